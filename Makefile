@@ -4,7 +4,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # A test a core, a core with nothing left takes over tests of another; -n 0 is one after the other.
 WORKERS ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help fmt format-check lint types imports test test-all coverage doctest check docs bench
+.PHONY: help fmt format-check lint types imports test test-all studies coverage doctest check docs bench
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -29,7 +29,10 @@ test: ## quick tests and doctests
 	$(PYTHON) -m pytest -q $(WORKERS)
 
 test-all: ## slow tests too
-	$(PYTHON) -m pytest -q $(WORKERS) -m "slow or not slow"
+	$(PYTHON) -m pytest -q $(WORKERS) -m "not study"
+
+studies: ## simulations and tables of pages again, half an hour on two cores
+	$(PYTHON) -m pytest -q $(WORKERS) -m study
 
 coverage: ## quick tests, and the lines they do not reach
 	$(PYTHON) -m pytest -q $(WORKERS) --cov

@@ -26,7 +26,7 @@ CHECKS = (
     ("-m", "ruff", "check", "."),
     ("-m", "mypy"),
     ("-c", "from importlinter.cli import lint_imports_command as main; main()"),
-    ("-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal", "-m", "slow or not slow"),
+    ("-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal", "-m", "not study"),
 )
 SITE = (("-m", "sphinx", "-W", "--keep-going", "-E", "-c", "docs", "-d", "out/doctrees", ".", "out/site"),)
 COMMANDS = {"test": CHECKS, "docs": SITE}  # as `make check` and `make docs`

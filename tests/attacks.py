@@ -40,7 +40,7 @@ class Attack:
         """Arguments of Python."""
         if self.versions:
             return ["tests/versions.py", *self.versions]
-        return ["-m", "pytest", *self.tests, "-m", "slow or not slow"]
+        return ["-m", "pytest", *self.tests, "-m", ""]
 
 
 ATTACKS = {

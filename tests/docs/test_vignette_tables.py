@@ -63,7 +63,7 @@ def test_every_table_is_tried(vignette):
     assert files == set(run.TABLES) | {"published"}
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize(("vignette", "table", "rows"), CASES, ids=[f"{v}-{t}" for v, t, _ in CASES])
 def test_first_rows_come_again(vignette, table, rows):
     for file in FETCHED.get((vignette, table), []):
@@ -73,7 +73,7 @@ def test_first_rows_come_again(vignette, table, rows):
     compare(rows_of(run.TABLES[table], rows), kept.head(rows))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize(("example", "draw"), [(1, 41), (2, 26), (2, 47)])
 def test_draws_whose_evidence_has_several_maxima_come_again(example, draw):
     run = module_of("basson-2023", "run")

@@ -23,7 +23,7 @@ def coverage(seed):
     return {**found, "sd(re(g))": res.params["sd(re(g))"], "sigma": res.params["sigma"]}
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_bands_of_terms_hold_the_truth():
     table = pd.DataFrame([coverage(seed) for seed in range(SEEDS)])
     mean = table.mean()

@@ -21,7 +21,7 @@ def test_the_table_has_every_case_and_says_what_check_is_held_to():
     assert (TABLE.loc[TABLE["wrong"] == "spread", "spread"] > 0.9).all()
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("case", FAST, ids=lambda case: f"{case.kind}: {case.truth}")
 def test_shares_are_found_again(case):
     """On other data sets, within what so many and those of the table may differ by."""

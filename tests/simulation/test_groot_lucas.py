@@ -23,12 +23,12 @@ def cross_validated_rmse(**options):
     return float(np.mean(errors))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("method", ["laplace", "ep", "vi"])
 def test_the_tobit_gp_recovers_the_function(method):
     assert 0.5 <= cross_validated_rmse(method=method) <= 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_limits_taken_as_values_do_not():
     assert 1.7 <= cross_validated_rmse(censored="ignore") <= 2.3

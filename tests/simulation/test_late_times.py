@@ -41,7 +41,7 @@ def held(seed):
     return np.hstack(found)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_95_of_100_bands_hold_the_truth_at_late_times():
     """Found in 100 sets: .942, .956, .962, .948 and .956 of the hazards, and .948 of survival past 180 given 120.
 

@@ -24,7 +24,7 @@ def simulate(noise, seed, n=120):
     return {"x": x, "y": np.maximum(y, -0.5), "low": np.full(n, -0.5)}
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("kind", FORMULAS)
 def test_the_right_family_is_preferred_and_the_wrong_one_flagged(kind):
     """Found: under normal noise the right family is preferred in 95% of the sets as a process and in all as a

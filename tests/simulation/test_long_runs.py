@@ -8,7 +8,7 @@ from support.slice_sampling import monte_carlo_error, slice_sample
 
 import tobitgp as tg
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.study
 
 LENGTH = 0.3
 DISTRIBUTIONS = {  # log density, but for a constant, and log distribution function of the standard noise

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.mixtures.coverage import CASES, Case, shares
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.study
 
 SETS = 400
 SHORT = Case(2, 200, 0.75)

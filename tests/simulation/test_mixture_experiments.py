@@ -23,7 +23,7 @@ def not_clearly_below(values, errors=2.5):
     return mean > -errors * error
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @truths
 def test_the_bound_peaks_at_two_components(truth):
     assert (bounds(truth, 10, largest=3).argmax(axis=1) == 1).sum() >= 9
@@ -60,7 +60,7 @@ def test_vb_pulls_components_to_the_origin():
         assert (frame.loc[(400, "VB"), "mean"].abs() < frame.loc[(400, "VB"), "truth"].abs()).all()
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @truths
 def test_the_bound_peaks_at_two_of_six_components(truth):
     found = bounds(truth, 10)
@@ -68,7 +68,7 @@ def test_the_bound_peaks_at_two_of_six_components(truth):
     assert (np.diff(found.mean(axis=0)[1:]) < 0.0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("n", [25, 100, 400])
 @truths
@@ -82,7 +82,7 @@ def test_what_censored_rows_add(truth, n, k):
         assert clearly(found.difference("VBCM", "EMCM"), 3.0)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("k", [2, 5])
 def test_rossi_needs_its_censored_rows(k):
     for share in (0.2, 1.0):
@@ -92,7 +92,7 @@ def test_rossi_needs_its_censored_rows(k):
         assert abs(found.difference("VBCM", "EMCM").mean()) < 0.05 or (share, k) == (0.2, 5)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_differences_on_ncctg_are_small():
     """With five components and few rows maximum likelihood falls behind; with all rows it is a little ahead."""
     few, all_rows = (survival_scores("ncctg", share, 5) for share in (0.2, 1.0))

@@ -10,7 +10,7 @@ from scipy import stats
 
 import tobitgp as tg
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.study
 
 N, CHAINS, WARM_UP, DRAWS = 40, 100, 300, 2500
 SD, LENGTHSCALE, SIGMA, DF = 1.0, 0.25, 0.5, 3.0

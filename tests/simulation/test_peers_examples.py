@@ -51,7 +51,7 @@ def across(name):
     return new, sum(F[each](new[each]) for each in F)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_mgcv_cnorm_additive_curves():
     """``gam(y ~ s(x0) + s(x1) + s(x2) + s(x3), family = cnorm())`` on ``gamSim(1)``: mgcv's help on cnorm and cpois."""
     shares, sigmas, errors = [], [], []
@@ -135,7 +135,7 @@ def kidney(rng, patients=38):
     return d.assign(time=np.minimum(time, end), censored=np.where(time <= end, "none", "right"))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_intervals_of_the_kidney_model_cover():
     """At the size of the documented data: 38 patients. Those of the spreads come from curvature, and are short here."""
     inside = []
@@ -151,7 +151,7 @@ def test_intervals_of_the_kidney_model_cover():
 LEVELS = pd.DataFrame({"x2": np.tile(GRID, 3), "fac": np.repeat(list(BY), len(GRID))})
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_brms_curves_by_factor_with_limits():
     """``y ~ gp(x2, by = fac)`` on ``gamSim(4, n = 90, scale = 2)``: ``?gp`` of brms, values clipped at -2 and 6."""
     shares, errors = [], []

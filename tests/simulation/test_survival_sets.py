@@ -62,7 +62,7 @@ def walk(formula, family, data, columns, page, **options):
     return res, folds
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("name", SETS)
 def test_regressions_go_through(name, tmp_path):
     formula, family, columns = SETS[name]
@@ -71,7 +71,7 @@ def test_regressions_go_through(name, tmp_path):
         assert folds["integrated_brier_score"].mean() < 0.25
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("name", CURVED)
 def test_processes_and_mixtures_go_through(name, tmp_path):
     family = "lognormal"

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.posteriors import PROBLEMS, REFERENCE, compare
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.study
 LONG = json.loads(REFERENCE.read_text())
 
 

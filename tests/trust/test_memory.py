@@ -44,7 +44,7 @@ REPEATED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process as Linux tells it")
 @pytest.mark.parametrize("kind", REPEATED)
 def test_memory_is_flat_over_a_thousand_fits(kind):

@@ -1,6 +1,6 @@
 """Random formulas on random data: every fit is refused, warns or is right.
 
-``TOBITGP_EXAMPLES=2000 pytest -m slow tests/trust/test_random_fits.py`` looks further, at slower cases.
+``TOBITGP_EXAMPLES=2000 pytest -m study tests/trust/test_random_fits.py`` looks further, at slower cases.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def test_every_fit_is_refused_or_warns_or_is_right(case):
     judge(case, *fit_case(case))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @settings(**(CALM | {"max_examples": int(WANTED)} if WANTED else FIXED | {"max_examples": 200}))
 @given(cases() if WANTED else cases(most=16, easy=True))
 def test_more_fits(case):
