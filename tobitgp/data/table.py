@@ -108,12 +108,6 @@ class Table:
             return self
         return Table({name: column.take(rows) for name, column in self.columns.items()}, self.index[rows])
 
-    def pick(self, positions: IntArray) -> Table:
-        """Keep the rows at ascending positions."""
-        mask = np.zeros(self.n, dtype=bool)
-        mask[positions] = True
-        return self.take(mask)
-
     def missing(self, names: Iterable[str]) -> BoolArray:
         """Rows in which one of these columns is missing, (n,)."""
         mask = np.zeros(self.n, dtype=bool)
