@@ -55,7 +55,7 @@ def test_quantiles_undo_tails(family, m, s, lower, width, share):
         for x in (d.ppf(share), d.isf(1e-3 * share)):
             if d.lower < x < d.upper:
                 back = d.ppf(d.cdf(x)) if d.cdf(x) < 0.5 else d.isf(d.sf(x))
-                # One rounding of x, one of its logarithmic tail, divided by the slope, and one of a probability near 1/2.
+                # One rounding of x, one of its logarithmic tail over the slope, and one of a probability near 1/2.
                 slope = d.pdf(x) / min(d.cdf(x), d.sf(x))
                 allowed = 4e-16 * (abs(x) + abs(m)) + 1e-14 * abs(np.log(min(d.cdf(x), d.sf(x)))) / slope
                 assert abs(back - x) <= 8 * allowed + 1e-13 * abs(x - m) + 4e-16 * s
