@@ -1,20 +1,19 @@
-"""Standardised distributions in high precision, and the ones that tests walk."""
+"""The standardised distributions of the registry, which contracts walk, and some of them in high precision."""
 
 import mpmath as mp
 
-from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
+from tobitgp.likelihoods import FAMILIES
 
-DISTRIBUTIONS = {distribution.name: distribution for distribution in (Normal(), Student(), Logistic(), Gumbel())}
+DISTRIBUTIONS = {family.distribution.name: family.distribution for family in FAMILIES.values()}
 
 EVERY = [*DISTRIBUTIONS.values(), Student(0.5), Student(30.0)]
 IDS = [repr(distribution) for distribution in EVERY]
+PRECISE = [distribution for distribution in EVERY if distribution.name in ("normal", "logistic", "gumbel", "student")]
 
 
 def cdf(distribution, z):
-    """Cdf at an mpf."""
+    """Cdf of one of ``PRECISE`` at an mpf."""
     if distribution.name == "normal":
         return mp.erfc(-z / mp.sqrt(2)) / 2
     if distribution.name == "logistic":
@@ -27,7 +26,7 @@ def cdf(distribution, z):
 
 
 def density(distribution, z):
-    """Density at an mpf, with the first two derivatives of its logarithm."""
+    """Density of one of ``PRECISE`` at an mpf, with the first two derivatives of its logarithm."""
     if distribution.name == "normal":
         return mp.npdf(z), -z, mp.mpf(-1)
     if distribution.name == "logistic":

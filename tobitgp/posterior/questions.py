@@ -1,6 +1,9 @@
 """Questions: a number of the distribution of the response in a row, and the scale on which its errors are formed.
 
-A question is a row of ``QUESTIONS``, or of ``CURVES`` for those about times, and is answered by every kind of fit.
+A question is a row of ``QUESTIONS``, or of ``CURVES`` for those about times, and is answered by every kind of fit. The
+distribution that it is asked of is a `LocationScale` of a regression, a `WeightedSum` of a process, a `Predictive` of a
+mixture. All of them have ``logpdf, logcdf, logsf, log_odds, log_hazard`` of values, ``ppf(p)`` of one number p,
+``mean()``, ``discrete``, and the means ``observed_mean`` of what is shown and ``conditional_mean`` given what was seen.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ class Question:
     monotone: bool = True  # in the location
     minus_log: Question | None = None  # minus the logarithm of the number, whose quantiles are easier
     sure: bool = False  # says how well a curve given the parameters is known: intervals are about that
+    response: bool = False  # the number is a response that may be observed: of counts whole, with no standard error
 
     def __call__(self, y: Any) -> Array:
         """On the scale of the link."""
@@ -96,7 +100,7 @@ def quantile(positive: bool, p: float) -> Question:
         return scale * float(noise.ppf(np.array([p]))[0]), 1.0
 
     link: Link = "log" if positive else "identity"
-    return Question(lambda y: _linked(positive, y.ppf(p)), link, pivot=shift, linear=True)
+    return Question(lambda y: _linked(positive, y.ppf(p)), link, pivot=shift, linear=True, response=True)
 
 
 def mean(positive: bool) -> Question:

@@ -92,10 +92,6 @@ def predict_mixture(
             raise SpecError("what='component' has no se= and no interval=: it gives probabilities of the components.")
         return component_table(parts, new, asked)
     fit, support = parts.fit, parts.family.support
-    if bands and support == "counts" and what in ("median", "quantile"):
-        raise SpecError(
-            "Quantiles of counts are whole numbers and have no standard error; ask what='prob' with its interval."
-        )
     if what == "uncensored":
         finite_mean(fit, "what='median' and what='quantile' are finite")
     if what == "conditional":
@@ -106,6 +102,10 @@ def predict_mixture(
         questions = {what: observed(False, *asked.limits())}
     else:
         questions = {key: make(support != "real", asked) for key, make in asks.items()}
+    if bands and support == "counts" and any(question.response for question in questions.values()):
+        raise SpecError(
+            f"what={what!r} of counts is a whole number without standard error; ask what='prob' with its interval."
+        )
     posterior, n = posterior_of(fit, covariance_of(parts) if bands else None), int(asked.usable.sum())
     tables = {key: _answer(posterior, question, n, level, se=bool(se)) for key, question in questions.items()}
     return prediction_table(what, asked, tables, listed=listed, bands=bands)

@@ -244,7 +244,7 @@ def test_quantiles_of_counts_have_no_error():
     assert counts.predict({"x": [0]}, "median")[0] == distribution.ppf(0.5) == np.floor(distribution.ppf(0.5))
     np.testing.assert_allclose(counts.predict({"x": [0]}, "prob", below=3), distribution.cdf(2))
     np.testing.assert_allclose(counts.predict({"x": [0]}, "prob", above=3), distribution.sf(3))
-    with pytest.raises(SpecError, match="whole numbers"):
+    with pytest.raises(SpecError, match="whole number"):
         counts.predict({"x": [0]}, "median", se=True)
 
 
