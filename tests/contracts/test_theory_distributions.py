@@ -108,6 +108,7 @@ def test_uncertainty_of_a_probability():
     )
 
 
+@pytest.mark.slow
 def test_the_band_of_a_constant_hazard_is_that_of_its_posterior():
     """(SUR10). Ten exponential times of sum 10: the hazard is Gamma(10, 10) at every time, though none was as long."""
     f = np.arange(-2.5, 5.0, 5e-4)

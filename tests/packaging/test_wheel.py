@@ -58,6 +58,7 @@ def test_wheel_holds_package_data_and_licence_and_nothing_else(wheel):
     assert sources <= set(names)
 
 
+@pytest.mark.slow
 def test_every_data_set_loads_from_the_installed_wheel(clean_python, tmp_path):
     script = (
         "import json, tobitgp.datasets as d\n"

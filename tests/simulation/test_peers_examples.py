@@ -180,6 +180,7 @@ def test_brms_curves_by_factor_with_limits():
     assert ours < 0.95 * taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("terms", "names"),
     [("gp(x2)", ["x2"]), ("gp(x0) + x1 + gp(x2) + x3", list(F)), ("gp(x1, x2)", ["x1", "x2"])],
@@ -227,6 +228,7 @@ def test_bambi_survival_of_cats_agrees_with_lifelines():
     np.testing.assert_allclose(mine, theirs, atol=0.002)
 
 
+@pytest.mark.slow
 def test_bambi_hsgp_by_factor_with_status():
     """``y ~ 0 + hsgp(x2, by=fac, m=12, c=1.5)``: bambi's notebook on HSGPs in one dimension, with ``censored()``."""
     shares = []

@@ -188,6 +188,7 @@ def test_remedies_lead_where_a_fit_is_possible():
         assert remedy in str(res.summary()).replace("\n    ", " ")
 
 
+@pytest.mark.slow
 def test_a_tail_far_steeper_than_the_noise_is_no_breakdown():
     """Few rows under little noise: the mean likelihood of what is censored starts at minus 1e17."""
     x = [0.943, 0.511, 0.976, 0.0808, 0.607, 0.376, 0.802, 0.175, 0.872, 0.544, 0.902, 0.477]

@@ -122,6 +122,7 @@ SCALARS = st.none() | st.booleans() | NUMBERS | st.text(max_size=5) | st.sampled
 ANYTHING = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | tagged(inner), max_leaves=6)
 
 
+@pytest.mark.slow
 @RICH_AND_MIXTURE
 @settings(max_examples=200)
 @given(place=PLACE, value=ANYTHING)
@@ -168,6 +169,7 @@ def test_hyper_parameters_are_those_of_the_formula(tmp_path):
             assert results is None or is_same(results, saved), (route, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", NOISES, indirect=True)
 def test_hyper_parameters_of_the_noise_are_those_of_their_roles(saved):
     """Each once; the file as it was is loaded."""
@@ -197,6 +199,7 @@ def escaped(saved, formula):
     return saved.rewrite(document)
 
 
+@pytest.mark.slow
 def test_escapes_in_the_formula(saved):
     path = saved.path.with_name("tried.tgp")
     for formula in ESCAPES:

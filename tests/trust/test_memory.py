@@ -100,6 +100,7 @@ def fitted(request):
     return tg.fit(formula, DATA, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_what_writes_files_leaves_no_figure_open(fitted, tmp_path):
     fitted.report(tmp_path / "a.html")

@@ -23,6 +23,7 @@ def test_problems_are_told_once(problem):
     assert [other.name for other in PROBLEMS].count(problem.name) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("peer", "problem"), [("tobitgp (ep, maximum)", "P1"), ("tobitgp (mle)", "P6")])
 def test_own_fits_are_scored(capsys, peer, problem):
     worker.main(peer, problem)

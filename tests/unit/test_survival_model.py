@@ -69,6 +69,7 @@ def test_cross_validation_by_order(data):
     np.testing.assert_allclose(model.concordance_index_, want)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rhs", ["age + sex", "gp(age)", "mixture(2)"])
 def test_calibration(data, rhs):
     import matplotlib.pyplot as plt

@@ -92,6 +92,7 @@ def test_draws(data):
     assert few.elbo <= exact.log_evidence + 1e-6
 
 
+@pytest.mark.slow
 def test_karlova_warns_and_takes_hyper_parameters_from_the_exact_bound(data):
     with pytest.warns(ApproximationWarning, match="no bound"):
         res = tg.fit(FORMULA, data, bound="karlova", **PLAIN)
@@ -136,6 +137,7 @@ def test_other_noise_is_refused(data, bound, family):
         tg.fit("y + 2 ~ gp(x) | censor(1.6, 2.6)", data, family=family, method="vi", bound=bound)
 
 
+@pytest.mark.slow
 def test_interval_and_truncated_rows_have_a_local_bound(data):
     wide = data.assign(lo=data["y"] - 0.3, hi=data["y"] + 0.3)
     res = tg.fit("interval(lo, hi) ~ gp(x)", wide, bound="local", **PLAIN)
@@ -180,6 +182,7 @@ def test_a_side_noise_for_each_row(data, local, tmp_path):
     assert tg.compare_bounds(alike).loc["vi local", "value"] == pytest.approx(local.log_evidence, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_rows_of_one_label_are_told_by_their_position(data):
     res = tg.fit(FORMULA, data.set_axis(np.zeros(40)), method=ROW, hyper="maximize", n_starts=1, max_iter=1)
     first = np.flatnonzero(data["y"] == -0.4)[0]

@@ -67,6 +67,7 @@ def test_rows_that_are_thinned_are_those_of_memory(frame, tmp_path, monkeypatch)
     assert_same_fit(tg.fit(FORMULA, tmp_path), here, frame.head(20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_files_without_rows_or_with_hardly_any_change_nothing(frame, tmp_path, method, monkeypatch):
     """Where every few of the rows are seen, a short file may show none of its own."""
@@ -198,6 +199,7 @@ def test_mixtures_of_partitions_are_those_of_memory(request, frame, tmp_path, mo
         there.residuals()
 
 
+@pytest.mark.slow
 def test_rows_that_no_mixture_takes_are_named_with_their_file(frame, tmp_path):
     frame.to_parquet(tmp_path / "0.parquet")
     frame.assign(y=2.5).to_parquet(tmp_path / "1.parquet")

@@ -91,6 +91,7 @@ def test_unknown_commands_exit_with_2(capsys):
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_module_is_the_command_line():
     assert "demo" in printed_by("-m", "tobitgp", "--help")
 

@@ -235,6 +235,7 @@ def test_the_variable_names_the_folder(monkeypatch, tmp_path):
     assert cache_folder().name == "tobitgp"
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_do_no_harm(folder):
     """Both are let through only when both have asked, so both download, and both write."""
     script = (

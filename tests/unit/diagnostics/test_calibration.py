@@ -163,6 +163,7 @@ def test_replicates_do_not_depend_on_luck(lung):
     assert not np.array_equal(one, three)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", ["x", "gp(x)"])
 def test_replicates_of_truncated_rows_are_inside_their_windows(right):
     """Against the average of the rows' truncated normal distributions at the estimates."""

@@ -196,6 +196,7 @@ def test_few_rows_are_checked_for_what_they_can_tell():
     assert {"convergence", "leave-one-out"} <= set(found.index)
 
 
+@pytest.mark.slow
 def test_rows_that_are_all_censored_prove_nothing():
     data = tg.datasets.load("lung").assign(event=0)
     with pytest.warns(tg.errors.BoundaryWarning):

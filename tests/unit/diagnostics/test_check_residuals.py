@@ -72,6 +72,7 @@ def test_a_curve_that_is_missed_is_named():
     assert pattern(opposed, x, "dose").verdict == "good"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", [symmetry, tails, lambda scores, _: spread(scores, np.arange(len(scores)), "x")])
 def test_levels_are_kept(test):
     found = [test(scores, NOISE) for scores in normal(5, 150, SETS)]

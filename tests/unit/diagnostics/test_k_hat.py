@@ -62,6 +62,7 @@ def test_what_features_leave_of_f_is_allowed_for(data):
     assert res.k_hat().k == -np.inf
 
 
+@pytest.mark.slow
 def test_other_noise_is_judged(data):
     for family in ("student", "logistic"):
         found = tg.fit(CURVE, data, family=family, hyper="maximize").k_hat()

@@ -63,6 +63,7 @@ def refitted(formula, data, full, **options):
     return np.array(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "family", "tolerance"),
     [("ep", "gaussian", 0.03), ("laplace", "gaussian", 0.06), ("vi", "gaussian", 0.03), ("ep", "logistic", 0.03)],
@@ -97,6 +98,7 @@ def test_draws_find_what_sites_do_where_their_k_is_good(steep):
     assert gap[found.pareto_k < 0.5].max() < 0.05
 
 
+@pytest.mark.slow
 def test_truncated_rows_are_predicted_within_their_window(rng):
     n = 40
     x = rng.uniform(0, 1, n)

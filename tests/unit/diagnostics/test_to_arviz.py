@@ -105,6 +105,7 @@ def test_without_arviz_the_extra_is_named(monkeypatch, mixed):
         tg.fit("y ~ z | censor(low, 1.4)", mixed).to_arviz(10)
 
 
+@pytest.mark.slow
 def test_too_much_to_hold_is_refused(mixed):
     with pytest.raises(SpecError, match="fewer draws"):
         tg.fit("y ~ z | censor(low, 1.4)", mixed).to_arviz(10_000_000)

@@ -87,6 +87,7 @@ def test_tasks_hold_blas_to_one_thread(client):
     assert all(found <= {1} for found in partitions.collect(blas_threads))
 
 
+@pytest.mark.slow
 def test_nothing_is_left_on_the_cluster(client):
     before = set(client.futures)
     partitions = DaskPartitions.from_values(client, VALUES).map(np.multiply, np.ones(1))

@@ -106,6 +106,7 @@ def test_blas_has_its_threads_back_after_the_last_hold():
     run(OTHER + SET_BY_ANOTHER + OTHER + FIRST_IN_FIRST_OUT + OVERLAPS)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_a_fork_keeps_only_the_holds_of_its_own_thread():
     run(OTHER + FORKS)

@@ -19,6 +19,7 @@ def heavy():
     return pd.DataFrame({"x": x, "y": y})
 
 
+@pytest.mark.slow
 def test_every_design_point_has_a_mean(heavy):
     res = tg.fit("y ~ gp(x) | censor(upper=2.0)", heavy, family="student")
     df = np.exp([point.theta[-2] for point in res.parts.fitted.points])

@@ -104,6 +104,7 @@ def test_fixed_hyper_parameters_stay(name):
     assert moved.elbo > greedy.elbo + 1.0
 
 
+@pytest.mark.slow
 def test_more_inputs_than_are_told_apart():
     """Two in one place: one is left out, and comes to no harm."""
     problem, start = wavy(120, 1, "left", seed=4), np.linspace(-1.5, 1.5, 6)[:, None]
@@ -122,6 +123,7 @@ def test_nothing_moves_where_nothing_is_left_out():
     assert moved.evidence == pytest.approx(whole.evidence, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_groups_share_their_inducing_inputs():
     problem = wavy(150, 1, "left", seed=5)
     problem = replace(problem, code=(np.arange(150) % 3,))
@@ -169,6 +171,7 @@ def test_progress_is_reported():
     assert "inducing" in stages
 
 
+@pytest.mark.slow
 def test_inputs_in_a_corner_spread():
     problem, start = wavy(120, 1, "left", seed=4), np.linspace(0.0, 0.6, 8)[:, None]
     still, moved = (run(problem, "rbf", start, moves) for moves in (False, True))

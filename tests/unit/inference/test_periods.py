@@ -49,6 +49,7 @@ def test_a_weekly_cycle_in_daily_rows(n):
     assert res.params["sigma"] == pytest.approx(0.3, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "formula", ["y ~ gp(x) + gp(x, kernel='periodic', name='season')", "y ~ gp(x, kernel='periodic'):gp(x)"]
 )

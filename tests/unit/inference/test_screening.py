@@ -86,6 +86,7 @@ def test_groups_are_screened_apart():
     np.testing.assert_allclose(both.gain, sum(exact), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_cells_and_blocks_keep_the_gain_of_many_rows():
     """2,000 rows in cells and blocks, each of which pays for its own level: within a quarter of the dense gain."""
     x, y = wave(2000, 4, spacing=0.05)
@@ -134,6 +135,7 @@ def test_the_default_finds_a_weak_short_signal(seed):
     assert "structure" in res.check().table.index
 
 
+@pytest.mark.slow
 def test_the_default_finds_a_short_season():
     """Waves within a period, all cycles laid over one another; every length-scale of a grid ends lower or there."""
     rng = np.random.default_rng(1)

@@ -307,6 +307,7 @@ def test_effects_are_differences_of_predictions(fit):
         assert np.isclose(res.marginal_effects(what, **given).loc[("z", "dy/dx"), "dydx"], slope, rtol=2e-2, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_residuals_of_fits(fit):
     res, data = fit
     r = res.residuals(rng=1)

@@ -32,6 +32,7 @@ def test_the_average_stands_beside_kaplan_and_meier(res):
     np.testing.assert_allclose(np.gradient(-np.log(S), x)[50:-1], y[50:-1], rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_rows_have_curves_of_their_own(res):
     rows = tg.datasets.load("lung").iloc[[3, 8]]
     ax = res.plot_survival(df=rows, times=[10.0, 100.0, 500.0], interval=0.9)

@@ -23,6 +23,7 @@ def survival(lung):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["loo", "waic"])
 def test_it_equals_arviz(survival, by):
     arviz = legacy()

@@ -234,6 +234,7 @@ def test_new_rows_lie_in_their_windows(rng, formula):
         res.predict(new.drop(columns=column), "conditional")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", ["gp(x)", "x"])
 def test_a_row_is_imputed_alike_as_training_and_new(mixed, right):
     data = mixed[mixed["y"] > mixed["low"]].assign(y=lambda d: d["y"].clip(lower=0.2))

@@ -153,6 +153,7 @@ def test_without_training_rows_it_predicts_and_does_not_plot(maximised, mixed):
         bare.plot()
 
 
+@pytest.mark.slow
 def test_import_stays_light():
     code = (
         "import sys, tobitgp.results.process.results, tobitgp.report.plots;"

@@ -373,6 +373,7 @@ def posterior(res, row):
     return q.weight, q.mean[:, 0], q.sd[:, 0], q.sigma[:, 0], q.noises
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gp lognormal", "gp weibull", "point loglogistic", "point student"])
 def test_means_are_integrals_over_the_posterior(fits, data, kind):
     res, row = fits(kind), data.iloc[[4]]

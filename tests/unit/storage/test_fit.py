@@ -171,6 +171,7 @@ def test_the_file_holds_no_rows_and_no_names(stored, rich, tmp_path):
         assert word not in text
 
 
+@pytest.mark.slow
 def test_same_bytes_in_another_process(stored, tmp_path):
     code = "import sys, tobitgp as tg, pickle; res = pickle.load(open(sys.argv[1], 'rb')); res.save(sys.argv[2])"
     (tmp_path / "fit.pickle").write_bytes(pickle.dumps(stored[0]))

@@ -278,6 +278,7 @@ def test_draws_carry_uncertainty_of_the_parameters(res):
         res.sample(draws=0)
 
 
+@pytest.mark.slow
 def test_rows_are_drawn_where_they_are_known_to_lie(res, y, survival, lung):
     """Means are those of imputation at the estimates, up to what the parameters' errors bend."""
     drawn, expected = res.sample(draws=4000, what="conditional", rng=3), res.predict(what="conditional")
@@ -294,6 +295,7 @@ def test_rows_are_drawn_where_they_are_known_to_lie(res, y, survival, lung):
         survival.sample(lung[["time"]], what="conditional")
 
 
+@pytest.mark.slow
 def test_imputed_counts_are_counts():
     rng = np.random.default_rng(0)
     y = np.minimum(np.concatenate([rng.poisson(2, 200), rng.poisson(12, 100)]), 14)

@@ -217,6 +217,7 @@ def test_clustered_errors_of_singletons_are_robust(tobin):
         tobin_fit(tobin, cov_type="HC0", cov_kwds={"groups": "age"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_truncation_and_delayed_entry_are_recovered(seed):
     rng = np.random.default_rng(seed)
