@@ -171,7 +171,7 @@ def test_gradient_of_what_is_no_bound():
     problem, blocks, prior = one("matern52")
     limits = next(rows.limit for rows in problem.rows if rows.kind == "one-sided")
     problem = with_instrument(problem, limits.min(), limits.max())
-    method, theta = VI(bound="karlova", tol=1e-10, max_sweeps=2000), np.array([*prior, SIGMA])
+    method, theta = VI(bound="karlova", tol=1e-10, max_iterations=2000), np.array([*prior, SIGMA])
     centre = solve(problem, blocks, theta, method)
     assert centre.converged
     got = evidence_gradient(centre, method)

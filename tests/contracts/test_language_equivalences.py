@@ -7,7 +7,7 @@ import pytest
 import tobitgp as tg
 
 SAME = 1e-8
-OPTIONS = {"method": tg.EP(tol=1e-11, max_sweeps=500)}
+OPTIONS = {"method": tg.EP(tol=1e-11, max_iterations=500)}
 
 
 @pytest.fixture(scope="module")

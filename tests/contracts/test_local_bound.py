@@ -135,17 +135,17 @@ def test_rows_with_two_limits_have_no_side():
 
 
 def test_few_sweeps_where_the_paper_searches():
-    """A wide prior against the noise, where moving the points of tangency one after another takes a thousand sweeps."""
+    """A wide prior against the noise, where moving the points of tangency one after another takes a thousand."""
     data = simulate("two-sided", n=100, seed=0, noise=0.01)
     problem = data.problem()
     theta = np.log([5.0, 0.3, 0.01])
     posterior = solve(problem, [gp(problem)], theta, VI(bound="local"))
     assert posterior.converged
-    assert posterior.sweeps < 20
+    assert posterior.iterations < 20
     warm = solve(problem, [gp(problem)], theta + 0.3, VI(bound="local"), posterior.sites)
     cold = solve(problem, [gp(problem)], theta + 0.3, VI(bound="local"))
     assert warm.evidence == pytest.approx(cold.evidence, abs=1e-6)
 
 
 def test_laplace_is_what_runs_first():
-    assert VI(bound="local").warm_up(GAUSSIAN, True) == Laplace(max_sweeps=500)
+    assert VI(bound="local").warm_up(GAUSSIAN, True) == Laplace(max_iterations=500)

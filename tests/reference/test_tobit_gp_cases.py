@@ -13,7 +13,7 @@ from tobitgp.inference import METHODS, VI
 
 STORED = 1e-5  # the stored covariances carry a jitter of 1e-9
 MOMENTS = 2e-4  # of a posterior sd, for the same reason
-# The stored variational run of case C was cut at 300 sweeps, .044 nat below its optimum.
+# The stored variational run of case C was cut at 300 iterations, .044 nat below its optimum.
 CUT_SHORT = ("C", "vi")
 CASES = {case["case"]: case for case in load("tobit_gp_cases.json")["cases"]}
 EVERY = [(c, m) for c in CASES for m in METHODS]

@@ -27,7 +27,7 @@ TIGHT = 1e-10  # site changes, for comparisons finer than the default 1e-7 allow
 
 def tight(name, tol=TIGHT):
     """A method that iterates almost to rounding error."""
-    return replace(VARIANTS[name], tol=tol, max_sweeps=1000)
+    return replace(VARIANTS[name], tol=tol, max_iterations=1000)
 
 
 def make_rows(lower, upper, weight=None, window=None):

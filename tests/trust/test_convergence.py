@@ -36,8 +36,8 @@ def told(formula, data, **options):
 
 
 UNSETTLED = {
-    "inner loop, vi": (CURVE, {"method": tg.VI(max_sweeps=2)}, "max_sweeps"),
-    "inner loop, laplace": (CURVE, {"method": tg.Laplace(max_sweeps=1)}, "max_sweeps"),
+    "inner loop, vi": (CURVE, {"method": tg.VI(max_iterations=2)}, "max_iterations"),
+    "inner loop, laplace": (CURVE, {"method": tg.Laplace(max_iterations=1)}, "max_iterations"),
     "optimiser, regression": ("y ~ x | censor(l)", {"max_iter": 1}, "max_iter"),
     "optimiser, vbcm": ("y ~ mixture(2) | censor(l)", {"max_iter": 2, "n_starts": 2}, "max_iter"),
     "optimiser, em": ("y ~ mixture(2) | censor(l)", {"max_iter": 2, "n_starts": 2, "method": "em"}, "max_iter"),
@@ -60,7 +60,7 @@ def test_told_once_with_the_remedy(data, case):
 
 def test_ep_gives_way_and_says_so(data):
     """To a bound, from the sites that it had."""
-    res, heard = told(CURVE, data, method=tg.EP(max_sweeps=2))
+    res, heard = told(CURVE, data, method=tg.EP(max_iterations=2))
     assert res.method == "vi"
     assert len(heard) == 1
     assert "method='vi'" in heard[0]
@@ -71,7 +71,7 @@ def test_ep_gives_way_and_says_so(data):
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_the_trace_ends_at_the_maximum(data, method):
     history = tg.fit(CURVE, data, method=method, hyper="maximize").fit_history
-    assert list(history.columns) == ["stage", "evaluations", "sweeps", "log_posterior"]
+    assert list(history.columns) == ["stage", "evaluations", "passes", "log_posterior"]
     screened = history["stage"].str.startswith("screening")
     assert history["stage"][~screened].iloc[-1].startswith("run")
     assert screened.iloc[-1]
@@ -216,8 +216,8 @@ def test_a_bound_that_rounding_keeps_from_its_tolerance_settles_all_the_same():
 
 
 def test_a_bound_that_rounding_keeps_from_settling_is_given_up_soon():
-    """Without noise the residual goes round far above its tolerance; hundreds of sweeps more would not settle it."""
+    """Without noise the residual goes round far above its tolerance; hundreds more would not settle it."""
     res, heard = without_noise(3e-5)
     assert not res.converged
     assert "More would not help: use another method." in heard[0]
-    assert res.fit_history["sweeps"].sum() < 500
+    assert res.fit_history["passes"].sum() < 500

@@ -51,7 +51,7 @@ class Objective:
     on_step: Callable[[Objective, float], None] | None = None  # called with itself and every value found
     last: Posterior | None = None
     evaluations: int = 0
-    sweeps: int = 0
+    iterations: int = 0
     failures: int = 0  # evaluations of which the fixed point was given up
 
     @property
@@ -90,7 +90,7 @@ class Objective:
             return self.last
         posterior = self.posterior_from(free, self.data)
         self.evaluations += 1
-        self.sweeps += posterior.sweeps
+        self.iterations += posterior.iterations
         if posterior.converged:
             self.data = self.data.starting(posterior.rows.map(ended))
         elif self.method.name == "ep":
@@ -145,11 +145,11 @@ def _gradients(objective: Objective, points: Sequence[Array]) -> Array:
 
     def gradient(point: Array) -> tuple[Array, int]:
         posterior = objective.posterior_from(point, data)
-        return objective.gradient(posterior), posterior.sweeps
+        return objective.gradient(posterior), posterior.iterations
 
     found = map_independent(gradient, points, heavy=is_heavy(data.n, n_features))
     objective.evaluations += len(points)
-    objective.sweeps += sum(sweeps for _, sweeps in found)
+    objective.iterations += sum(iterations for _, iterations in found)
     return np.array([g for g, _ in found])
 
 

@@ -264,7 +264,7 @@ def _integrate(
     top = log_density.max()
     weight = weight * np.exp(log_density - top)
     volume = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * float(np.linalg.slogdet(T.T @ T)[1])
-    search.stages.append(("integrate", len(kept), sum(p.sweeps for p in points), float(log_density[0])))
+    search.stages.append(("integrate", len(kept), sum(p.iterations for p in points), float(log_density[0])))
     return points, weight / weight.sum(), float(top + volume + np.log(weight.sum()))
 
 
@@ -296,9 +296,9 @@ def _told_of_others(search: Search) -> str:
 
 def _complaint(centre: Posterior, method: Method, maximum: Maximum) -> str:
     if not centre.converged:
-        found = f"The posterior did not converge in {centre.sweeps} iterations (residual {centre.residual:.1e})."
-        if centre.sweeps >= method.max_sweeps:
-            return f"{found} Give the method more max_sweeps, or use another method."
+        found = f"The posterior did not converge in {centre.iterations} iterations (residual {centre.residual:.1e})."
+        if centre.iterations >= method.max_iterations:
+            return f"{found} Give the method more max_iterations, or use another method."
         return f"{found} More would not help: use another method."
     found = f"stopped {maximum.gain_left:.2g} nats before a maximum."
     if not maximum.gain_left < 1e4:

@@ -85,7 +85,7 @@ def _fixed_point(
     # The sums lose digits where the noise is small; another pass over many rows costs more than these are worth.
     D = end.D + (sum(end.states.collect(site_updates.known_evidence, w)) if keep else base.D - base.misfit(w))
     evidence = D - 0.5 * float(w @ w) - 0.5 * factor.log_det()
-    return Posterior(theta, at, layout, w, factor, evidence, end.sweeps, end.residual, end.converged, end.states)
+    return Posterior(theta, at, layout, w, factor, evidence, end.iterations, end.residual, end.converged, end.states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class _End:
     states: Partitions
     q: Gaussian
     D: float
-    sweeps: int
+    iterations: int
     residual: float
     converged: bool
 
@@ -137,17 +137,17 @@ def _iterate(states: Partitions, base: _Base, method: Method, likelihood: Likeli
     accelerated = method.traits.ascends == "bound"
     rho, longest, merit, residual, mixed = method.damping, 1.0, -np.inf, np.inf, False
     progress = _Progress()
-    for sweep in range(1, method.max_sweeps + 1):
+    for iteration in range(1, method.max_iterations + 1):
         moved = states.map(site_updates.visit, q, rho)
         n, squares, D, dots, *sums = add_up(moved.collect(site_updates.sums_of))
         gap = float(np.sqrt(squares / n))
-        if gap < method.tol or sweep == method.max_sweeps:
-            return _End(states, q, float(D), sweep, gap, gap < method.tol)
+        if gap < method.tol or iteration == method.max_iterations:
+            return _End(states, q, float(D), iteration, gap, gap < method.tol)
         turned, value = False, _merit(method, base, q, float(D)) if method.traits.ascends else -np.inf
         progress = progress.after(gap, value)
         near = method.traits.ascends is not None and gap < NEAR
         if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if method.traits.ascends else LONG_PATIENCE):
-            return _End(states, q, float(D), sweep, gap, near)
+            return _End(states, q, float(D), iteration, gap, near)
         if method.traits.ascends:
             if value < merit - _slack(merit):
                 rho = rho if mixed else SHORTEN * rho

@@ -37,7 +37,7 @@ class Moved(NamedTuple):
     prior: Prior  # with the inducing inputs found for locations
     theta: Array  # (k,), hyper-parameters found with them
     evaluations: int
-    sweeps: int
+    iterations: int
 
 
 def move_inducing(
@@ -76,7 +76,7 @@ def move_inducing(
     best = max(ends, key=itemgetter(0))
     if best is ends[0]:
         return None
-    return Moved(*best, sum(o.evaluations for o in used), sum(o.sweeps for o in used))
+    return Moved(*best, sum(o.evaluations for o in used), sum(o.iterations for o in used))
 
 
 def _moving(prior: Prior, blocks: Sequence[Block]) -> list[Block]:

@@ -59,17 +59,17 @@ class Method:
     __slots__ = ()
     name: ClassVar[str]
     tol: float
-    max_sweeps: int
+    max_iterations: int
     damping: float
 
     def __post_init__(self) -> None:
-        name, sweeps = type(self).__name__, self.max_sweeps
+        name, iterations = type(self).__name__, self.max_iterations
         if not _is_number(self.tol) or not self.tol > 0:
             raise SpecError(f"tg.{name}(tol={self.tol!r}): a positive number is needed.")
         if not _is_number(self.damping) or not 0 < self.damping <= 1:
             raise SpecError(f"tg.{name}(damping={self.damping!r}): a number in (0, 1] is needed.")
-        if isinstance(sweeps, bool) or not isinstance(sweeps, (int, np.integer)) or sweeps < 1:
-            raise SpecError(f"tg.{name}(max_sweeps={sweeps!r}): a whole number of at least 1 is needed.")
+        if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)) or iterations < 1:
+            raise SpecError(f"tg.{name}(max_iterations={iterations!r}): a whole number of at least 1 is needed.")
 
     @property
     def traits(self) -> Traits:
@@ -140,7 +140,7 @@ class EP(Method):
     ----------
     tol : float
         Root mean square of the standardised site changes at which to stop, a pure number.
-    max_sweeps : int
+    max_iterations : int
         Most updates of all sites for one set of hyper-parameters.
     damping : float
         First step length, as a share of the whole step; shortened where the residual grows or the direction turns.
@@ -171,7 +171,7 @@ class EP(Method):
     """
 
     tol: float = 1e-7
-    max_sweeps: int = 200
+    max_iterations: int = 200
     damping: float = 1.0
     floored: bool = False
     name: ClassVar[str] = "ep"
@@ -185,7 +185,7 @@ class EP(Method):
         """Where sites may have negative precision, those first, and floored ones where they do not converge soon."""
         if likelihood.log_concave or self.floored:
             return (self,)
-        return replace(self, max_sweeps=min(self.max_sweeps, _PATIENCE)), replace(self, floored=True)
+        return replace(self, max_iterations=min(self.max_iterations, _PATIENCE)), replace(self, floored=True)
 
     def exact_variance(self, d: Array, sigma: float | Array) -> Array:
         """Noise variance of exact rows: ``sigma^2 + d``."""
@@ -213,7 +213,7 @@ class EP(Method):
         return Slopes(0.5 * c * (d1 * d1 + d2), e)
 
 
-ROUGH = EP(tol=1e-2, max_sweeps=30, floored=True)
+ROUGH = EP(tol=1e-2, max_iterations=30, floored=True)
 
 
 def cavity(q: Marginals, weight: Array) -> tuple[Array, Array, Array]:
@@ -231,7 +231,7 @@ class Laplace(Method):
     ----------
     tol : float
         Root mean square of the standardised site changes at which to stop, a pure number.
-    max_sweeps : int
+    max_iterations : int
         Most updates of all sites for one set of hyper-parameters.
     damping : float
         First step length, as a share of the whole step.
@@ -259,7 +259,7 @@ class Laplace(Method):
     """
 
     tol: float = 1e-7
-    max_sweeps: int = 200
+    max_iterations: int = 200
     damping: float = 1.0
     name: ClassVar[str] = "laplace"
     traits: ClassVar[Traits] = Traits("laplace", "joint")

@@ -149,7 +149,7 @@ class Posterior:
     w: Array  # (M,)
     factor: Factor  # of B
     evidence: float  # log evidence of the standardised rows
-    sweeps: int
+    iterations: int
     residual: float  # root mean square of the last standardised site changes
     converged: bool
     states: Partitions | None = None  # the rows and their sites, while the fit lasts

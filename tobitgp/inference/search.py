@@ -205,7 +205,7 @@ class Search:
             others = multistart.other_octaves(parameters, found.theta, periods)
             found = max([found, *map(tries.end, others)], key=multistart.value_of)
         self.others = multistart.other_maxima(found, ends)
-        work = sum(o.evaluations for o in tries.made), sum(o.sweeps for o in tries.made)
+        work = sum(o.evaluations for o in tries.made), sum(o.iterations for o in tries.made)
         self.stages.append(("search", *work, found.value))
         of_rows = f", {problem.n} rows" if many else ""
         self.stages += [(OTHER_MAXIMUM + of_rows, 0, 0, found.value - less) for less, _ in self.others]
@@ -323,7 +323,7 @@ class Search:
         moved = move_inducing(task, starts, self.method, self.settings, on_step)
         if moved is None:
             return maximum
-        self.stages.append(("inducing", moved.evaluations, moved.sweeps, moved.value))
+        self.stages.append(("inducing", moved.evaluations, moved.iterations, moved.value))
         precision = objective.precisions if self.precision is None else self.precision
         again = self._objective("moved", objective.data, moved.prior, moved.theta, precision, CAP)
         free = max((maximum.free, moved.theta[self.parameters.free]), key=again.value)
@@ -358,13 +358,13 @@ class Search:
         def on_step(objective: Objective, value: float) -> None:
             assert report is not None
             left = max(0, USUAL_EVALUATIONS - objective.evaluations) if sampled else None
-            report(Step(stage, objective.evaluations, value, objective.sweeps, data.n, left))
+            report(Step(stage, objective.evaluations, value, objective.iterations, data.n, left))
 
         method, steps = loosened(self.method, tol), None if report is None else on_step
         return Objective(data, blocks, method, self.likelihood, self.parameters, theta.copy(), steps)
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
-        self.stages.append((stage, objective.evaluations, objective.sweeps, value))
+        self.stages.append((stage, objective.evaluations, objective.iterations, value))
 
 
 def warn(message: str) -> None:

@@ -71,7 +71,7 @@ BOUNDS: dict[str, Bound] = {
     "local": Bound(
         "local",
         ascends=None,
-        warm_up=lambda exact, warm: Laplace(tol=exact.tol, max_sweeps=exact.max_sweeps),  # its mode is the mean
+        warm_up=lambda exact, warm: Laplace(tol=exact.tol, max_iterations=exact.max_iterations),  # its mode is the mean
         view=lambda likelihood, draws: likelihood if isinstance(likelihood, SideNoise) else SideNoise(()),
         update=local_update,
         slopes=local_slopes,
@@ -111,7 +111,7 @@ class VI(Method):
         ``sigma_lower[12]`` of the row with the label 12 (future work of [1]_, section 6).
     tol : float
         Root mean square of the standardised site changes at which to stop, a pure number.
-    max_sweeps : int
+    max_iterations : int
         Most updates of all sites for one set of hyper-parameters.
     damping : float
         First step length, as a share of the whole step.
@@ -144,7 +144,7 @@ class VI(Method):
     draws: int | None = None
     side_noise: Literal["shared", "row"] = "shared"
     tol: float = 1e-7
-    max_sweeps: int = 500
+    max_iterations: int = 500
     damping: float = 0.5
     name: ClassVar[str] = "vi"
 
@@ -178,7 +178,7 @@ class VI(Method):
         return self if self.traits.maximised else self._exact()
 
     def _exact(self) -> VI:
-        return VI(tol=self.tol, max_sweeps=self.max_sweeps, damping=self.damping)
+        return VI(tol=self.tol, max_iterations=self.max_iterations, damping=self.damping)
 
     def view(self, likelihood: Likelihood) -> Likelihood:
         """With expectations as the bound forms them."""

@@ -194,7 +194,7 @@ def test_tiny_data_fit(n):
 
 def test_ep_gives_way_to_vi_and_says_so(clipped):
     with pytest.warns(ConvergenceWarning, match="variational inference took over"):
-        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(max_sweeps=1))
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(max_iterations=1))
     assert res.method == "vi"
     assert res.evidence_kind == "elbo"
     assert res.converged
@@ -202,7 +202,7 @@ def test_ep_gives_way_to_vi_and_says_so(clipped):
 
 def test_a_search_cut_short_says_so(clipped):
     with pytest.warns(ConvergenceWarning, match="did not converge"):
-        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.Laplace(max_sweeps=1), hyper="maximize")
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.Laplace(max_iterations=1), hyper="maximize")
     assert not res.converged
     assert "not" in str(res.summary()).lower()
 
@@ -280,7 +280,8 @@ def test_no_marginal_evidence_without_proper_priors(clipped):
 
 @pytest.mark.parametrize("make", [tg.EP, tg.VI, tg.Laplace])
 @pytest.mark.parametrize(
-    "options", [{"max_sweeps": 0}, {"max_sweeps": 1.5}, {"damping": 0}, {"damping": 5.0}, {"tol": -1}, {"tol": "a"}]
+    "options",
+    [{"max_iterations": 0}, {"max_iterations": 1.5}, {"damping": 0}, {"damping": 5.0}, {"tol": -1}, {"tol": "a"}],
 )
 def test_methods_refuse_settings_that_cannot_work(make, options):
     with pytest.raises(SpecError, match=rf"tg\.{make.__name__}\({next(iter(options))}="):

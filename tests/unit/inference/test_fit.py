@@ -66,7 +66,7 @@ def test_ends_at_a_maximum(data, method):
     problem, chosen = data.problem(), parameters()
     fitted = fit(problem, chosen, method, inducing=None, integrate=False)
     slope = gradient(
-        density(problem, chosen, replace(method, tol=1e-10, max_sweeps=1000)), fitted.points[0].theta, 2e-3
+        density(problem, chosen, replace(method, tol=1e-10, max_iterations=1000)), fitted.points[0].theta, 2e-3
     )
     assert fitted.trace.converged
     assert fitted.trace.gain_left < 1e-6
@@ -77,7 +77,7 @@ def test_ends_at_a_maximum(data, method):
 def test_covariance_is_the_inverse_curvature(data, method):
     problem, chosen = data.problem(), parameters()
     fitted = fit(problem, chosen, method, inducing=None, integrate=False)
-    value, theta = density(problem, chosen, replace(method, tol=1e-10, max_sweeps=1000)), fitted.points[0].theta
+    value, theta = density(problem, chosen, replace(method, tol=1e-10, max_iterations=1000)), fitted.points[0].theta
     curvature = np.array(
         [-(gradient(value, theta + 0.02 * e, 5e-3) - gradient(value, theta - 0.02 * e, 5e-3)) / 0.04 for e in np.eye(3)]
     )
@@ -199,7 +199,7 @@ def test_integrated_moments_against_a_dense_grid():
 
 def test_ep_that_does_not_settle_gives_way_to_vi(data):
     with pytest.warns(ConvergenceWarning, match="variational inference took over"):
-        fitted = fit(data.problem(), method=EP(max_sweeps=1), integrate=False)
+        fitted = fit(data.problem(), method=EP(max_iterations=1), integrate=False)
     assert fitted.trace.fell_back
     assert isinstance(fitted.method, VI)
     assert fitted.method.evidence_kind == "elbo"
@@ -211,7 +211,7 @@ def test_ep_that_does_not_settle_gives_way_to_vi(data):
 def test_a_method_that_does_not_settle_says_so(data):
     values = {"sd": 1.2, "lengthscale": 0.6, "sigma": 0.3}
     with pytest.warns(ConvergenceWarning, match="did not converge"):
-        fitted = fit(data.problem(), parameters(fixed=values), METHODS["laplace"](max_sweeps=1))
+        fitted = fit(data.problem(), parameters(fixed=values), METHODS["laplace"](max_iterations=1))
     assert not fitted.trace.converged
 
 

@@ -1,4 +1,4 @@
-"""The fixed-point iteration on sites: that it ends, what it says when it does not, and how few sweeps it takes."""
+"""The fixed-point iteration on sites: that it ends, what it says when it does not, and how few iterations it takes."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ EASY = {
     "vi": 40,
     "vi local": 20,
     "vi monte_carlo": 60,
-}  # sweeps to 1e-7 that ten rows at moderate noise take, twice what was seen
+}  # iterations to 1e-7 that ten rows at moderate noise take, twice what was seen
 
 
 def settled(censoring, method, seed=0, theta=THETA, n=12, kernel="rbf"):
@@ -41,7 +41,7 @@ def test_settles_at_any_noise(name, censoring, sigma):
 def test_takes_few_sweeps(name, censoring):
     found = [settled(censoring, VARIANTS[name], seed, np.log([1.2, 0.6, 0.5]), n=10) for seed in range(5)]
     assert all(p.converged for p in found)
-    assert max(p.sweeps for p in found) <= EASY[name]
+    assert max(p.iterations for p in found) <= EASY[name]
 
 
 @pytest.mark.parametrize("censoring", ["left", "all"])
@@ -56,18 +56,18 @@ def test_ep_shortens_steps_that_turn():
     problem = simulate("all", n=60, seed=3).problem()
     posterior = solve(problem, [gp(problem)], THETA, METHODS["ep"]())
     assert posterior.converged
-    assert posterior.sweeps <= EASY["ep"]
+    assert posterior.iterations <= EASY["ep"]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_uncensored_rows_need_no_sweep(name):
     posterior = settled("none", VARIANTS[name])
-    assert (posterior.sweeps, posterior.residual, posterior.converged) == (0, 0.0, True)
+    assert (posterior.iterations, posterior.residual, posterior.converged) == (0, 0.0, True)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_says_when_it_did_not_settle(name):
-    posterior = settled("two-sided", replace(VARIANTS[name], max_sweeps=1))
+    posterior = settled("two-sided", replace(VARIANTS[name], max_iterations=1))
     assert not posterior.converged
     assert posterior.residual > 1e-7
     assert np.isfinite(posterior.evidence)
@@ -78,7 +78,7 @@ def test_restarting_at_the_fixed_point_is_immediate(name):
     problem = simulate("two-sided", n=12).problem()
     first = solve(problem, [gp(problem)], THETA, VARIANTS[name])
     again = solve(problem, [gp(problem)], THETA, VARIANTS[name], first.sites)
-    assert again.sweeps <= 2
+    assert again.iterations <= 2
     assert again.evidence == pytest.approx(first.evidence, abs=1e-9)
 
 
@@ -91,7 +91,7 @@ def test_the_posterior_of_some_rows_leads_to_that_of_all(name):
     whole = seed_with(cut(problem, [Inputs(problem.X[0])]), few, method, GAUSSIAN)
     warm = find_posterior(whole, [gp(problem)], THETA, method, GAUSSIAN)
     assert warm.evidence == pytest.approx(cold.evidence, abs=1e-6)
-    assert warm.sweeps < cold.sweeps
+    assert warm.iterations < cold.iterations
 
 
 @pytest.mark.parametrize("damping", [0.3, 0.8, 1.0])

@@ -65,7 +65,7 @@ def test_evidence(averaged, maximised, mixed):
 
 def test_fit_history(averaged):
     history = averaged.fit_history
-    assert list(history.columns) == ["stage", "evaluations", "sweeps", "log_posterior"]
+    assert list(history.columns) == ["stage", "evaluations", "passes", "log_posterior"]
     assert len(history) > 1
 
 

@@ -192,7 +192,7 @@ class GPResults(Results):
 
         ``"another maximum"`` is a local optimum at which another start ended; its evaluations are those of the search.
         """
-        columns = ["stage", "evaluations", "sweeps", "log_posterior"]
+        columns = ["stage", "evaluations", "passes", "log_posterior"]
         return pd.DataFrame(list(self._parts.fitted.trace.stages), columns=columns)
 
     @property
