@@ -292,12 +292,14 @@ class LocationScale(RowDistributions):
         """`clipped_mean` by closed forms, which may cost the last digits."""
         gaps = self._gaps(lower, upper)
         low, high, known = gaps.lower, gaps.upper, np.isfinite(gaps.lower)
+        # Where most of the mean lies beyond the upper limit the distance from the lower one is lost to rounding.
+        beyond = np.isfinite(high) & (~known | (gaps.b < (gaps.y.scale if self.log else 0.0)))
         with np.errstate(all="ignore"):
-            value = low + np.exp(gaps.log_gap(above=True)) if known.any() else np.full_like(low, np.nan)
-            if not known.all():
-                below = high - np.exp(gaps.log_gap(above=False))
-                free = gaps.y.location + gaps.y.scale * self.noise.mean
-                value = np.where(known, value, np.where(np.isposinf(high), free, below))
+            value = gaps.y.location + gaps.y.scale * self.noise.mean
+            if (known & ~beyond).any():
+                value = np.where(known, low + np.exp(gaps.log_gap(above=True)), value)
+            if beyond.any():
+                value = np.where(beyond, high - np.exp(gaps.log_gap(above=False)), value)
         return np.clip(value, low, high)
 
     def _gaps(self, lower: Array, upper: Array) -> Gaps:

@@ -211,7 +211,7 @@ class CountDistribution(ComponentDistribution):
         """The distribution q with ``y p(y) = mean q(y - 1)``."""
 
     def ppf(self, q: Array) -> Array:
-        """Cantelli's bound."""
+        """Bounds above the quantiles, by Cantelli's inequality, where a search for them begins."""
         with np.errstate(divide="ignore"):
             odds = q / (1.0 - q)
         return np.ceil(self.mean()[:, None] + np.sqrt(self.variance()[:, None] * odds))
@@ -311,5 +311,5 @@ def _at_counts(x: Array, log_p: Array) -> Array:
 
 
 def _inside(x: Array, below: float, beyond: float, log_p: Array) -> Array:
-    """Log probabilities, what they are below 0, and at infinity."""
+    """Log probabilities of x >= 0, with their values below 0 and at infinity put in."""
     return np.where(x >= 0.0, np.where(np.isposinf(x), beyond, log_p), below)

@@ -149,8 +149,8 @@ class Nodes:
 
         def values(x: Array, i: IntArray) -> Array:
             gap = np.where(known[i], number(m[i] + s[i] * x, i), 0.0) - base[i]
-            bell = np.exp(-0.5 * x * x - HALF_LOG_2PI)
-            return np.stack([gap * bell, gap * gap * bell])
+            root = np.exp(-0.25 * x * x - 0.5 * HALF_LOG_2PI)  # of the density, so that squares of gaps stay finite
+            return np.stack([gap * root * root, (gap * root) ** 2])
 
         places = self._places(question, m, np.maximum(s, 1e-300))
         low, high = np.full_like(m, -BEYOND), np.full_like(m, BEYOND)

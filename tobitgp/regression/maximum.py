@@ -219,7 +219,8 @@ def normal_root(covariance: Array) -> Array:
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     size = np.where(sd > 0.0, sd, 1.0)
     values, vectors = np.linalg.eigh(covariance / size / size[:, None])
-    return np.asarray(size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
+    values = np.where(values > _ROUNDING * values.max(initial=0.0), values, 0.0)
+    return np.asarray(size[:, None] * vectors * np.sqrt(values))
 
 
 def _cluster_sums(D: Array, groups: IntArray | None) -> Array:

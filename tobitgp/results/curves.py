@@ -286,7 +286,7 @@ def _curve(
     names, header = ["mean"], rows.index
     if level is not None:
         names = list(STATISTICS)
-        labels = rows.index.repeat(len(names))
+        labels = rows.index.to_flat_index().repeat(len(names))
         header = pd.MultiIndex.from_arrays([labels, names * len(rows.index)], names=["row", "statistic"])
     values = np.stack([rows.spread(made[name]) for name in names], axis=1).reshape(-1, len(grid)).T
     return pd.DataFrame(values, index=pd.Index(grid), columns=header)

@@ -107,3 +107,12 @@ def test_nearly_equal_weights_are_good_whatever_their_tail(rng):
     assert found.efficiency > 0.99
     assert found.good
     assert KHat(1.1, 1000, 0.995).good
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parameters_that_are_given_are_not_drawn(seed):
+    """The covariance of the others is singular but for rounding, in which nothing is drawn either."""
+    rng = np.random.default_rng(seed)
+    z, x = rng.normal(size=140), rng.uniform(-2.0, 3.0, 140)
+    rows = {"z": z, "x": x, "y": 1.0 + 0.7 * z - 0.3 * x + 0.6 * rng.normal(size=140)}
+    assert tg.fit("y ~ z + x", rows, fixed={"sigma": 0.6, "z": 0.7}).k_hat(1000, rng=1).k == -np.inf

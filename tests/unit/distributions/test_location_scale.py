@@ -8,6 +8,7 @@ from scipy import integrate, stats
 from support.posteriors import rows_of
 
 from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
@@ -192,3 +193,15 @@ def test_what_remains_inverts_survival(distribution, log, start):
         np.testing.assert_allclose(CURVES["survival"](log, start + left, after).number(at), p, rtol=1e-7)
     if log:
         np.testing.assert_allclose(at.remaining(0.3, np.zeros(2)), at.ppf(0.7), rtol=1e-10)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS[:3], ids=repr)
+def test_closed_forms_of_clipped_means_far_from_limits(rng, distribution, log):
+    """Beyond the upper limit the distance from the lower one is lost to rounding, and the other way round."""
+    n, widest = 1000, 10.0 if distribution.gaussian or not log else 0.9
+    lower, width = rng.uniform(0.0, 20.0, n), rng.exponential(20.0, n)
+    lower, upper = np.where(rng.uniform(size=n) < 0.5, 0.0 if log else -np.inf, lower), lower + width
+    upper = np.where(rng.uniform(size=n) < 0.2, np.inf, upper)
+    y = LocationScale(distribution, rng.normal(0.0, 8.0, n), np.exp(rng.uniform(-2.0, np.log(widest), n)), log)
+    np.testing.assert_allclose(y.fast_clipped_mean(lower, upper), y.clipped_mean(lower, upper), rtol=1e-8)

@@ -8,6 +8,7 @@ from support.posteriors import asked, nodes
 
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
+from tobitgp.posterior.questions import observed
 
 WHATS = ("latent", "median", "uncensored", "observed")
 
@@ -126,3 +127,13 @@ def test_observed_without_limits_is_uncensored(rng):
         )
         for name, values in shown.items():
             assert np.allclose(values, free[name], rtol=1e-10)
+
+
+@pytest.mark.parametrize("sd", [5.0, 11.0, 15.0])
+def test_errors_of_clipped_times_stay_finite_far_out(sd):
+    """All mass that counts lies above the limit: the sd of exp(f + sigma^2 / 2) in closed form."""
+    one = np.ones((1, 1))
+    wide = nodes(np.ones(1), 3.0 * one, sd * one, np.array([0.3]), True)
+    question = observed(True, np.full(1, np.exp(3.0)), np.full(1, INF), np.full(1, -INF), np.full(1, INF))
+    exact = np.exp(3.0 + 0.5 * 0.3**2 + sd**2) * np.sqrt(-np.expm1(-(sd**2)))
+    np.testing.assert_allclose(wide.se(question), exact, rtol=1e-6)

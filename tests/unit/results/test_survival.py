@@ -540,3 +540,11 @@ def test_restricted_means_of_counts_are_sums():
     found = res.predict_restricted_mean(t=6.5)[0]
     np.testing.assert_allclose(found, want, rtol=1e-10)
     assert res.predict_restricted_mean(t=6.5, interval=0.9).notna().all(axis=None)
+
+
+def test_rows_with_labels_in_several_columns(fits, data):
+    rows = data.iloc[:4].set_axis(pd.MultiIndex.from_product([["a", "b"], [1, 2]]))
+    plain = fits("mle weibull").predict_survival_function(data.iloc[:4], TIMES, interval=0.9)
+    table = fits("mle weibull").predict_survival_function(rows, TIMES, interval=0.9)
+    assert table.columns[0] == (("a", 1), "mean")
+    np.testing.assert_array_equal(table, plain)

@@ -340,7 +340,7 @@ class MixtureStream:
     @property
     def _begun(self) -> mixtures.Stream:
         if self._stream is None:
-            raise NotFittedError("This stream has seen no rows; give it some by mixtures.partial_fit(data).")
+            raise NotFittedError("This stream has seen no rows; give it some by partial_fit(data).")
         return self._stream
 
     def __repr__(self) -> str:

@@ -32,7 +32,9 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.inference.method import Marginals, cavity
+from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
+from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import QUESTIONS, Question
 from tobitgp.posterior.seen import Seen, log_predictive
@@ -240,14 +242,37 @@ class LeftOut(NamedTuple):
 
 def predict_left_out(parts: Parts) -> Predicted:
     """Rows left out at every design point, in the order of the data."""
-    response, log_time = parts.rows.response, parts.family.log_time
-    known = outcome(response, log_time=log_time)
+    problem, fitted = parts.gp.problem, parts.fitted
+    J = len(fitted.points)
+    work = problem.n * J * max(fitted.n_features, 1)
+    with single_blas_thread():
+        found = map_independent(lambda point: _at_point(parts, point), fitted.points, heavy=work > HEAVY)
+    without, within = np.empty((J, problem.n)), np.empty((J, problem.n))
+    known = outcome(parts.rows.response, log_time=parts.family.log_time)
+    shift = log_jacobian(known, log_time=parts.family.log_time) - np.where(
+        known.exact, np.log(problem.units.scale), 0.0
+    )
+    for j, pair in enumerate(found):
+        without[j, problem.order], within[j, problem.order] = pair
+    return Predicted(without + shift, within + shift)
 
-    def predicted(nodes: Nodes) -> Array:
-        seen = replace(_seen(nodes, known), weight=np.ones_like(nodes.mean))
-        return log_predictive(seen) + log_jacobian(known, log_time=log_time)
 
-    return Predicted(predicted(cavities(parts, response.weight)), predicted(nodes_of(parts, parts.rows.design)))
+def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
+    """In the order of the problem, standardised."""
+    problem, inputs = parts.gp.problem, parts.gp.prior.inputs
+    likelihood = Spread(parts.family.likelihood.over(problem.rows).at(point.theta))
+    without, within, start = np.empty(problem.n), np.empty(problem.n), 0
+    for kind in problem.rows:
+        for span in row_chunks(start, start + len(kind), CHUNK_ROWS):
+            rows = kind[slice(span.start - start, span.stop - start)]
+            A, d = point.features([at.rows(span) for at in inputs])
+            lambda1, lambda2 = point.sites.lambda1[span], point.sites.lambda2[span]
+            q = Marginals(A.times(point.w), point.factor.variance(A), d, lambda1, lambda2)
+            _, v_c, mu_c = cavity(q, rows.weight)
+            without[span] = likelihood.tilted(rows, mu_c, v_c + d, point.sigma).log_Z
+            within[span] = likelihood.tilted(rows, q.m, q.v_p + d, point.sigma).log_Z
+        start += len(kind)
+    return without, within
 
 
 def average_left_out(weight: Array, predicted: Predicted) -> LeftOut:
