@@ -301,9 +301,8 @@ def with_row(label, **values):
         ("interval(entry, exit) ~ z", {"entry": 50.0, "exit": 40.0}, "above the upper end in row r7"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:1 of 80 rows is dropped")  # said where the rows could be read
 def test_rows_that_cannot_be(family, formula, changed, words):
-    with pytest.raises(DataError, match=words):
+    with pytest.warns(UserWarning, match="1 of 80 rows is dropped"), pytest.raises(DataError, match=words):
         fit(formula, with_row("r7", **changed), family)
 
 

@@ -203,6 +203,8 @@ def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> tuple[Comple
     with naming(place):
         rows, complete = complete_rows(spec, inputs, table, partition.weight)
         complete = complete.inside(place)
+        if asked.whole:
+            complete.judge(asked.missing)  # before what may be wrong with the rows that are left
         if asked.missing == "raise" and complete.incomplete.count:
             return complete, None, None
         table = table.take(rows)

@@ -158,7 +158,8 @@ def _read(partitions: Partitions, asked: Request) -> _Read:
     asked = replace(asked, spec=spec)
     kept = tables.map(keep_rows, asked, schema)
     complete: Complete = merge(kept.collect(itemgetter(0)))
-    complete.judge(asked.missing)
+    if not asked.whole:
+        complete.judge(asked.missing)
     seen: list[Seen] = kept.collect(itemgetter(1))
     counted = merge([item.counted for item in seen])
     counted.judge(asked.missing)
