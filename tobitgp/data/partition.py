@@ -196,8 +196,16 @@ def describe(partition: Tabled, inputs: Sequence[str]) -> tuple[int, Schema]:
     return partition.table.n, describe_table(partition.table, partition.place or "some rows", inputs)
 
 
-def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> tuple[Complete, Seen | None, Kept | None]:
-    """Find the rows that are used, and what they tell; nothing where incomplete ones are refused."""
+class Found(NamedTuple):
+    """What became of the rows of a partition; nothing is kept where incomplete ones are refused."""
+
+    complete: Complete
+    seen: Seen | None = None
+    kept: Kept | None = None
+
+
+def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> Found:
+    """Find the rows that are used, and what they tell."""
     spec, inputs, place = asked.spec, asked.inputs, partition.place
     table = conform(partition.table, schema, inputs)
     with naming(place):
@@ -206,7 +214,7 @@ def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> tuple[Comple
         if asked.whole:
             complete.judge(asked.missing)  # before what may be wrong with the rows that are left
         if asked.missing == "raise" and complete.incomplete.count:
-            return complete, None, None
+            return Found(complete)
         table = table.take(rows)
         response, used, counted = known_response(spec, table, partition.weight[rows], asked.censored, asked.log_time)
         if asked.whole:
@@ -219,7 +227,7 @@ def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> tuple[Comple
     examples = table if asked.whole else table.take(representatives(spec, asked.scale, table))
     kept = Kept(partition.number, place, rows, table, response, precision)
     seen = Seen(counted.inside(place), examples, (total, float(response.weight.sum())))
-    return complete, seen, asked.keep("rows", kept)
+    return Found(complete, seen, asked.keep("rows", kept))
 
 
 def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: Array) -> tuple[BoolArray, Complete]:
@@ -252,9 +260,10 @@ def known_response(
     return response if used.all() else response.rows(used), used, counted
 
 
-def make_rows(partition: tuple[Any, Any, Kept], asked: Request, state: DesignState) -> tuple[DataPartition, Learnt]:
+def make_rows(found: Found, asked: Request, state: DesignState) -> tuple[DataPartition, Learnt]:
     """Build the design of a partition."""
-    kept = partition[2]
+    kept = found.kept
+    assert kept is not None
     with naming(kept.place):
         design = state.build(kept.table)
     if kept.precision is not None and state.var_weight is not None:
@@ -266,9 +275,10 @@ def make_rows(partition: tuple[Any, Any, Kept], asked: Request, state: DesignSta
     return asked.keep("rows", rows), Learnt(tuple(map(Independence.of, H)), slopes, facts)
 
 
-def pick_rows(partition: tuple[Any, Any, Kept], positions: Sequence[IntArray]) -> Table:
+def pick_rows(found: Found, positions: Sequence[IntArray]) -> Table:
     """Inputs in the rows of a partition at some positions, given for every partition."""
-    kept = partition[2]
+    kept = found.kept
+    assert kept is not None
     return kept.table.take(np.isin(np.arange(kept.table.n), positions[kept.number]))
 
 

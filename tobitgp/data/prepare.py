@@ -93,7 +93,7 @@ def prepare(
     inputs = input_names(spec, scale)
     asked = Request(spec, scale, inputs, weights, var_weights, missing, censored, log_time, whole=True, store=None)
     found = _read(LocalPartitions([Given(0, data)]), asked)
-    kept: Kept = found.kept.collect(itemgetter(2))[0]
+    kept: Kept = found.kept.collect(attrgetter("kept"))[0]
     rows: DataPartition = found.made.collect(itemgetter(0))[0]
     index = found.tables.collect(attrgetter("table.index"))[0]
     return TrainingData(rows.response, rows.design, found.state, found.facts, index, kept.rows, found.counts)
@@ -143,7 +143,7 @@ class _Read(NamedTuple):
     """Rows after each pass over them, and what is known of all."""
 
     tables: Partitions  # of Tabled
-    kept: Partitions  # of (Complete, Seen, Kept)
+    kept: Partitions  # of Found
     made: Partitions  # of (DataPartition, Learnt)
     seen: list[Seen]
     state: DesignState
@@ -157,10 +157,10 @@ def _read(partitions: Partitions, asked: Request) -> _Read:
     spec, schema = _learn_schema(asked, tables)
     asked = replace(asked, spec=spec)
     kept = tables.map(keep_rows, asked, schema)
-    complete: Complete = merge(kept.collect(itemgetter(0)))
+    complete: Complete = merge(kept.collect(attrgetter("complete")))
     if not asked.whole:
         complete.judge(asked.missing)
-    seen: list[Seen] = kept.collect(itemgetter(1))
+    seen: list[Seen] = kept.collect(attrgetter("seen"))
     counted = merge([item.counted for item in seen])
     counted.judge(asked.missing)
 
