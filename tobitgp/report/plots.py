@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -201,11 +200,10 @@ def _short(name: str) -> str:
 
 
 @closing_what_fails
-def _plot_over_time(
+def plot_over_time(
     of: str,
     results: Results,
     ends: Ends | None,
-    label: str,
     ax: Any = None,
     *,
     df: Any = None,
@@ -214,7 +212,7 @@ def _plot_over_time(
     center: str = "median",
 ) -> Any:
     """Draw survival or the hazard over time: of rows, of a mixture, or the average of the training rows."""
-    survival, mixture = of == "survival", label == "mixture"
+    survival, mixture = of == "survival", results.parts.spec.mixture is not None
     ax, x = given_or_new(ax), _grid(results, ends, times, mixture)
     window = results.parts.spec.truncation
     if not survival and times is None:
@@ -226,17 +224,12 @@ def _plot_over_time(
         assert ends is not None
         draw_curve(ax, x, average, label=f"average of {ends[2].sum():.10g} rows")
     else:
-        _draw_rows(ax, x, results, of, label, df, interval, center)
+        _draw_rows(ax, x, results, of, df, interval, center)
     ax.set_ylim(0.0, 1.03 if survival else None)
     return finish(ax, response_name(results.model), of)
 
 
-plot_survival, plot_hazard = partial(_plot_over_time, "survival"), partial(_plot_over_time, "hazard")
-
-
-def _draw_rows(
-    ax: Any, x: Array, results: Results, of: str, label: str, df: Any, interval: float | None, center: str
-) -> None:
+def _draw_rows(ax: Any, x: Array, results: Results, of: str, df: Any, interval: float | None, center: str) -> None:
     """Draw a curve for each row, the first in blue."""
     if center not in ("median", "mean"):
         raise SpecError(f"center={center!r}: 'median' or 'mean' is needed.")
@@ -249,7 +242,7 @@ def _draw_rows(
         raise SpecError(f"df= has {n} rows, and {len(LEVELS)} curves are the most that can be told apart.")
     for i in range(n):
         curve, row = table.iloc[:, each * i : each * (i + 1)].set_axis(columns, axis=1), table.columns[each * i]
-        name = label if df is None else as_label(row if interval is None else row[0])
+        name = "mixture" if df is None else as_label(row if interval is None else row[0])
         band = None if interval is None or i else f"{100 * interval:g}% band"
         shown = "mean" if interval is None else center
         draw_curve(ax, x, curve, LEVELS[i], of=shown, label=name, band=band, steps=is_discrete(results))

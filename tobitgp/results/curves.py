@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -212,9 +212,7 @@ def plot_survival(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'survival')
     """
-    from tobitgp.report.plots import plot_survival
-
-    return _plot(plot_survival, results, ax, times, df=df, interval=interval, center=center)
+    return _plot("survival", results, ax, times, df=df, interval=interval, center=center)
 
 
 def plot_hazard(
@@ -254,18 +252,17 @@ def plot_hazard(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'hazard')
     """
-    from tobitgp.report.plots import plot_hazard
-
-    return _plot(plot_hazard, results, ax, times, df=df, interval=interval, center=center)
+    return _plot("hazard", results, ax, times, df=df, interval=interval, center=center)
 
 
-def _plot(draw: Callable[..., Any], results: Results, ax: Any, times: Any, **options: Any) -> Any:
+def _plot(of: str, results: Results, ax: Any, times: Any, **options: Any) -> Any:
     """Axes with curves, and what is known of the training rows where they are held."""
+    from tobitgp.report.plots import plot_over_time
+
     grid, seen = None if times is None else read_times(times), None
     if results.parts.training is not None:
         seen = (*results._training_ends(), results.parts.rows.response.entry)
-    label = "fit" if results.parts.spec.mixture is None else "mixture"
-    return draw(results, seen, label, ax, times=grid, **options)
+    return plot_over_time(of, results, seen, ax, times=grid, **options)
 
 
 def _curve(
