@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -15,65 +13,6 @@ from tobitgp.distributions.segment import FAR, Window, window
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
-
-_PARAMETERS = """
-Parameters
-----------
-{name} : {kind}
-    {what}
-"""
-_RETURNS = """
-Returns
--------
-float or array
-    Of the shape of {shape}.
-"""
-_RAISES = """
-Raises
-------
-{error}
-    If {name} is {fault} or does not broadcast.
-"""
-_EXAMPLES = """
-Examples
---------
->>> from tobitgp.distributions import CensoredNormal
->>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-"""
-_OF_ALL = _RETURNS.format(shape="the parameters") + _EXAMPLES
-_ASKED = _PARAMETERS + _RETURNS + _RAISES + _EXAMPLES
-_NUMBERS = {"kind": "float or array", "error": "DataError", "fault": "not numeric"}
-_OF_VALUES = _ASKED.format(
-    name="x",
-    what="In the units of the variable; broadcasts with the parameters.",
-    shape="x and the parameters together",
-    **_NUMBERS,
-)
-_OF_PROBABILITIES = _ASKED.format(
-    name="q",
-    what="Probabilities, which broadcast with the parameters; NaN is returned for those outside 0 to 1.",
-    shape="q and the parameters together, in the units of the variable",
-    **_NUMBERS,
-)
-_OF_ANOTHER = _ASKED.format(
-    name="other",
-    kind="distribution of the same class",
-    what="Its parameters broadcast with these.",
-    shape="all parameters; inf where values of this distribution are impossible under the other",
-    error="SpecError",
-    fault="of another class",
-)
-
-
-def _with(sections: str) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Put sections that docstrings share between the summary of a method and its example."""
-
-    def decorate(method: Callable[..., Array]) -> Callable[..., Array]:
-        summary, _, example = inspect.cleandoc(method.__doc__ or "").rpartition("\n\n")
-        method.__doc__ = f"{summary}\n{sections}{example}\n"
-        return method
-
-    return decorate
 
 
 class LimitedNormal(ABC):
@@ -104,19 +43,55 @@ class LimitedNormal(ABC):
         """Shape of the parameters broadcast together."""
         return self._window.e.shape
 
-    @_with(_OF_VALUES)
     def pdf(self, x: ArrayLike) -> Array:
         """Density at x per unit, 0 outside the limits; on a limit of a censored variable the probability of its atom.
 
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> distribution.pdf([-0.6, 0.0, 2.0]).round(4)
         array([0.0993, 0.5199, 0.    ])
         """
         return np.exp(self.logpdf(x))
 
-    @_with(_OF_VALUES)
     def logpdf(self, x: ArrayLike) -> Array:
         """Log density at x in nats, -inf outside the limits.
 
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> distribution.logpdf([0.0, 2.0]).round(4)
         array([-0.6541,    -inf])
         """
@@ -125,56 +100,164 @@ class LimitedNormal(ABC):
             inside = (x >= self.lower) & (x <= self.upper) & np.isfinite(x)
             return _plain(np.where(np.isnan(x), np.nan, np.where(inside, self._log_density(x), -np.inf)))
 
-    @_with(_OF_VALUES)
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at or below x, right-continuous.
 
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> distribution.cdf([-0.6, 0.0, 1.1]).round(4)
         array([0.0993, 0.3341, 1.    ])
         """
         return np.exp(self.logcdf(x))
 
-    @_with(_OF_VALUES)
     def sf(self, x: ArrayLike) -> Array:
         """Probability of a value above x: ``1 - cdf(x)``, with relative precision.
 
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> distribution.sf([-0.6, 0.0, 1.1]).round(4)
         array([0.9007, 0.6659, 0.    ])
         """
         return np.exp(self.logsf(x))
 
-    @_with(_OF_VALUES)
     def logcdf(self, x: ArrayLike) -> Array:
         """Log of `cdf` in nats, with relative precision in both tails.
 
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(CensoredNormal(0, 1, upper=9).logcdf(-40.0).round(3))
         -804.608
         """
         return _plain(self._log_tails(self._read("x", x))[0])
 
-    @_with(_OF_VALUES)
     def logsf(self, x: ArrayLike) -> Array:
         """Log of `sf` in nats, with relative precision in both tails.
 
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(CensoredNormal(0, 1, lower=-9).logsf(40.0).round(3))
         -804.608
         """
         return _plain(self._log_tails(self._read("x", x))[1])
 
-    @_with(_OF_PROBABILITIES)
     def ppf(self, q: ArrayLike) -> Array:
         """Quantile: the smallest x within the limits whose `cdf` is at least q.
 
+        Parameters
+        ----------
+        q : float or array
+            Probabilities, which broadcast with the parameters; NaN is returned for those outside 0 to 1.
+
+        Returns
+        -------
+        float or array
+            Of the shape of q and the parameters together, in the units of the variable.
+
+        Raises
+        ------
+        DataError
+            If q is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> distribution.ppf([0.05, 0.5, 0.95]).round(4)
         array([-0.6,  0.3,  1.1])
         """
         q = self._read("q", q)
         return self._quantile(q, 1.0 - q)
 
-    @_with(_OF_PROBABILITIES)
     def isf(self, q: ArrayLike) -> Array:
         """Quantile of the upper tail, ``ppf(1 - q)`` without the rounding of ``1 - q``.
 
+        Parameters
+        ----------
+        q : float or array
+            Probabilities, which broadcast with the parameters; NaN is returned for those outside 0 to 1.
+
+        Returns
+        -------
+        float or array
+            Of the shape of q and the parameters together, in the units of the variable.
+
+        Raises
+        ------
+        DataError
+            If q is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(CensoredNormal(0, 1, lower=-9).isf(1e-30).round(4))
         11.464
         """
@@ -209,47 +292,97 @@ class LimitedNormal(ABC):
         """
         return self._draw(generator(rng), read_size(size, self.shape))
 
-    @_with(_OF_ALL)
     def mean(self) -> Array:
         """Mean, in the units of the variable: (INF2) clipped, Johnson, Kotz and Balakrishnan (1994, 13.10.1) truncated.
 
+        Returns
+        -------
+        float or array
+            Of the shape of the parameters.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(distribution.mean().round(4))
         0.2887
         """
         return _plain(np.clip(self._window.anchor + self.scale * self._moments()[0], self.lower, self.upper))
 
-    @_with(_OF_ALL)
     def var(self) -> Array:
         """Variance, in squared units: (INF3) clipped, Johnson, Kotz and Balakrishnan (1994, 13.10.1) truncated.
 
+        Returns
+        -------
+        float or array
+            Of the shape of the parameters.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(distribution.var().round(4))
         0.3144
         """
         return self.std() ** 2
 
-    @_with(_OF_ALL)
     def std(self) -> Array:
         """Standard deviation, in the units of the variable.
 
+        Returns
+        -------
+        float or array
+            Of the shape of the parameters.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(distribution.std().round(4))
         0.5607
         """
         first, second = self._moments()
         return _plain(self.scale * np.sqrt(np.maximum(second - first * first, 0.0)))
 
-    @_with(_OF_ALL)
     def entropy(self) -> Array:
         """Entropy in nats, ``-E log pdf(X)``, in closed form: (INF4) clipped, (INF8) with itself truncated.
 
+        Returns
+        -------
+        float or array
+            Of the shape of the parameters.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(distribution.entropy().round(4))
         1.0824
         """
         return _plain(self._inside() * np.log(self.scale) + self._surprise(self))
 
-    @_with(_OF_ANOTHER)
     def cross_entropy(self, other: Self) -> Array:
         """Cross-entropy in nats, ``-E log other.pdf(X)``, in closed form: (INF5) and (INF6) clipped, (INF8) truncated.
 
+        Parameters
+        ----------
+        other : distribution of the same class
+            Its parameters broadcast with these.
+
+        Returns
+        -------
+        float or array
+            Of the shape of all parameters; inf where values of this distribution are impossible under the other.
+
+        Raises
+        ------
+        SpecError
+            If other is of another class or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(distribution.cross_entropy(CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)).round(4))
         1.1971
         """
@@ -258,12 +391,30 @@ class LimitedNormal(ABC):
             value = self._inside() * np.log(other.scale) + self._surprise(other)
             return _plain(np.where(self._within(other), value, np.inf))
 
-    @_with(_OF_ANOTHER)
     def kl(self, other: Self) -> Array:
         """Kullback-Leibler divergence to another distribution in nats, ``E log(pdf(X) / other.pdf(X))`` (INF7).
 
         At least 0, and 0 for equal ones, to about 1e-15 of the terms that make it up.
 
+        Parameters
+        ----------
+        other : distribution of the same class
+            Its parameters broadcast with these.
+
+        Returns
+        -------
+        float or array
+            Of the shape of all parameters; inf where values of this distribution are impossible under the other.
+
+        Raises
+        ------
+        SpecError
+            If other is of another class or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(distribution.kl(CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)).round(4))
         0.1147
         """
