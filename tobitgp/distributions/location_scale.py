@@ -22,13 +22,13 @@ from functools import partial
 
 import numpy as np
 
-from tobitgp.distributions.base import Distribution
-from tobitgp.distributions.intervals import log_mass, narrow_rule
-from tobitgp.numerics.log_probabilities import log_complement, log_difference
+from tobitgp.distributions.base import FAR, Distribution
+from tobitgp.distributions.clipped_means import Gaps, mean_beyond, mean_narrow, mean_wide
+from tobitgp.distributions.intervals import log_mass
+from tobitgp.numerics.log_probabilities import log_complement
 from tobitgp.numerics.roots import rises_to
 from tobitgp.typing import Array, BoolArray
 
-FAR = 1e100
 SOON = 1e-280  # stands for time 0, where a hazard is a limit
 _NEVER = 115.0  # a log hazard at time 0 that is as good as infinite
 _LIKELY = -0.05  # a log probability from which the other tail is formed
@@ -305,7 +305,8 @@ class LocationScale(RowDistributions):
     def _gaps(self, lower: Array, upper: Array) -> Gaps:
         location, scale, lower, upper = np.broadcast_arrays(self.location, self.scale, lower, upper)
         lower = np.maximum(lower, 0.0) if self.log else lower
-        return Gaps(replace(self, location=location, scale=scale), lower, upper)
+        y = replace(self, location=location, scale=scale)
+        return Gaps(y, lower, upper, (y._finite(lower), y._finite(upper)))
 
     def mean_between(self, lower: Array, upper: Array) -> Array:
         """`conditional_mean` by closed forms where there are some."""
@@ -316,8 +317,8 @@ class LocationScale(RowDistributions):
         between = np.isfinite(lower) & np.isfinite(upper)
         narrow = between & ((b - a) * np.maximum(steep, 1.0 / self.noise.reach) < _NARROW)
         wide = between & ~narrow & (b - a > _WIDE)
-        above, below = partial(_mean_beyond, above=True), partial(_mean_beyond, above=False)
-        kinds = ((right, above), (left, below), (narrow, _mean_narrow), (wide, _mean_wide))
+        above, below = partial(mean_beyond, above=True), partial(mean_beyond, above=False)
+        kinds = ((right, above), (left, below), (narrow, mean_narrow), (wide, mean_wide))
         out, rest = np.empty(location.shape), ~(right | left | narrow | wide)
         for at, mean in kinds:
             if at.any():
@@ -333,70 +334,3 @@ class LocationScale(RowDistributions):
             part = replace(self, location=location[rest], scale=scale[rest])
             out[rest] = part.conditional_mean(lower[rest], upper[rest])
         return out
-
-
-class Gaps:
-    """Distances of a clipped mean from its limits, on the scale of the response; arrays of one shape."""
-
-    def __init__(self, y: LocationScale, lower: Array, upper: Array, ends: tuple[Array, Array] | None = None) -> None:
-        self.y, self.lower, self.upper = y, lower, upper
-        self.a, self.b = ends or (y._finite(lower), y._finite(upper))
-
-    def excess(self, z: Array, *, above: bool) -> Array | None:
-        """By how much Z, or its exponential, passes a limit; see `Distribution.log_excess`."""
-        return self.y.noise.log_excess(z, self.y.scale if self.y.log else None, above=above)
-
-    @property
-    def front(self) -> Array:
-        """``log c``."""
-        return np.log(self.y.scale) + (self.y.location if self.y.log else 0.0)
-
-    def log_gap(self, *, above: bool) -> Array:
-        """``log(g - l)``, or ``log(u - g)``."""
-        near, far, tail = (self.a, self.b, self.y.noise.log_sf) if above else (self.b, self.a, self.y.noise.log_cdf)
-        part = self.excess(near, above=above)
-        if part is None:
-            g = self.y.clipped_mean(self.lower, self.upper)
-            return np.log(g - self.lower if above else self.upper - g)
-        whole, unlimited = part + tail(near), np.abs(far) >= FAR
-        if unlimited.all():
-            return self.front + whole
-        beyond = self.excess(far, above=above)
-        assert beyond is not None
-        less = np.where(unlimited, -np.inf, beyond + tail(far))
-        out = self.front + log_difference(whole, less)
-        both = np.isposinf(less)
-        if both.any():
-            rest = Gaps(self.y.take(both), self.lower[both], self.upper[both])
-            out[both] = np.log(np.maximum(rest.upper - rest.lower - np.exp(rest.log_gap(above=not above)), 0.0))
-        return out
-
-
-def _mean_beyond(at: Gaps, *, above: bool) -> Array | None:
-    """Mean of values known to lie above, or below, a limit."""
-    excess = at.excess(at.a if above else at.b, above=above)
-    if excess is None:
-        return None
-    away = np.exp(at.front + excess)
-    return at.lower + away if above else np.maximum(at.upper - away, 0.0 if at.y.log else -np.inf)
-
-
-def _mean_narrow(at: Gaps) -> Array:
-    """By quadrature of the density."""
-    z, log_weight = narrow_rule(at.y.noise, at.a, at.b - at.a)
-    weight = np.exp(log_weight - log_weight.max(axis=0))
-    y = np.exp(at.y.location + at.y.scale * z) if at.y.log else at.lower + at.y.scale * (z - at.a)
-    return np.asarray((weight * y).sum(axis=0) / weight.sum(axis=0))
-
-
-def _mean_wide(at: Gaps) -> Array | None:
-    """What the clipped mean owes to the values between the limits; NaN where there is no mean without limits."""
-    excess = at.excess(at.a, above=True)
-    if excess is None:
-        return None
-    noise, gap = at.y.noise, at.upper - at.lower
-    mass = np.exp(log_mass(noise, at.a, at.b))
-    from_lower = at.lower + (np.exp(at.log_gap(above=True)) - gap * np.exp(noise.log_sf(at.b))) / mass
-    from_upper = at.upper - (np.exp(at.log_gap(above=False)) - gap * np.exp(noise.log_cdf(at.a))) / mass
-    value = np.clip(np.where(at.a + at.b > 0.0, from_lower, from_upper), at.lower, at.upper)
-    return np.where(np.isposinf(excess), np.nan, value)

@@ -8,14 +8,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
 
-from tobitgp.distributions.base import Distribution, Tail
+from tobitgp.distributions.base import FAR, Distribution, Tail
 from tobitgp.distributions.intervals import Slice
 from tobitgp.numerics.normal import mills
 from tobitgp.numerics.truncated import moments
 from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
-_FAR = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,8 @@ class Normal(Distribution):
     def between(self, a: Array, b: Array, tilt: Array | None = None) -> Slice:
         """``exp(s z)`` times the normal density is ``exp(s^2 / 2)`` times that of N(s, 1)."""
         s = np.zeros_like(a) if tilt is None else tilt
-        low, high = np.clip(a - s, -_FAR, _FAR), np.clip(b - s, -_FAR, _FAR)
-        half = 0.5 * np.clip(b - a, 1e-300, 2.0 * _FAR)
+        low, high = np.clip(a - s, -FAR, FAR), np.clip(b - s, -FAR, FAR)
+        half = 0.5 * np.clip(b - a, 1e-300, 2.0 * FAR)
         mass, mean, _ = moments(low, high, 0.5 * (low + high), half, rows=3)
         centre = np.clip(0.0, low, high)
         return Slice(mass + 0.5 * s * s, centre + s, mean - centre)
@@ -76,7 +75,7 @@ class Normal(Distribution):
         part = lift * ndtr(s - t) - tail if above else tail - lift * ndtr(-s - t)
         near = s * z + np.log(part) - log_ndtr(-t)
         edge = 0.5 * s * s if above else np.full_like(z, -np.inf)
-        return np.where(t > 0.0, far, np.where(np.abs(z) < _FAR, near, edge)) - np.log(s)
+        return np.where(t > 0.0, far, np.where(np.abs(z) < FAR, near, edge)) - np.log(s)
 
 
 def _ratio(x: Array) -> Array:

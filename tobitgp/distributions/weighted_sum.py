@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from tobitgp.distributions.base import FAR
 from tobitgp.distributions.convolution import Convolved, cdf
 from tobitgp.distributions.location_scale import (
-    FAR,
     LocationScale,
     RowDistributions,
     complementary,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.convolution import BEYOND, HALF_LOG_2PI, plus_normal, reach
-from tobitgp.distributions.location_scale import FAR, LocationScale
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.weighted_sum import WeightedSum
 from tobitgp.numerics.normal import average, exponential_sd, total_sd

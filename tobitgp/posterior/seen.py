@@ -20,10 +20,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tobitgp.distributions import convolution, intervals
-from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.convolution import HALF_LOG_2PI
 from tobitgp.distributions.intervals import quantile_inside
-from tobitgp.distributions.location_scale import FAR, LocationScale
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.numerics.normal import node_quantiles
 from tobitgp.numerics.quadrature import Function, integrals, log_integrals
