@@ -74,7 +74,8 @@ def fit(
     inducing : {"auto", None}, int, (M, d) array, ``tg.Inducing``, or dict of these by term name
         Inducing inputs of the ``gp()`` terms: as many as give an approximation gap of 0.01 nats, the numerically exact
         prior, a number, or locations in the user's units. ``tg.Inducing(20)`` moves 20 of them to where a bound on the
-        evidence is highest.
+        evidence is highest. With ``"auto"`` a process that is too rough for them stands as a Markov chain or by its
+        nearest neighbours instead; ``gp(..., approximation=)`` in the formula chooses.
     hyper : {"auto", "integrate", "maximize"}
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
         20,000 rows and 10 free hyper-parameters.

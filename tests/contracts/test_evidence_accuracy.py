@@ -9,7 +9,7 @@ from support.problems import CENSORING, GAUSSIAN, RADIAL, VARIANTS, dense, gp, m
 from support.variational import FullCovariance, whitened
 
 from tobitgp.inference import METHODS
-from tobitgp.inference.evidence import lower_bound
+from tobitgp.inference.evidence import explained
 from tobitgp.priors.prior import DenseBlock
 
 PRIOR, SIGMA = np.log([1.2, 0.6]), 0.3
@@ -88,11 +88,11 @@ def test_sparse_weighted_vi_is_the_best_gaussian_over_its_features():
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("censoring", CENSORING)
-def test_lower_bound_of_any_posterior(censoring, name):
+def test_explained_of_any_posterior(censoring, name):
     """The bound of every method's Gaussian, checked against the oracle's value there, is below VI's and the exact."""
     data = simulate(censoring, n=11, seed=2)
     _, posterior = settled(data, name)
-    bound = lower_bound(posterior, GAUSSIAN)
+    bound = explained(posterior, GAUSSIAN).bound
     evidence, error, *_ = exact(data)
     assert bound <= settled(data, "vi")[1].evidence + SETTLED
     assert bound <= evidence + 4.0 * error + SETTLED
@@ -107,7 +107,7 @@ def test_lower_bound_of_any_posterior(censoring, name):
 
 def test_elbo_of_vi_is_its_evidence():
     _, posterior = settled(simulate("mixed", n=15, seed=1), "vi", Z=np.linspace(-1.5, 1.5, 5)[:, None])
-    assert lower_bound(posterior, GAUSSIAN) == pytest.approx(posterior.evidence, abs=SETTLED)
+    assert explained(posterior, GAUSSIAN).bound == pytest.approx(posterior.evidence, abs=SETTLED)
 
 
 @settings(max_examples=25, deadline=None)
@@ -124,7 +124,7 @@ def test_order_of_bounds(seed, censoring, log_sigma, log_length):
     assert vi <= evidence + 5.0 * error + 1e-6
     for name in METHODS:
         _, posterior = settled(data, name, theta)
-        assert lower_bound(posterior, GAUSSIAN) <= vi + 1e-6
+        assert explained(posterior, GAUSSIAN).bound <= vi + 1e-6
 
 
 @settings(max_examples=25, deadline=None)

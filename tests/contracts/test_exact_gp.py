@@ -5,7 +5,7 @@ import pytest
 from support.oracles import covariance, gp_regression
 from support.problems import GAUSSIAN, RADIAL, VARIANTS, dense, gp, make_problem, marginals, predict, simulate, solve
 
-from tobitgp.inference.evidence import effective_parameters, lower_bound
+from tobitgp.inference.evidence import explained
 
 CLOSED = 1e-8  # features reproduce the kernel at training rows to a relative 1e-10
 ELSEWHERE = 3e-5  # away from them an omitted direction of variance 1e-10 shows with its sd
@@ -65,9 +65,9 @@ def test_bound_is_tight_and_parameters_are_counted(method):
     problem = data.problem()
     posterior = solve(problem, [gp(problem)], theta(PRIOR), method)
     K = covariance("rbf", data.X, data.X, PRIOR)
-    assert lower_bound(posterior, GAUSSIAN) == pytest.approx(posterior.evidence, abs=CLOSED)
+    assert explained(posterior, GAUSSIAN).bound == pytest.approx(posterior.evidence, abs=CLOSED)
     trace = np.trace(np.linalg.solve(K + SIGMA**2 * np.eye(20), K))
-    assert effective_parameters(posterior) == pytest.approx(trace, abs=1e-7)
+    assert explained(posterior, GAUSSIAN).effective == pytest.approx(trace, abs=1e-7)
 
 
 @pytest.mark.parametrize("sigma", [1e-1, 1e-2, 1e-3])

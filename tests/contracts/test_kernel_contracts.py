@@ -107,6 +107,20 @@ def test_contract_is_the_derivative_in_log_parameters(name, coincident, rng):
     check_contract(covariance, X, Z, parameters(name, X.shape[1]), rng)
 
 
+@pytest.mark.parametrize("ard", [True, False])
+@pytest.mark.parametrize("second", KERNELS)
+def test_pairs_are_entries_of_the_matrix(name, second, ard, rng):
+    X, Z, G = rng.standard_normal((6, 2)), rng.standard_normal((6, 2)), rng.standard_normal(6)
+    factors = KernelFactor(KERNELS[name], slice(0, 1), ard), KernelFactor(KERNELS[second], slice(1, 2), ard)
+    at = np.concatenate([parameters(name, 1), 1.1 * parameters(second, 1)])
+    for covariance, own in ((Covariance(factors), at), (Covariance(factors[:1]), parameters(name, 1))):
+        K = covariance.value(X, Z, own)
+        pairs = covariance.value_pairs(X, Z, own)
+        np.testing.assert_allclose(pairs, np.diag(K), rtol=1e-12)
+        slopes = covariance.contract_pairs(X, Z, own, pairs, G)
+        np.testing.assert_allclose(slopes, covariance.contract(X, Z, own, K, np.diag(G)), rtol=1e-11, atol=1e-12)
+
+
 @pytest.mark.parametrize("second", KERNELS)
 def test_contract_of_products(name, second, rng):
     X, Z = rng.standard_normal((12, 2)), rng.standard_normal((5, 2))

@@ -157,5 +157,5 @@ def marginals(posterior, problem):
 
 def predict(posterior, *inputs):
     """Mean and sd of f at new rows."""
-    A, d = posterior.features([at if isinstance(at, Inputs) else Inputs(at) for at in inputs])
-    return A.times(posterior.w), np.sqrt(posterior.factor.variance(A) + d)
+    m, v_p, d = posterior.marginals([at if isinstance(at, Inputs) else Inputs(at) for at in inputs])
+    return m, np.sqrt(v_p + d)

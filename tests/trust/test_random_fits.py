@@ -48,11 +48,11 @@ def visits():
     """How often rows were visited, of which no fit makes more than 8000."""
     count, visit = [0], site_updates.visit
 
-    def counted(state, q, rho):
+    def counted(state, q):
         count[0] += 1
         if count[0] > 8000:
             raise TooMuchWork
-        return visit(state, q, rho)
+        return visit(state, q)
 
     site_updates.visit = counted
     yield count

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -214,9 +215,15 @@ class Problem:
         """About ``size`` rows, every kind in proportion, and their positions in this problem."""
         counts = [len(rows) for rows in self.rows]
         drawn = draw_rows(counts, size, rng)
-        rows = tuple(rows[at] for rows, at in zip(self.rows, drawn, strict=True))
         at = np.concatenate([start + at for start, at in zip(np.cumsum([0, *counts]), drawn, strict=False)])
-        return Problem(rows, *take((self.order, self.H, self.X, self.code), at), self.units), at
+        return self.take(at), at
+
+    def take(self, at: IntArray) -> Problem:
+        """Rows at these positions, ascending."""
+        ends = np.cumsum([0, *map(len, self.rows)])
+        cuts = np.searchsorted(at, ends)
+        rows = [rows[at[i:j] - first] for rows, (i, j), first in zip(self.rows, pairwise(cuts), ends, strict=False)]
+        return Problem(tuple(rows), *take((self.order, self.H, self.X, self.code), at), self.units)
 
 
 def draw_rows(counts: Sequence[int], size: int, rng: int | np.random.Generator | None = None) -> list[IntArray]:

@@ -1,6 +1,6 @@
-"""Whether a Gaussian posterior q is close to the exact one: the Pareto shape of the weights p(w) p(y | w) / q(w).
+"""Whether a Gaussian posterior q is close to the exact one: the Pareto shape of the weights p(f) p(y | f) / q(f).
 
-(CHK10) of the theory pages: the weights are equal where q is right; it judges all of w jointly, and may be large where
+(CHK10) of the theory pages: the weights are equal where q is right; it judges all of f jointly, and may be large where
 every single marginal is good. Yao, Vehtari, Simpson and Gelman, "Yes, but did it work?", ICML 2018.
 """
 
@@ -13,9 +13,12 @@ import numpy as np
 from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.draws import chunks, training_rows
 from tobitgp.engines import map_independent, single_blas_thread
+from tobitgp.inference.partitioned import Sites
+from tobitgp.inference.rows_together import Drawn, draw
 from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.sampling import generator, good_shape, smooth
 from tobitgp.results.process.draws import refuse_censoring_noises
+from tobitgp.results.process.posterior import site_order
 from tobitgp.results.regression.draws import EstimateDraws
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -85,16 +88,16 @@ class KHat:
 
 
 def process_k_hat(parts: Parts, draws: int, rng: int | np.random.Generator | None) -> KHat:
-    """Of the posterior of the features' weights at the maximum of the hyper-parameters."""
+    """Of the posterior at the maximum of the hyper-parameters: the likelihood of draws over that of their sites."""
     training_rows(parts, "k_hat()")
     refuse_censoring_noises(parts, "k_hat()")
     n, point, stream = len(parts.rows.labels), parts.fitted.points[0], generator(rng)
-    z = stream.standard_normal((len(point.w), draws))
-    w = point.w[:, None] + point.factor.colour(z)
+    sites = site_order(point, parts.gp.problem.order)
+    drawn = draw(point, parts.gp.inputs(parts.rows.design), draws, stream)
     spans = list(zip(chunks(n), stream.integers(2**63, size=len(chunks(n))).tolist(), strict=True))
     with single_blas_thread():
-        sums = map_independent(lambda at: _log_likelihood(parts, w, *at), spans, heavy=n * draws > _HEAVY)
-    return _judge(np.sum(sums, axis=0) - 0.5 * np.square(w).sum(axis=0) + 0.5 * np.square(z).sum(axis=0))
+        sums = map_independent(lambda at: _log_ratio(parts, drawn, sites, *at), spans, heavy=n * draws > _HEAVY)
+    return _judge(np.sum(sums, axis=0))
 
 
 def regression_k_hat(draws: EstimateDraws) -> KHat:
@@ -106,17 +109,20 @@ def regression_k_hat(draws: EstimateDraws) -> KHat:
     return _judge(log_ratio, OF_REGRESSION)
 
 
-def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
-    """Weighted log likelihood (S,) of some rows under draws of the weights (M, S).
+def _log_ratio(parts: Parts, drawn: Drawn, sites: Sites, rows: slice, seed: int) -> Array:
+    """Weighted log likelihood of some rows under draws, less what their sites say, (S,).
 
     What the features leave of f is integrated out under Gaussian noise, and drawn elsewhere.
     """
     gp, point, design = parts.gp, parts.fitted.points[0], parts.rows.design
     scale, at = gp.problem.units.scale, np.arange(rows.start, rows.stop)
     known = outcome(parts.rows.response.rows(at), log_time=parts.family.log_time)
-    A, d = point.features([part.rows(rows) for part in gp.inputs(design)])
-    distribution, residual = parts.family.distribution_at(point.theta), np.maximum(d, 0.0)
-    f = A.times(w)
+    inputs = [part.rows(rows) for part in gp.inputs(design)]
+    distribution = parts.family.distribution_at(point.theta)
+    residual = np.maximum(point.features(inputs)[1], 0.0)
+    f = drawn.rows(rows).at(point, inputs)
+    sites = sites.rows(rows)
+    of_sites = sites.lambda1 @ f - 0.5 * (sites.lambda2 @ np.square(f))
     open_window = np.isinf(known.entry) & np.isinf(known.exit)
     joined = np.where(open_window & distribution.gaussian, residual, 0.0)
     if (residual > joined).any():
@@ -124,7 +130,7 @@ def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
     noise = np.broadcast_to(design.noise(point.sigma), len(design.H))[rows]
     tau = np.log(scale) + 0.5 * np.log(np.square(noise) + joined)
     value = log_likelihoods(distribution, known, gp.known_mean(design)[rows][:, None] + scale * f, tau[:, None])
-    return np.asarray(known.weight @ value)
+    return np.asarray(known.weight @ value - of_sites)
 
 
 def _judge(log_ratio: Array, remedy: str = OF_PROCESS) -> KHat:

@@ -148,7 +148,8 @@ def formula_functions() -> dict[str, str]:
     'log(1 + x), accurate near 0'
     """
     own = {
-        "gp": "gp(x, ..., kernel=, ard=, by=, period=, name=): zero-mean Gaussian process; gp(x):gp(z) is a product, "
+        "gp": "gp(x, ..., kernel=, ard=, by=, period=, name=, approximation=, neighbours=): zero-mean Gaussian "
+        "process; gp(x):gp(z) is a product, "
         f"z:gp(x) a slope that varies; kernels {', '.join(KERNEL_NAMES)}",
         "re": "re(g, name=), or (1 | g): a random intercept of each group",
         "s": 's(x, ..., bs="gp", m=, by=): as in mgcv, read as gp(x, ..., kernel="matern32")',

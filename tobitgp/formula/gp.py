@@ -23,16 +23,18 @@ from tobitgp.formula.expressions import (
     read_options,
 )
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PLACES, PROCESSES, nearest
-from tobitgp.formula.spec import GPFactor, GPTerm, default_label
+from tobitgp.formula.spec import APPROXIMATIONS, NEIGHBOURS, GPFactor, GPTerm, default_label
 from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 
-OPTIONS = ("kernel", "ard", "by", "period", "name")
+OPTIONS = ("kernel", "ard", "by", "period", "name", "approximation", "neighbours")
 _REMEDIES = {
     "c": "gp() has no c=; it has no boundary, so leave it out",
     "iso": "gp() has no iso=; ard=False gives all inputs one length-scale, and each has its own otherwise",
     "k": "gp() has no k=; how many basis functions are used is the argument inducing= beside the formula",
     "cov": 'gp() has no cov=; the covariance is kernel=, as in gp(x, kernel="matern52")',
 }
+MARKOV = ("matern12", "matern32", "matern52")
+MOST_NEIGHBOURS = 200
 _BY = "a curve for each group is gp(x, by=g)"
 
 
@@ -114,7 +116,29 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     else:
         written = syntax.expression(options["period"]) if "period" in options else None
         label = default_label(inputs, by, written)
-    return GPTerm((GPFactor(inputs, kernel, ard, period),), label, by)
+    factors = (GPFactor(inputs, kernel, ard, period),)
+    how, neighbours = _read_approximation(syntax, options, factors[0])
+    return GPTerm(factors, label, by, approximation=how, neighbours=neighbours)
+
+
+def _read_approximation(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor) -> tuple[str, int]:
+    """What stands for the process in computations, and the number of neighbours of Vecchia's prior."""
+    node, number = options.get("approximation"), options.get("neighbours")
+    how = "auto" if node is None else literal(node)
+    if node is not None and how not in APPROXIMATIONS:
+        syntax.fail(node, f"approximation= is one of {', '.join(map(repr, APPROXIMATIONS))}")
+    if node is not None and how == "markov" and (factor.kernel not in MARKOV or len(factor.inputs) != 1):
+        syntax.fail(node, f"A Markov process has one input and one of the kernels {', '.join(MARKOV)}")
+    if node is not None and how == "vecchia" and factor.kernel in ("periodic", "linear"):
+        syntax.fail(node, f"Neighbours do not stand for a {factor.kernel} kernel; leave approximation= out")
+    if number is None:
+        return str(how), NEIGHBOURS
+    neighbours = literal(number)
+    if how != "vecchia":
+        syntax.fail(number, 'neighbours= goes with approximation="vecchia"')
+    if type(neighbours) is not int or not 1 <= neighbours <= MOST_NEIGHBOURS:
+        syntax.fail(number, f"neighbours= is a whole number from 1 to {MOST_NEIGHBOURS}")
+    return how, neighbours
 
 
 def _read_kernel_and_period(syntax: Syntax, options: dict[str, ast.expr]) -> tuple[str, float | None]:
@@ -170,7 +194,11 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
         if names.count(part.name) > 1 and part.factors[0].kernel != "rbf":
             names[i] = default_label(part.inputs, part.by, kernel=part.factors[0].kernel)
     label = parts[leaves.index(named[0])].name if named else ":".join(names)
-    return GPTerm(tuple(factors), label, groups[0][1] if groups else None)
+    chosen = next((part for part in parts if part.approximation != "auto"), parts[0])
+    if chosen.approximation == "markov":
+        syntax.fail(node, "A product is not Markov; leave approximation= out")
+    by, how = groups[0][1] if groups else None, (chosen.approximation, chosen.neighbours)
+    return GPTerm(tuple(factors), label, by, approximation=how[0], neighbours=how[1])
 
 
 def _same(factor: GPFactor, other: GPFactor) -> bool:

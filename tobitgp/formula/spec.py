@@ -110,6 +110,10 @@ class GPFactor:
         return self.kernel == "linear" and len(self.inputs) == 1
 
 
+APPROXIMATIONS = ("auto", "low_rank", "dense", "markov", "vecchia")
+NEIGHBOURS = 20
+
+
 @dataclass(frozen=True, slots=True)
 class GPTerm:
     """One process: ``gp(...)``, a product with others, ``re(...)``, or one of these in another program's spelling."""
@@ -120,6 +124,8 @@ class GPTerm:
     read_as: str = ""  # the equivalent ``gp(...)`` spelling where the term was written as an alias, else empty
     written: str = ""  # the alias as written, else empty
     note: str = ""  # what of the alias has no counterpart in ``read_as``, else empty
+    approximation: str = "auto"  # one of ``APPROXIMATIONS``
+    neighbours: int = NEIGHBOURS  # of each place, where ``approximation="vecchia"``
 
     @property
     def inputs(self) -> tuple[Expression, ...]:

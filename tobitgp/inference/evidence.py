@@ -13,13 +13,13 @@ import numpy as np
 
 from tobitgp.data.arrays import Problem
 from tobitgp.engines import LocalPartitions, add_up
-from tobitgp.inference.method import Method
+from tobitgp.inference.method import Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior, block_slopes
 from tobitgp.inference.site_updates import Chunk, State, final_moments, final_sites, unexplained
+from tobitgp.inference.structured import structure_gradient
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.numerics.arrow import squared_lengths
 from tobitgp.numerics.quadrature import normal_in_box
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior
@@ -27,65 +27,110 @@ from tobitgp.priors.prior import DenseBlock
 from tobitgp.typing import Array
 
 
-def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
-    """``sum E_q log p(y | f) - KL(q(w) || N(0, I))``, below the log evidence whatever method made q (SIT7)."""
-    w, factor = posterior.q
-    divergence = 0.5 * (factor.trace_inverse() + float(w @ w) - len(w) + factor.log_det())
-    expected = posterior.rows.collect(expectation, posterior.q, Spread(likelihood.at(posterior.theta)))
-    return sum(expected) - divergence
+class Explained(NamedTuple):
+    """What a posterior says of all rows together."""
+
+    bound: float  # evidence lower bound of the standardised rows, whatever method made the posterior
+    effective: float  # effective number of parameters
 
 
-def expectation(state: State, q: Gaussian, likelihood: Likelihood) -> float:
-    """``sum E_q log p(y | f)`` over some rows."""
+def explained(posterior: Posterior, likelihood: Likelihood) -> Explained:
+    """The bound ``sum E_q log p(y | f) - KL(q || prior)``, (SIT7), and ``tr(V Lambda)``, how much the data determine.
 
-    def visit(chunk: Chunk) -> float:
+    The divergence is ``1/2 (alpha' m + log |I + K Lambda| - tr(V Lambda))``.
+    """
+    q = posterior.q
+    expected, effective = add_up(posterior.rows.collect(expectation, q, Spread(likelihood.at(posterior.theta))))
+    return Explained(expected - 0.5 * (q.quadratic + q.log_det - effective), effective)
+
+
+def expectation(state: State, q: Gaussian, likelihood: Likelihood) -> list[Any]:
+    """``sum E_q log p(y | f)`` and ``sum lambda2 v_p`` over some rows."""
+
+    def visit(chunk: Chunk) -> tuple[float, float]:
         m = state.marginals(chunk, q)[1]
         value = likelihood.expected(chunk.rows, m.m, m.v_p + m.d, state.setting.sigma, slopes=False).value
-        return float(chunk.rows.weight @ value)
+        return float(chunk.rows.weight @ value), float(m.lambda2 @ m.v_p)
 
-    return sum(map(visit, state.chunks))
-
-
-def effective_parameters(posterior: Posterior) -> float:
-    """``tr(S A' diag(lambda2) A) = M - tr S``: how many parameters the data determine."""
-    return len(posterior.w) - posterior.factor.trace_inverse()
+    return add_up(map(visit, state.chunks))
 
 
 def evidence_gradient(posterior: Posterior, method: Method) -> Array:
     """Gradient (k,) of ``posterior.evidence`` in ``posterior.theta``."""
-    implicit = _implicit_weights(posterior) if method.traits.ascends == "joint" else None
-    noise, *sums = add_up(posterior.rows.collect(slope_sums, posterior.q, implicit))
+    q, implicit = posterior.q, None
+    if method.traits.ascends == "joint":
+        implicit = _implicit(posterior)
+    noise, *sums = add_up(posterior.rows.collect(slope_sums, q, implicit))
     by_block = [block.finish(own) for block, own in zip(posterior.blocks, sums, strict=True)]
+    if q.structured is not None:
+        by_block = _with_structure(by_block, q, None if implicit is None else implicit.at_knots)
     return np.concatenate([*by_block, noise])
 
 
-def _implicit_weights(posterior: Posterior) -> Array:
-    """``S A' u`` of methods whose evidence feels the mode move, (LA5)."""
-    sums = add_up(posterior.rows.collect(implicit_sums, posterior.q))
-    return posterior.factor.solve(sums[0]) if sums else np.zeros_like(posterior.w)
+def _with_structure(by_block: list[Array], q: Gaussian, implicit: Array | None) -> list[Array]:
+    """Gradients by block, those of the structure's terms from all of it."""
+    assert q.structured is not None
+    which = q.structured.field.blocks.tolist()
+    slopes = structure_gradient(q.structured, q.w, q.factor, implicit)
+    ends = np.cumsum([len(by_block[block]) for block in which])
+    for block, own in zip(which, np.split(slopes, ends[:-1]), strict=True):
+        by_block[block] = own
+    return by_block
+
+
+class Implicit(NamedTuple):
+    """How the evidence feels the mode move, (LA5): f moves by ``V u``."""
+
+    weights: Array  # (M,), ``q = B^-1 A~' u``
+    rest: Array | None = None  # (n,), ``V0 u`` in the rows, in the order of the partitions
+    at_knots: Array | None = None  # (N,), ``u - Lambda A q`` summed
+
+
+def _implicit(posterior: Posterior) -> Implicit:
+    q = posterior.q
+    sums = add_up(posterior.rows.collect(implicit_sums, q))
+    weights = q.factor.solve(sums[0]) if sums else np.zeros_like(q.w)
+    if q.structured is None:
+        return Implicit(weights)
+    knots, field = q.structured.knots, q.structured.field
+    u = knots.sums(np.concatenate(posterior.rows.collect(implicit_rows, q)))
+    rest = q.structured.conditioned.solve(u[:, None])[:, 0]
+    return Implicit(weights, rest[knots.of_row], u - field.U[:, 1:] @ weights)
 
 
 def implicit_sums(state: State, q: Gaussian) -> list[Any]:
-    """``A' u`` over some rows, whose known sites add nothing."""
-    method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
+    """``A~' u`` over some rows, whose known sites add nothing."""
 
     def visit(chunk: Chunk) -> tuple[Array]:
         A, marginals = state.marginals(chunk, q)
-        implicit = method.slopes(likelihood, chunk.rows, marginals, sigma).implicit
+        implicit = _slopes(state, chunk, marginals).implicit
         return (np.zeros_like(q.w) if implicit is None else A.adjoint(implicit[0]),)
 
     return add_up(visit(chunk) for chunk in state.others())
 
 
-def slope_sums(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
+def implicit_rows(state: State, q: Gaussian) -> Array:
+    """U in some rows, (n,)."""
+    out = np.zeros(len(state.part))
+    for chunk in state.others():
+        implicit = _slopes(state, chunk, state.marginals(chunk, q)[1]).implicit
+        if implicit is not None:
+            out[chunk.span] = implicit[0]
+    return out
+
+
+def _slopes(state: State, chunk: Chunk, marginals: Marginals) -> Slopes:
+    return state.setting.method.slopes(state.setting.likelihood, chunk.rows, marginals, state.setting.sigma)
+
+
+def slope_sums(state: State, q: Gaussian, implicit: Implicit | None) -> list[Any]:
     """Derivatives in the noise parameters, and the sums for each block's ``finish``, over some rows."""
-    blocks, layout, method, likelihood, sigma = state.setting
+    blocks, layout = state.setting.blocks, state.setting.layout
 
     def visit(chunk: Chunk) -> list[Any]:
         parts, A, d = state.features(chunk, slopes=True)
-        whitened = q.factor.whiten_rows(A)
-        marginals = state.marginals_of(chunk, q, A, squared_lengths(whitened), d)
-        s = method.slopes(likelihood, chunk.rows, marginals, sigma)
+        A, marginals, whitened = state.marginals_of(chunk, q, A, d)
+        s = _slopes(state, chunk, marginals)
         lambda2 = marginals.lambda2
         alpha = marginals.lambda1 - lambda2 * marginals.m
         G = q.factor.smooth(A, whitened)
@@ -96,10 +141,12 @@ def slope_sums(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
         e = s.e.sum(axis=1)
         if implicit is not None and s.implicit is not None:
             u, e_m = s.implicit
-            Aq = A.times(implicit)
-            A.add_slope(G, alpha, implicit)
-            A.add_slope(G, u - lambda2 * Aq, q.w)
-            e += e_m @ Aq
+            moved = A.times(implicit.weights)
+            if implicit.rest is not None:
+                moved += implicit.rest[state.part.places(chunk.span)]
+            A.add_slope(G, alpha, implicit.weights)
+            A.add_slope(G, u - lambda2 * moved, q.w)
+            e += e_m @ moved
         slopes = zip(blocks, chunk.inputs, parts, block_slopes(layout, chunk.inputs, blocks, G), strict=True)
         return [e, *(block.backward(at.X, part, G_A, s.g_d) for block, at, part, G_A in slopes)]
 

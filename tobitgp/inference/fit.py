@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, split_positions
 from tobitgp.data.standardisation import KnownRows, Standard, row_kinds
 from tobitgp.engines import LocalPartitions, Partitions, Store, add_up, map_independent, single_blas_thread
-from tobitgp.errors import NumericalError, SpecError
+from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import evidence
 from tobitgp.inference import search as stages
@@ -29,12 +30,14 @@ from tobitgp.inference.parameters import Given, Parameters, words_for_little_noi
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.inference.posterior import NO_LEVEL, Posterior
 from tobitgp.inference.search import CONVERGED, NATS, Search, warn
-from tobitgp.inference.site_updates import ended, level_sums
+from tobitgp.inference.site_updates import all_weights, ended, level_sums
+from tobitgp.inference.structured import Field, gain_of_neighbours
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.sampling import words_for_heavy
+from tobitgp.priors.choice import choose_blocks
 from tobitgp.priors.kernel_block import all_inputs
 from tobitgp.priors.prior import LinearPrior, Prior
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 
 def assemble_partitions(
@@ -56,6 +59,9 @@ def assemble_partitions(
     size = stages.SAMPLE_ROWS if size is None else size
     partitions = data.partitions.map(know_rows, family.log_time, data.store)
     plan = make_plan(spec, data.columns, partitions, family, given)
+    if any(term.approximation in ("markov", "vecchia") for term in spec.gps):
+        check_memory(plan.measured.n)
+        size = max(size, plan.measured.n)
     model = plan.build(take_sample(partitions, plan, size, rng), limits=limits)
     if plan.measured.n <= size:
         return plan, model, None
@@ -66,7 +72,25 @@ def assemble_partitions(
         all_inputs(np.concatenate(rows.partitions.collect(distinct_inputs, block))) if gp.inducing is None else None
         for block, gp in enumerate(model.prior.gps, start=0 if model.linear is None else 1)
     ]
-    return plan, replace(model, prior=model.prior.induced_by(inputs)), rows
+    prior = model.prior.induced_by(inputs)
+    gps = tuple(replace(gp, approximation="low_rank") for gp in prior.gps)
+    return plan, replace(model, prior=replace(prior, gps=gps)), rows
+
+
+ROW_BYTES = 3000  # of a row in a Markov or Vecchia fit, at its peak
+
+
+def check_memory(n: int) -> None:
+    """Refuse to gather more rows than fit into what is free of the memory."""
+    names = getattr(os, "sysconf_names", {})
+    if not {"SC_PAGE_SIZE", "SC_AVPHYS_PAGES"} <= names.keys():
+        return
+    free, need = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"), ROW_BYTES * n
+    if need > free:
+        raise DataError(
+            f"A Markov or Vecchia process has all rows in one memory: {n:,} take some {need / 1e9:.1f} GB, and "
+            f"{free / 1e9:.1f} GB are free. Fit fewer rows, or leave approximation= out."
+        )
 
 
 def distinct_inputs(part: RowPartition, block: int) -> Array:
@@ -143,14 +167,28 @@ _SPANNED = 1e-9  # of the squared length of an indicator
 
 def with_levels(posterior: Posterior, prior: Prior) -> Posterior:
     """The posterior with the levels of processes, and how linear columns hold them, while its rows are at hand."""
-    levels = [NO_LEVEL] * len(posterior.blocks)
-    blocks = sorted(prior.with_levels)
+    levels, field = [NO_LEVEL] * len(posterior.blocks), posterior.field
+    several = [] if field is None or len(field.blocks) == 1 else field.blocks.tolist()  # held as their sum
+    blocks = sorted(prior.with_levels.difference(several))
     if prior.linear is not None and blocks:
         p = prior.linear.X.shape[1]
         gram, *sums = add_up(posterior.rows.collect(level_sums, blocks, p))
         for t, total in zip(blocks, sums, strict=True):
             levels[t] = _level(gram, total[:, :p], total[:, p:-1], total[:, -1])
-    return replace(posterior, levels=tuple(levels))
+    return replace(posterior, levels=tuple(levels), field=_with_level(posterior, levels))
+
+
+def _with_level(posterior: Posterior, levels: Sequence[tuple[Array, Array]]) -> Field | None:
+    """The structured part with the weights of its level, where linear columns hold that of its only term."""
+    field, structured = posterior.field, posterior.structured
+    if field is None or structured is None or len(field.blocks) > 1 or not len(levels[int(field.blocks[0])][0]):
+        return field
+    weight = structured.knots.sums(np.concatenate(posterior.rows.collect(all_weights)))
+    code = structured.knots.structure.inputs.code
+    group = np.zeros(len(weight), dtype=np.intp) if code is None else code
+    total = np.bincount(group, weights=weight)
+    held: BoolArray = np.asarray(levels[int(field.blocks[0])][1].any(axis=1))
+    return replace(field, level=np.where(held[group], weight / total[group], 0.0))
 
 
 def _level(gram: Array, linear: Array, own: Array, weight: Array) -> tuple[Array, Array]:
@@ -208,6 +246,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
         warn(message)
     covariance = np.zeros((len(centre.theta), len(centre.theta)))
     covariance[np.ix_(search.parameters.free, search.parameters.free)] = maximum.root @ maximum.root.T
+    said = evidence.explained(centre, search.task.likelihood)
     shift, proper = search.problem.units.log_jacobian, search.parameters.proper and search.last is search.method
     runner_up = search.others[0][0] if search.others else np.inf
     return FittedGP(
@@ -218,11 +257,12 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
         log_covariance=covariance,
         method=search.last,
         evidence=centre.evidence + shift,
-        elbo=evidence.lower_bound(centre, search.task.likelihood) + shift,
+        elbo=said.bound + shift,
         log_evidence_integrated=integrated + shift if proper else np.nan,
         nats_left=evidence.nats_left(centre),
+        neighbours_gain=np.nan if centre.field is None else gain_of_neighbours(centre.field, centre.w),
         n_features=len(centre.w),
-        effective=evidence.effective_parameters(centre),
+        effective=said.effective,
         trace=FitTrace(tuple(search.stages), converged, message, maximum.gain_left, search.fell_back, runner_up),
     )
 
@@ -242,7 +282,10 @@ def _integrate(
             p = here.posterior_from(free, objective.data)
             if evidence.nats_left(p) > 10.0 * NATS:
                 precision = search.precision if search.precision is not None else evidence.precisions_of(p)
-                here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=search.cap))
+                blocks = choose_blocks(
+                    search.prior, p.theta, precision, objective.data.inputs, nats=NATS, cap=search.cap
+                )
+                here = replace(rough, blocks=blocks)
                 p = here.posterior_from(free, objective.data.starting(p.rows.map(ended)))
             asked = as_asked(search, here, p)
         except NumericalError:
@@ -281,7 +324,9 @@ def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterio
 
 def _done(search: Search, posterior: Posterior) -> Posterior:
     """Without its rows, and with what they say of each process's level."""
-    return replace(with_levels(posterior, search.prior), states=None, sites=evidence.sites_of(posterior))
+    return replace(
+        with_levels(posterior, search.prior), structured=None, states=None, sites=evidence.sites_of(posterior)
+    )
 
 
 def _told_of_others(search: Search) -> str:

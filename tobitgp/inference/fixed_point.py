@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
+from tobitgp.data.arrays import join
 from tobitgp.engines import Partitions, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
-from tobitgp.inference.posterior import Gaussian, Posterior, lay_out
+from tobitgp.inference.posterior import Gaussian, Layout, Posterior, lay_out
+from tobitgp.inference.structured import StructuredPosterior
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
 from tobitgp.numerics.linear_algebra import weights
 from tobitgp.priors.block import Block, split_theta
+from tobitgp.priors.structure import StructuredTerm
 from tobitgp.typing import Array
 
 # Step lengths: a residual that shrinks slowly while its direction turns round is one stepped over, not one approached.
 SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
 CUT = 0.8  # of a length that led astray, for all later steps
+REGULAR = 0.1  # residual of expectation propagation below which its past tells of the next steps
 # Iterations with neither half the residual nor a higher value: of ascents, and of EP, which may gain a percent each.
 PATIENCE, LONG_PATIENCE = 50, 100
 # Where rounding keeps an ascent from its tolerance: the residual that is small enough then, and the patience.
@@ -78,18 +83,53 @@ def _fixed_point(
     setting = site_updates.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
     keep = CACHE_BYTES // max(1, data.n * layout.row_features * 8)
     states = data.partitions.map(site_updates.begin, setting, keep, windows)
-    nothing = identity(layout.p, layout.m, layout.size), np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0
-    base = _Base(*add_up([nothing, *states.collect(site_updates.sums_of)]))
-    end = _iterate(states, base, method, likelihood)
-    w, factor = end.q
+    known: _Known = _known_sites(states, layout)
+    structured = [block for block in blocks if isinstance(block, StructuredTerm)]
+    if structured:
+        A = np.concatenate(states.collect(site_updates.all_features))
+        known = _BesideStructure(StructuredPosterior.of(structured[0].knots, at, A))
+    end = _iterate(states, known, method, likelihood)
+    q = end.q
     # The sums lose digits where the noise is small; another pass over many rows costs more than these are worth.
-    D = end.D + (sum(end.states.collect(site_updates.known_evidence, w)) if keep else base.D - base.misfit(w))
-    evidence = D - 0.5 * float(w @ w) - 0.5 * factor.log_det()
-    return Posterior(theta, at, layout, w, factor, evidence, end.iterations, end.residual, end.converged, end.states)
+    D = end.D + (sum(end.states.collect(site_updates.known_evidence, q)) if keep else known.evidence(end.states, q))
+    evidence = D - 0.5 * q.quadratic - 0.5 * q.log_det
+    field = None if q.structured is None else q.structured.field
+    ended = end.iterations, end.residual, end.converged
+    return Posterior(theta, at, layout, q.w, q.factor, evidence, *ended, q.structured, end.states, field)
+
+
+def _known_sites(states: Partitions, layout: Layout) -> _KnownSites:
+    nothing = identity(layout.p, layout.m, layout.size), np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0
+    return _KnownSites(*add_up([nothing, *states.collect(site_updates.sums_of)]))
+
+
+class _Known(Protocol):
+    """What stays known of the rows while sites are sought."""
+
+    def evidence(self, states: Partitions, q: Gaussian) -> float:
+        """D of the rows whose sites are known."""
+
+    def posterior(self, states: Partitions) -> Gaussian:
+        """The posterior with the sites at hand."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Base:
+class _BesideStructure:
+    """Features of all rows, and the structure in which their sites meet."""
+
+    rows: StructuredPosterior
+
+    def evidence(self, states: Partitions, q: Gaussian) -> float:
+        """By a visit to the rows."""
+        return sum(states.collect(site_updates.known_evidence, q))
+
+    def posterior(self, states: Partitions) -> Gaussian:
+        """From all sites together."""
+        return Gaussian(*self.rows.given(join(states.collect(site_updates.all_sites))))
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownSites:
     """What rows whose sites are known tell: parts of B (identity included) and r, ``y' Lambda y``, D without misfit."""
 
     B: Arrow
@@ -97,13 +137,14 @@ class _Base:
     yy: float
     D: float
 
-    def misfit(self, w: Array) -> float:
-        """``sum lambda2 (y - a'w)^2 / 2`` over these rows, without visiting them."""
-        return 0.5 * (self.yy - 2.0 * float(self.r @ w) + float(w @ (multiply(self.B, w) - w)))
+    def evidence(self, states: Partitions, q: Gaussian) -> float:
+        """Their D: it lacks ``sum lambda2 (y - a'w)^2 / 2``, which needs no visit to these rows."""
+        w = q.w
+        return self.D - 0.5 * (self.yy - 2.0 * float(self.r @ w) + float(w @ (multiply(self.B, w) - w)))
 
-    def posterior(self, sums: Sequence[Any]) -> Gaussian:
+    def posterior(self, states: Partitions) -> Gaussian:
         """``q(w)`` with the sums for B and r over all other rows."""
-        B, r = add_up([(self.B, self.r), sums])
+        B, r = add_up([(self.B, self.r), add_up(states.collect(site_updates.site_sums))])
         factor = factorise(B)
         return Gaussian(factor.solve(r), factor)
 
@@ -118,59 +159,60 @@ class _End:
     converged: bool
 
 
-def _iterate(states: Partitions, base: _Base, method: Method, likelihood: Likelihood) -> _End:
-    """Damped fixed-point iteration on the sites that are sought.
+def _iterate(states: Partitions, known: _Known, method: Method, likelihood: Likelihood) -> _End:
+    """Fixed-point iteration on the sites that are sought, damped and accelerated.
 
-    One visit to the rows moves their sites and sums what the next posterior needs, so an iteration is one pass. Bounds,
-    which are stiff where the prior is wide against the noise, are accelerated at the cost of a second pass. Sites of
-    negative precision may leave no posterior; since those that leave one form a convex set, a shorter step does.
+    What ascends must not fall from step to step. Expectation propagation has nothing that rises: it takes damped steps
+    from a forgotten past until its residual is small, and whenever that is not the least seen. Sites of negative
+    precision may leave no posterior; since those that leave one form a convex set, a shorter step does.
     """
-    sums = add_up(states.collect(site_updates.site_sums))
     try:
-        q = base.posterior(sums)
+        q = known.posterior(states)
     except NumericalError:
         states = states.map(site_updates.flatten)
-        q = base.posterior(add_up(states.collect(site_updates.site_sums)))
-    if not sums:
-        return _End(states, q, 0.0, 0, 0.0, True)
-    floor = 0.0 if likelihood.log_concave else -np.inf
-    accelerated = method.traits.ascends == "bound"
-    rho, longest, merit, residual, mixed = method.damping, 1.0, -np.inf, np.inf, False
-    progress = _Progress()
+        q = known.posterior(states)
+    floor, ascends = 0.0 if likelihood.log_concave else -np.inf, method.traits.ascends
+    rho, longest, merit, residual, least, is_mixed = method.damping, 1.0, -np.inf, np.inf, np.inf, False
+    progress, back = _Progress(), states
     for iteration in range(1, method.max_iterations + 1):
-        moved = states.map(site_updates.visit, q, rho)
-        n, squares, D, dots, *sums = add_up(moved.collect(site_updates.sums_of))
+        states = states.map(site_updates.visit, q)
+        found = add_up(states.collect(site_updates.sums_of))
+        if not found:
+            return _End(states, q, 0.0, 0, 0.0, True)
+        n, squares, D, dots, *equations = found
         gap = float(np.sqrt(squares / n))
         if gap < method.tol or iteration == method.max_iterations:
             return _End(states, q, float(D), iteration, gap, gap < method.tol)
-        turned, value = False, _merit(method, base, q, float(D)) if method.traits.ascends else -np.inf
+        value = _merit(ascends, known.evidence(states, q), q, float(D)) if ascends else -np.inf
         progress = progress.after(gap, value)
-        near = method.traits.ascends is not None and gap < NEAR
-        if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if method.traits.ascends else LONG_PATIENCE):
+        near = ascends is not None and gap < NEAR
+        if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if ascends else LONG_PATIENCE):
             return _End(states, q, float(D), iteration, gap, near)
-        if method.traits.ascends:
-            if value < merit - _slack(merit):
-                rho = rho if mixed else SHORTEN * rho
-                states, mixed = states.map(site_updates.retake, rho), False
-                q = base.posterior(add_up(states.collect(site_updates.site_sums)))
-                continue
-            merit = value
-        else:
-            turned = gap > TURNED * residual and _cosines(dots) < 0.0
+        if ascends and value < merit - _slack(merit):
+            rho = rho if is_mixed else SHORTEN * rho
+            states, is_mixed = back.map(site_updates.take_step, rho), False
+            q = known.posterior(states)
+            continue
+        turned = ascends is None and gap > TURNED * residual and _cosines(dots) < 0.0
+        if ascends is None:
             longest = max(CUT * rho, SHORTEST) if gap > residual else longest
             rho = max(SHORTEN * rho, SHORTEST) if gap > residual or turned else rho
         rho = min(longest, rho * LENGTHEN) if gap < residual and not turned else rho
-        residual, states = gap, moved
-        if accelerated:
-            states, mixed = _accelerate(states, rho, floor)
-            sums = add_up(states.collect(site_updates.sums_of))
+        has_past = bool(equations) and equations[1].size > 0
+        is_mixed = has_past and (ascends is not None or gap < min(least, REGULAR))
+        merit, residual, least, back = value, gap, min(gap, least), states
+        if is_mixed:
+            gamma = weights(*equations)
+            states = states.map(site_updates.mix, gamma, rho if ascends else 1.0, floor)
+        else:
+            states = states.map(site_updates.forget).map(site_updates.take_step, rho)
         try:
-            q = base.posterior(sums)
+            q = known.posterior(states)
         except NumericalError:
             if likelihood.log_concave:
                 raise
-            states, q, rho = _shorten(base, states, rho)
-            mixed = False
+            states, q, rho = _shorten(known, states, rho)
+            is_mixed = False
     raise AssertionError("unreachable")
 
 
@@ -193,23 +235,13 @@ def _slack(merit: float) -> float:
     return 1e-10 * max(1.0, abs(merit)) if np.isfinite(merit) else 0.0
 
 
-def _accelerate(states: Partitions, rho: float, floor: float) -> tuple[Partitions, bool]:
-    """Take the accelerated step; False where that is the plain one for want of a past."""
-    states = states.map(site_updates.record)
-    equations = add_up(states.collect(site_updates.sums_of))
-    gamma = weights(*equations) if equations else np.zeros(0)
-    return states.map(site_updates.mix, gamma, rho, floor), bool(equations)
-
-
-def _shorten(base: _Base, states: Partitions, rho: float) -> tuple[Partitions, Gaussian, float]:
+def _shorten(known: _Known, states: Partitions, rho: float) -> tuple[Partitions, Gaussian, float]:
     """Posterior after the longest step tried that leaves one, and its length; the sites follow."""
     while rho > SHORTEST**6:
         rho *= SHORTEN
-        shorter = states.map(site_updates.retake, rho)
-        try:
-            return shorter, base.posterior(add_up(shorter.collect(site_updates.site_sums))), rho
-        except NumericalError:
-            pass
+        shorter = states.map(site_updates.take_step, rho)
+        with suppress(NumericalError):
+            return shorter, known.posterior(shorter), rho
     raise NumericalError("The sites of the rows leave no posterior.")
 
 
@@ -219,7 +251,7 @@ def _cosines(dots: Array) -> float:
     return float(np.sum(np.divide(dots[:, 0], size, out=np.zeros_like(size), where=size > 0.0)))
 
 
-def _merit(method: Method, base: _Base, q: Gaussian, D: float) -> float:
-    """What an ascending method must not lose, from the sought sites' ``D`` and the sums over the others."""
-    joint = D - base.misfit(q.w) - 0.5 * float(q.w @ q.w)
-    return joint - 0.5 * q.factor.log_det() if method.traits.ascends == "bound" else joint
+def _merit(ascends: str, known: float, q: Gaussian, D: float) -> float:
+    """What an ascending method must not lose, with D of the rows whose sites are known and of the others."""
+    joint = D + known - 0.5 * q.quadratic
+    return joint - 0.5 * q.log_det if ascends == "bound" else joint

@@ -51,6 +51,7 @@ class Traits:
     ascends: Literal["joint", "bound"] | None = None  # what no step may lose: the density at the mode, or a bound
     gaussian_only: bool = False  # whether it rests on Gaussian noise
     limits: bool = False  # whether every row needs its censoring limits
+    accelerated: bool = True  # whether its steps gain by Anderson's method
 
 
 class Method:
@@ -134,7 +135,7 @@ _IMPROPER = 1e12  # a cavity so many times wider than the posterior has lost its
 
 @dataclass(frozen=True, slots=True)
 class EP(Method):
-    """Expectation propagation, all sites in parallel, with adaptive damping.
+    """Expectation propagation, all sites in parallel, accelerated.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ class EP(Method):
     max_iterations : int
         Most updates of all sites for one set of hyper-parameters.
     damping : float
-        First step length, as a share of the whole step; shortened where the residual grows or the direction turns.
+        First step length, as a share of the whole step; shortened where the residual grows.
     floored : bool
         Keep site precisions from falling below 0 under noise that is not log-concave; done anyhow where the others do
         not converge. Such rows match the mean of f only, and the gradient of the evidence is approximate.
@@ -262,7 +263,7 @@ class Laplace(Method):
     max_iterations: int = 200
     damping: float = 1.0
     name: ClassVar[str] = "laplace"
-    traits: ClassVar[Traits] = Traits("laplace", "joint")
+    traits: ClassVar[Traits] = Traits("laplace", "joint", accelerated=False)
 
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """A rough run of EP where there may be several modes, or a tail too steep for Newton's method to start in."""

@@ -101,9 +101,9 @@ class Plan:
         dense = None if self.linear is None else DenseBlock(inputs.pop(0).X)
         chosen = _inducing(self.given.inducing, self.terms, units)
         gps = tuple(
-            GPPrior(at, covariance, inducing, _grouping(term, own), moves)
-            for term, at, covariance, own, (inducing, moves) in zip(
-                self.terms, inputs, covariances, groups, chosen, strict=True
+            GPPrior(at, covariance, inducing, _grouping(term, own), moves, how, term.neighbours)
+            for term, at, covariance, own, (inducing, moves), how in zip(
+                self.terms, inputs, covariances, groups, chosen, _approximations(chosen, self.terms), strict=True
             )
         )
         parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)
@@ -196,9 +196,32 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tupl
     out: list[tuple[Any, bool]] = []
     for term, centre, scale in zip(terms, units.x_centre, units.x_scale, strict=True):
         choice = by_name.get(term.name, "auto")
+        if term.approximation == "dense" and isinstance(choice, str):
+            choice = None
         moves = isinstance(choice, Inducing) and choice.optimize
         choice = choice.start if isinstance(choice, Inducing) else choice
         out.append((None if choice is None else _located(choice, term, centre, scale), moves))
+    return out
+
+
+def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm]) -> list[str]:
+    """What may stand for each term; what was given of inducing inputs makes it one of low rank."""
+    structured = [term for term in terms if term.approximation in ("markov", "vecchia")]
+    shared = {(*(item.text for item in t.inputs), t.by and t.by.text, t.approximation) for t in structured}
+    if len(shared) > 1 or (len(structured) > 1 and "vecchia" in {t.approximation for t in structured}):
+        raise SpecError(
+            f"approximation= of {' and '.join(t.name for t in structured)}: one process can stand as Markov or "
+            "Vecchia, or several Markov ones of the same input; leave approximation= out of the others."
+        )
+    out = []
+    for (inducing, _), term in zip(chosen, terms, strict=True):
+        given = inducing is None or not isinstance(inducing, str)
+        if given and term.approximation in ("markov", "vecchia"):
+            raise SpecError(
+                f"inducing= goes with low rank, and {term.name} has approximation={term.approximation!r}; leave out "
+                "one of the two."
+            )
+        out.append("low_rank" if given or term.approximation in ("low_rank", "dense") else term.approximation)
     return out
 
 

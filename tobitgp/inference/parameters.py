@@ -71,7 +71,7 @@ def _factor_parameters(factor: GPFactor) -> Iterator[tuple[str, str, str, str, f
         yield word, role, together, factor.kernel, known
 
 
-LOG_BOUND = np.log(1e4)
+LOG_BOUND = np.log(1e4)  # twice that for length-scales, which long series may have
 LOCATION = "location"  # the role of a coordinate of an inducing input
 LEAST_DF = 1.05  # the t distribution has a mean for df > 1 only, and predictions average over df
 _LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times what doubles resolve
@@ -97,8 +97,9 @@ class Parameters:
     @property
     def least(self) -> Array:
         """Lower bounds (k_free,) of the free part of theta."""
-        roles = np.array(self.roles)[self.free]
-        return np.where(roles == LOCATION, -np.inf, np.where(roles == "df", np.log(LEAST_DF), -LOG_BOUND))
+        roles = np.array(self.roles)[self.free].tolist()
+        bounds = {LOCATION: -np.inf, "df": np.log(LEAST_DF), "lengthscale": -2.0 * LOG_BOUND}
+        return np.array([bounds.get(role, -LOG_BOUND) for role in roles])
 
     @property
     def most(self) -> Array:

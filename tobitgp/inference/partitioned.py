@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.arrays import Problem, Rows, take
+from tobitgp.data.arrays import Problem, Rows, join, take
 from tobitgp.engines import LocalPartitions, Partitions, row_chunks
 from tobitgp.priors.block import Inputs
 from tobitgp.typing import Array
@@ -52,6 +52,10 @@ class RowPartition:
     def __len__(self) -> int:
         return sum(map(len, self.rows))
 
+    def places(self, span: slice) -> slice:
+        """Where some of its rows are among those of all parts, one part after the other."""
+        return slice(span.start + sum(self.before), span.stop + sum(self.before))
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionedRows:
@@ -74,6 +78,10 @@ class PartitionedRows:
         return replace(
             self, partitions=thinned, n=sum(n for n, _ in sizes), weight=sum(w for _, w in sizes), warm=False
         )
+
+    def inputs(self, block: int) -> Inputs:
+        """Those of all rows in one block, one partition after the other."""
+        return join(self.partitions.collect(block_inputs, block))
 
     def cold(self) -> PartitionedRows:
         """The same rows with nothing known of their sites."""
@@ -121,6 +129,11 @@ def thin(part: RowPartition, step: int) -> RowPartition:
     places = [np.arange(a + skip, b, step) for (a, b), skip in zip(itertools.pairwise(starts), first, strict=True)]
     rows = tuple(rows[skip::step] for rows, skip in zip(part.rows, first, strict=True))
     return RowPartition(rows, take(part.inputs, np.concatenate(places)))
+
+
+def block_inputs(part: RowPartition, block: int) -> Inputs:
+    """Inputs in one block."""
+    return part.inputs[block]
 
 
 def size(part: RowPartition) -> tuple[int, float]:

@@ -17,8 +17,10 @@ import numpy as np
 
 from tobitgp.engines import Partitions
 from tobitgp.inference.partitioned import Sites
+from tobitgp.inference.structured import Field, StructuredRows
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
 from tobitgp.priors.block import BlockAt, Features, Inputs
+from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.typing import Array, IntArray
 
 
@@ -45,10 +47,11 @@ class Layout:
 
 
 def lay_out(blocks: Sequence[BlockAt]) -> Layout:
-    """Place blocks, in their order."""
+    """Place blocks, in their order; beside a structured part, which ties groups together, all among common columns."""
     weights: dict[tuple[str, int], int] = {}
+    structured = any(isinstance(block, StructuredTermAt) for block in blocks)
     for block in blocks:
-        if block.grouping is not None:
+        if block.grouping is not None and not structured:
             weights[block.grouping] = weights.get(block.grouping, 0) + block.size * block.grouping.size
     chosen = max(weights, key=lambda grouping: weights[grouping], default=None)
     places, p, m = [], 0, 0
@@ -133,10 +136,32 @@ NO_LEVEL = np.zeros((0, 0)), np.zeros((0, 0))
 
 
 class Gaussian(NamedTuple):
-    """``q(w) = N(w, B^-1)``: mean (M,) and the factor of B."""
+    """``q(w) = N(w, B^-1)``: mean (M,), the factor of B, and what a structured part makes of the rows."""
 
     w: Array
     factor: Factor
+    structured: StructuredRows | None = None
+
+    def given_structure(self, A: Loadings, places: slice) -> tuple[Loadings, Array | float, Array | float]:
+        """How f of some rows depends on w once the structured part is integrated out, and its mean and variance."""
+        if self.structured is None:
+            return A, 0.0, 0.0
+        return (
+            Loadings(self.structured.A[places]),
+            self.structured.mean[places],
+            self.structured.variance[places],
+        )
+
+    @property
+    def quadratic(self) -> float:
+        """``alpha' m``, which is ``|w|^2`` without a structured part."""
+        return float(self.w @ self.w) if self.structured is None else self.structured.quadratic
+
+    @property
+    def log_det(self) -> float:
+        """``log |I + K Lambda|``, (STR4)."""
+        rest = 0.0 if self.structured is None else self.structured.conditioned.log_det
+        return self.factor.log_det() + rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +177,9 @@ class Posterior:
     iterations: int
     residual: float  # root mean square of the last standardised site changes
     converged: bool
-    states: Partitions | None = None  # the rows and their sites, while the fit lasts
+    structured: StructuredRows | None = None  # while the fit lasts, as the next
+    states: Partitions | None = None  # the rows and their sites
+    field: Field | None = None  # the structured part
     sites: Sites = NO_SITES  # of all rows in the problem's order
     levels: tuple[tuple[Array, Array], ...] = ()  # of each block: mean features (L, m), weights (L, p)
 
@@ -164,7 +191,7 @@ class Posterior:
     @property
     def q(self) -> Gaussian:
         """The posterior of the weights."""
-        return Gaussian(self.w, self.factor)
+        return Gaussian(self.w, self.factor, self.structured)
 
     @property
     def rows(self) -> Partitions:
@@ -181,12 +208,28 @@ class Posterior:
         parts = tuple(levels[t] if t in skip else part for t, part in enumerate(parts))
         return place_columns(self.layout, inputs, [part.A for part in parts]), sum_residuals(parts)
 
-    def term_features(self, inputs: Sequence[Inputs], block: int) -> tuple[Loadings, Array]:
-        """``A`` and the residual ``d`` (n,) of one block's part of f, measured from its level (FEA10)."""
+    def marginals(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Array, Array, Array]:
+        """Mean of f in any rows, variance in what the sites tell of, and residual variance d; (n,) each."""
+        A, d = self.features(inputs, skip)
+        return *self._moments(A, inputs, skip), d
+
+    def term_marginals(self, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array, Array]:
+        """The same of one block's part of f, measured from its level (FEA10)."""
         part = block_features(self.blocks[block], inputs[block])
         columns = [np.zeros((len(part.d), b.size)) for b in self.blocks]
         columns[block] = part.A - self._level(block, inputs[block])
-        return place_columns(self.layout, inputs, columns), part.d
+        others = frozenset(range(len(self.blocks))) - {block}
+        return *self._moments(place_columns(self.layout, inputs, columns), inputs, others, from_level=True), part.d
+
+    def _moments(
+        self, A: Loadings, inputs: Sequence[Inputs], skip: frozenset[int], *, from_level: bool = False
+    ) -> tuple[Array, Array]:
+        """Mean and variance (n,) of ``A w`` and the structured part, but for what is passed over."""
+        if self.field is None:
+            return A.times(self.w), self.factor.variance(A)
+        values, variance = self.field.part(inputs, skip, from_level=from_level)
+        A = Loadings(A.common - values[:, 1:])
+        return values[:, 0] + A.times(self.w), variance + self.factor.variance(A)
 
     def _level(self, block: int, at: Inputs) -> Array:
         """Features (n, M_t) of a block's level in the rows' groups; none where there is none, or the group is new."""
@@ -200,12 +243,32 @@ class Posterior:
         """Mean (p,) and covariance (p, p) of the linear weights, the levels of processes among them."""
         if not any(len(mean) for mean, _ in self.levels):
             return self.w[:p], self.factor.corner_covariance(p)
-        R = self.coefficient_rows(p)
+        R, mean, covariance = self.coefficient_rows(p), np.zeros(p), np.zeros((p, p))
+        for share in self._structured_shares():
+            assert self.field is not None
+            values, variance = self.field.levels
+            R = R - values[:, 1:].T @ share
+            mean, covariance = values[:, 0] @ share, (share.T * variance) @ share
         half = self.factor.whiten(R)
-        return R.T @ self.w, half.T @ half
+        return mean + R.T @ self.w, covariance + half.T @ half
+
+    def coefficient_draws(self, p: int, w: Array, e: Array | None) -> Array:
+        """Draws (p, S) of the same from those of the weights, (M, S), and of the structured part at its knots."""
+        drawn = self.coefficient_rows(p).T @ w
+        for share in self._structured_shares():
+            assert self.field is not None
+            assert e is not None
+            drawn += share.T @ self.field.sum_levels(e)
+        return drawn
+
+    def _structured_shares(self) -> list[Array]:
+        """Weights (L, p) in which linear columns hold the levels of the structured part, if they do."""
+        if self.field is None or self.field.level is None:
+            return []
+        return [self.levels[int(self.field.blocks[0])][1]]
 
     def coefficient_rows(self, p: int) -> Array:
-        """How these depend on all weights, (M, p)."""
+        """How these depend on all weights, (M, p), but through the structured part."""
         R = np.eye(len(self.w), p)
         own = R[self.layout.p :].reshape(self.layout.size, self.layout.m, p) if self.layout.size else R
         for place, (mean, share) in zip(self.layout.places, self.levels, strict=True):

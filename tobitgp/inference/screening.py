@@ -26,6 +26,7 @@ from tobitgp.inference.site_updates import CHUNK_ROWS, State
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernels import Covariance, KernelFactor
+from tobitgp.priors.markov import is_markov
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -120,7 +121,9 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
                     scales.append(j)
                     divided[columns] = True
         if scales:
-            shortest = max(ROWS_PER_LENGTH * float((reach / distinct)[divided].max()), LEAST_SHORTEST)
+            shortest = ROWS_PER_LENGTH * float((reach / distinct)[divided].max())
+            if gp.approximation not in ("auto", "markov") or not is_markov([gp.covariance]):
+                shortest = max(shortest, LEAST_SHORTEST)
             extent, shortest = np.where(extent > 0.0, extent, 1.0), min(shortest, LONGEST)
             found.append(Term(t, linear + t, gp.covariance, places, theta[places], np.array(scales), extent, shortest))
     return found
@@ -139,8 +142,8 @@ class Cells(NamedTuple):
 
 def part_cells(state: State, posterior: Posterior, term: Term, width: Array, loadings: bool) -> Cells:
     """Cells of a part of the rows."""
-    chunks = ((c.inputs, state.sites.rows(c.span)) for c in state.chunks)
-    return join_cells([row_cells(posterior, inputs, sites, term, loadings) for inputs, sites in chunks], width)
+    chunks = ((c.inputs, state.sites.rows(c.span), term, loadings, state.part.places(c.span)) for c in state.chunks)
+    return join_cells([row_cells(posterior, *chunk) for chunk in chunks], width)
 
 
 def kept_cells(posterior: Posterior, prior: Prior, term: Term, loadings: bool) -> list[Cells]:
@@ -152,7 +155,14 @@ def kept_cells(posterior: Posterior, prior: Prior, term: Term, loadings: bool) -
     ]
 
 
-def row_cells(posterior: Posterior, inputs: Sequence[Inputs], sites: Sites, term: Term, loadings: bool) -> Cells:
+def row_cells(
+    posterior: Posterior,
+    inputs: Sequence[Inputs],
+    sites: Sites,
+    term: Term,
+    loadings: bool,
+    places: slice | None = None,  # among the rows at hand
+) -> Cells:
     """Each row as a cell of its own, those without information left out."""
     parts, A, d = join_features(posterior.layout, posterior.blocks, inputs)
     columns = [part.A if t == term.block else np.zeros_like(part.A) for t, part in enumerate(parts)]
@@ -164,9 +174,29 @@ def row_cells(posterior: Posterior, inputs: Sequence[Inputs], sites: Sites, term
         if groups is not None and A.own is not None and code is not None and np.array_equal(code, A.own.code):
             U = np.concatenate([U, groups], axis=1)
     m, m_t = A.times(posterior.w), place_columns(posterior.layout, inputs, columns).times(posterior.w)
+    if posterior.field is not None:
+        m, m_t = _beside_structure(posterior, inputs, term, m, m_t, places)
     D, code = sites.lambda2, np.zeros(len(d), dtype=np.intp) if code is None else code
     cells = Cells(X, code, D, sites.lambda1 - D * (m - m_t), sites.lambda1 - D * m, D[:, None] * U)
     return take(cells, D > _SILENT)
+
+
+def _beside_structure(
+    posterior: Posterior, inputs: Sequence[Inputs], term: Term, by_features: Array, m_t: Array, places: slice | None
+) -> tuple[Array, Array]:
+    """Means of f and of the term, from those parts of them that are features'."""
+    field = posterior.field
+    assert field is not None
+    if places is None or posterior.structured is None:
+        m = posterior.marginals(inputs)[0]
+    else:
+        m = posterior.structured.mean[places] + posterior.structured.A[places] @ posterior.w
+    if term.block not in field.blocks:
+        return m, m_t
+    if len(field.blocks) == 1:
+        return m, m - by_features
+    values, _ = field.part(inputs, frozenset(field.blocks.tolist()) - {term.block}, from_level=False)
+    return m, values[:, 0] - values[:, 1:] @ posterior.w
 
 
 def join_cells(several: Sequence[Cells], width: Array) -> Cells:
@@ -256,6 +286,8 @@ def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kin
     """Predict what other length-scales of each process, fixed ones too where asked, would gain at a maximum."""
     found: list[Candidate] = []
     least: list[tuple[int, float]] = []
+    if kind == "add" and posterior.field is not None:
+        return Screened(None, 0, ())
     for term in terms_of(prior, posterior.theta, parameters.free | fixed):
         candidates = term.candidates()
         lowest = np.min(candidates, axis=0)

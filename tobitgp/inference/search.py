@@ -14,7 +14,7 @@ from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference import multistart
 from tobitgp.inference.ascent import EPFailure, Maximum, Objective, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.evidence import COARSE, nats_left
-from tobitgp.inference.fitted import OnStep, Settings, Step, Task
+from tobitgp.inference.fitted import OnStep, Settings, Step, Task, some_rows
 from tobitgp.inference.fixed_point import find_posterior, seed
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import EP, Method, loosened
@@ -22,9 +22,11 @@ from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
+from tobitgp.inference.structured import gain_of_parameters
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises
-from tobitgp.priors.block import Block
+from tobitgp.priors.block import Block, split_theta
+from tobitgp.priors.choice import choose_blocks
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
@@ -138,9 +140,18 @@ class Search:
             self.stages.append((f"screening: {best.described(self.parameters)}", screened.n, 0, value))
             # A longer component has been found before, or is for a term of its own.
             shorter = bool((best.theta < posterior.theta - APART)[best.scales].any())
-            if best.gain >= least and (kind == "replace" or shorter):
+            if best.gain >= least and (kind == "replace" or shorter) and self._holds(best, posterior):
                 return best
         return None
+
+    def _holds(self, candidate: Candidate, posterior: Posterior) -> bool:
+        """Whether a structure confirms, with no cells and all knots, what is predicted of its parameters."""
+        field, first = posterior.field, 0 if self.prior.linear is None else 1
+        if field is None or candidate.term + first not in field.blocks:
+            return True
+        parts = split_theta(self.prior.gps, candidate.theta)
+        theta = [parts[block - first] for block in field.blocks.tolist()]
+        return gain_of_parameters(field, posterior.w, theta) >= WORTH[candidate.kind]
 
     def _from(self, theta: Array, known: Maximum, why: str) -> Maximum | None:
         """Maximum on all rows that a climb from there leads to; None where it is the known one or far below it."""
@@ -175,7 +186,7 @@ class Search:
         problem, prior, parameters = self.problem, self.prior, self.parameters
         many = problem.n > SEARCH_ROWS
         if many:
-            problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
+            problem, rows = some_rows(problem, prior, SEARCH_ROWS, self.settings.rng)
             prior = prior.subset(rows)
         data = cut(problem, prior.inputs)
 
@@ -213,7 +224,7 @@ class Search:
 
     def _grow(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
         """Better place, and the curvature there, on a larger subset."""
-        problem, rows = self.problem.subset(GROWN_ROWS, self.settings.rng)
+        problem, rows = some_rows(self.problem, self.prior, GROWN_ROWS, self.settings.rng)
         prior = self.prior.subset(rows)
         data, precision = cut(problem, prior.inputs), likely_precisions(problem, theta)
         stage = f"approach, {problem.n} rows"
@@ -239,7 +250,7 @@ class Search:
     def _thin(self, theta: Array, inverse: Array) -> tuple[Array, Array]:
         """The same on every few rows of all, where there are very many."""
         step = round(np.sqrt(self.copies / 2.0))
-        if step < THINNED:
+        if step < THINNED or (self.sampled is not None and self.sampled.field is not None):
             return theta, inverse
         data = self._seeded(self.data.thinned(step))
         assert self.precision is not None
@@ -259,9 +270,10 @@ class Search:
     def _seeded(self, data: PartitionedRows) -> PartitionedRows:
         """The rows with sites that a sample predicts."""
         # Bounds converge as soon without; under noise that is not log-concave such sites may leave no posterior.
-        if self.sampled is None or not self.concave or self.method.traits.ascends == "bound":
+        sampled = self.sampled
+        if sampled is None or sampled.field is not None or not self.concave or self.method.traits.ascends == "bound":
             return data
-        return seed(data, self.sampled, self.method, self.likelihood)
+        return seed(data, sampled, self.method, self.likelihood)
 
     def _maximise(self, theta: Array, scale: Array | None = None, inverse: Array | None = None) -> Maximum:
         """Runs on all rows, inducing inputs chosen anew between; from a curvature of a subset or an inverse one."""
@@ -338,7 +350,8 @@ class Search:
         """Inducing inputs fit for hyper-parameters found with as many as it takes: few may show too smooth a curve."""
         task = replace(self.task, prior=self.prior.automatic(), data=self.data)
         theta = Search(task, self.method, self.settings, self.on_step)._search(theta)[0]
-        blocks = self.prior.blocks(theta, self.copies * likely_precisions(self.problem, theta), nats=NATS, cap=CAP)
+        precision = self.copies * likely_precisions(self.problem, theta)
+        blocks = choose_blocks(self.prior, theta, precision, self.data.inputs, nats=NATS, cap=CAP)
         return blocks, find_posterior(self.data, blocks, theta, self.method, self.likelihood)
 
     def _objective(
@@ -352,7 +365,7 @@ class Search:
         tol: float = 0.0,
     ) -> Objective:
         """What is to be maximised, its sites converged to ``tol`` where the method's own is finer."""
-        blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
+        blocks = choose_blocks(prior, theta, precision, data.inputs, nats=NATS, cap=cap)
         report, sampled = self.on_step, self.problem.n < self.data.n and data.n == self.data.n
 
         def on_step(objective: Objective, value: float) -> None:

@@ -17,7 +17,7 @@ from tobitgp.inference.method import Marginals, Method
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
 from tobitgp.inference.posterior import Gaussian, Layout, join_features
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.numerics.arrow import Loadings, by_group
+from tobitgp.numerics.arrow import Loadings, Slope, by_group, squared_lengths
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember
 from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
@@ -26,6 +26,7 @@ CHUNK_ROWS = 2048
 # Largest change of a standardised site precision: a row so much steeper than its noise, as a Gumbel is far out in
 # its tail, is led back bit by bit, since beside such a precision all other rows are lost to rounding.
 _STEEPEST = 1e8
+
 _NO_DOTS = np.zeros((2, 3))
 
 Joined = tuple[tuple[Features, ...], Loadings, Array]
@@ -62,7 +63,7 @@ class State(NamedTuple):
     sites: Sites
     here: Sites | None = None  # where the step last taken began; None before the first
     step: Sites | None = None  # the step last taken
-    history: History = ()  # of standardised sites, where steps are accelerated
+    history: History | None = None  # of standardised sites that are sought, where steps are accelerated
     sums: tuple[Any, ...] = ()  # over the rows last visited
 
     @property
@@ -74,6 +75,11 @@ class State(NamedTuple):
         """Rows whose sites are sought."""
         return (chunk for chunk in self.chunks if not chunk.conjugate)
 
+    @property
+    def sought(self) -> slice:
+        """Where these are, after the others."""
+        return slice(min((chunk.span.start for chunk in self.others()), default=len(self.part)), len(self.part))
+
     def features(self, chunk: Chunk, *, slopes: bool = False) -> Joined:
         """Features block by block, all of them as ``A``, and the summed residual ``d`` (n,)."""
         if chunk.kept and (chunk.for_slopes or not slopes):
@@ -81,13 +87,17 @@ class State(NamedTuple):
         return join_features(self.setting.layout, self.setting.blocks, chunk.inputs, slopes=slopes)
 
     def marginals(self, chunk: Chunk, q: Gaussian) -> tuple[Loadings, Marginals]:
-        """``A`` and the marginals of a chunk's rows."""
+        """The loadings of f given the structured part, and the marginals, of a chunk's rows."""
         _, A, d = self.features(chunk)
-        return A, self.marginals_of(chunk, q, A, q.factor.variance(A), d)
+        return self.marginals_of(chunk, q, A, d)[:2]
 
-    def marginals_of(self, chunk: Chunk, q: Gaussian, A: Loadings, v_p: Array, d: Array) -> Marginals:
-        """The marginals of a chunk's rows from what is known of them."""
-        return Marginals(A.times(q.w), v_p, d, self.sites.lambda1[chunk.span], self.sites.lambda2[chunk.span])
+    def marginals_of(self, chunk: Chunk, q: Gaussian, A: Loadings, d: Array) -> tuple[Loadings, Marginals, Slope]:
+        """The same from the features, and these loadings whitened."""
+        A, mean, variance = q.given_structure(A, self.part.places(chunk.span))
+        whitened = q.factor.whiten_rows(A)
+        m, v_p = A.times(q.w) + mean, squared_lengths(whitened) + variance
+        span = chunk.span
+        return A, Marginals(m, v_p, d, self.sites.lambda1[span], self.sites.lambda2[span]), whitened
 
 
 def begin(part: RowPartition, setting: Setting, keep: int, windows: bool = True) -> State:
@@ -145,19 +155,18 @@ def site_sums(state: State) -> list[Any]:
     return add_up((A.gram(sites.lambda2), A.adjoint(sites.lambda1)) for A, sites in found)
 
 
-def visit(state: State, q: Gaussian, rho: float) -> State:
-    """Move the sites a step of length ``rho`` towards the method's.
+def visit(state: State, q: Gaussian) -> State:
+    """Find the step from the sites to the method's.
 
-    The sums are: how many rows; their squared standardised changes (SIT10); D; inner products of this step and the
-    last one, where nothing is ascended; and what the next posterior needs.
+    The sums are: how many rows; their squared standardised changes (SIT10); D; inner products of this step and the last
+    one, where nothing is ascended; and, where steps are accelerated, the equations of the next.
     """
     method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
-    sites = state.sites.copy()
-    step = Sites(np.zeros(len(sites.lambda1)), np.zeros(len(sites.lambda2)))
+    step = Sites(np.zeros(len(state.sites.lambda1)), np.zeros(len(state.sites.lambda2)))
 
     def move(chunk: Chunk) -> tuple[Any, ...]:
-        A, marginals = state.marginals(chunk, q)
-        span, m = chunk.span, marginals.m
+        marginals = state.marginals(chunk, q)[1]
+        m = marginals.m
         u = method.update(likelihood, chunk.rows, marginals, sigma)
         g1, g2 = u.lambda1 - marginals.lambda1, u.lambda2 - marginals.lambda2
         scale = sigma / chunk.rows.weight
@@ -165,23 +174,23 @@ def visit(state: State, q: Gaussian, rho: float) -> State:
             gap = float(np.sum(((g1 - g2 * m) * scale) ** 2 + (g2 * scale * sigma) ** 2))
             size = np.abs(g2) * scale * sigma
         held = np.maximum(np.where(np.isfinite(size), size, 1.0) / _STEEPEST, 1.0)
-        g1, g2 = g1 / held, g2 / held
-        step.lambda1[span], step.lambda2[span] = g1, g2
-        sites.lambda1[span] += rho * g1
-        sites.lambda2[span] += rho * g2
+        step.lambda1[chunk.span], step.lambda2[chunk.span] = g1 / held, g2 / held
         dots = _NO_DOTS
         if state.step is not None and method.traits.ascends is None:
-            pairs = (g1, state.step.lambda1[span]), (g2, state.step.lambda2[span])
+            pairs = (g1 / held, state.step.lambda1[chunk.span]), (g2 / held, state.step.lambda2[chunk.span])
             dots = np.array([(a @ b, a @ a, b @ b) for a, b in pairs])
-        lambda1, lambda2 = sites.lambda1[span], sites.lambda2[span]
-        return len(m), gap, float(u.D.sum()), dots, A.gram(lambda2), A.adjoint(lambda1)
+        return len(m), gap, float(u.D.sum()), dots
 
-    sums = tuple(add_up(move(chunk) for chunk in state.others()))
-    return state._replace(sites=sites, here=state.sites, step=step, sums=sums)
+    sums: tuple[Any, ...] = tuple(add_up(move(chunk) for chunk in state.others()))
+    history: History | None = None
+    if sums and method.traits.accelerated:
+        history = remember(state.history, _flat(state, state.sites), _flat(state, step))
+        sums = (*sums, *normal_equations(history))
+    return state._replace(here=state.sites, step=step, history=history, sums=sums)
 
 
-def retake(state: State, rho: float) -> State:
-    """Take the last step with another length, plain; what an acceleration remembers of the points before stays true."""
+def take_step(state: State, rho: float) -> State:
+    """Go a part of the step last found from where it was; what is remembered of the points before stays true."""
     assert state.here is not None
     assert state.step is not None
     return state._replace(sites=state.here.plus(state.step, rho))
@@ -195,36 +204,35 @@ def flatten(state: State) -> State:
     return state._replace(sites=sites)
 
 
-def record(state: State) -> State:
-    """Add the step last taken to the history; the sums are the equations of its acceleration."""
-    assert state.here is not None
-    assert state.step is not None
-    history = remember(state.history, _flat(state, state.here), _flat(state, state.step))
-    return state._replace(history=history, sums=normal_equations(history) if len(history) > 1 else ())
-
-
 def mix(state: State, gamma: Array, rho: float, floor: float) -> State:
-    """Take the accelerated step; the sums are those that the next posterior needs."""
-    sigma = state.setting.sigma
-    point = mixed(state.history, gamma, rho)
-    half = len(point) // 2
-    state = state._replace(sites=Sites(point[:half] / sigma, np.maximum(point[half:], floor) / sigma**2))
-    return state._replace(sums=tuple(site_sums(state)))
+    """Take the accelerated step."""
+    if state.history is None:  # no rows whose sites are sought
+        return state
+    sigma, sites = state.setting.sigma, state.sites.copy()
+    lambda1, lambda2 = np.split(mixed(state.history, gamma, rho), 2)
+    sites.lambda1[state.sought], sites.lambda2[state.sought] = lambda1 / sigma, np.maximum(lambda2, floor) / sigma**2
+    return state._replace(sites=sites)
+
+
+def forget(state: State) -> State:
+    """Nothing remembered but the step last found."""
+    return state._replace(history=state.history and remember(None, state.history.point, state.history.step))
 
 
 def _flat(state: State, sites: Sites) -> Array:
-    """Standardised natural parameters of all rows in a row; those that are known never change."""
+    """Standardised natural parameters of the rows whose sites are sought, in a row."""
     sigma = state.setting.sigma
-    return np.concatenate([sigma * sites.lambda1, sigma**2 * sites.lambda2])
+    return np.concatenate([sigma * sites.lambda1[state.sought], sigma**2 * sites.lambda2[state.sought]])
 
 
-def known_evidence(state: State, w: Array) -> float:
+def known_evidence(state: State, q: Gaussian) -> float:
     """Evidence part D of the rows whose sites are known."""
     method, sigma = state.setting.method, state.setting.sigma
 
     def D(chunk: Chunk) -> float:
         _, A, d = state.features(chunk)
-        return float(method.exact_part(chunk.rows, A.times(w), d, sigma).sum())
+        A, mean, _ = q.given_structure(A, state.part.places(chunk.span))
+        return float(method.exact_part(chunk.rows, A.times(q.w) + mean, d, sigma).sum())
 
     return sum(D(chunk) for chunk in state.chunks if chunk.conjugate)
 
@@ -232,6 +240,21 @@ def known_evidence(state: State, w: Array) -> float:
 def ended(state: State) -> RowPartition:
     """The part with the sites it has come to."""
     return replace(state.part, sites=state.sites)
+
+
+def all_sites(state: State) -> Sites:
+    """Those of the part's rows."""
+    return state.sites
+
+
+def all_weights(state: State) -> Array:
+    """Frequency weights of the part's rows."""
+    return np.concatenate([rows.weight for rows in state.part.rows])
+
+
+def all_features(state: State) -> Array:
+    """``A`` of the part's rows, (n, M), where no groups are held apart."""
+    return np.concatenate([state.features(chunk)[1].common for chunk in state.chunks])
 
 
 def final_sites(state: State) -> tuple[tuple[int, ...], tuple[Array, Array]]:

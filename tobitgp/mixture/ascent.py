@@ -135,7 +135,7 @@ class Climb:
 class Extrapolation:
     """Anderson's extrapolation in unbounded coordinates (N,), cut at a radius that shrinks when a jump is refused."""
 
-    history: History = ()
+    history: History | None = None
     positive: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))  # (N,)
     scale: Array = field(default_factory=lambda: np.zeros(0))  # (N,)
     radius: float = np.inf  # longest jump, in posterior standard deviations
@@ -151,7 +151,7 @@ class Extrapolation:
             if not np.isfinite(x + g + self.scale).all():
                 return None
             self.history = remember(self.history, x, g - x)
-            if len(self.history) < _FEWEST:
+            if len(self.history.dX) < _FEWEST - 1:
                 return None
             way = extrapolated(self.history, self.scale, _NOISE) - g
             size = float(np.linalg.norm(way * self.scale))

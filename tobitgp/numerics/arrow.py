@@ -207,15 +207,6 @@ class Factor:
         groups = 0.0 if self.T is None else float(np.log(np.einsum("gii->gi", self.T)).sum())
         return log_det(self.L) - 2.0 * groups
 
-    def trace_inverse(self) -> float:
-        """``tr B^-1``."""
-        trace = float(np.square(self.inverse).sum())
-        if self.T is None or self.U is None:
-            return trace
-        G, m, p = self.U.shape
-        border = (self.T.transpose(0, 2, 1) @ self.U).reshape(G * m, p)
-        return trace + float(np.square(self.T).sum() + np.square(solve_lower(self.L, border.T)).sum())
-
     def corner_covariance(self, k: int) -> Array:
         """Leading (k, k) block of ``B^-1``, of common features."""
         T = solve_lower(self.L, np.eye(len(self.L), k, order="F"))

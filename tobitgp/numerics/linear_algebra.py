@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -104,19 +105,31 @@ def log_det(L: Array) -> float:
 MEMORY = 8
 _RIDGE = 1e-10
 
-# Points and the steps from them, (n,) each, the present ones last.
-History = tuple[tuple[Array, Array], ...]
+
+class History(NamedTuple):
+    """A point (n,), the step from there, and the last differences of points and of steps, (k, n) each."""
+
+    point: Array
+    step: Array
+    dX: Array
+    dG: Array
 
 
-def remember(history: History, point: Array, step: Array) -> History:
+def remember(history: History | None, point: Array, step: Array) -> History:
     """The history with one more point, the oldest forgotten."""
-    return (*history, (point, step))[-MEMORY - 1 :]
+    if history is None:
+        return History(point, step, np.empty((0, len(point))), np.empty((0, len(point))))
+    steps = (point - history.point)[None], (step - history.step)[None]
+    last = (
+        np.concatenate([before[-MEMORY + 1 :], now])
+        for before, now in zip((history.dX, history.dG), steps, strict=True)
+    )
+    return History(point, step, *last)
 
 
 def normal_equations(history: History) -> tuple[Array, Array]:
-    """``dG dG'`` (k, k) and ``dG g`` (k,) of some coordinates; ``k = len(history) - 1``."""
-    dG = np.diff([step for _, step in history], axis=0)
-    return dG @ dG.T, dG @ history[-1][1]
+    """``dG dG'`` (k, k) and ``dG g`` (k,) of some coordinates."""
+    return history.dG @ history.dG.T, history.dG @ history.step
 
 
 def weights(gram: Array, right: Array) -> Array:
@@ -130,11 +143,8 @@ def weights(gram: Array, right: Array) -> Array:
 
 def mixed(history: History, gamma: Sequence[float] | Array, rho: float) -> Array:
     """Next point (n,); the plain step of length ``rho`` where there is but one."""
-    point, step = history[-1]
-    if len(history) == 1:
-        return point + rho * step
-    dX, dG = (np.diff([pair[i] for pair in history], axis=0) for i in (0, 1))
-    return point + rho * step - gamma @ (dX + rho * dG)
+    here = history.point + rho * history.step
+    return here - gamma @ (history.dX + rho * history.dG) if len(history.dX) else here
 
 
 def extrapolated(history: History, scale: Array, rcond: float) -> Array:
@@ -142,9 +152,8 @@ def extrapolated(history: History, scale: Array, rcond: float) -> Array:
 
     Differences that the others span but for a fraction ``rcond`` are left out.
     """
-    step = history[-1][1] * scale
-    dG = np.diff([one for _, one in history], axis=0) * scale
+    dG = history.dG * scale
     size = np.sqrt((dG * dG).sum(axis=1))
     size[size == 0.0] = 1.0
-    gamma = np.linalg.lstsq((dG / size[:, None]).T, step, rcond=rcond)[0] / size
+    gamma = np.linalg.lstsq((dG / size[:, None]).T, history.step * scale, rcond=rcond)[0] / size
     return mixed(history, gamma, 1.0)

@@ -59,6 +59,8 @@ class GPPrior:
     inducing: str | int | Array | None = "auto"  # (M, d), greedy until little is left
     grouping: Grouping | None = None
     moves: bool = False  # whether the inducing inputs are to be moved from there to where they tell most
+    approximation: str = "low_rank"  # or "auto", "markov", "vecchia": what may stand for it
+    neighbours: int = 20  # of each place in Vecchia's prior
 
     @property
     def n_parameters(self) -> int:
@@ -69,17 +71,21 @@ class GPPrior:
         """Return the term on some of the rows."""
         return replace(self, inputs=self.inputs.rows(rows))
 
-    def choose(self, theta: Array, precision: Array, *, nats: float, cap: int) -> KernelBlock:
-        """Block with inducing inputs fit for parameters ``theta`` and site precisions ``precision`` (n,)."""
-        X = self.inputs.X
+    def low_rank(self, theta: Array, precision: Array, *, nats: float, cap: int) -> tuple[KernelBlock, float]:
+        """Block with inducing inputs fit for parameters ``theta`` and site precisions (n,), and the nats they leave.
+
+        What locations that were given leave is nobody's concern.
+        """
+        X, left = self.inputs.X, 0.0
         if self.inducing is None:
             Z = all_inputs(X)
         elif isinstance(self.inducing, np.ndarray):
             Z = self.inducing
         else:
             aim, most = (0.0, self.inducing) if isinstance(self.inducing, int) else (nats, cap)
-            Z = X[greedy_inducing(X, self.covariance, theta, precision, nats=aim, cap=most)]
-        return KernelBlock(self.inputs, self.covariance, Z, self.grouping)
+            chosen, left = greedy_inducing(X, self.covariance, theta, precision, nats=aim, cap=most)
+            Z = X[chosen]
+        return KernelBlock(self.inputs, self.covariance, Z, self.grouping), left
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +164,8 @@ class MovingFeatures(KernelFeatures):
 
 def greedy_inducing(
     X: Array, covariance: Covariance, theta: Array, weight: Array, *, nats: float, cap: int
-) -> IntArray:
-    """Choose training rows as inducing inputs, largest ``weight x residual variance`` first.
+) -> tuple[IntArray, float]:
+    """Choose training rows as inducing inputs, largest ``weight x residual variance`` first, and the nats they leave.
 
     Pivoted Cholesky (FEA9) until the trace term ``1/2 sum weight d`` (FEA8) falls to ``nats``: the evidence lower bound
     loses once to twice that (Burt, Rasmussen and van der Wilk 2019). The first 32 cost next to nothing, and are taken.
@@ -188,7 +194,7 @@ def greedy_inducing(
         np.maximum(d, 0.0, out=d)
         d[i] = 0.0
         chosen.append(i)
-    return np.array(chosen or [0], dtype=np.intp)
+    return np.array(chosen or [0], dtype=np.intp), 0.5 * float(weight @ d)
 
 
 def all_inputs(X: Array) -> Array:

@@ -3,7 +3,8 @@
 A kernel is three functions. ``value(X, Z, shape)`` gives the (n, M) correlations of inputs already divided by their
 length-scales, where the kernel has them; ``contract(X, Z, shape, K, G)`` gives ``sum_nm G_nm dK_nm / dtheta`` for the
 logarithm of every length-scale and then of every shape parameter, and ``contract_inputs(X, Z, shape, K, G)`` gives
-``sum_n G_nm dK_nm / dz_m``, neither forming an array of size n x M x d.
+``sum_n G_nm dK_nm / dz_m``, neither forming an array of size n x M x d. X and Z may also be stacks of such sets where a
+kernel is not stationary.
 
 The covariance of a process is a product of kernels over parts of its inputs.
 """
@@ -38,6 +39,7 @@ class Kernel:
     shape: tuple[str, ...] = ()  # roles of its further parameters, all positive
     diagonal: Callable[[Array], Array] = _ones  # ``X -> k(x_n, x_n)``, (n,); free of parameters
     stationary: bool = True  # whether only differences of inputs matter, so that inputs may be centred
+    markov: int | None = None  # p of a Matern kernel of smoothness p + 1/2, Markov in one input
 
 
 def squared_distance(X: Array, Z: Array) -> Array:
@@ -51,9 +53,12 @@ def squared_distance(X: Array, Z: Array) -> Array:
     return r2
 
 
-def radial(profile: Callable[[Array], Array], slope: Callable[[Array, Array], Array]) -> Kernel:
+def radial(
+    profile: Callable[[Array], Array], slope: Callable[[Array, Array], Array], markov: int | None = None
+) -> Kernel:
     """Build a kernel of ``r^2 = |x - z|^2`` from its profile ``g(r^2)`` and ``slope(r^2, g) = -2 dg / dr^2``."""
-    return Kernel(partial(_radial_value, profile), *_by_distances(partial(_radial_weights, slope)))
+    weights = partial(_radial_weights, slope)
+    return Kernel(partial(_radial_value, profile), *_by_distances(weights), markov=markov)
 
 
 def _radial_value(profile: Callable[[Array], Array], X: Array, Z: Array, shape: Array) -> Array:
@@ -172,7 +177,7 @@ def _periodic_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Arr
 
 def _linear_value(X: Array, Z: Array, shape: Array) -> Array:
     """``x'z``: the covariance of a slope through the origin."""
-    return X @ Z.T
+    return X @ Z.swapaxes(-1, -2)
 
 
 def _linear_diagonal(X: Array) -> Array:
@@ -189,9 +194,9 @@ def _no_parameters(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Arra
 
 KERNELS: dict[str, Kernel] = {
     "rbf": Kernel(_rbf_value, *_by_distances(_rbf_weights)),
-    "matern12": radial(_matern12, _matern12_slope),
-    "matern32": radial(_matern32, _matern32_slope),
-    "matern52": radial(_matern52, _matern52_slope),
+    "matern12": radial(_matern12, _matern12_slope, 0),
+    "matern32": radial(_matern32, _matern32_slope, 1),
+    "matern52": radial(_matern52, _matern52_slope, 2),
     "rq": Kernel(_rq_value, _rq_contract, partial(_summed_steps, _rq_weights), shape=("alpha",)),
     "periodic": Kernel(
         _periodic_value, _periodic_contract, _periodic_contract_inputs, scaled=False, shape=("arc", "period")
@@ -229,12 +234,24 @@ class KernelFactor:
     def _scaled(self, X: Array, Z: Array, parameters: Array) -> tuple[Array, Array, Array]:
         """Its own inputs (n, d) and (M, d), divided by their length-scales, and the shape parameters."""
         scales, shape = parameters[: self.n_scales], parameters[self.n_scales :]
-        own = X[:, self.columns], Z[:, self.columns]
+        own = X[..., self.columns], Z[..., self.columns]
         return (own[0] / scales, own[1] / scales, shape) if self.n_scales else (*own, shape)
 
     def value(self, X: Array, Z: Array, parameters: Array) -> Array:
         """Correlations (n, M)."""
         return self.kernel.value(*self._scaled(X, Z, parameters))
+
+    def value_pairs(self, X: Array, Z: Array, parameters: Array) -> Array:
+        """Correlations (P,) of inputs X (P, d) with one z each, (P, d)."""
+        return self.value(*self._paired(X, Z), parameters).reshape(len(X))
+
+    def contract_pairs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_p G_p dK_p / dlog parameter``, (k,)."""
+        return self.contract(*self._paired(X, Z), parameters, K[:, None], G[:, None])
+
+    def _paired(self, X: Array, Z: Array) -> tuple[Array, Array]:
+        """Differences and the origin where they are all that matters, else P pairs of sets of one input each."""
+        return (X - Z, np.zeros((1, X.shape[1]))) if self.kernel.stationary else (X[:, None], Z[:, None])
 
     def contract(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
         """``sum_nm G_nm dK_nm / dlog parameter``, (k,)."""
@@ -275,23 +292,42 @@ class Covariance:
         """``k(x_n, x_n)``, (n,)."""
         return _product([f.kernel.diagonal(X[:, f.columns]) for f in self.factors], (len(X),))
 
+    def scales(self, parameters: Array) -> Array:
+        """Length-scales (d,) by which inputs are divided, one where they are not."""
+        out = np.ones(max((factor.columns.stop for factor in self.factors), default=0))
+        for factor, at in self.places:
+            if factor.n_scales:
+                out[factor.columns] = parameters[at][: factor.n_scales]
+        return out
+
     def contract(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
         """``sum_nm G_nm dK_nm / dlog parameter`` for every parameter, (k,), where ``K`` is ``value(X, Z)``."""
-        slopes = [f.contract(X, Z, *share) for f, *share in self._shares(X, Z, parameters, K, G)]
+        values = [K] if len(self.factors) == 1 else self._values(X, Z, parameters)
+        slopes = [f.contract(X, Z, *share) for f, *share in self._shares(values, parameters, G)]
+        return np.concatenate([np.empty(0), *slopes])
+
+    def value_pairs(self, X: Array, Z: Array, parameters: Array) -> Array:
+        """Correlations (P,) of inputs X (P, d) with one z each, (P, d)."""
+        return _product([f.value_pairs(X, Z, parameters[at]) for f, at in self.places], (len(X),))
+
+    def contract_pairs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_p G_p dK_p / dlog parameter`` for every parameter, (k,), where ``K`` is ``value_pairs(X, Z)``."""
+        values = [K] if len(self.factors) == 1 else [f.value_pairs(X, Z, parameters[at]) for f, at in self.places]
+        slopes = [f.contract_pairs(X, Z, *share) for f, *share in self._shares(values, parameters, G)]
         return np.concatenate([np.empty(0), *slopes])
 
     def contract_inputs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
         """``sum_n G_nm dK_nm / dz_m`` for every input of every z, (M, d), where ``K`` is ``value(X, Z)``."""
         slopes = np.zeros(Z.shape)
-        for factor, *share in self._shares(X, Z, parameters, K, G):
+        values = [K] if len(self.factors) == 1 else self._values(X, Z, parameters)
+        for factor, *share in self._shares(values, parameters, G):
             slopes[:, factor.columns] = factor.contract_inputs(X, Z, *share)
         return slopes
 
     def _shares(
-        self, X: Array, Z: Array, parameters: Array, K: Array, G: Array
+        self, values: list[Array], parameters: Array, G: Array
     ) -> Iterator[tuple[KernelFactor, Array, Array, Array]]:
         """Each factor, its parameters and values, and its weights in the product rule."""
-        values = [K] if len(self.factors) == 1 else self._values(X, Z, parameters)
         for t, (factor, at) in enumerate(self.places):
             yield factor, parameters[at], values[t], reduce(np.multiply, values[:t] + values[t + 1 :], G)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tobitgp.priors.block import Block, Features, Inputs, split_theta
+from tobitgp.priors.block import Features, Inputs
 from tobitgp.priors.kernel_block import GPPrior, all_inputs
 from tobitgp.typing import Array, IntArray
 
@@ -122,13 +122,6 @@ class Prior:
         """The prior with as many inducing inputs as it takes where they are to be moved."""
         gps = (replace(gp, inducing="auto", moves=False) if gp.moves else gp for gp in self.gps)
         return replace(self, gps=tuple(gps))
-
-    def blocks(self, theta: Array, precision: Array, *, nats: float, cap: int) -> list[Block]:
-        """Blocks in order, linear first, with inducing inputs chosen for ``theta`` and site precisions."""
-        parts = split_theta(self.gps, theta)
-        share = nats / max(len(self.gps), 1)
-        chosen = [gp.choose(part, precision, nats=share, cap=cap) for gp, part in zip(self.gps, parts, strict=True)]
-        return [*chosen] if self.linear is None else [self.linear, *chosen]
 
     def induced_by(self, distinct: Sequence[Array | None]) -> Prior:
         """The prior with distinct inputs (M, d_t) given for processes that all rows induce, None: those at hand."""

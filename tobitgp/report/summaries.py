@@ -62,7 +62,13 @@ def _model_rows(results: GPResults) -> Rows:
     hyper = "fixed" if not fitted.parameters.n_free else f"averaged, {J} points" if J > 1 else "at the maximum"
     moved = ", inducing moved" if any(name == "moved" for name, *_ in fitted.trace.stages) else ""
     levels = results.parts.state.group_levels
-    terms = [line for i, term in enumerate(gp.terms) for line in _term_words(term, levels[i])]
+    field, first = fitted.points[0].field, 0 if gp.linear is None else 1
+    standing = frozenset() if field is None else frozenset((field.blocks - first).tolist())
+    how = "" if field is None else f", {field.structure.label}"
+    terms = [
+        line for i, term in enumerate(gp.terms) for line in _term_words(term, levels[i], how if i in standing else "")
+    ]
+    gain = fitted.neighbours_gain
     gap = [("Approximation gap:", f"{fitted.nats_left:.2g} nats")] if gp.terms else []
     return [
         ("Dep. variable:", _short(results.model.endog_names)),
@@ -72,6 +78,7 @@ def _model_rows(results: GPResults) -> Rows:
         ("Hyper-parameters:", hyper),
         ("Basis functions:", f"{fitted.n_features}{moved}"),
         *gap,
+        *([] if np.isnan(gain) else [("Twice the neighbours:", f"{gain:+.2g} nats")]),
         ("Effective df:", f"{results.df_model:.2f}"),
     ]
 
@@ -83,10 +90,10 @@ def _kernel(term: GPTerm) -> str:
     return " x ".join(f.kernel + (" (ARD)" if f.ard and len(f.inputs) > 1 else "") for f in term.factors)
 
 
-def _term_words(term: GPTerm, levels: Sequence[Any] | None) -> list[str]:
-    """Name, kernels and number of groups of a term, in lines that leave room for the column beside them."""
+def _term_words(term: GPTerm, levels: Sequence[Any] | None, how: str) -> list[str]:
+    """Name, kernels, number of groups and structure of a term, in lines that leave room for the column beside them."""
     kinds = "groups" if not term.factors else "levels"
-    what = _kernel(term) + ("" if levels is None else f", {len(levels)} {kinds}")
+    what = _kernel(term) + ("" if levels is None else f", {len(levels)} {kinds}") + how
     line = f"{_short(term.name)} {what}"
     return [line] if len(line) <= _ROOM else [_short(term.name), *textwrap.wrap(what, _ROOM)]
 

@@ -7,7 +7,7 @@ pages; of a process in the weights of its features, with the gradient averaged o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,11 +17,13 @@ import pandas as pd
 from tobitgp.data.arrays import Design
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
+from tobitgp.inference.rows_together import variance_of_sum
 from tobitgp.posterior import questions
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
+from tobitgp.priors.block import Inputs
 from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, rows_at
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha, read_questions
@@ -132,11 +134,11 @@ def _about_mean(
 
 
 def _process_effect(parts: Parts, change: Change, rows: Rows, ask: Ask, *, split: bool) -> Effect:
-    """The variance is that of the effect linearised in the weights w, its gradient averaged over f."""
+    """The variance is that of the effect linearised in f, its gradient averaged over f."""
     points, unit = parts.fitted.points, parts.gp.problem.units.scale
     share, J = rows.weight / change.width, len(points)
     value, variance, intensive = np.zeros(J), np.zeros(J), np.full(J, 0.0 if split else np.nan)
-    gradients = [np.zeros(len(point.w)) for point in points]
+    slopes: list[list[tuple[Sequence[Inputs], Array]]] = [[] for _ in points]
     for span in row_chunks(0, len(share), CHUNK):
         limits, inside = rows.limits.rows(span), []
         question = ask(limits)
@@ -147,15 +149,15 @@ def _process_effect(parts: Parts, change: Change, rows: Rows, ask: Ask, *, split
             h = STEP * np.hypot(nodes.sd, nodes.sigma)
             up, down = (replace(nodes, mean=nodes.mean + move).values(question) for move in (h, -h))
             slope = share[span] * (up - down) / (2.0 * h)
-            for j, point in enumerate(points):
-                gradients[j] += sign * unit * point.features(inputs)[0].adjoint(slope[j])
+            for j, own in enumerate(slopes):
+                own.append((inputs, sign * unit * slope[j]))
             if split:
                 inside.append(_inside(nodes, limits))
         if split:
             (mass, mean), (mass_low, mean_low) = inside
             intensive += (0.5 * (mass + mass_low) * (mean - mean_low)) @ share[span]
     for j, point in enumerate(points):
-        variance[j] = float(np.sum(np.square(point.factor.whiten(gradients[j]))))
+        variance[j] = variance_of_sum(point, slopes[j])
     return Effect(value, variance, 0.0, intensive)
 
 

@@ -17,6 +17,8 @@ from tobitgp.inference.posterior import Posterior, lay_out
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
+from tobitgp.priors.structure import StructuredTermAt
+from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression.maximum import KINDS
 from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
@@ -200,6 +202,34 @@ def _point_arrays(point: Posterior, k: int, n_linear: int) -> Shapes:
         wanted[f"share {t}"] = share, (size, n_linear) if len(mean) else (0, 0)
     if factor.T is not None and factor.U is not None:
         wanted |= {"groups": (factor.T, (G, m, m)), "borders": (factor.U, (G, m, p))}
+    return wanted | _field_arrays(point)
+
+
+def _field_arrays(point: Posterior) -> Shapes:
+    """Arrays of the structured part, whose parameters are those of the blocks that stand in it."""
+    field, standing = point.field, [t for t, b in enumerate(point.blocks) if isinstance(b, StructuredTermAt)]
+    if field is None and not standing:
+        return {}
+    if field is None or field.blocks.tolist() != standing or len(field.theta) != len(standing):
+        raise MalformedError("its blocks do not belong together")
+    X, code, M = field.structure.inputs.X, field.structure.inputs.code, len(point.w)
+    structure, d = field.structure, X.shape[-1]
+    terms = [structure.covariance] if isinstance(structure, Vecchia) else list(getattr(structure, "terms", ()))
+    if len(terms) != len(standing) or (isinstance(structure, Vecchia) and not 1 <= structure.neighbours < MAX_SCALE):
+        raise MalformedError("its structure is not that of its blocks")
+    wanted: Shapes = {"knots": (X, (len(X), d)), "precisions": (field.lambda2, (len(X),))}
+    wanted |= {"natural means": (field.U, (len(X), 1 + M)), "gram": (field.gram, (M, M)), "r": (field.r, (M,))}
+    if isinstance(structure, Vecchia):
+        wanted["scales"] = structure.scales, (d,)
+    if code is not None:
+        wanted["codes"] = code, (len(X),)
+    if field.level is not None:
+        wanted["level"] = field.level, (len(X),)
+    for t, (block, own, term) in enumerate(zip(standing, field.theta, terms, strict=True)):
+        of_block = point.blocks[block]
+        if not isinstance(of_block, StructuredTermAt) or not np.array_equal(of_block.theta, own):
+            raise MalformedError("the parameters of its structure are not those of its blocks")
+        wanted[f"theta {t}"] = own, (1 + term.n_parameters,)
     return wanted
 
 

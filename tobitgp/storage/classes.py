@@ -23,16 +23,20 @@ from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Layout, Place, Posterior
+from tobitgp.inference.structured import Field
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
 from tobitgp.mixture.model import Bayes, Points, State
 from tobitgp.mixture.rows import Units as MixtureUnits
 from tobitgp.numerics.arrow import Factor
-from tobitgp.priors.block import Grouping
+from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
+from tobitgp.priors.markov import Markov
 from tobitgp.priors.prior import DenseFeatures, LinearPrior, Prior
+from tobitgp.priors.structure import StructuredTermAt
+from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
 from tobitgp.results.mixture.parts import Tried
 from tobitgp.storage.archive import Codec, Hook, MalformedError, fits
@@ -54,15 +58,18 @@ CLASSES: dict[str, type] = {
         EP,
         Factor,
         Facts,
+        Field,
         FitTrace,
         FittedGP,
         GPModel,
         Grouping,
+        Inputs,
         KernelFactor,
         KernelFeatures,
         Laplace,
         Layout,
         LinearPrior,
+        Markov,
         Maximum,
         MixtureFit,
         Parameters,
@@ -75,10 +82,12 @@ CLASSES: dict[str, type] = {
         SVBCM,
         Sites,
         State,
+        StructuredTermAt,
         Tried,
         Units,
         VBCM,
         VI,
+        Vecchia,
     )
 } | {"MixtureUnits": MixtureUnits}
 

@@ -15,6 +15,7 @@ from tobitgp.inference.partitioned import cut
 from tobitgp.inference.screening import cut_cells, screen
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.priors.block import Grouping, Inputs
+from tobitgp.priors.choice import choose_blocks
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
 
@@ -29,7 +30,7 @@ def settled(x, y, lower=None, code=None):
     grouping = None if code is None else Grouping("g", int(code.max()) + 1)
     prior = Prior(None, (GPPrior(Inputs(problem.X[0], problem.code[0]), product(("rbf", 1)), None, grouping),))
     whole = cut(problem, prior.inputs)
-    blocks = prior.blocks(THETA, np.ones(problem.n), nats=0.0, cap=problem.n)
+    blocks = choose_blocks(prior, THETA, np.ones(problem.n), whole.inputs, nats=0.0, cap=problem.n)
     return problem, prior, find_posterior(whole, blocks, THETA, tight("ep"), FAMILIES["gaussian"].likelihood)
 
 

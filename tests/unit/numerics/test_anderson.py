@@ -10,13 +10,13 @@ class Mixer:
     """The whole of it over coordinates in one or in two parts."""
 
     def __init__(self, parts=1):
-        self.histories = [()] * parts
+        self.histories = [None] * parts
 
     def mix(self, point, step, rho):
         cut = (np.array_split(values, len(self.histories)) for values in (point, step))
         self.histories = [remember(h, x, g) for h, x, g in zip(self.histories, *cut, strict=True)]
         gamma = np.zeros(0)
-        if len(self.histories[0]) > 1:
+        if len(self.histories[0].dX):
             gram, right = zip(*map(normal_equations, self.histories), strict=True)
             gamma = weights(sum(gram), sum(right))
         return np.concatenate([mixed(h, gamma, rho) for h in self.histories])
@@ -47,7 +47,7 @@ def test_faster_than_plain_steps_beyond_its_memory(rng):
     for _ in range(60):
         x, plain = mixer.mix(x, step(x), 1.0), plain + step(plain)
     assert np.linalg.norm(x - end) < 0.1 * np.linalg.norm(plain - end)
-    assert len(mixer.histories[0]) == MEMORY + 1
+    assert len(mixer.histories[0].dX) == MEMORY
 
 
 def test_first_step_is_plain(rng):

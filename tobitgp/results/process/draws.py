@@ -14,6 +14,7 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior as FittedPoint
+from tobitgp.inference.rows_together import Drawn, covariance, draw
 from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
@@ -39,9 +40,9 @@ class JointProcess(JointPosterior):
         inputs, known = gp.inputs(asked.design), gp.known_mean(asked.design)
         means, V = np.empty((len(fitted.points), len(known))), np.zeros((len(known), len(known)))
         for j, (point, weight) in enumerate(zip(fitted.points, fitted.weights, strict=True)):
-            A, d = point.features(inputs, asked.skip)
-            means[j] = known + scale * A.times(point.w)
-            V += weight * scale**2 * (point.factor.covariance(A) + np.diag(d))
+            m, _, d = point.marginals(inputs, asked.skip)
+            means[j] = known + scale * m
+            V += weight * scale**2 * (covariance(point, inputs, asked.skip) + np.diag(d))
             for E in unseen_groups(point, inputs, asked.skip):
                 V += weight * scale**2 * (E @ E.T - np.diag(np.einsum("nk,nk->n", E, E)))
         mean = fitted.weights @ means
@@ -74,8 +75,8 @@ class JointProcess(JointPosterior):
             at = np.flatnonzero(chosen == j)
             if not len(at):
                 continue
-            A, d = point.features(inputs, asked.skip)
-            f = A.times(point.w[:, None] + point.factor.colour(rng.standard_normal((len(point.w), len(at)))))
+            m, v_p, d = point.marginals(inputs, asked.skip)
+            f = draw(point, inputs, len(at), rng).at(point, inputs, asked.skip)
             for E in unseen_groups(point, inputs, asked.skip):
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
@@ -85,8 +86,7 @@ class JointProcess(JointPosterior):
             joined = np.square(sigma[:, 0]) if free and distribution.gaussian else 0.0
             f += np.sqrt(variance + joined)[:, None] * rng.standard_normal(f.shape)
             if seen is not None:
-                sd = np.sqrt(point.factor.variance(A) + variance)
-                scores = (f - A.times(point.w)[:, None]) / np.maximum(sd, 1e-300)[:, None]
+                scores = (f - m[:, None]) / np.maximum(np.sqrt(v_p + variance), 1e-300)[:, None]
                 out[:, at] = _draw_seen(seen, j, scores, rng)
                 continue
             if free and not distribution.gaussian:
@@ -141,7 +141,7 @@ class ProcessDraws(Draws):
     parts: Parts
     known: Outcome  # of the n rows
     point: IntArray  # (S,), design point of each draw
-    w: tuple[Array, ...]  # (M_j, S_j), features' weights of the draws of each design point
+    drawn: tuple[Drawn, ...]  # those of each design point
     seeds: tuple[int, ...]  # one for each chunk of rows
 
     @property
@@ -159,9 +159,8 @@ class ProcessDraws(Draws):
             out[at, p:] = fitted.parameters.values(point.theta)
             if gp.linear is not None and at.any():
                 centre = gp.problem.units.centre
-                out[at, :p] = np.array(
-                    [gp.linear.coefficients(w, centre) for w in self.w[j].T @ point.coefficient_rows(p)]
-                )
+                drawn = point.coefficient_draws(p, self.drawn[j].w, self.drawn[j].e)
+                out[at, :p] = np.array([gp.linear.coefficients(w, centre) for w in drawn.T])
         return out
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
@@ -202,8 +201,9 @@ class ProcessDraws(Draws):
             for j, point in enumerate(self.parts.fitted.points):
                 at = self.point == j
                 if at.any():
-                    A, d = point.features([part.rows(rows) for part in inputs])
-                    f[:, at] = A.times(self.w[j]) + np.sqrt(np.maximum(d, 0.0))[:, None] * f[:, at]
+                    here = [part.rows(rows) for part in inputs]
+                    rest = np.sqrt(np.maximum(point.features(here)[1], 0.0))
+                    f[:, at] = self.drawn[j].rows(rows).at(point, here) + rest[:, None] * f[:, at]
             yield rows, known[rows][:, None] + scale * f, rng
 
 
@@ -217,12 +217,10 @@ def draw_process(
     fitted = parts.fitted
     chosen = stream.choice(len(fitted.weights), size=draws, p=fitted.weights)
     point = np.zeros_like(chosen) if first else chosen
-    w = []
-    for j, at in enumerate(fitted.points):
-        z = stream.standard_normal((len(at.w), int((point == j).sum())))
-        w.append(at.w[:, None] + at.factor.colour(z))
+    inputs = parts.gp.inputs(parts.rows.design)
+    drawn = [draw(at, inputs, int((point == j).sum()), stream) for j, at in enumerate(fitted.points)]
     known = outcome(training.response, log_time=parts.family.log_time)
-    return ProcessDraws(parts, known, point, tuple(w), seeds)
+    return ProcessDraws(parts, known, point, tuple(drawn), seeds)
 
 
 def refuse_censoring_noises(parts: Parts, question: str) -> None:

@@ -32,6 +32,7 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.inference.method import Marginals, cavity
+from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.likelihoods.censoring_noise import Spread
@@ -44,7 +45,7 @@ from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array, Frame, IntArray
 
 MIN_CHUNK, MAX_CHUNK = 128, 1024
 HEAVY = 100_000
@@ -52,19 +53,19 @@ HEAVY = 100_000
 
 def nodes_of(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> Nodes:
     """Posterior of f in all rows of a design, (PRE1), in the user's units."""
-    mean, sd = _moments(parts, parts.gp.inputs(design), len(design.H), lambda point, here: point.features(here, skip))
+    mean, sd = _moments(parts, parts.gp.inputs(design), len(design.H), lambda point, at: point.marginals(at, skip))
     return _with_noise(parts, design, parts.gp.known_mean(design) + mean, sd)
 
 
-def _moments(parts: Parts, inputs: Sequence[Inputs], n: int, features: Callable[..., Any]) -> tuple[Array, Array]:
-    """Mean and sd (J, n), in the user's units, of what has such features and residual variance in rows."""
+def _moments(parts: Parts, inputs: Sequence[Inputs], n: int, marginals: Callable[..., Any]) -> tuple[Array, Array]:
+    """Mean and sd (J, n), in the user's units, of what has such marginals in rows."""
     points, scale = parts.fitted.points, parts.gp.problem.units.scale
     mean, sd = np.empty((2, len(points), n))
     for j, point in enumerate(points):
         for rows in row_chunks(0, n, CHUNK_ROWS):
-            A, d = features(point, [at.rows(rows) for at in inputs])
-            mean[j, rows] = scale * A.times(point.w)
-            sd[j, rows] = scale * np.sqrt(point.factor.variance(A) + d)
+            m, v_p, d = marginals(point, [at.rows(rows) for at in inputs])
+            mean[j, rows] = scale * m
+            sd[j, rows] = scale * np.sqrt(v_p + d)
     return mean, sd
 
 
@@ -122,7 +123,7 @@ def term_nodes(parts: Parts, design: Design, skip: frozenset[int] = frozenset())
 
 def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array]:
     """Mean and sd (J, n) of one process in rows with the given inputs, in the user's units."""
-    return _moments(parts, inputs, len(inputs[block].X), lambda point, here: point.term_features(here, block))
+    return _moments(parts, inputs, len(inputs[block].X), lambda point, at: point.term_marginals(at, block))
 
 
 def cavities(parts: Parts, copies: Array) -> Nodes:
@@ -131,14 +132,19 @@ def cavities(parts: Parts, copies: Array) -> Nodes:
     inputs, n = parts.gp.inputs(design), len(design.H)
     mean, sd = np.empty((2, len(parts.fitted.points), n))
     for j, point in enumerate(parts.fitted.points):
-        lambda1, lambda2 = np.empty((2, n))
-        lambda1[order], lambda2[order] = point.sites.lambda1, point.sites.lambda2
+        sites = site_order(point, order)
         for rows in row_chunks(0, n, CHUNK_ROWS):
-            A, d = point.features([at.rows(rows) for at in inputs])
-            q = Marginals(A.times(point.w), point.factor.variance(A), d, lambda1[rows], lambda2[rows])
+            q = Marginals(*point.marginals([at.rows(rows) for at in inputs]), sites.lambda1[rows], sites.lambda2[rows])
             _, v_c, mean_c = cavity(q, copies[rows])
-            mean[j, rows], sd[j, rows] = scale * mean_c, scale * np.sqrt(v_c + d)
+            mean[j, rows], sd[j, rows] = scale * mean_c, scale * np.sqrt(v_c + q.d)
     return _with_noise(parts, design, parts.gp.known_mean(design) + mean, sd)
+
+
+def site_order(point: Posterior, order: IntArray) -> Sites:
+    """Sites of the training rows in the order of the data."""
+    lambda1, lambda2 = np.empty((2, len(order)))
+    lambda1[order], lambda2[order] = point.sites.lambda1, point.sites.lambda2
+    return Sites(lambda1, lambda2)
 
 
 def seen_in_training(parts: Parts) -> Seen:
@@ -265,12 +271,11 @@ def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
     for kind in problem.rows:
         for span in row_chunks(start, start + len(kind), CHUNK_ROWS):
             rows = kind[slice(span.start - start, span.stop - start)]
-            A, d = point.features([at.rows(span) for at in inputs])
             lambda1, lambda2 = point.sites.lambda1[span], point.sites.lambda2[span]
-            q = Marginals(A.times(point.w), point.factor.variance(A), d, lambda1, lambda2)
+            q = Marginals(*point.marginals([at.rows(span) for at in inputs]), lambda1, lambda2)
             _, v_c, mu_c = cavity(q, rows.weight)
-            without[span] = likelihood.tilted(rows, mu_c, v_c + d, point.sigma).log_Z
-            within[span] = likelihood.tilted(rows, q.m, q.v_p + d, point.sigma).log_Z
+            without[span] = likelihood.tilted(rows, mu_c, v_c + q.d, point.sigma).log_Z
+            within[span] = likelihood.tilted(rows, q.m, q.v_p + q.d, point.sigma).log_Z
         start += len(kind)
     return without, within
 

@@ -1,0 +1,122 @@
+"""What stands for each process."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import FormulaError, SpecError
+
+FIXED = {"sd(gp(x))": 1.0, "sigma": 0.3}
+
+
+def data(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=n)
+    y = np.sin(20.0 * x) + 0.3 * rng.normal(size=n)
+    z, g = rng.uniform(size=n), rng.integers(0, 40, n).astype(str)
+    return pd.DataFrame({"x": x, "z": z, "y": np.maximum(y, -0.5), "g": g})
+
+
+def standing(formula, df=None, lengthscale=0.1, **more):
+    fixed = {"lengthscale(gp(x))": lengthscale, **FIXED} if "gp(x" in formula else {}
+    res = tg.fit(formula, data() if df is None else df, fixed=fixed | more.pop("fixed", {}), **more)
+    field = res.parts.fitted.points[0].field
+    return None if field is None else field.structure.label
+
+
+def term(options):
+    return f"y ~ gp(x, {options}) | censor(-0.5)"
+
+
+@pytest.mark.parametrize(
+    ("options", "lengthscale", "expected"),
+    [
+        ('kernel="matern32"', 0.005, "Markov"),
+        ('kernel="matern32"', 20.0, None),
+        ('kernel="rbf"', 0.005, None),
+        ('kernel="matern32", approximation="low_rank"', 0.005, None),
+        ('kernel="matern32", approximation="dense"', 0.005, None),
+        ('kernel="matern32", approximation="markov"', 20.0, "Markov"),
+        ('kernel="matern32", approximation="vecchia", neighbours=5', 0.1, "Vecchia"),
+    ],
+)
+def test_one_input(options, lengthscale, expected):
+    assert standing(term(options), lengthscale=lengthscale) == expected
+
+
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
+def test_given_inducing_inputs_are_features():
+    assert standing(term('kernel="matern32"'), lengthscale=0.005, inducing=50) is None
+
+
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
+def test_many_columns_beside_it_keep_low_rank():
+    df = data()
+    df["g"] = (np.arange(len(df)) // 2).astype(str)
+    sd = {"sd(re(g))": 0.3}
+    formula = 'y ~ gp(x, kernel="matern32") + re(g) | censor(-0.5)'
+    assert standing(formula, df, 0.005, fixed=sd) is None
+    assert standing(formula, data(), 0.005, fixed=sd) == "Markov"
+
+
+def test_terms_of_one_input_share_a_chain():
+    formula = 'y ~ gp(x, kernel="matern32") + gp(x, kernel="matern12", name="b") | censor(-0.5)'
+    more = {"sd(b)": 0.5, "lengthscale(b)": 0.004}
+    res = tg.fit(formula, data(), fixed=FIXED | {"lengthscale(gp(x))": 0.005} | more, method=tg.EP(tol=1e-10))
+    whole = tg.fit(formula, data(), fixed=FIXED | {"lengthscale(gp(x))": 0.005} | more, inducing=None)
+    assert res.parts.fitted.points[0].field.blocks.tolist() == [1, 2]
+    assert res.log_evidence == pytest.approx(whole.log_evidence, abs=1e-4)
+    new = data(5, seed=1)
+    for what in ("latent", "terms"):
+        a, b = (fit.predict(new, what=what, se=True) for fit in (res, whole))
+        if what == "latent":
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(
+        res.predict(new, what="latent", exclude="b"), whole.predict(new, what="latent", exclude="b"), rtol=0, atol=0.1
+    )
+    with pytest.raises(SpecError, match="drawn as one sum"):
+        res.sample(new, 3, exclude="b")
+
+
+def test_random_intercepts_of_the_same_groups_stand_in_the_chain():
+    formula = 'y ~ gp(x, kernel="matern32", by=g, approximation="markov", name="f") + re(g) | censor(-0.5)'
+    fixed = {"sd(f)": 1.0, "lengthscale(f)": 0.05, "sigma": 0.3, "sd(re(g))": 0.4}
+    res, whole = (
+        tg.fit(text, data(120), fixed=fixed, method=tg.EP(tol=1e-10))
+        for text in (formula, formula.replace('"markov"', '"dense"'))
+    )
+    assert res.parts.fitted.n_features == 1
+    assert res.log_evidence == pytest.approx(whole.log_evidence, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ('approximation="sparse"', "is one of 'auto', 'low_rank', 'dense', 'markov', 'vecchia'"),
+        ('kernel="rbf", approximation="markov"', "one input and one of the kernels matern12, matern32, matern52"),
+        ("neighbours=5", 'neighbours= goes with approximation="vecchia"'),
+        ('approximation="vecchia", neighbours=0', "a whole number from 1 to 200"),
+        ('kernel="periodic", approximation="vecchia"', "do not stand for a periodic kernel"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises(FormulaError, match=words):
+        tg.Model(term(options), data())
+
+
+def test_one_structure_at_most():
+    formula = 'y ~ gp(x, kernel="matern32", approximation="markov") + gp(z, kernel="matern32", approximation="markov")'
+    with pytest.raises(SpecError, match="one process can stand as Markov or"):
+        tg.fit(formula, data())
+    with pytest.raises(SpecError, match="leave out one of the two"):
+        tg.fit(term('kernel="matern32", approximation="markov"'), data(), inducing=20)
+
+
+def test_partitions_are_gathered(tmp_path):
+    df = data(900)
+    for i in range(3):
+        df.iloc[300 * i : 300 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    formula = term('kernel="matern32", approximation="markov"')
+    one, other = (tg.fit(formula, rows, hyper="maximize") for rows in (df, str(tmp_path)))
+    assert other.log_evidence == pytest.approx(one.log_evidence, abs=1e-8)

@@ -1,0 +1,108 @@
+"""Of a posterior in several rows together: the covariance, the variance of a sum, and draws.
+
+Beside a structured part draws are those of (STR8): a draw of the prior is led to the rows' sites as their mean is, so
+that no factor of the covariance is needed; rows without knots get such, without sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tobitgp.data.arrays import join
+from tobitgp.errors import SpecError
+from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.structured import Field
+from tobitgp.priors.block import Inputs
+from tobitgp.priors.structure import Knots
+from tobitgp.typing import Array, IntArray
+
+
+def covariance(posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
+    """Covariance (n, n) of f in any rows, but for its residual there."""
+    A, _ = posterior.features(inputs, skip)
+    field = posterior.field
+    if field is None:
+        return posterior.factor.covariance(A)
+    field, u = _indicators(field, inputs, skip)
+    V0 = field.at.condition(field.lambda2).solve(u)
+    half = posterior.factor.whiten((A.common - V0.T @ field.U[:, 1:]).T)
+    return u.T @ V0 + half.T @ half
+
+
+def variance_of_sum(posterior: Posterior, parts: Iterable[tuple[Sequence[Inputs], Array]]) -> float:
+    """Variance of ``sum c_n f_n`` over rows given in parts with their c (n,), but for their residuals."""
+    parts = list(parts)
+    g = np.sum([posterior.features(inputs)[0].adjoint(c) for inputs, c in parts], axis=0)
+    if posterior.field is None:
+        return float(np.sum(np.square(posterior.factor.whiten(g))))
+    block = int(posterior.field.blocks[0])
+    field, knot = posterior.field.extended(join([inputs[block] for inputs, _ in parts]))
+    u = Knots(field.structure, knot).sums(np.concatenate([c for _, c in parts]))[:, None]
+    V0 = field.at.condition(field.lambda2).solve(u)
+    half = posterior.factor.whiten(g - field.U[:, 1:].T @ V0[:, 0])
+    return float((u.T @ V0).item() + half @ half)
+
+
+class Drawn(NamedTuple):
+    """Draws of a posterior."""
+
+    w: Array  # (M, S)
+    e: Array | None = None  # (N, S), the structured part at its knots
+    knot: IntArray | None = None  # (n,), those of the rows asked for
+
+    def at(self, posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
+        """F in rows whose knots are known, (n, S), but for its residual."""
+        f = posterior.features(inputs, skip)[0].times(self.w)
+        if self.e is None or posterior.field is None or self.knot is None:
+            return f
+        check_shown(posterior.field, skip)
+        block = int(posterior.field.blocks[0])
+        return f + (posterior.field.level_of(self.e, inputs[block]) if block in skip else self.e[self.knot])
+
+    def rows(self, at: slice) -> Drawn:
+        """For some of the rows."""
+        return self if self.knot is None else self._replace(knot=self.knot[at])
+
+
+def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.random.Generator) -> Drawn:
+    """Draw weights, and the structured part where the rows are."""
+    z = rng.standard_normal((len(posterior.w), draws))
+    if posterior.field is None:
+        return Drawn(posterior.w[:, None] + posterior.factor.colour(z))
+    field, knot = posterior.field.extended(inputs[int(posterior.field.blocks[0])])
+    e, size, A = field.at.draw(draws, rng), np.maximum(field.lambda2, 0.0), field.U[:, 1:]
+    seen = size > 0.0
+    # What the rows of a knot add up to, and what the features then still vary by.
+    noise = np.sqrt(size)[:, None] * rng.standard_normal(e.shape)
+    share = np.divide(A, size[:, None], out=np.zeros_like(A), where=seen[:, None])
+    values, vectors = np.linalg.eigh(field.gram - A.T @ share)
+    rest = vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * rng.standard_normal(z.shape))
+    t = field.U[:, :1] + noise - A @ z - field.lambda2[:, None] * e
+    t_A = field.r[:, None] + share.T @ noise + rest - field.gram @ z - A.T @ e
+    V0 = field.at.condition(field.lambda2).solve(np.concatenate([t, A], axis=1))
+    w = posterior.factor.colour(posterior.factor.whiten(t_A - A.T @ V0[:, :draws]))
+    return Drawn(z + w, e + V0[:, :draws] - V0[:, draws:] @ w, knot)
+
+
+def _indicators(field: Field, inputs: Sequence[Inputs], skip: frozenset[int]) -> tuple[Field, Array]:
+    """The field with knots where the rows are, and what of the knots (N, n) each row shows: its own, or a level."""
+    check_shown(field, skip)
+    block = int(field.blocks[0])
+    if block in skip:
+        return field, field.level_weights(inputs[block])
+    field, knot = field.extended(inputs[block])
+    u = np.zeros((len(field.lambda2), len(knot)))
+    u[knot, np.arange(len(knot))] = 1.0
+    return field, u
+
+
+def check_shown(field: Field, skip: frozenset[int]) -> None:
+    """Refuse to show some of several terms that stand in one structure, which is drawn as their sum."""
+    if 0 < len(skip.intersection(field.blocks.tolist())) < len(field.blocks):
+        raise SpecError(
+            "exclude=: Markov terms of the same input are drawn as one sum; exclude all of them or none. predict() "
+            "takes them apart."
+        )

@@ -1,0 +1,124 @@
+"""What each process becomes: features of a low rank, or a structure, of which at most one stands beside the features.
+
+Half-integer Matern processes of one input are Markov, exactly, so they are taken as such as soon as a hundred features
+leave anything; those of the same input share a chain. Vecchia's prior is for those who ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tobitgp.priors.block import Block, Inputs, split_theta
+from tobitgp.priors.kernel_block import GPPrior, KernelBlock
+from tobitgp.priors.markov import Markov, is_markov
+from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Knots, Structure, StructuredTerm, distinct
+from tobitgp.priors.vecchia import Vecchia
+from tobitgp.typing import Array
+
+FEATURES = 100  # that a Markov process is tried with
+MOST_COLUMNS = 200  # of other terms that may stand beside a structure which nobody asked for, as each is led through it
+
+Kind = Literal["markov", "vecchia"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A process that might stand in a structure."""
+
+    term: int  # among the processes
+    kind: Kind
+    left: float  # nats that features leave of it; infinite where the structure was asked for
+
+
+def choose_blocks(
+    prior: Prior,
+    theta: Array,
+    precision: Array,
+    rows: Callable[[int], Inputs],
+    *,
+    nats: float,
+    cap: int,
+) -> list[Block]:
+    """Blocks in order, linear first, fit for ``theta`` and site precisions, on rows with inputs ``rows(block)``."""
+    parts = split_theta(prior.gps, theta)
+    share, first = nats / max(len(prior.gps), 1), 0 if prior.linear is None else 1
+    chosen: dict[int, Block] = {}
+    candidates = []
+    for t, (gp, own) in enumerate(zip(prior.gps, parts, strict=True)):
+        kind = structure_of(gp)
+        if kind is None:
+            continue
+        left = np.inf
+        if gp.approximation == "auto":
+            block, left = gp.low_rank(own, precision, nats=share, cap=FEATURES)
+            if left <= nats:
+                chosen[t] = block
+                continue
+        candidates.append(Candidate(t, kind, left))
+    standing = together(prior.gps, candidates)
+    for t, (gp, own) in enumerate(zip(prior.gps, parts, strict=True)):
+        if t not in standing and t not in chosen:
+            chosen[t] = gp.low_rank(own, precision, nats=share, cap=cap)[0]
+    if standing and (_columns(prior, chosen) <= MOST_COLUMNS or any(np.isinf(c.left) for c in candidates)):
+        built = build(prior.gps, standing, parts, rows(first + standing[0]))
+        for t in standing:
+            gp = prior.gps[t]
+            chosen[t] = StructuredTerm(gp.inputs, gp.n_parameters, built, gp.grouping)
+    for t, (gp, own) in enumerate(zip(prior.gps, parts, strict=True)):
+        if t not in chosen:
+            chosen[t] = gp.low_rank(own, precision, nats=share, cap=cap)[0]
+    blocks = [chosen[t] for t in range(len(prior.gps))]
+    return blocks if prior.linear is None else [prior.linear, *blocks]
+
+
+def _columns(prior: Prior, chosen: Mapping[int, Block]) -> int:
+    """Columns of all features, those of groups spread out."""
+    columns = 0 if prior.linear is None else prior.linear.X.shape[1]
+    for block in chosen.values():
+        if isinstance(block, KernelBlock):
+            columns += len(block.Z) * (1 if block.grouping is None else block.grouping.size)
+    return columns
+
+
+def structure_of(gp: GPPrior) -> Kind | None:
+    """The structure that a process can stand in, if it may."""
+    if gp.approximation == "vecchia":
+        return "vecchia"
+    may = gp.approximation == "auto" and isinstance(gp.inducing, str) and not gp.moves and bool(gp.covariance.factors)
+    return "markov" if gp.approximation == "markov" or (may and is_markov([gp.covariance])) else None
+
+
+def together(gps: Sequence[GPPrior], candidates: Sequence[Candidate]) -> list[int]:
+    """Processes that stand in the one structure: that of which features leave most, and what can share it."""
+    if not candidates:
+        return []
+    best = max(candidates, key=lambda candidate: candidate.left)
+    if best.kind == "vecchia":
+        return [best.term]
+    own = gps[best.term]
+    same = [c.term for c in candidates if c.kind == "markov" and _equal(gps[c.term].inputs, own.inputs)]
+    constant = [t for t, gp in enumerate(gps) if not gp.covariance.factors and gp.grouping == own.grouping is not None]
+    return sorted([*same, *constant])
+
+
+def _equal(a: Inputs, b: Inputs) -> bool:
+    codes = a.code is b.code or (a.code is not None and b.code is not None and np.array_equal(a.code, b.code))
+    return codes and np.array_equal(a.X, b.X)
+
+
+def build(gps: Sequence[GPPrior], standing: Sequence[int], theta: Sequence[Array], rows: Inputs) -> Knots:
+    """The structure of some processes on all rows."""
+    at, of_row = distinct(rows)
+    first = gps[standing[0]]
+    structure: Structure
+    if first.approximation == "vecchia":
+        scales = first.covariance.scales(np.exp(theta[standing[0]][1:]))
+        structure = Vecchia(at, first.covariance, first.neighbours, scales)
+    else:
+        structure = Markov(at, tuple(gps[t].covariance for t in standing))
+    return Knots(structure, of_row)

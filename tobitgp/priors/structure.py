@@ -1,0 +1,149 @@
+"""The protocol of a structured part of f: ``f = A w + e`` with ``e ~ N(0, K_e)``, whose covariance is never formed.
+
+With ``Lambda`` the precisions of the sites, ``V0 = (K_e^-1 + Lambda)^-1`` and its log-determinant are all that the
+posterior needs of it beside the features; both are combined exactly by a Schur complement, (STR1) to (STR8) of the
+theory pages. A structure stands on knots: the distinct inputs of the rows, whose sites are summed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from tobitgp.priors.block import Features, Grouping, Inputs
+from tobitgp.typing import Array, IntArray
+
+
+class Structure(Protocol):
+    """A process on N knots before its parameters are known: their order, and what goes with it."""
+
+    @property
+    def label(self) -> str:
+        """Its name in tables."""
+
+    @property
+    def inputs(self) -> Inputs:
+        """Of the knots, (N, d): distinct in inputs and group together."""
+
+    def at(self, theta: Sequence[Array]) -> StructureAt:
+        """Fix the parameters of each term, (k_t,): log sd, then the logarithms of its covariance's parameters."""
+
+    def extended(self, inputs: Inputs) -> Structure:
+        """The same process on further knots too, which follow its own."""
+
+
+class StructureAt(Protocol):
+    """A structure at fixed parameters."""
+
+    def condition(self, lambda2: Array) -> Conditioned:
+        """Condition on sites with precisions ``lambda2`` (N,), summed at the knots; some may be negative.
+
+        Raises
+        ------
+        NumericalError
+            If they leave no posterior.
+        """
+
+    def draw(self, draws: int, rng: np.random.Generator) -> Array:
+        """Draws of the prior, (N, draws)."""
+
+
+class Conditioned(Protocol):
+    """A structure given the precisions of sites; ``U`` (N, k) stands for natural means lambda1, summed at the knots."""
+
+    @property
+    def variance(self) -> Array:
+        """``diag(V0)``, (N,)."""
+
+    @property
+    def log_det(self) -> float:
+        """``log |I + K_e Lambda|``."""
+
+    def solve(self, U: Array) -> Array:
+        """``V0 U``, (N, k)."""
+
+    def gradient(self, U: Array, signs: Array) -> Array:
+        """``1/2 sum_j signs_j x_j' dK_e x_j - 1/2 tr(R0 dK_e)`` with ``x_j = (I + Lambda K_e)^-1 u_j``, (STR6).
+
+        By the parameters of all terms, one after the other; signs (k,), ``R0 = Lambda - Lambda V0 Lambda``.
+        """
+
+    def smooth(self, U: Array) -> Smoothed:
+        """``V0 U`` at other places."""
+
+
+class Smoothed(Protocol):
+    """``V0 U`` and the variance beyond the knots."""
+
+    def at(self, inputs: Inputs, terms: Sequence[int] | None = None) -> tuple[Array, Array]:
+        """At n places, on knots too, values (n, k) and variance (n,) of the sum of some terms, or of all.
+
+        Places of a group not seen (code below 0) have the prior.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Knots:
+    """A structure, and at which of its N knots each of n rows stands."""
+
+    structure: Structure
+    of_row: IntArray  # (n,)
+
+    def sums(self, values: Array) -> Array:
+        """Sums at the knots, (N,) or (N, k), of values of the rows, (n,) or (n, k)."""
+        N = len(self.structure.inputs.X)
+        if values.ndim == 1:
+            return np.asarray(np.bincount(self.of_row, weights=values, minlength=N), dtype=np.float64)
+        return np.stack([self.sums(column) for column in values.T], axis=1) if values.size else np.zeros((N, 0))
+
+
+def distinct(inputs: Inputs) -> tuple[Inputs, IntArray]:
+    """Distinct inputs in groups, in order, and which of them each row has, (n,)."""
+    columns = [*inputs.X.T[::-1], *(() if inputs.code is None else (inputs.code,))]
+    order = np.lexsort(columns)
+    sorted_ = inputs.rows(order)
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (np.diff(sorted_.X, axis=0) != 0.0).any(axis=1)
+    if sorted_.code is not None:
+        new[1:] |= np.diff(sorted_.code) != 0
+    of_row = np.empty(len(order), dtype=np.intp)
+    of_row[order] = np.cumsum(new) - 1
+    return sorted_.rows(np.flatnonzero(new)), of_row
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredTerm:
+    """A process that stands in a structure: a block without features."""
+
+    inputs: Inputs  # of the training rows
+    n_parameters: int
+    knots: Knots  # shared by all terms that stand in it
+    grouping: Grouping | None = None
+
+    def at(self, theta: Array) -> StructuredTermAt:
+        """Its parameters, which the structure needs of all its terms together."""
+        return StructuredTermAt(theta, self.grouping)
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredTermAt:
+    """A process that stands in a structure, at fixed parameters."""
+
+    theta: Array  # (k,)
+    grouping: Grouping | None = None
+    size: ClassVar = 0
+
+    def features(self, X: Array, *, slopes: bool = False) -> Features:
+        """None, and nothing left of the variance."""
+        return Features(np.empty((len(X), 0)), np.zeros(len(X)))
+
+    def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
+        """No sums are needed."""
+        return ()
+
+    def finish(self, sums: Sequence[Array]) -> Array:
+        """The structure gives the gradient of all its terms together."""
+        return np.zeros_like(self.theta)
