@@ -23,6 +23,8 @@ def covariance_between(terms, theta, a, b, which=None):
 
 @dataclass(frozen=True)
 class Dense:
+    lead = 0
+
     inputs: Inputs
     terms: tuple[Covariance, ...]
 

@@ -181,13 +181,13 @@ def with_levels(posterior: Posterior, prior: Prior) -> Posterior:
 def _with_level(posterior: Posterior, levels: Sequence[tuple[Array, Array]]) -> Field | None:
     """The structured part with the weights of its level, where linear columns hold that of its only term."""
     field, structured = posterior.field, posterior.structured
-    if field is None or structured is None or len(field.blocks) > 1 or not len(levels[int(field.blocks[0])][0]):
+    if field is None or structured is None or len(field.blocks) > 1 or not len(levels[field.block][0]):
         return field
     weight = structured.knots.sums(np.concatenate(posterior.rows.collect(all_weights)))
     code = structured.knots.structure.inputs.code
     group = np.zeros(len(weight), dtype=np.intp) if code is None else code
     total = np.bincount(group, weights=weight)
-    held: BoolArray = np.asarray(levels[int(field.blocks[0])][1].any(axis=1))
+    held: BoolArray = np.asarray(levels[field.block][1].any(axis=1))
     return replace(field, level=np.where(held[group], weight / total[group], 0.0))
 
 

@@ -265,7 +265,7 @@ class Posterior:
         """Weights (L, p) in which linear columns hold the levels of the structured part, if they do."""
         if self.field is None or self.field.level is None:
             return []
-        return [self.levels[int(self.field.blocks[0])][1]]
+        return [self.levels[self.field.block][1]]
 
     def coefficient_rows(self, p: int) -> Array:
         """How these depend on all weights, (M, p), but through the structured part."""

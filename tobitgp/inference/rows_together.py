@@ -38,7 +38,7 @@ def variance_of_sum(posterior: Posterior, parts: Iterable[tuple[Sequence[Inputs]
     g = np.sum([posterior.features(inputs)[0].adjoint(c) for inputs, c in parts], axis=0)
     if posterior.field is None:
         return float(np.sum(np.square(posterior.factor.whiten(g))))
-    block = int(posterior.field.blocks[0])
+    block = posterior.field.block
     field, knot = posterior.field.extended(join([inputs[block] for inputs, _ in parts]))
     u = Knots(field.structure, knot).sums(np.concatenate([c for _, c in parts]))[:, None]
     V0 = field.at.condition(field.lambda2).solve(u)
@@ -59,7 +59,7 @@ class Drawn(NamedTuple):
         if self.e is None or posterior.field is None or self.knot is None:
             return f
         check_shown(posterior.field, skip)
-        block = int(posterior.field.blocks[0])
+        block = posterior.field.block
         return f + (posterior.field.level_of(self.e, inputs[block]) if block in skip else self.e[self.knot])
 
     def rows(self, at: slice) -> Drawn:
@@ -72,7 +72,7 @@ def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.ran
     z = rng.standard_normal((len(posterior.w), draws))
     if posterior.field is None:
         return Drawn(posterior.w[:, None] + posterior.factor.colour(z))
-    field, knot = posterior.field.extended(inputs[int(posterior.field.blocks[0])])
+    field, knot = posterior.field.extended(inputs[posterior.field.block])
     e, size, A = field.at.draw(draws, rng), np.maximum(field.lambda2, 0.0), field.U[:, 1:]
     seen = size > 0.0
     # What the rows of a knot add up to, and what the features then still vary by.
@@ -90,7 +90,7 @@ def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.ran
 def _indicators(field: Field, inputs: Sequence[Inputs], skip: frozenset[int]) -> tuple[Field, Array]:
     """The field with knots where the rows are, and what of the knots (N, n) each row shows: its own, or a level."""
     check_shown(field, skip)
-    block = int(field.blocks[0])
+    block = field.block
     if block in skip:
         return field, field.level_weights(inputs[block])
     field, knot = field.extended(inputs[block])

@@ -46,6 +46,11 @@ class Field:
     level: Array | None = None  # (N,), weights of the knots in the level of their group, where it has one
 
     @property
+    def block(self) -> int:
+        """That whose inputs are those of the knots."""
+        return int(self.blocks[self.structure.lead])
+
+    @property
     def at(self) -> StructureAt:
         """The structure at its parameters."""
         return self.structure.at(self.theta)
@@ -93,7 +98,7 @@ class Field:
         Shown are the terms that stand in blocks not to be passed over.
         """
         shown = [i for i, block in enumerate(self.blocks.tolist()) if block not in skip]
-        at = inputs[int(self.blocks[0])]
+        at = inputs[self.block]
         n, K = len(at.X), self.U.shape[1]
         values, variance = np.zeros((n, K)), np.zeros(n)
         if shown:

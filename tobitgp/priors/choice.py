@@ -65,7 +65,7 @@ def choose_blocks(
         if t not in standing and t not in chosen:
             chosen[t] = gp.low_rank(own, precision, nats=share, cap=cap)[0]
     if standing and (_columns(prior, chosen) <= MOST_COLUMNS or any(np.isinf(c.left) for c in candidates)):
-        built = build(prior.gps, standing, parts, rows(first + standing[0]))
+        built = build(prior.gps, standing, parts, lambda term: rows(first + term))
         for t in standing:
             gp = prior.gps[t]
             chosen[t] = StructuredTerm(gp.inputs, gp.n_parameters, built, gp.grouping)
@@ -111,14 +111,16 @@ def _equal(a: Inputs, b: Inputs) -> bool:
     return codes and np.array_equal(a.X, b.X)
 
 
-def build(gps: Sequence[GPPrior], standing: Sequence[int], theta: Sequence[Array], rows: Inputs) -> Knots:
-    """The structure of some processes on all rows."""
-    at, of_row = distinct(rows)
-    first = gps[standing[0]]
+def build(
+    gps: Sequence[GPPrior], standing: Sequence[int], theta: Sequence[Array], rows: Callable[[int], Inputs]
+) -> Knots:
+    """The structure of some processes on all rows, of which the first that is no random intercept has the inputs."""
+    lead = next(t for t in standing if gps[t].covariance.factors)
+    at, of_row = distinct(rows(lead))
+    gp = gps[lead]
     structure: Structure
-    if first.approximation == "vecchia":
-        scales = first.covariance.scales(np.exp(theta[standing[0]][1:]))
-        structure = Vecchia(at, first.covariance, first.neighbours, scales)
+    if gp.approximation == "vecchia":
+        structure = Vecchia(at, gp.covariance, gp.neighbours, gp.covariance.scales(np.exp(theta[lead][1:])))
     else:
         structure = Markov(at, tuple(gps[t].covariance for t in standing))
     return Knots(structure, of_row)

@@ -156,6 +156,11 @@ class Markov:
         for name, value in (("order", order), ("place", place), ("gap", spread)):
             object.__setattr__(self, name, value)
 
+    @property
+    def lead(self) -> int:
+        """The first term that is no random intercept."""
+        return next(t for t, term in enumerate(self.terms) if term.factors)
+
     def at(self, theta: Sequence[Array]) -> MarkovAt:
         """Fix the parameters of each term: log sd, and log lengthscale where it has one."""
         markov = tuple(term.factors[0].kernel.markov if term.factors else None for term in self.terms)

@@ -28,6 +28,10 @@ class Structure(Protocol):
     def inputs(self) -> Inputs:
         """Of the knots, (N, d): distinct in inputs and group together."""
 
+    @property
+    def lead(self) -> int:
+        """Which of its terms has the inputs of the knots."""
+
     def at(self, theta: Sequence[Array]) -> StructureAt:
         """Fix the parameters of each term, (k_t,): log sd, then the logarithms of its covariance's parameters."""
 

@@ -60,6 +60,7 @@ class Vecchia:
     """A Gaussian process on knots, each group apart, of which each knot knows its nearest earlier ones."""
 
     label: ClassVar = "Vecchia"
+    lead: ClassVar = 0
     inputs: Inputs  # of the knots, (N, d)
     covariance: Covariance
     neighbours: int

@@ -79,8 +79,10 @@ def test_terms_of_one_input_share_a_chain():
         res.sample(new, 3, exclude="b")
 
 
-def test_random_intercepts_of_the_same_groups_stand_in_the_chain():
-    formula = 'y ~ gp(x, kernel="matern32", by=g, approximation="markov", name="f") + re(g) | censor(-0.5)'
+@pytest.mark.parametrize("terms", ["{} + re(g)", "re(g) + {}"])
+def test_random_intercepts_of_the_same_groups_stand_in_the_chain(terms):
+    term = 'gp(x, kernel="matern32", by=g, approximation="markov", name="f")'
+    formula = f"y ~ {terms.format(term)} | censor(-0.5)"
     fixed = {"sd(f)": 1.0, "lengthscale(f)": 0.05, "sigma": 0.3, "sd(re(g))": 0.4}
     res, whole = (
         tg.fit(text, data(120), fixed=fixed, method=tg.EP(tol=1e-10))
@@ -88,6 +90,10 @@ def test_random_intercepts_of_the_same_groups_stand_in_the_chain():
     )
     assert res.parts.fitted.n_features == 1
     assert res.log_evidence == pytest.approx(whole.log_evidence, abs=1e-4)
+    new = data(6, seed=1)
+    for options in ({}, {"exclude": "f"}, {"exclude": "re(g)"}):
+        a, b = (fit.predict(new, what="latent", se=True, **options) for fit in (res, whole))
+        np.testing.assert_allclose(a, b, rtol=0, atol=0.02 if options.get("exclude") == "f" else 1e-3)
 
 
 @pytest.mark.parametrize(
