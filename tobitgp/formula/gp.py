@@ -195,10 +195,10 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
             names[i] = default_label(part.inputs, part.by, kernel=part.factors[0].kernel)
     label = parts[leaves.index(named[0])].name if named else ":".join(names)
     chosen = next((part for part in parts if part.approximation != "auto"), parts[0])
-    if chosen.approximation == "markov":
+    if chosen.approximation == "markov" and len(factors) > 1:
         syntax.fail(node, "A product is not Markov; leave approximation= out")
-    by, how = groups[0][1] if groups else None, (chosen.approximation, chosen.neighbours)
-    return GPTerm(tuple(factors), label, by, approximation=how[0], neighbours=how[1])
+    by, how = groups[0][1] if groups else None, chosen.approximation
+    return GPTerm(tuple(factors), label, by, approximation=how, neighbours=chosen.neighbours)
 
 
 def _same(factor: GPFactor, other: GPFactor) -> bool:

@@ -88,18 +88,18 @@ class Implicit(NamedTuple):
 
 def _implicit(posterior: Posterior) -> Implicit:
     q = posterior.q
-    sums = add_up(posterior.rows.collect(implicit_sums, q))
-    weights = q.factor.solve(sums[0]) if sums else np.zeros_like(q.w)
     if q.structured is None:
-        return Implicit(weights)
+        sums = add_up(posterior.rows.collect(implicit_sums, q))
+        return Implicit(q.factor.solve(sums[0]) if sums else np.zeros_like(q.w))
     knots, field = q.structured.knots, q.structured.field
-    u = knots.sums(np.concatenate(posterior.rows.collect(implicit_rows, q)))
+    of_rows = np.concatenate(posterior.rows.collect(implicit_rows, q))
+    weights, u = q.factor.solve(q.structured.A.T @ of_rows), knots.sums(of_rows)
     rest = q.structured.conditioned.solve(u[:, None])[:, 0]
     return Implicit(weights, rest[knots.of_row], u - field.U[:, 1:] @ weights)
 
 
 def implicit_sums(state: State, q: Gaussian) -> list[Any]:
-    """``A~' u`` over some rows, whose known sites add nothing."""
+    """``A' u`` over some rows, whose known sites add nothing."""
 
     def visit(chunk: Chunk) -> tuple[Array]:
         A, marginals = state.marginals(chunk, q)
@@ -110,7 +110,7 @@ def implicit_sums(state: State, q: Gaussian) -> list[Any]:
 
 
 def implicit_rows(state: State, q: Gaussian) -> Array:
-    """U in some rows, (n,)."""
+    """Laplace's u in some rows, (n,); zero where sites are known."""
     out = np.zeros(len(state.part))
     for chunk in state.others():
         implicit = _slopes(state, chunk, state.marginals(chunk, q)[1]).implicit

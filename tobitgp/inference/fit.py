@@ -81,15 +81,14 @@ ROW_BYTES = 3000  # of a row in a Markov or Vecchia fit, at its peak
 
 
 def check_memory(n: int) -> None:
-    """Refuse to gather more rows than fit into what is free of the memory."""
-    names = getattr(os, "sysconf_names", {})
-    if not {"SC_PAGE_SIZE", "SC_AVPHYS_PAGES"} <= names.keys():
+    """Refuse to gather more rows than the memory of the machine holds."""
+    if not {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= getattr(os, "sysconf_names", {}).keys():
         return
-    free, need = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"), ROW_BYTES * n
-    if need > free:
+    there, need = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), ROW_BYTES * n
+    if need > there:
         raise DataError(
-            f"A Markov or Vecchia process has all rows in one memory: {n:,} take some {need / 1e9:.1f} GB, and "
-            f"{free / 1e9:.1f} GB are free. Fit fewer rows, or leave approximation= out."
+            f"A Markov or Vecchia process has all rows in one memory: {n:,} take some {need / 1e9:.1f} GB, and this "
+            f"machine has {there / 1e9:.1f} GB. Fit fewer rows, or leave approximation= out."
         )
 
 

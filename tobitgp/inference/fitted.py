@@ -20,8 +20,8 @@ from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.sampling import generator
+from tobitgp.priors.choice import structure_of
 from tobitgp.priors.kernel_block import GPPrior
-from tobitgp.priors.markov import is_markov
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, IntArray
 
@@ -123,7 +123,7 @@ def some_rows(
 
     Far apart rows say nothing of the short length-scales that such a process may have.
     """
-    markov = [gp for gp in prior.gps if gp.approximation in ("auto", "markov") and is_markov([gp.covariance])]
+    markov = [gp for gp in prior.gps if structure_of(gp) == "markov"]
     if not markov or problem.n <= size:
         return problem.subset(size, rng)
     at, n, length = markov[0].inputs, problem.n, size // (2 * RUNS)

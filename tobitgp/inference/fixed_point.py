@@ -15,7 +15,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
-from tobitgp.inference.posterior import Gaussian, Layout, Posterior, lay_out
+from tobitgp.inference.posterior import Gaussian, Posterior, lay_out
 from tobitgp.inference.structured import StructuredPosterior
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
@@ -83,11 +83,14 @@ def _fixed_point(
     setting = site_updates.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
     keep = CACHE_BYTES // max(1, data.n * layout.row_features * 8)
     states = data.partitions.map(site_updates.begin, setting, keep, windows)
-    known: _Known = _known_sites(states, layout)
-    structured = [block for block in blocks if isinstance(block, StructuredTerm)]
-    if structured:
+    knots = next((block.knots for block in blocks if isinstance(block, StructuredTerm)), None)
+    known: _Known
+    if knots is None:
+        nothing = identity(layout.p, layout.m, layout.size), np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0
+        known = _KnownSites(*add_up([nothing, *states.collect(site_updates.sums_of)]))
+    else:
         A = np.concatenate(states.collect(site_updates.all_features))
-        known = _BesideStructure(StructuredPosterior.of(structured[0].knots, at, A))
+        known = _BesideStructure(StructuredPosterior.of(knots, at, A))
     end = _iterate(states, known, method, likelihood)
     q = end.q
     # The sums lose digits where the noise is small; another pass over many rows costs more than these are worth.
@@ -96,11 +99,6 @@ def _fixed_point(
     field = None if q.structured is None else q.structured.field
     ended = end.iterations, end.residual, end.converged
     return Posterior(theta, at, layout, q.w, q.factor, evidence, *ended, q.structured, end.states, field)
-
-
-def _known_sites(states: Partitions, layout: Layout) -> _KnownSites:
-    nothing = identity(layout.p, layout.m, layout.size), np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0
-    return _KnownSites(*add_up([nothing, *states.collect(site_updates.sums_of)]))
 
 
 class _Known(Protocol):

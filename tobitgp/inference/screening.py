@@ -25,8 +25,8 @@ from tobitgp.inference.posterior import Posterior, join_features, place_columns
 from tobitgp.inference.site_updates import CHUNK_ROWS, State
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower
 from tobitgp.priors.block import Inputs
+from tobitgp.priors.choice import structure_of
 from tobitgp.priors.kernels import Covariance, KernelFactor
-from tobitgp.priors.markov import is_markov
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -122,7 +122,7 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
                     divided[columns] = True
         if scales:
             shortest = ROWS_PER_LENGTH * float((reach / distinct)[divided].max())
-            if gp.approximation not in ("auto", "markov") or not is_markov([gp.covariance]):
+            if structure_of(gp) != "markov":
                 shortest = max(shortest, LEAST_SHORTEST)
             extent, shortest = np.where(extent > 0.0, extent, 1.0), min(shortest, LONGEST)
             found.append(Term(t, linear + t, gp.covariance, places, theta[places], np.array(scales), extent, shortest))

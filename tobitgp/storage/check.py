@@ -12,6 +12,7 @@ import pandas as pd
 from tobitgp.data.design import DesignState
 from tobitgp.data.training_summary import ColumnFacts, constant_column
 from tobitgp.errors import TobitGPError
+from tobitgp.formula.gp import MOST_NEIGHBOURS
 from tobitgp.inference.parameters import DF, SIGMA, term_parameters
 from tobitgp.inference.posterior import Posterior, lay_out
 from tobitgp.likelihoods.censoring_noise import SIDES
@@ -215,7 +216,9 @@ def _field_arrays(point: Posterior) -> Shapes:
     X, code, M = field.structure.inputs.X, field.structure.inputs.code, len(point.w)
     structure, d = field.structure, X.shape[-1]
     terms = [structure.covariance] if isinstance(structure, Vecchia) else list(getattr(structure, "terms", ()))
-    if len(terms) != len(standing) or (isinstance(structure, Vecchia) and not 1 <= structure.neighbours < MAX_SCALE):
+    if len(terms) != len(standing) or (
+        isinstance(structure, Vecchia) and not 1 <= structure.neighbours <= MOST_NEIGHBOURS
+    ):
         raise MalformedError("its structure is not that of its blocks")
     wanted: Shapes = {"knots": (X, (len(X), d)), "precisions": (field.lambda2, (len(X),))}
     wanted |= {"natural means": (field.U, (len(X), 1 + M)), "gram": (field.gram, (M, M)), "r": (field.r, (M,))}
