@@ -41,6 +41,17 @@ RICH = {
         {"method": "mle", "sigma": "~ x + C(k)", "family": tg.Student(df=4)},
     ),
 }
+# Fits that stand in a structure.
+STRUCTURED = {
+    "markov": (
+        'y ~ z + gp(x, kernel="matern32", approximation="markov") | censor(-0.5)',
+        {"hyper": "maximize", "fixed": {"sigma": 0.3}},
+    ),
+    "vecchia": (
+        'y ~ gp(x, z, kernel="matern32", approximation="vecchia", neighbours=4) | censor(-0.5)',
+        {"hyper": "maximize", "fixed": {"sigma": 0.3}},
+    ),
+}
 # Hyper-parameters beside those of the processes.
 NOISES = {
     "side noises": ("clipped ~ gp(x) | censor(low, 1)", {"method": tg.VI(bound="local"), "hyper": "maximize"}),
@@ -52,7 +63,7 @@ class Saved:
     """A fit of one kind: the bytes of its file, and what is in it."""
 
     def __init__(self, kind, folder):
-        formula, options = (FITS | RICH | NOISES)[kind]
+        formula, options = (FITS | RICH | STRUCTURED | NOISES)[kind]
         self.kind, self.path = kind, folder / f"{kind}.tgp"
         self.results = tg.fit(formula, DATA, **options)
         self.results.save(self.path)

@@ -16,6 +16,7 @@ from support.hostile_files import (
     DATA,
     NOISES,
     RICH,
+    STRUCTURED,
     Saved,
     is_same,
     leaves,
@@ -35,7 +36,7 @@ from tobitgp.storage.archive import field_names
 from tobitgp.storage.classes import CLASSES, REGISTRIES
 from tobitgp.storage.fit import plain_spec
 
-RICH_AND_MIXTURE = pytest.mark.parametrize("saved", [*RICH, "mixture"], indirect=True)
+RICHER = pytest.mark.parametrize("saved", [*RICH, *STRUCTURED, "mixture"], indirect=True)
 TAGS = tags()
 PLACE = st.floats(0, 1, exclude_max=True)
 
@@ -90,6 +91,13 @@ def test_a_leaf_of_the_document_is_of_another_type(saved):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("saved", STRUCTURED, indirect=True)
+def test_a_leaf_of_a_structure_is_of_another_type(saved):
+    order = itertools.cycle(VALUES)
+    check_leaves(saved, lambda _: [next(order), next(order)])
+
+
+@pytest.mark.slow
 def test_every_leaf_of_the_document_is_of_another_type(saved):
     check_leaves(saved, lambda _: VALUES)
 
@@ -123,7 +131,7 @@ ANYTHING = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | tag
 
 
 @pytest.mark.slow
-@RICH_AND_MIXTURE
+@RICHER
 @settings(max_examples=200)
 @given(place=PLACE, value=ANYTHING)
 def test_anything_anywhere_in_the_document(saved, place, value):
@@ -132,7 +140,7 @@ def test_anything_anywhere_in_the_document(saved, place, value):
 
 
 @pytest.mark.slow
-@RICH_AND_MIXTURE
+@RICHER
 @settings(max_examples=120)
 @given(
     place=PLACE,
