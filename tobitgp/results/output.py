@@ -148,7 +148,7 @@ PAGES = (".html", ".htm")
 
 
 def save(results: Results, path: str | os.PathLike[str]) -> None:
-    """Write the fit to one file, without its training rows; :func:`tobitgp.load` reads it.
+    """Write the fit to one file, without its table of rows; :func:`tobitgp.load` reads it.
 
     The loaded fit answers about new rows as this one, bit for bit; what needs the training rows themselves, as
     ``residuals()``, does not work there. The same fit always gives the same bytes.
