@@ -5,6 +5,9 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
+from tobitgp.priors.block import Inputs
+from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
+from tobitgp.priors.markov import Markov
 
 HYPER = {"sd": 0.9, "lengthscale": 0.4, "sigma": 0.3}
 
@@ -98,3 +101,22 @@ def test_kept_in_a_file(pair, tmp_path):
     back, new = tg.load(tmp_path / "fit.tobitgp"), data(12, seed=9)
     pd.testing.assert_frame_equal(back.predict(new, se=True), res.predict(new, se=True))
     pd.testing.assert_frame_equal(back.sample(new, 5, rng=3), res.sample(new, 5, rng=3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [3000, 6000])
+def test_short_length_scales_are_found_by_default(n, monkeypatch):
+    """Twenty rows to a length-scale; of 6000 rows a sample of 3000 is searched before all are."""
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 3000)
+    rng, lengthscale = np.random.default_rng(n), 20.0 / n
+    x = np.sort(rng.uniform(size=n))
+    kernel = KERNELS["matern32"]
+    chain = Markov(Inputs(x[:, None]), (Covariance((KernelFactor(kernel, slice(0, 1)),)),))
+    f = chain.at([np.log([1.0, lengthscale])]).draw(1, rng)[:, 0]
+    y = f + 0.3 * rng.normal(size=n)
+    df = pd.DataFrame({"x": x, "y": np.maximum(y, np.quantile(y, 0.4))})
+    res = tg.fit(f'y ~ gp(x, kernel="matern32") | censor({df["y"].min()})', df, hyper="maximize")
+    band = res.predict(what="latent", interval=0.95)
+    assert res.hyperparameters["lengthscale(gp(x))"] == pytest.approx(lengthscale, rel=0.25)
+    assert res.hyperparameters["sigma"] == pytest.approx(0.3, rel=0.1)
+    assert np.mean((band["lower"] < f) & (f < band["upper"])) == pytest.approx(0.95, abs=0.03)

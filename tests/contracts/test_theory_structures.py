@@ -29,10 +29,19 @@ def beside_columns(censoring):
     problem, method = make_problem(data.X, data.lower, data.upper, H=H), tight("ep")
     posterior = solve(problem, [dense(problem), *in_structure(problem, Markov)], THETA, method)
     K_e = covariance("matern32", problem.X[0], problem.X[0], THETA[:2])
-    A, sites, y = problem.H, posterior.sites, data.upper[problem.order]
-    l1, Lambda = sites.lambda1, np.diag(sites.lambda2)
-    V0 = K_e @ np.linalg.inv(np.eye(16) + Lambda @ K_e)
-    return SimpleNamespace(**locals())
+    sites = posterior.sites
+    Lambda = np.diag(sites.lambda2)
+    return SimpleNamespace(
+        problem=problem,
+        method=method,
+        posterior=posterior,
+        K_e=K_e,
+        A=problem.H,
+        y=data.upper[problem.order],
+        l1=sites.lambda1,
+        Lambda=Lambda,
+        V0=K_e @ np.linalg.inv(np.eye(16) + Lambda @ K_e),
+    )
 
 
 @pytest.fixture(scope="module")
