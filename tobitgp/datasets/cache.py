@@ -154,7 +154,7 @@ def fetch(name: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    name : {"affairs", "beijing_so2", "credit_risk", "flchain", "gbsg", "housing", "metabric", "support"}
+    name : {"affairs", "beijing_so2", "credit_risk", "flchain", "gbsg", "housing", "metabric", "pce", "support"}
         Which data set; the notes describe them.
 
     Returns
@@ -208,6 +208,13 @@ def fetch(name: str) -> pd.DataFrame:
         Breast cancer, 1523 women to train and 381 to test, 1103 deaths: ``time`` (months; 0 in one test row),
         ``event``, ``mki67``, ``egfr``, ``pgr``, ``erbb2`` (gene expression, logarithms), ``hormone_treatment``,
         ``radiotherapy``, ``chemotherapy``, ``er_positive`` (0, 1), ``age_at_diagnosis`` (years).
+    ``pce``
+        Tetrachloroethylene (PCE) in groundwater of the United States, 24,701 samples of 2000 to 2022, in the split of
+        Cao and Katzfuss: 19,761 to train and 4940 to test. ``site`` (of USGS), ``day`` (days since 1 January 1970),
+        ``lon``, ``lat`` (degrees), ``well_depth`` (feet, 1063 missing), ``county``, ``state``, ``pce`` (micrograms per
+        litre; the limit where not detected), ``limit`` (of detection or reporting, missing in 483 rows with a value),
+        ``censored`` (1 = not detected). Left-censored in 20,730 rows: ``censor(nondetect=censored)``, since 839 values
+        are below the limit stated for them.
     ``support``
         Seriously ill patients, 7098 to train and 1775 to test, 6036 deaths: ``time`` (days), ``event``, ``age``
         (years), ``sex``, ``race``, ``cancer`` (codes that the source does not explain), ``num_comorbidity``,

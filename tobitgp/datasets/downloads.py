@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.datasets.from_r import read_saved, sample
+
 GITHUB = "https://raw.githubusercontent.com"
 DEEPSURV = f"{GITHUB}/jaredleekatzman/DeepSurv/41eed003e5b892c81e7855e400861fa7a2d9da4f/experiments/data"
 BEIJING = f"{GITHUB}/Peiris94-dev/Beijing-Multi-Site-Air-Quality-Analysis/0aa46c055fcca7da49ebac9329435ffe674b74c3"
@@ -126,6 +128,27 @@ def tidy_beijing(raw: Sequence[bytes]) -> list[bytes]:
     return [gzip.compress(table, 9, mtime=0)]
 
 
+def tidy_pce(raw: Sequence[bytes]) -> list[bytes]:
+    r"""Name the columns of ``PCE.RData``, and draw the rows that the paper trains on, packed with gzip."""
+    (saved,) = read_saved(raw[0]).values()
+    censored = saved["left_censored"] == 1
+    table = pd.DataFrame(
+        {
+            "site": saved["site_no"],
+            "day": saved["startDate"].astype("int64"),
+            **{column: saved[column] for column in ("lon", "lat", "well_depth")},
+            "county": saved["CountyName"],
+            "state": saved["StateName"],
+            "pce": np.where(censored, saved["detection_level"], saved["result_va"]),
+            "limit": saved["detection_level"],
+            "censored": censored.astype("int64"),
+        }
+    )
+    train = np.zeros(len(table), dtype=bool)
+    train[sample(123, len(table), round(0.8 * len(table)))] = True
+    return [gzip.compress(_write(table[rows]), 9, mtime=0) for rows in (train, ~train)]
+
+
 def read_table(content: bytes) -> pd.DataFrame:
     """A table in which only an empty field is missing: "None" and "NA" are words."""
     return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)
@@ -189,6 +212,15 @@ SOURCES: dict[str, Source] = {
             tidy_deepsurv, covariates=(*METABRIC_GENES, *METABRIC_CODES, "age_at_diagnosis"), whole=METABRIC_CODES
         ),
         needs="h5py",
+    ),
+    "pce": Source(
+        tables={
+            "pce_train.csv.gz": "f19e28c5af8e2ee8f5cc93de24c500911d21767b5c6fc3a4494cc554bad341cb",
+            "pce_test.csv.gz": "a0cc7e9eeeaf8d256692f7497f558c360ad3a7c77fe8a730acacbcf052e466eb",
+        },
+        urls=(f"{GITHUB}/JCatwood/TMVN_Vecchia/0be14fdc7b422da97403dbecc69460f2481307f9/experiments/PCE.RData",),
+        tidy=tidy_pce,
+        raw_sha256="2cb78ea1f9666212495cf7c4f539087d2db1829e12b5a5333420260713c7eb0a",
     ),
     "support": Source(
         tables={

@@ -20,6 +20,7 @@ SHAPES = {
     "gbsg": (2232, 10),
     "housing": (506, 14),
     "metabric": (1904, 12),
+    "pce": (24_701, 11),
     "support": (8873, 17),
 }
 WORDS = {
@@ -38,7 +39,9 @@ WORDS = {
         "job",
     },
     "flchain": {"sex", "chapter"},
+    "pce": {"site", "county", "state"},
 }
+MISSING = {"flchain": {"creatinine", "chapter"}, "pce": {"well_depth", "limit"}}
 
 
 @pytest.fixture
@@ -99,7 +102,7 @@ def test_a_frame_is_tidy(frame):
     words = WORDS.get(name, set()) | ({"split"} if len(SOURCES[name].tables) == 2 else set())
     assert set(data.select_dtypes(exclude="number")) == words
     missing = data.columns[data.isna().any()]
-    assert set(missing) == ({"creatinine", "chapter"} if name == "flchain" else set())
+    assert set(missing) == MISSING.get(name, set())
     if "event" in data:
         assert data["event"].dtype == np.int64
         assert set(data["event"]) == {0, 1}
@@ -173,6 +176,19 @@ def test_metabric(frame):
     assert (data["split"] == "test").sum() == 381
 
 
+@of("pce")
+def test_pce(frame):
+    """Counts of the paper: 3971 samples with PCE, 20,730 without."""
+    _, data = frame
+    none, seen = (data[data["censored"] == flag] for flag in (1, 0))
+    assert (len(none), len(seen)) == (20_730, 3971)
+    assert data["split"].value_counts().to_dict() == {"train": 19_761, "test": 4940}
+    assert (none["pce"] == none["limit"]).all()
+    assert ((seen["pce"] < seen["limit"]).sum(), seen["limit"].isna().sum()) == (839, 483)
+    assert pd.to_datetime(data["day"], unit="D").dt.year.agg(["min", "max"]).tolist() == [2000, 2022]
+    assert data[data["state"] == "Texas"].groupby("split").size().to_dict() == {"test": 181, "train": 686}
+
+
 @of("support")
 def test_support(frame):
     _, data = frame
@@ -192,12 +208,12 @@ def test_numbers_are_the_nearest_to_what_is_written(frame):
     written = pd.read_csv(io.BytesIO(table_of(file)), dtype=str, keep_default_na=False)
     for column in data.select_dtypes("float"):
         head = data[column].iloc[: len(written)].head(500)
-        assert head.tolist() == [float(value) for value in written[column].head(500)]
+        np.testing.assert_array_equal(head, [float(value or "nan") for value in written[column].head(500)])
 
 
 @pytest.mark.parametrize("name", ["Housing", "nothing like it", "", None, 3, ["housing"]])
 def test_an_unknown_name_lists_what_there_is(name):
-    with pytest.raises(DataError, match=r"fetch knows affairs, beijing_so2, .*metabric, support"):
+    with pytest.raises(DataError, match=r"fetch knows affairs, beijing_so2, .*metabric, pce, support"):
         fetch(name)
 
 

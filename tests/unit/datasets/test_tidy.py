@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from support.datasets import publish_beijing, publish_deepsurv, publish_housing, published_by
+from support.datasets import publish_beijing, publish_deepsurv, publish_housing, published_by, save_as_r, table_of
 
 from tobitgp.datasets.downloads import (
     SOURCES,
@@ -13,6 +13,7 @@ from tobitgp.datasets.downloads import (
     tidy_deepsurv,
     tidy_flchain,
     tidy_housing,
+    tidy_pce,
 )
 
 PUBLISHED = {
@@ -23,8 +24,9 @@ PUBLISHED = {
     "metabric": lambda: publish_deepsurv("metabric"),
     "support": lambda: publish_deepsurv("support"),
     "beijing_so2": publish_beijing,
+    "pce": lambda: [table_of("PCE.RData")],
 }
-"""affairs and flchain are the published files; the others have their shape, and the numbers of the tables."""
+"""affairs, flchain and pce are the published files; the others have their shape, and the numbers of the tables."""
 
 
 def test_every_parser_but_the_idle_one_is_tried():
@@ -126,3 +128,33 @@ def test_affairs_in_words():
     names = "identifier,constant,sex,age,nmarried,nchildren,religious,education,occupation,rate_marriage,naffairs"
     (table,) = tidy_affairs([f"{names}\n4,1.0,0,27.0,4.0,1,4,14.0,6,4,12.0\n".encode()])
     assert table.decode().splitlines()[1] == "12,female,27.0,4.0,yes,4,14,6,4"
+
+
+def test_pce_as_published():
+    """R 3.6 and later draw ``set.seed(123); sample(5, 4)`` as 3, 2, 5, 4."""
+    raw = save_as_r(
+        "data.PCE.censored",
+        {
+            "site_no": ["USGS-1", "USGS-2", "MN040-3", "USGS-4", "USGS-5"],
+            "startDate": [10959.0, 10960.0, 10961.0, 10962.0, 10963.0],
+            "left_censored": [False, True, False, True, False],
+            "lon": [-86.1465556, -86.0, -97.5, -98.0, -99.0],
+            "lat": [32.3775, 32.4, 30.25, 30.5, 31.0],
+            "well_depth": [41.4, float("nan"), 28.75, 86.8, 42.0],
+            "CountyName": ["Montgomery County", "Montgomery County", "Lamb County", "Lamb County", "Doña Ana County"],
+            "StateName": ["Alabama", "Alabama", "Texas", "Texas", "New Mexico"],
+            "Units": ["ug/l", None, "ug/l", None, "ug/l"],
+            "result_va": [0.011, float("nan"), 0.02, float("nan"), 120.0],
+            "detection_level": [float("nan"), 0.1, 0.027, 0.058, 0.5],
+        },
+    )
+    train, test = (gzip.decompress(table).decode().splitlines() for table in tidy_pce([raw]))
+    header = "site,day,lon,lat,well_depth,county,state,pce,limit,censored"
+    assert train == [
+        header,
+        "USGS-2,10960,-86.0,32.4,,Montgomery County,Alabama,0.1,0.1,1",
+        "MN040-3,10961,-97.5,30.25,28.75,Lamb County,Texas,0.02,0.027,0",
+        "USGS-4,10962,-98.0,30.5,86.8,Lamb County,Texas,0.058,0.058,1",
+        "USGS-5,10963,-99.0,31.0,42.0,Doña Ana County,New Mexico,120.0,0.5,0",
+    ]
+    assert test == [header, "USGS-1,10959,-86.1465556,32.3775,41.4,Montgomery County,Alabama,0.011,,0"]

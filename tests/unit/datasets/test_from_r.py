@@ -1,0 +1,47 @@
+import gzip
+
+import numpy as np
+import pytest
+from support.datasets import save_as_r
+
+from tobitgp.datasets.from_r import read_saved, sample
+
+
+def test_a_saved_data_frame_is_read():
+    columns = {
+        "site": ["a", None, "é"],
+        "day": [1.5, float("nan"), -2.0],
+        "flag": [True, False, True],
+        "x": [0.0, 1.0, 2.0],
+    }
+    (name, frame), *others = read_saved(save_as_r("data.frame.1", columns)).items()
+    assert (name, others, list(frame)) == ("data.frame.1", [], list(columns))
+    assert frame["site"] == ["a", None, "é"]
+    assert frame["flag"].tolist() == [1, 0, 1]
+    for column in ("day", "x"):
+        np.testing.assert_array_equal(frame[column], columns[column])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(b"RDX2\nX\n" + bytes(99)), "version 3"),
+        (gzip.compress(b"RDX3\nX\n" + bytes(16) + (238).to_bytes(4, "big") + bytes(4)), "type 238 has no reader"),
+    ],
+)
+def test_other_files_are_refused(content, message):
+    with pytest.raises(ValueError, match=message):
+        read_saved(content)
+
+
+@pytest.mark.parametrize(
+    ("seed", "rows", "size", "drawn"),
+    [(123, 10, 10, [3, 10, 2, 8, 6, 9, 1, 7, 5, 4]), (42, 100, 5, [49, 65, 25, 74, 18])],
+)
+def test_rows_are_those_that_r_draws(seed, rows, size, drawn):
+    """What R 3.6 and later print for ``set.seed(seed); sample(rows, size)``."""
+    assert [row + 1 for row in sample(seed, rows, size)] == drawn
+
+
+def test_no_row_is_drawn_twice():
+    assert sorted(sample(1, 5000, 5000)) == list(range(5000))
