@@ -182,7 +182,7 @@ def structure(request):
     rng, d = np.random.default_rng(4), 1 if request.param == "markov" else 2
     inputs, term = Inputs(rng.uniform(-1.0, 1.0, (12, d))), product(("matern32", d))
     theta = np.append(0.2, np.full(d, -0.6))
-    made = Markov(inputs, (term,)) if d == 1 else Vecchia(inputs, term, 11, np.ones(2))
+    made = Markov(inputs, (term,)) if d == 1 else Vecchia(inputs, term, 12, np.ones(2))
     nugget = 0.0 if d == 1 else NUGGET * np.eye(12)
 
     def K(theta):
@@ -217,7 +217,7 @@ def test_gradient_of_structures(structure):
 
 
 def test_new_places_of_structures(structure):
-    """(VEC7) with fewer knots than are looked for, and a chain between its knots: both are kriging from all sites."""
+    """(VEC7) with all knots for neighbours, and a chain between its knots: both are kriging from all sites."""
     at = structure
     new = np.random.default_rng(7).uniform(-1.5, 1.5, (6, at.d))
     beside = covariance("matern32", new, at.inputs.X, at.theta)

@@ -23,7 +23,7 @@ from tobitgp.formula.expressions import (
     read_options,
 )
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PLACES, PROCESSES, nearest
-from tobitgp.formula.spec import APPROXIMATIONS, NEIGHBOURS, GPFactor, GPTerm, default_label
+from tobitgp.formula.spec import APPROXIMATIONS, GPFactor, GPTerm, default_label
 from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 
 OPTIONS = ("kernel", "ard", "by", "period", "name", "approximation", "neighbours")
@@ -121,7 +121,7 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     return GPTerm(factors, label, by, approximation=how, neighbours=neighbours)
 
 
-def _read_approximation(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor) -> tuple[str, int]:
+def _read_approximation(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor) -> tuple[str, int | None]:
     """What stands for the process in computations, and the number of neighbours of Vecchia's prior."""
     node, number = options.get("approximation"), options.get("neighbours")
     how = "auto" if node is None else literal(node)
@@ -132,7 +132,7 @@ def _read_approximation(syntax: Syntax, options: dict[str, ast.expr], factor: GP
     if node is not None and how == "vecchia" and factor.kernel in ("periodic", "linear"):
         syntax.fail(node, f"Neighbours do not stand for a {factor.kernel} kernel; leave approximation= out")
     if number is None:
-        return str(how), NEIGHBOURS
+        return str(how), None
     neighbours = literal(number)
     if how != "vecchia":
         syntax.fail(number, 'neighbours= goes with approximation="vecchia"')

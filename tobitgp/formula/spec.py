@@ -111,7 +111,6 @@ class GPFactor:
 
 
 APPROXIMATIONS = ("auto", "low_rank", "dense", "markov", "vecchia")
-NEIGHBOURS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class GPTerm:
     written: str = ""  # the alias as written, else empty
     note: str = ""  # what of the alias has no counterpart in ``read_as``, else empty
     approximation: str = "auto"  # one of ``APPROXIMATIONS``
-    neighbours: int = NEIGHBOURS  # of each place, where ``approximation="vecchia"``
+    neighbours: int | None = None  # of each place in Vecchia's prior, where ``neighbours=`` was given
 
     @property
     def inputs(self) -> tuple[Expression, ...]:

@@ -119,17 +119,22 @@ RUNS = 5
 def some_rows(
     problem: Problem, prior: Prior, size: int, rng: int | np.random.Generator | None
 ) -> tuple[Problem, IntArray]:
-    """About ``size`` rows and their positions; half of them in runs of neighbours where a process is Markov.
+    """About ``size`` rows and their positions; half of them neighbours where a process may be a structure.
 
     Far apart rows say nothing of the short length-scales that such a process may have.
     """
-    markov = [gp for gp in prior.gps if structure_of(gp) == "markov"]
-    if not markov or problem.n <= size:
+    rough = [gp.inputs for gp in prior.gps if structure_of(gp) is not None]
+    if not rough or problem.n <= size:
         return problem.subset(size, rng)
-    at, n, length = markov[0].inputs, problem.n, size // (2 * RUNS)
-    order = np.lexsort([at.X[:, 0], *(() if at.code is None else (at.code,))])
-    starts = np.linspace(0, n - length, RUNS).astype(np.intp)
-    rows = np.unique(np.concatenate([order[start : start + length] for start in starts]))
+    (X, code), n, length = rough[0], problem.n, size // (2 * RUNS)
+    order = np.lexsort([X[:, 0], *(() if code is None else (code,))])
+    if X.shape[1] == 1:
+        starts = np.linspace(0, n - length, RUNS).astype(np.intp)
+        runs = [order[start : start + length] for start in starts]
+    else:
+        middles = X[order[np.linspace(0, n - 1, RUNS + 2).astype(np.intp)[1:-1]]]
+        runs = [np.argpartition(np.square(X - middle).sum(axis=1), length)[:length] for middle in middles]
+    rows = np.unique(np.concatenate(runs))
     rest = np.setdiff1d(np.arange(n), rows)
     more = generator(rng).choice(len(rest), size - len(rows), replace=False)
     rows = np.sort(np.concatenate([rows, rest[more]]))

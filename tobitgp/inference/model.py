@@ -31,6 +31,7 @@ from tobitgp.inference.parameters import (
 )
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
+from tobitgp.priors.choice import default_neighbours
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LinearPrior, Prior, default_sd
@@ -101,7 +102,15 @@ class Plan:
         dense = None if self.linear is None else DenseBlock(inputs.pop(0).X)
         chosen = _inducing(self.given.inducing, self.terms, units)
         gps = tuple(
-            GPPrior(at, covariance, inducing, _grouping(term, own), moves, how, term.neighbours)
+            GPPrior(
+                at,
+                covariance,
+                inducing,
+                _grouping(term, own),
+                moves,
+                how,
+                term.neighbours or default_neighbours(len(term.inputs)),
+            )
             for term, at, covariance, own, (inducing, moves), how in zip(
                 self.terms, inputs, covariances, groups, chosen, _approximations(chosen, self.terms), strict=True
             )

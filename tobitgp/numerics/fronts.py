@@ -98,6 +98,41 @@ class FrontalFactor:
         out[self.structure.order] = X
         return out
 
+    def quadratic_forms(self, rows: IntArray, values: Array) -> Array:
+        """``b' Q^-1 b`` for n vectors ``b`` with ``values`` (n, k) in some ``rows`` (n, k) and zeros elsewhere, (n,).
+
+        A vector is led through those fronts only that lie above its rows.
+        """
+        n, k = rows.shape
+        place = np.empty(len(self.structure.order), dtype=np.intp)
+        place[self.structure.order] = np.arange(len(place))
+        at = place[rows].ravel()
+        by_place = np.argsort(at, kind="stable")
+        at, column, value = at[by_place], by_place // k, values.ravel()[by_place]
+        out = np.zeros(n)
+        left: dict[
+            int, tuple[IntArray, Array]
+        ] = {}  # of each front, the vectors led to its border, and their part there
+        for f, (front, (L, below)) in enumerate(zip(self.structure.fronts, self.factors, strict=True)):
+            own = slice(*np.searchsorted(at, [front.start, front.stop]))
+            from_children = [
+                (*left.pop(child), into)
+                for child, into in zip(front.children, front.into, strict=True)
+                if child in left
+            ]
+            here = np.unique(np.concatenate([column[own], *(led for led, _, _ in from_children)]))
+            if not len(here):
+                continue
+            B = np.zeros((len(here), len(L) + len(below)))
+            np.add.at(B, (np.searchsorted(here, column[own]), at[own] - front.start), value[own])
+            for led, part, into in from_children:
+                B[np.ix_(np.searchsorted(here, led), into)] += part
+            Y = blas.dtrsm(1.0, L, B[:, : len(L)], side=1, lower=1, trans_a=1)
+            out[here] += np.einsum("nk,nk->n", Y, Y)
+            if len(below):
+                left[f] = here, B[:, len(L) :] - Y @ below.T
+        return out
+
     @cached_property
     def inverse(self) -> Array:
         """Entries of ``Q^-1`` in the pattern, (P,), (VEC4)."""

@@ -1,7 +1,8 @@
 """What each process becomes: features of a low rank, or a structure, of which at most one stands beside the features.
 
 Half-integer Matern processes of one input are Markov, exactly, so they are taken as such as soon as a hundred features
-leave anything; those of the same input share a chain. Vecchia's prior is for those who ask for it.
+leave anything; those of the same input share a chain. Of several inputs Vecchia's prior, which is not exact, is taken
+where five hundred features leave more than it does in simulations.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from tobitgp.priors.structure import Knots, Structure, StructuredTerm, distinct
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.typing import Array
 
-FEATURES = 100  # that a Markov process is tried with
+FEATURES = {"markov": 100, "vecchia": 500}  # that a process is tried with
+LEFT = 1.0  # nats that these may leave in place of Vecchia's prior
+MOST_PLACES = 20_000  # beyond which factors of Vecchia's precision take minutes
 MOST_COLUMNS = 200  # of other terms that may stand beside a structure which nobody asked for, as each is led through it
 
 Kind = Literal["markov", "vecchia"]
@@ -49,17 +52,19 @@ def choose_blocks(
     share, first = nats / max(len(prior.gps), 1), 0 if prior.linear is None else 1
     chosen: dict[int, Block] = {}
     candidates = []
-    for t, (gp, own) in enumerate(zip(prior.gps, parts, strict=True)):
-        kind = structure_of(gp)
+    kinds = [structure_of(gp) for gp in prior.gps]
+    tried = max((FEATURES[kind] for kind in kinds if kind is not None), default=0)
+    for t, (gp, own, kind) in enumerate(zip(prior.gps, parts, kinds, strict=True)):
         if kind is None:
             continue
         left = np.inf
         if gp.approximation == "auto":
-            block, left = gp.low_rank(own, precision, nats=share, cap=FEATURES)
+            block, left = gp.low_rank(own, precision, nats=share, cap=tried)
             if left <= nats:
                 chosen[t] = block
                 continue
-        candidates.append(Candidate(t, kind, left))
+        if kind == "markov" or left > LEFT:
+            candidates.append(Candidate(t, kind, left))
     standing = together(prior.gps, candidates)
     for t, (gp, own) in enumerate(zip(prior.gps, parts, strict=True)):
         if t not in standing and t not in chosen:
@@ -89,8 +94,21 @@ def structure_of(gp: GPPrior) -> Kind | None:
     """The structure that a process can stand in, if it may."""
     if gp.approximation == "vecchia":
         return "vecchia"
-    may = gp.approximation == "auto" and isinstance(gp.inducing, str) and not gp.moves and bool(gp.covariance.factors)
-    return "markov" if gp.approximation == "markov" or (may and is_markov([gp.covariance])) else None
+    if gp.approximation == "markov":
+        return "markov"
+    factors = gp.covariance.factors
+    if gp.approximation != "auto" or not isinstance(gp.inducing, str) or gp.moves or not factors:
+        return None
+    if is_markov([gp.covariance]):
+        return "markov"
+    n, d = gp.inputs.X.shape
+    near = d > 1 and n <= MOST_PLACES and all(factor.n_scales for factor in factors)
+    return "vecchia" if near else None
+
+
+def default_neighbours(inputs: int) -> int:
+    """Neighbours in Vecchia's prior: in many directions a place has more of them that tell of it."""
+    return 20 if inputs <= 4 else 40
 
 
 def together(gps: Sequence[GPPrior], candidates: Sequence[Candidate]) -> list[int]:
@@ -119,7 +137,7 @@ def build(
     at, of_row = distinct(rows(lead))
     gp = gps[lead]
     structure: Structure
-    if gp.approximation == "vecchia":
+    if structure_of(gp) == "vecchia":
         structure = Vecchia(at, gp.covariance, gp.neighbours, gp.covariance.scales(np.exp(theta[lead][1:])))
     else:
         structure = Markov(at, tuple(gps[t].covariance for t in standing))

@@ -209,49 +209,56 @@ class ConditionedVecchia:
             slopes += covariance.contract_pairs(*pairs, prior.parameters, C[at], G[at])
         return prior.variance * slopes
 
+    def variance_of_sums(self, near: IntArray, b: Array) -> Array:
+        """Variances (n,) of ``b_i' e`` in knots ``near`` (n, k)."""
+        place = np.empty(len(self.lambda2), dtype=np.intp)
+        place[self.prior.structure.graph.order] = np.arange(len(place))
+        return self.factor.quadratic_forms(place[near], b)
+
     def smooth(self, U: Array) -> SmoothedVecchia:
         """``V0 U`` at other places."""
-        return SmoothedVecchia(self.prior, self.lambda2, U)
+        return SmoothedVecchia(self, self.solve(U))
 
 
 @dataclass(frozen=True, slots=True)
 class SmoothedVecchia:
-    """``V0 U`` beyond the knots: kriging from the sites of the nearest ones, more accurate than from neighbours."""
+    """``V0 U`` beyond the knots, where each place knows the nearest of these."""
 
-    prior: VecchiaAt
-    lambda2: Array  # (N,)
-    U: Array  # (N, k)
+    conditioned: ConditionedVecchia
+    at_knots: Array  # (N, k)
 
     def at(self, inputs: Inputs, terms: Sequence[int] | None = None) -> tuple[Array, Array]:
         """At n places, values (n, k) and variance (n,), (VEC7)."""
-        U = self.U
-        knots, scales = self.prior.structure.inputs, self.prior.structure.scales
-        mean = np.zeros((len(inputs.X), U.shape[1]))
-        variance = self.prior.variance * self.prior.structure.covariance.diagonal(inputs.X)
+        prior = self.conditioned.prior
+        knots, scales = prior.structure.inputs, prior.structure.scales
+        mean = np.zeros((len(inputs.X), self.at_knots.shape[1]))
+        variance = prior.variance * prior.structure.covariance.diagonal(inputs.X)
         for own, X in _groups(knots, scales):
             places = np.arange(len(mean)) if knots.code is None else np.flatnonzero(inputs.code == knots.code[own[0]])
-            k, tree = min(60 if len(own) <= 5000 else 120, len(own)), cKDTree(X)
+            k, tree = min(prior.structure.neighbours, len(own)), cKDTree(X)
+            b, near = np.empty((len(places), k)), own[tree.query(inputs.X[places] / scales, np.arange(1, k + 1))[1]]
             for some in _chunks(len(places), k * k):
                 at = places[some]
-                near = own[tree.query(inputs.X[at] / scales, np.arange(1, k + 1))[1]]
-                mean[at], explained = self._kriged(inputs.X[at], near, U)
+                b[some], explained = self._kriged(inputs.X[at], near[some])
+                mean[at] = np.einsum("nk,nkj->nj", b[some], self.at_knots[near[some]])
                 variance[at] -= explained
+            variance[places] += self.conditioned.variance_of_sums(near, b)
         return mean, np.maximum(variance, 0.0)
 
-    def _kriged(self, new: Array, near: IntArray, U: Array) -> tuple[Array, Array]:
-        """``K_*N (I + Lambda K_NN)^-1`` times ``U``, and times ``Lambda K_N*``, from knots ``near`` (n, k) each."""
-        prior, X, lambda2 = self.prior, self.prior.structure.inputs.X, self.lambda2[near]
-        (n, k), d, (r, c) = near.shape, X.shape[1], np.tril_indices(near.shape[1])
+    def _kriged(self, new: Array, near: IntArray) -> tuple[Array, Array]:
+        """Weights of the knots ``near`` (n, k) at new places, and the prior variance that these explain (n,)."""
+        prior, X = self.conditioned.prior, self.conditioned.prior.structure.inputs.X
+        (n, k), d = near.shape, X.shape[1]
+        r, c = np.tril_indices(k)
 
         def between(A: Array, B: Array) -> Array:
             of_pairs = prior.structure.covariance.value_pairs
             return prior.variance * of_pairs(A.reshape(-1, d), B.reshape(-1, d), prior.parameters).reshape(n, -1)
 
         K, beside = _squares(between(X[near[:, r]], X[near[:, c]])), between(np.repeat(new, k, axis=0), X[near])
-        K *= lambda2[:, None, :]
-        K[:, np.arange(k), np.arange(k)] += 1.0
-        weights = np.linalg.solve(K, beside[:, :, None])[:, :, 0]
-        return np.einsum("nk,nkj->nj", weights, U[near]), np.einsum("nk,nk,nk->n", weights, lambda2, beside)
+        K[:, np.arange(k), np.arange(k)] += NUGGET * prior.variance
+        b = np.linalg.solve(K, beside[:, :, None])[:, :, 0]
+        return b, np.einsum("nk,nk->n", b, beside)
 
 
 def _graph(points: Array, order: IntArray, near: IntArray) -> Graph:

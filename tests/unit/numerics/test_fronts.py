@@ -71,6 +71,16 @@ def test_selected_inverse(matrix):
     close(fronts.factorise(values).inverse, np.linalg.inv(Q)[pattern])
 
 
+@pytest.mark.parametrize("n", [0, 1, 50])
+def test_quadratic_forms(matrix, rng, n):
+    fronts, values, Q, _ = matrix
+    rows = np.stack([rng.choice(len(Q), 5, replace=False) for _ in range(n)]) if n else np.zeros((0, 5), np.intp)
+    b = rng.standard_normal(rows.shape)
+    B = np.zeros((len(Q), n))
+    B[rows, np.arange(n)[:, None]] = b
+    close(fronts.factorise(values).quadratic_forms(rows, b), np.einsum("nk,nk->k", B, np.linalg.solve(Q, B)))
+
+
 def test_fronts_are_a_tree_of_all_rows(matrix):
     fronts, _, Q, _ = matrix
     assert sorted(fronts.order) == list(range(len(Q)))

@@ -6,6 +6,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import FormulaError, SpecError
+from tobitgp.priors.choice import default_neighbours
 
 FIXED = {"sd(gp(x))": 1.0, "sigma": 0.3}
 
@@ -43,6 +44,28 @@ def term(options):
 )
 def test_one_input(options, lengthscale, expected):
     assert standing(term(options), lengthscale=lengthscale) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "lengthscale", "expected"),
+    [
+        ('kernel="matern12"', 0.1, "Vecchia"),
+        ('kernel="matern32"', 2.0, None),
+        ('kernel="rbf"', 0.03, "Vecchia"),
+        ('kernel="matern12", approximation="low_rank"', 0.1, None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
+def test_two_inputs(options, lengthscale, expected):
+    term = f"y ~ gp(x, z, {options}, ard=False) | censor(-0.5)"
+    fixed = {"lengthscale(gp(x, z))": lengthscale, "sd(gp(x, z))": 1.0, "sigma": 0.3}
+    res = tg.fit(term, data(900), fixed=fixed)
+    field = res.parts.fitted.points[0].field
+    assert (None if field is None else field.structure.label) == expected
+
+
+def test_neighbours_by_the_number_of_inputs():
+    assert [default_neighbours(inputs) for inputs in (2, 4, 5)] == [20, 20, 40]
 
 
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")

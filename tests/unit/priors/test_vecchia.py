@@ -149,13 +149,13 @@ def test_without_sites_the_prior_is_left(case):
 
 def test_new_places_are_those_of_dense_kriging(rng, case):
     _, covariance, theta = case
-    n = 50  # fewer than the knots that are looked for
+    n = 50
     inputs = knots(covariance, rng, n)._replace(code=np.repeat([0, 2], [30, 20]))
     lambda2, U = rng.uniform(0.0, 9.0, n), rng.standard_normal((n, 2))
     new = Inputs(rng.uniform(-1.2, 1.2, (9, inputs.X.shape[1])), np.array([0, 0, 0, 2, 2, 2, -1, -1, 1]))
     new.X[0] = inputs.X[3]
-    mean, variance = made(inputs, covariance).at([theta]).condition(lambda2).smooth(U).at(new, [0])
-    K = dense(inputs, covariance, theta, 0.0)
+    mean, variance = made(inputs, covariance, n).at([theta]).condition(lambda2).smooth(U).at(new, [0])
+    K = dense(inputs, covariance, theta)
     C = np.exp(2.0 * theta[0]) * covariance.value(new.X, inputs.X, np.exp(theta[1:]))
     C *= np.equal.outer(new.code, inputs.code)
     W = C @ np.linalg.inv(np.eye(n) + lambda2[:, None] * K)
@@ -166,14 +166,25 @@ def test_new_places_are_those_of_dense_kriging(rng, case):
     np.testing.assert_array_equal(variance[6:], prior[6:])
 
 
-def test_local_kriging_is_near_the_posterior(rng):
+def test_a_new_place_is_as_a_further_knot(rng):
+    """Each alone, for of several further knots the later ones know the earlier."""
+    inputs, covariance, theta = exponential(rng, 400, np.arange(400) % 2)
+    lambda2, U = rng.uniform(0.0, 9.0, 400), rng.standard_normal((400, 2))
+    base, new = made(inputs, covariance, 8), Inputs(rng.uniform(size=(6, 2)), np.arange(6) % 2)
+    mean, variance = base.at([theta]).condition(lambda2).smooth(U).at(new)
+    for i in range(6):
+        padded = base.extended(new.rows([i])).at([theta]).condition(np.append(lambda2, 0.0))
+        np.testing.assert_allclose(padded.solve(np.append(U, [[0.0, 0.0]], axis=0))[-1], mean[i], rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(padded.variance[-1], variance[i], rtol=1e-8)
+
+
+def test_on_a_knot_a_new_place_is_that_knot(rng):
     inputs, covariance, theta = exponential(rng, 400)
     lambda2, U = rng.uniform(0.0, 9.0, 400), rng.standard_normal((400, 1))
-    conditioned = made(inputs, covariance, 20).at([theta]).condition(lambda2)
+    conditioned = made(inputs, covariance).at([theta]).condition(lambda2)
     mean, variance = conditioned.smooth(U).at(inputs.rows(slice(0, 90)))
-    sd = np.sqrt(conditioned.variance[:90])
-    np.testing.assert_allclose(mean[:, 0] / sd, conditioned.solve(U)[:90, 0] / sd, atol=0.05)
-    np.testing.assert_allclose(np.sqrt(variance), sd, rtol=0.01)
+    np.testing.assert_allclose(mean, conditioned.solve(U)[:90], rtol=1e-7)
+    np.testing.assert_allclose(variance, conditioned.variance[:90], rtol=1e-7)
 
 
 def test_draws_have_the_covariance_of_the_prior(rng):
