@@ -258,7 +258,7 @@ class SmoothedVecchia:
         K, beside = _squares(between(X[near[:, r]], X[near[:, c]])), between(np.repeat(new, k, axis=0), X[near])
         K[:, np.arange(k), np.arange(k)] += NUGGET * prior.variance
         b = np.linalg.solve(K, beside[:, :, None])[:, :, 0]
-        return b, np.einsum("nk,nk->n", b, beside)
+        return np.asarray(b), np.einsum("nk,nk->n", b, beside)
 
 
 def _graph(points: Array, order: IntArray, near: IntArray) -> Graph:
