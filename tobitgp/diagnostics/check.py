@@ -29,7 +29,7 @@ from tobitgp.diagnostics.residual_tests import (
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.fitted import coarse_words
+from tobitgp.inference.fitted import coarse_remedy, coarse_words
 from tobitgp.inference.screening import screen
 from tobitgp.numerics.sampling import random_points
 
@@ -171,7 +171,7 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
     if gp.terms:
         coarse = fitted.nats_left > COARSE
         words = f"approximation gap {fitted.nats_left:.2g} nats"
-        words = f"{coarse_words(fitted)}; raise inducing=, or use inducing=None" if coarse else words
+        words = f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, results.nobs)}" if coarse else words
         yield plain("inducing inputs", words, value=float(fitted.nats_left), good=not coarse, otherwise=BAD)
     names, free = fitted.parameters.names, fitted.parameters.free
     if free.any():

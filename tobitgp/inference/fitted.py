@@ -276,7 +276,7 @@ def coarse_remedy(parameters: Parameters, rows: float) -> str:
     """What makes the inducing inputs leave less; where the noise is lost to rounding all inputs are no remedy."""
     if words_for_little_noise(parameters, rows):
         return "raise inducing= or the value at which sigma is fixed"
-    return "raise inducing= or use inducing=None"
+    return "raise inducing=, use inducing=None, or let neighbours stand for it: gp(..., approximation='vecchia')"
 
 
 def _warn(message: str, category: type[Warning] = BoundaryWarning) -> None:

@@ -271,7 +271,7 @@ class Candidate(NamedTuple):
         values, names = parameters.values(self.theta), parameters.names
         there = ", ".join(f"{names[i]} {values[i]:.3g}" for i in self.scales)
         beside = "another component with " if self.kind == "add" else ""
-        return f"{beside}{there} would gain {self.gain:.2g} nats"
+        return f"{beside}{there} would {'gain' if self.gain > 0 else 'lose'} {abs(self.gain):.2g} nats"
 
 
 class Screened(NamedTuple):

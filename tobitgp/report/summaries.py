@@ -69,7 +69,8 @@ def _model_rows(results: GPResults) -> Rows:
         line for i, term in enumerate(gp.terms) for line in _term_words(term, levels[i], how if i in standing else "")
     ]
     gain = fitted.neighbours_gain
-    gap = [("Approximation gap:", f"{fitted.nats_left:.2g} nats")] if gp.terms else []
+    by_inducing = gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0)
+    gap = [("Approximation gap:", f"{fitted.nats_left:.2g} nats")] if by_inducing else []
     return [
         ("Dep. variable:", _short(results.model.endog_names)),
         ("Family:", gp.family.name),

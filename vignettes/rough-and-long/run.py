@@ -23,9 +23,7 @@ from papers import write  # in the folder above
 SITES, TOWNS, SIDE, CELLS = 20_000, 25, 100.0, 60
 TRUTH = {"height": -0.01, "sd": 1.0, "lengthscale": 4.0, "sigma": 0.4}
 THRESHOLD = 10.0  # micrograms a litre
-FORMULA = (
-    "arsenic ~ height + gp(east, north, kernel='matern12', ard=False, name='field') | censor(limit)"
-)
+FORMULA = "arsenic ~ height + gp(east, north, kernel='matern12', ard=False, name='field') | censor(limit)"
 LOW_RANK = FORMULA.replace("ard=False", "ard=False, approximation='low_rank'")
 PARAMETERS = {"height": "height", "sd": "sd(field)", "lengthscale": "lengthscale(field)", "sigma": "sigma"}
 
