@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.spatial.distance import cdist
 
 import tobitgp as tg
 
@@ -42,7 +43,7 @@ class Problem(NamedTuple):
 
 
 def problems() -> Iterator[Problem]:
-    """Sixteen kinds of function, at one to four sizes each."""
+    """Kinds of function, at one to four sizes each; the last are rough."""
     ell = "lengthscale(gp(x))"
     yield Problem(
         "weak wave on a trend",
@@ -157,12 +158,63 @@ def problems() -> Iterator[Problem]:
         (1000,),
         family="student",
     )
+    yield from rough_problems()
 
 
-def _path(x: np.ndarray, scale: float, seed: int) -> np.ndarray:
-    """A sample path of a Matern 3/2 process of sd 1."""
-    r = np.sqrt(3.0) * np.abs(x[:, None] - x) / scale
-    K = (1.0 + r) * np.exp(-r) + 1e-9 * np.eye(len(x))
+def rough_problems() -> Iterator[Problem]:
+    """Sample paths and fields whose length-scales are short beside what the rows cover."""
+    ell, series = "lengthscale(gp(x))", "y ~ gp(x, kernel='matern32')"
+    yield Problem("rough series", series, lambda d: _path(d["x"], 0.004, 7), {ell: 0.004}, (1000, 4000), noise=0.3)
+    yield Problem(
+        "rougher series",
+        "y ~ gp(x, kernel='matern12')",
+        lambda d: _path(d["x"], 0.01, 8, "matern12"),
+        {ell: 0.01},
+        (1000, 4000),
+        noise=0.3,
+    )
+    yield Problem(
+        "rough series, most rows censored",
+        series,
+        lambda d: _path(d["x"], 0.01, 9),
+        {ell: 0.01},
+        (1000, 4000),
+        noise=0.3,
+        censored=0.7,
+    )
+    yield Problem(
+        "rough series beside a curve",
+        "y ~ gp(z) + gp(x, kernel='matern32')",
+        lambda d: np.sin(4 * d["z"]) + _path(d["x"], 0.006, 10),
+        {"lengthscale(gp(z))": 0.3, ell: 0.006},
+        (1000, 4000),
+        noise=0.3,
+    )
+    field = {"lengthscale(gp(x, z))[x]": 0.1, "lengthscale(gp(x, z))[z]": 0.1}
+    yield Problem(
+        "rough plane",
+        "y ~ gp(x, z, kernel='matern12')",
+        lambda d: _path(np.column_stack([d["x"], d["z"]]), 0.1, 11, "matern12"),
+        field,
+        (1000, 3000),
+        noise=0.3,
+        seeds=2,
+    )
+    yield Problem(
+        "rough plane beside a trend",
+        "y ~ u + gp(x, z, kernel='matern32')",
+        lambda d: d["u"] + _path(np.column_stack([d["x"], d["z"]]), 0.06, 12),
+        dict.fromkeys(field, 0.06),
+        (1000, 3000),
+        noise=0.3,
+    )
+
+
+def _path(x: np.ndarray, scale: float, seed: int, kernel: str = "matern32") -> np.ndarray:
+    """A draw of a process of sd 1 at inputs (n,) or (n, d)."""
+    r = cdist(x.reshape(len(x), -1), x.reshape(len(x), -1)) / scale
+    root = np.sqrt(3.0) * r
+    K = (np.exp(-r) if kernel == "matern12" else (1.0 + root) * np.exp(-root)) + 1e-9 * np.eye(len(x))
     return np.linalg.cholesky(K) @ np.random.default_rng(seed).normal(size=len(x))
 
 
@@ -225,10 +277,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--before", type=Path)
     parser.add_argument("--default-only", action="store_true")
+    parser.add_argument("--named", default="", help="only problems with this in their names")
     options = parser.parse_args()
     rows = []
     for problem in problems():
-        for n in problem.sizes:
+        for n in problem.sizes * (options.named in problem.name):
             for seed in range(1, problem.seeds + 1):
                 rows.append(run(problem, n, seed, options.default_only))
                 print({k: round(v, 2) if isinstance(v, float) else v for k, v in rows[-1].items()}, flush=True)

@@ -34,7 +34,7 @@ from tobitgp.inference.site_updates import all_weights, ended, level_sums
 from tobitgp.inference.structured import Field, gain_of_neighbours
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.sampling import words_for_heavy
-from tobitgp.priors.choice import choose_blocks
+from tobitgp.priors.choice import choose_blocks, structure_of
 from tobitgp.priors.kernel_block import all_inputs
 from tobitgp.priors.prior import LinearPrior, Prior
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -59,11 +59,14 @@ def assemble_partitions(
     size = stages.SAMPLE_ROWS if size is None else size
     partitions = data.partitions.map(know_rows, family.log_time, data.store)
     plan = make_plan(spec, data.columns, partitions, family, given)
+    n = plan.measured.n
     if any(term.approximation in ("markov", "vecchia") for term in spec.gps):
-        check_memory(plan.measured.n)
-        size = max(size, plan.measured.n)
+        check_memory(n)
+        size = max(size, n)
     model = plan.build(take_sample(partitions, plan, size, rng), limits=limits)
-    if plan.measured.n <= size:
+    if n > size and ROW_BYTES * n < memory() / 2 and "markov" in map(structure_of, model.prior.gps):
+        size, model = n, plan.build(take_sample(partitions, plan, n, rng), limits=limits)
+    if n <= size:
         return plan, model, None
     rows = gather_parts(partitions, plan, limits=limits, store=data.store)
     if data.store is not None:
@@ -80,11 +83,15 @@ def assemble_partitions(
 ROW_BYTES = 3000  # of a row in a Markov or Vecchia fit, at its peak
 
 
+def memory() -> float:
+    """Bytes of memory of this machine; infinite where it does not say."""
+    said = {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= getattr(os, "sysconf_names", {}).keys()
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if said else np.inf
+
+
 def check_memory(n: int) -> None:
     """Refuse to gather more rows than the memory of the machine holds."""
-    if not {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= getattr(os, "sysconf_names", {}).keys():
-        return
-    there, need = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), ROW_BYTES * n
+    there, need = memory(), ROW_BYTES * n
     if need > there:
         raise DataError(
             f"A Markov or Vecchia process has all rows in one memory: {n:,} take some {need / 1e9:.1f} GB, and this "

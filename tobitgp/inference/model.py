@@ -31,7 +31,7 @@ from tobitgp.inference.parameters import (
 )
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
-from tobitgp.priors.choice import default_neighbours
+from tobitgp.priors.choice import MOST_PLACES, default_neighbours
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LinearPrior, Prior, default_sd
@@ -112,7 +112,7 @@ class Plan:
                 term.neighbours or default_neighbours(len(term.inputs)),
             )
             for term, at, covariance, own, (inducing, moves), how in zip(
-                self.terms, inputs, covariances, groups, chosen, _approximations(chosen, self.terms), strict=True
+                self.terms, inputs, covariances, groups, chosen, _approximations(chosen, self.terms, self.measured.n), strict=True
             )
         )
         parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)
@@ -213,8 +213,8 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tupl
     return out
 
 
-def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm]) -> list[str]:
-    """What may stand for each term; what was given of inducing inputs makes it one of low rank."""
+def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm], n: int) -> list[str]:
+    """What may stand for each term in n rows; what was given of inducing inputs makes it one of low rank."""
     structured = [term for term in terms if term.approximation in ("markov", "vecchia")]
     shared = {(*(item.text for item in t.inputs), t.by and t.by.text, t.approximation) for t in structured}
     if len(shared) > 1 or (len(structured) > 1 and "vecchia" in {t.approximation for t in structured}):
@@ -230,7 +230,8 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm])
                 f"inducing= goes with low rank, and {term.name} has approximation={term.approximation!r}; leave out "
                 "one of the two."
             )
-        out.append("low_rank" if given or term.approximation in ("low_rank", "dense") else term.approximation)
+        many = n > MOST_PLACES and len(term.inputs) > 1 and term.approximation == "auto"
+        out.append("low_rank" if given or many or term.approximation in ("low_rank", "dense") else term.approximation)
     return out
 
 

@@ -101,9 +101,7 @@ def structure_of(gp: GPPrior) -> Kind | None:
         return None
     if is_markov([gp.covariance]):
         return "markov"
-    n, d = gp.inputs.X.shape
-    near = d > 1 and n <= MOST_PLACES and all(factor.n_scales for factor in factors)
-    return "vecchia" if near else None
+    return "vecchia" if gp.inputs.X.shape[1] > 1 and all(factor.n_scales for factor in factors) else None
 
 
 def default_neighbours(inputs: int) -> int:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.errors import FormulaError, SpecError
+from tobitgp.errors import DataError, FormulaError, SpecError
 from tobitgp.priors.choice import default_neighbours
 
 FIXED = {"sd(gp(x))": 1.0, "sigma": 0.3}
@@ -142,10 +142,37 @@ def test_one_structure_at_most():
         tg.fit(term('kernel="matern32", approximation="markov"'), data(), inducing=20)
 
 
-def test_partitions_are_gathered(tmp_path):
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
+def test_many_rows_of_several_inputs_keep_low_rank(monkeypatch):
+    monkeypatch.setattr("tobitgp.inference.model.MOST_PLACES", 500)
+    fixed = {"lengthscale(gp(x, z))": 0.05, "sd(gp(x, z))": 1.0, "sigma": 0.3}
+    formula = 'y ~ gp(x, z, kernel="matern12", ard=False{}) | censor(-0.5)'
+    for more, expected in (("", None), (', approximation="vecchia"', "Vecchia")):
+        field = tg.fit(formula.format(more), data(600), fixed=fixed).parts.fitted.points[0].field
+        assert (None if field is None else field.structure.label) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "memory", "gathered"),
+    [(', approximation="markov"', 1e9, True), ("", 1e9, True), ("", 1e6, False)],
+)
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
+def test_partitions_are_gathered(tmp_path, monkeypatch, options, memory, gathered):
+    """Where that was asked for, or leaves half of the memory free."""
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 300)
+    monkeypatch.setattr("tobitgp.inference.fit.memory", lambda: memory)
     df = data(900)
     for i in range(3):
         df.iloc[300 * i : 300 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
-    formula = term('kernel="matern32", approximation="markov"')
-    one, other = (tg.fit(formula, rows, hyper="maximize") for rows in (df, str(tmp_path)))
-    assert other.log_evidence == pytest.approx(one.log_evidence, abs=1e-8)
+    formula, fixed = term(f'kernel="matern32"{options}'), {"lengthscale(gp(x))": 0.004, **FIXED}
+    one, other = (tg.fit(formula, rows, hyper="maximize", fixed=fixed) for rows in (df, str(tmp_path)))
+    assert (other.parts.fitted.points[0].field is not None) == gathered
+    if gathered:
+        assert other.log_evidence == pytest.approx(one.log_evidence, abs=1e-8)
+
+
+def test_more_rows_than_memory_holds_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("tobitgp.inference.fit.memory", lambda: 1e6)
+    data(900).to_parquet(tmp_path / "0.parquet")
+    with pytest.raises(DataError, match="900 take some 0.0 GB, and this machine has 0.0 GB"):
+        tg.fit(term('kernel="matern32", approximation="markov"'), str(tmp_path), hyper="maximize")
