@@ -35,8 +35,8 @@ def plot_calibration(
 
     Without ``time`` the predictive distributions as a whole: the share of rows, by Kaplan and Meier's estimate or,
     with left- and interval-censored rows, Turnbull's, whose response lies below the predicted quantile of each
-    order. With ``time``, of right-censored rows, the probability of an event by then: rows in tenths of their
-    predictions, with Kaplan and Meier's estimate and its 95% interval in each. Weights and late entry count.
+    order, in a process given the other rows. With ``time``, of right-censored rows, the probability of an event by
+    then: rows in tenths of their predictions, with Kaplan and Meier's estimate and its 95% interval in each. Weights and late entry count.
 
     Parameters
     ----------
@@ -102,8 +102,9 @@ def plot_calibration(
 def plot_cox_snell(results: Results, ax: Any = None) -> Any:
     """Draw the cumulative hazard of Cox and Snell's residuals, which is that of an exponential distribution of rate 1.
 
-    By Kaplan and Meier's estimate, or Turnbull's with left- and interval-censored rows. On the diagonal if the
-    model is right; it shows late times better than :meth:`plot_calibration`, early ones worse.
+    By Kaplan and Meier's estimate, or Turnbull's with left- and interval-censored rows; of a process each row's given
+    the others. On the diagonal if the model is right; it shows late times better than :meth:`plot_calibration`, early
+    ones worse.
 
     Parameters
     ----------
@@ -210,10 +211,10 @@ def _right_censored(results: Results, since: float | None) -> tuple[Array, Array
 
 
 def predicted_survival(results: Any, question: str = "plot_calibration()") -> PredictedSurvival:
-    """Predicted log survival at the ends of the training rows, within their windows."""
+    """Predicted log survival at the ends of the training rows, within their windows; of a process by other rows."""
     response = training_rows(results.parts, question).response
     lower, upper, weight = results._training_ends()
-    times = results._time_rows(None, (), bands=False).times
+    times = results._times_left_out()
     if times.discrete:
         lower = np.where(lower == upper, lower - 1.0, lower)
     ends = np.stack([lower, upper, response.entry, response.exit], axis=1)

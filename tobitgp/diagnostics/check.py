@@ -32,6 +32,8 @@ from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import coarse_remedy, coarse_words
 from tobitgp.inference.screening import screen
 from tobitgp.numerics.sampling import random_points
+from tobitgp.results.process.posterior import cavities
+from tobitgp.results.views import Parts
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
@@ -70,11 +72,11 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
     """Run the diagnostics, and say in words what is wrong and what to try.
 
     Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
-    probabilities; quantile residuals of the training rows, censored ones at a random point of their mass: symmetry,
-    tails, spread along the fit and each column of numbers, patterns along each; rows that do not fit the others
-    (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail
-    probabilities are adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was found is
-    large. How often right models are flagged, and wrong ones found, is on the page of trust.
+    probabilities, in a process given the other rows; quantile residuals of these, censored ones at a random point of
+    their mass: symmetry, tails, spread along the fit and each column of numbers, patterns along each; rows that do not
+    fit the others (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three
+    rows. Tail probabilities are adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was
+    found is large. How often right models are flagged, and wrong ones found, is on the page of trust.
 
     Parameters
     ----------
@@ -120,11 +122,13 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
 
 
 def _fit_and_columns(results: Any, n: int) -> tuple[Any, pd.DataFrame]:
-    """What is expected of the n rows used, and the columns that the model looks at."""
+    """What is expected of the n rows used, in a process by the others, and the columns that the model looks at."""
     if results.parts.spec.mixture is not None:
         return np.zeros(n), pd.DataFrame(index=range(n))
-    latent = results.predict(None, "latent").to_numpy()[results.parts.rows.kept]
-    return latent, results.model.data.frame
+    if isinstance(results.parts, Parts):
+        others = cavities(results.parts)
+        return others.weight @ others.mean, results.model.data.frame
+    return results.predict(None, "latent").to_numpy()[results.parts.rows.kept], results.model.data.frame
 
 
 def _noise(results: Any) -> Noise:

@@ -25,7 +25,8 @@ from tobitgp.typing import Array
 
 GOOD, USELESS = 0.5, 1.0
 ENOUGH, NEARLY = 0.2, 0.9
-OF_PROCESS = "another method ('ep' is the most accurate), by compare_bounds() or by simulation"
+OF_EP = "compare_bounds() or by simulation"
+OF_PROCESS = f"another method ('ep' is the most accurate), by {OF_EP}"
 OF_REGRESSION = "a posterior (method='ep') or by simulation"
 _CONSTANT = 1e-6
 _HEAVY = 100_000
@@ -97,7 +98,7 @@ def process_k_hat(parts: Parts, draws: int, rng: int | np.random.Generator | Non
     spans = list(zip(chunks(n), stream.integers(2**63, size=len(chunks(n))).tolist(), strict=True))
     with single_blas_thread():
         sums = map_independent(lambda at: _log_ratio(parts, drawn, sites, *at), spans, heavy=n * draws > _HEAVY)
-    return _judge(np.sum(sums, axis=0))
+    return _judge(np.sum(sums, axis=0), OF_EP if parts.fitted.method.name == "ep" else OF_PROCESS)
 
 
 def regression_k_hat(draws: EstimateDraws) -> KHat:
@@ -133,7 +134,7 @@ def _log_ratio(parts: Parts, drawn: Drawn, sites: Sites, rows: slice, seed: int)
     return np.asarray(known.weight @ value - of_sites)
 
 
-def _judge(log_ratio: Array, remedy: str = OF_PROCESS) -> KHat:
+def _judge(log_ratio: Array, remedy: str) -> KHat:
     constant = np.ptp(log_ratio) < _CONSTANT
     k = -np.inf if constant else float(smooth(log_ratio[None]).k[0])
     weight = np.exp(log_ratio - log_ratio.max())

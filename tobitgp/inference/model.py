@@ -112,7 +112,13 @@ class Plan:
                 term.neighbours or default_neighbours(len(term.inputs)),
             )
             for term, at, covariance, own, (inducing, moves), how in zip(
-                self.terms, inputs, covariances, groups, chosen, _approximations(chosen, self.terms, self.measured.n), strict=True
+                self.terms,
+                inputs,
+                covariances,
+                groups,
+                chosen,
+                _approximations(chosen, self.terms, self.measured.n),
+                strict=True,
             )
         )
         parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)

@@ -186,6 +186,10 @@ class Results:
         asked = ask(self._parts, df, exclude)
         return TimeRows(asked.index, asked.usable, Times.of(self._posterior(asked, bands=bands)))
 
+    def _times_left_out(self) -> Times:
+        """Of the training rows, without what a row says itself where that matters."""
+        return self._time_rows(None, (), bands=False).times
+
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         """What new rows score."""
         rows = read_scored(self._parts, df)

@@ -174,5 +174,5 @@ def test_partitions_are_gathered(tmp_path, monkeypatch, options, memory, gathere
 def test_more_rows_than_memory_holds_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("tobitgp.inference.fit.memory", lambda: 1e6)
     data(900).to_parquet(tmp_path / "0.parquet")
-    with pytest.raises(DataError, match="900 take some 0.0 GB, and this machine has 0.0 GB"):
+    with pytest.raises(DataError, match=r"900 take some .* GB, and this machine has"):
         tg.fit(term('kernel="matern32", approximation="markov"'), str(tmp_path), hyper="maximize")

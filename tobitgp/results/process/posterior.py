@@ -126,8 +126,9 @@ def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple
     return _moments(parts, inputs, len(inputs[block].X), lambda point, at: point.term_marginals(at, block))
 
 
-def cavities(parts: Parts, copies: Array) -> Nodes:
-    """Posterior of f in the training rows, each without its own site, one of so many copies of it (n,)."""
+def cavities(parts: Parts) -> Nodes:
+    """Posterior of f in the training rows, each without a copy of itself, or all of one that counts less."""
+    copies = np.maximum(parts.rows.response.weight, 1.0)
     design, scale, order = parts.rows.design, parts.gp.problem.units.scale, parts.gp.problem.order
     inputs, n = parts.gp.inputs(design), len(design.H)
     mean, sd = np.empty((2, len(parts.fitted.points), n))
@@ -148,10 +149,9 @@ def site_order(point: Posterior, order: IntArray) -> Sites:
 
 
 def seen_in_training(parts: Parts) -> Seen:
-    """Training rows: the cavity of each; a site of less than a copy goes as a whole."""
-    response = parts.rows.response
-    nodes = cavities(parts, np.maximum(response.weight, 1.0))
-    return _seen(nodes, outcome(response, log_time=nodes.log))
+    """Training rows: the cavity of each."""
+    nodes = cavities(parts)
+    return _seen(nodes, outcome(parts.rows.response, log_time=nodes.log))
 
 
 def seen_in_rows(parts: Parts, new: Frame | None) -> tuple[Asked, Seen]:

@@ -27,6 +27,7 @@ from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, line
 from tobitgp.results.process.draws import JointProcess, ProcessDraws, draw_process
 from tobitgp.results.process.posterior import (
     answer,
+    cavities,
     group_table,
     nodes_of,
     process_likelihoods,
@@ -35,6 +36,7 @@ from tobitgp.results.process.posterior import (
 )
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
+from tobitgp.results.survival import Times
 from tobitgp.results.terms import columns_together, with_typical_groups
 from tobitgp.results.views import Parts, keep_covariates, named_columns
 from tobitgp.typing import Array, Frame
@@ -253,6 +255,9 @@ class GPResults(Results):
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Nodes:
         return nodes_of(self._parts, asked.design, asked.skip)
+
+    def _times_left_out(self) -> Times:
+        return Times.of(cavities(self._parts))
 
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
