@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import cholesky
+from scipy.spatial.distance import cdist
+from scipy.special import gammainc
 
 ADDITIVE_TERMS = {"gp(x1)": "f_x1", "gp(x2)": "f_x2", "z": "f_z", "re(g)": "f_g"}
 
@@ -116,6 +119,54 @@ def _two_dimensional(n: int) -> Callable[[int], Draw]:
     return draw
 
 
+def matern32(x: np.ndarray, lengthscale: float, noise: np.ndarray) -> np.ndarray:
+    """A draw of a Matern-3/2 process of unit variance at inputs (n,) from standard normal ``noise`` (n, 2).
+
+    From each input to the next, (MKV1) and (MKV2) of the theory pages, so that a million rows take a second.
+    """
+    order = np.argsort(x)
+    u = np.maximum(np.sqrt(3) / lengthscale * np.diff(x[order]), 1e-12)  # ties would divide by 0
+    decay, own = np.exp(-u), np.sqrt(gammainc(1, 2 * u) + 2 * u * (1 - u) * np.exp(-2 * u))
+    shared = 2 * np.square(u * decay) / own
+    rest = np.sqrt(gammainc(3, 2 * u) - shared**2)
+    (value, slope), found = noise[0], [noise[0, 0]]
+    to_value, to_slope = shared * noise[1:, 0] + rest * noise[1:, 1], own * noise[1:, 0]
+    for gap, factor, a, b in zip(*(part.tolist() for part in (u, decay, to_value, to_slope)), strict=True):
+        value, slope = (
+            factor * (value + gap * (value + slope)) + a,
+            factor * (slope - gap * (value + slope)) + b,
+        )
+        found.append(value)
+    f = np.empty(len(x))
+    f[order] = found
+    return f
+
+
+def _exponential(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A draw of a process of unit variance with exponential kernel of range .1 at inputs (n, d)."""
+    K = cdist(X, X)
+    np.exp(-K / 0.1, out=K)
+    return cholesky(K, lower=True, overwrite_a=True, check_finite=False) @ rng.normal(size=len(X))
+
+
+def _rough(n: int, d: int) -> Callable[[int], Draw]:
+    """A curve of 20 rows to a length-scale, or a surface, drawn at rows and test inputs together."""
+
+    def draw(seed: int) -> Draw:
+        rng = np.random.default_rng(seed)
+        names = ["x"] if d == 1 else ["x1", "x2"]
+        X = rng.uniform(size=(n + 1000, d))
+        f = matern32(X[:, 0], 20 / n, rng.normal(size=(len(X), 2))) if d == 1 else _exponential(X, rng)
+        y = f[:n] + 0.3 * rng.normal(size=n)
+        lower = np.quantile(y, 0.4)
+        train = pd.DataFrame(X[:n], columns=names).assign(y=np.maximum(y, lower), lower=lower)
+        kernel = "matern32" if d == 1 else "matern12"
+        formula = f'y ~ gp({", ".join(names)}, kernel="{kernel}") | censor(lower)'
+        return Draw(formula, names, train, pd.DataFrame(X[n:], columns=names), f[n:])
+
+    return draw
+
+
 def _grouped(seed: int) -> Draw:
     import tobitgp as tg  # other interpreters, which have peers only, draw the other problems
 
@@ -136,5 +187,11 @@ PROBLEMS = [
     Problem("P4", "a surface, 100,000 rows, 40% left-censored", 3, _two_dimensional(100_000)),
     Problem("P5", "the same, 1,000,000 rows", 1, _two_dimensional(1_000_000)),
     Problem("P6", "linear, 10,000 rows, 5 inputs, 40% left-censored", 5, _linear),
+    Problem("R1", "a Matern-3/2 curve, 10,000 rows, 40% left-censored", 3, _rough(10_000, 1)),
+    Problem("R2", "the same, a tenth of the length-scale, 100,000 rows", 1, _rough(100_000, 1)),
+    Problem("R3", "the same, a hundredth of it, 1,000,000 rows", 1, _rough(1_000_000, 1)),
+    Problem("R4", "an exponential surface, 2000 rows, 40% left-censored", 3, _rough(2000, 2)),
+    Problem("R5", "the same, 10,000 rows", 1, _rough(10_000, 2)),
+    Problem("R6", "the surface of P4, 2000 rows", 3, _two_dimensional(2000)),
     Problem("A1", "two curves, a slope and 200 groups, 5000 rows, 40% censored", 5, _grouped),
 ]

@@ -22,9 +22,11 @@ def main(peer: str, problem: str) -> None:
     fit = next(p.fit for p in PEERS if p.name == peer and problem in p.problems.split())
     chosen = next(p for p in PROBLEMS if p.name == problem)
     try:
-        fit(chosen.draw(0).head(WARM_UP_ROWS))
         for seed in range(chosen.seeds):
             draw = chosen.draw(seed)
+            _forget_peak()
+            if seed == 0:
+                fit(draw.head(WARM_UP_ROWS))
             began = time.perf_counter()
             answer = fit(draw)
             seconds = answer.seconds or time.perf_counter() - began
@@ -32,6 +34,13 @@ def main(peer: str, problem: str) -> None:
             print(json.dumps(found | scores(answer.mean, answer.sd, answer.weight, draw.truth)), flush=True)
     except ModuleNotFoundError as error:
         print(json.dumps({"missing": error.name}))
+
+
+def _forget_peak() -> None:
+    """Count peak memory from here on: the draw of R5 takes more than its fits."""
+    references = Path("/proc/self/clear_refs")
+    if references.exists():
+        references.write_text("5")
 
 
 def _peak_mb() -> float:

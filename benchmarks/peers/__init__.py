@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.peers import gpflow, gpytorch, regressions, sklearn, tobit
+from benchmarks.peers import gpboost, gpflow, gpytorch, regressions, sklearn, tobit
 from benchmarks.peers.answer import Fit
 from benchmarks.peers.rscript import mgcv, survreg
 
@@ -25,10 +25,12 @@ _LINEAR = "x1 + x2 + x3 + x4 + x5"
 # A problem is left out where a peer cannot state it or would take minutes; dense ones hold n^2 numbers.
 # Others are compared with the first tobitgp fit of a problem.
 PEERS = (
-    Peer("tobitgp (ep)", "P1 P2 P3 P4 P5 A1", tobit.process()),
+    Peer("tobitgp (ep)", "P1 P2 P3 P4 P5 A1 R1 R2 R3 R4 R5 R6", tobit.process()),
     Peer("tobitgp (ep, maximum)", "P1 P2 P3 A1", tobit.process(hyper="maximize")),
     Peer("tobitgp (laplace)", "P1 P2 P3 P4", tobit.process(method="laplace")),
     Peer("tobitgp (vi)", "P1 P2 P3", tobit.process(method="vi")),
+    Peer("tobitgp (ep, Vecchia)", "R4 R5 R6", tobit.process("vecchia")),
+    Peer("tobitgp (ep, low rank)", "R4 R5 R6", tobit.process("low_rank")),
     Peer("tobitgp (mle)", "P6", tobit.maximum_likelihood),
     Peer("mgcv gam, gp k=25", "P1 P2", mgcv('s(x, bs = "gp", k = 25)')),
     Peer("mgcv gam, gp k=15", "P1", mgcv('s(x, bs = "gp", k = 15)')),
@@ -39,13 +41,23 @@ PEERS = (
     Peer("mgcv gam, additive", "P3", mgcv("s(x1) + s(x2) + s(x3) + s(x4)")),
     Peer("mgcv gam, told the interaction", "P3", mgcv(_INTERACTION)),
     Peer("mgcv bam, told the interaction", "P3", mgcv(_INTERACTION, _DISCRETE)),
-    Peer("mgcv bam, s(x1, x2) k=100", "P4 P5", mgcv("s(x1, x2, k = 100)", _DISCRETE)),
+    Peer("mgcv bam, s(x1, x2) k=100", "P4 P5 R6", mgcv("s(x1, x2, k = 100)", _DISCRETE)),
     Peer("mgcv bam, te(x1, x2) k=10", "P4 P5", mgcv("te(x1, x2, k = 10)", _DISCRETE)),
+    Peer("mgcv bam, cr k=1000", "R1 R2 R3", mgcv('s(x, bs = "cr", k = 1000)', _DISCRETE)),
+    Peer("mgcv bam, gp k=500", "R1 R2 R3", mgcv('s(x, bs = "gp", m = 3, k = 500)', _DISCRETE)),
+    Peer("mgcv bam, gp k=500", "R4", mgcv('s(x1, x2, bs = "gp", m = 2, k = 500)', _DISCRETE)),
+    Peer("mgcv bam, gp k=1000", "R5", mgcv('s(x1, x2, bs = "gp", m = 2, k = 1000)', _DISCRETE)),
+    Peer("mgcv gam, tp k=500", "R4 R5", mgcv("s(x1, x2, k = 500)")),
     Peer("mgcv gam", "P6", mgcv(_LINEAR)),
     Peer("mgcv bam", "A1", mgcv('z + s(x1) + s(x2) + s(g, bs = "re")', _DISCRETE)),
     Peer("survreg, splines, told the interaction", "P3", survreg("ns(x1, 5) * x3 + ns(x2, 3) + x4")),
     Peer("survreg, product of splines", "P4", survreg("ns(x1, 7) * ns(x2, 7)")),
     Peer("survreg", "P6", survreg(_LINEAR)),
+    Peer("GPBoost, Cholesky", "R1 R2 R3", gpboost.vecchia("matern", 1.5, inversion="cholesky")),
+    Peer("GPBoost", "R4 R5", gpboost.vecchia("exponential")),
+    Peer("GPBoost, Cholesky", "R4 R5", gpboost.vecchia("exponential", inversion="cholesky")),
+    Peer("GPBoost", "R6", gpboost.vecchia("gaussian")),
+    Peer("GPBoost, Cholesky", "R6", gpboost.vecchia("gaussian", inversion="cholesky")),
     Peer("GPflow VGP", "P1", gpflow.vgp(steps=100)),
     Peer("GPflow VGP", "P2", gpflow.vgp(steps=60)),
     Peer("GPflow SVGP, M=150", "P3", gpflow.svgp(m=150, batch=500, steps=800, rate=0.03)),

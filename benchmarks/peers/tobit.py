@@ -6,14 +6,18 @@ from benchmarks.peers.answer import Answer, Fit, normal
 from benchmarks.problems import Draw
 
 
-def process(**options: str) -> Fit:
-    """A formula with processes; the mixture is that over the hyper-parameters."""
+def process(approximation: str = "auto", **options: str) -> Fit:
+    """A formula with processes; the mixture is that over the hyper-parameters.
+
+    ``approximation`` is that of a formula whose only term is a process.
+    """
 
     def fit(draw: Draw) -> Answer:
         import tobitgp as tg
         from tobitgp.results.process.posterior import nodes_of
 
-        parts = tg.fit(draw.formula, draw.train, **options).parts
+        chosen = "" if approximation == "auto" else f', approximation="{approximation}"'
+        parts = tg.fit(draw.formula.replace(") | censor", f"{chosen}) | censor"), draw.train, **options).parts
         design, _ = parts.training.state.replay(draw.test)
         nodes = nodes_of(parts, design)
         return Answer(nodes.mean, nodes.sd, nodes.weight)

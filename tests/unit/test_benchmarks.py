@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,7 +10,7 @@ from benchmarks import metrics, rates, survival, worker
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
-from benchmarks.problems import PROBLEMS
+from benchmarks.problems import PROBLEMS, matern32
 
 
 def test_rates_are_reported(monkeypatch):
@@ -21,6 +22,13 @@ def test_rates_are_reported(monkeypatch):
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_problems_are_told_once(problem):
     assert [other.name for other in PROBLEMS].count(problem.name) == 1
+
+
+def test_rough_curves_have_their_covariance():
+    x, lengthscale = np.array([0.3, 0.1, 0.11, 0.1, 0.9, 0.32]), 0.2
+    L = np.column_stack([matern32(x, lengthscale, e.reshape(-1, 2)) for e in np.eye(2 * len(x))])
+    r = np.sqrt(3) / lengthscale * np.abs(x[:, None] - x)
+    np.testing.assert_allclose(L @ L.T, (1 + r) * np.exp(-r), atol=1e-12)
 
 
 @pytest.mark.slow
