@@ -36,7 +36,8 @@ def plot_calibration(
     Without ``time`` the predictive distributions as a whole: the share of rows, by Kaplan and Meier's estimate or,
     with left- and interval-censored rows, Turnbull's, whose response lies below the predicted quantile of each
     order, in a process given the other rows. With ``time``, of right-censored rows, the probability of an event by
-    then: rows in tenths of their predictions, with Kaplan and Meier's estimate and its 95% interval in each. Weights and late entry count.
+    then: rows in tenths of their predictions, with Kaplan and Meier's estimate and its 95% interval in each. Weights
+    and late entry count.
 
     Parameters
     ----------
