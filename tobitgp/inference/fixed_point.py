@@ -32,7 +32,7 @@ REGULAR = 0.1  # residual of expectation propagation below which its past tells 
 # Iterations with neither half the residual nor a higher value: of ascents, and of EP, which may gain a percent each.
 PATIENCE, LONG_PATIENCE = 50, 100
 # Where rounding keeps an ascent from its tolerance: the residual that is small enough then, and the patience.
-NEAR, SHORT_PATIENCE = 1e-5, 10
+NEAR, SHORT_PATIENCE = 1e-4, 10
 CACHE_BYTES = 2**26
 
 
