@@ -29,7 +29,7 @@ PEERS = (
     Peer("tobitgp (ep, maximum)", "P1 P2 P3 A1", tobit.process(hyper="maximize")),
     Peer("tobitgp (laplace)", "P1 P2 P3 P4", tobit.process(method="laplace")),
     Peer("tobitgp (vi)", "P1 P2 P3", tobit.process(method="vi")),
-    Peer("tobitgp (ep, Vecchia)", "R4 R5 R6", tobit.process("vecchia")),
+    Peer("tobitgp (ep, Vecchia)", "R6", tobit.process("vecchia")),
     Peer("tobitgp (ep, low rank)", "R4 R5 R6", tobit.process("low_rank")),
     Peer("tobitgp (mle)", "P6", tobit.maximum_likelihood),
     Peer("mgcv gam, gp k=25", "P1 P2", mgcv('s(x, bs = "gp", k = 25)')),
