@@ -209,54 +209,54 @@ class ConditionedVecchia:
             slopes += covariance.contract_pairs(*pairs, prior.parameters, C[at], G[at])
         return prior.variance * slopes
 
-    def variance_of_sums(self, near: IntArray, b: Array) -> Array:
-        """Variances (n,) of ``b_i' e`` in knots ``near`` (n, k)."""
-        place = np.empty(len(self.lambda2), dtype=np.intp)
-        place[self.prior.structure.graph.order] = np.arange(len(place))
-        return self.factor.quadratic_forms(place[near], b)
-
     def smooth(self, U: Array) -> SmoothedVecchia:
         """``V0 U`` at other places."""
-        return SmoothedVecchia(self, self.solve(U))
+        return SmoothedVecchia(
+            self.prior.structure, self.prior.variance, self.prior.parameters, self.factor, self.solve(U)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class SmoothedVecchia:
     """``V0 U`` beyond the knots, where each place knows the nearest of these."""
 
-    conditioned: ConditionedVecchia
+    structure: Vecchia
+    variance: float
+    parameters: Array  # of the covariance
+    factor: FrontalFactor  # of ``Q + Lambda``
     at_knots: Array  # (N, k)
 
     def at(self, inputs: Inputs, terms: Sequence[int] | None = None) -> tuple[Array, Array]:
         """At n places, values (n, k) and variance (n,), (VEC7)."""
-        prior = self.conditioned.prior
-        knots, scales = prior.structure.inputs, prior.structure.scales
+        knots, scales = self.structure.inputs, self.structure.scales
         mean = np.zeros((len(inputs.X), self.at_knots.shape[1]))
-        variance = prior.variance * prior.structure.covariance.diagonal(inputs.X)
+        variance = self.variance * self.structure.covariance.diagonal(inputs.X)
+        place = np.empty(len(knots.X), dtype=np.intp)
+        place[self.structure.graph.order] = np.arange(len(place))
         for own, X in _groups(knots, scales):
             places = np.arange(len(mean)) if knots.code is None else np.flatnonzero(inputs.code == knots.code[own[0]])
-            k, tree = min(prior.structure.neighbours, len(own)), cKDTree(X)
+            k, tree = min(self.structure.neighbours, len(own)), cKDTree(X)
             b, near = np.empty((len(places), k)), own[tree.query(inputs.X[places] / scales, np.arange(1, k + 1))[1]]
             for some in _chunks(len(places), k * k):
                 at = places[some]
                 b[some], explained = self._kriged(inputs.X[at], near[some])
                 mean[at] = np.einsum("nk,nkj->nj", b[some], self.at_knots[near[some]])
                 variance[at] -= explained
-            variance[places] += self.conditioned.variance_of_sums(near, b)
+            variance[places] += self.factor.quadratic_forms(place[near], b)
         return mean, np.maximum(variance, 0.0)
 
     def _kriged(self, new: Array, near: IntArray) -> tuple[Array, Array]:
         """Weights of the knots ``near`` (n, k) at new places, and the prior variance that these explain (n,)."""
-        prior, X = self.conditioned.prior, self.conditioned.prior.structure.inputs.X
+        X = self.structure.inputs.X
         (n, k), d = near.shape, X.shape[1]
         r, c = np.tril_indices(k)
 
         def between(A: Array, B: Array) -> Array:
-            of_pairs = prior.structure.covariance.value_pairs
-            return prior.variance * of_pairs(A.reshape(-1, d), B.reshape(-1, d), prior.parameters).reshape(n, -1)
+            of_pairs = self.structure.covariance.value_pairs
+            return self.variance * of_pairs(A.reshape(-1, d), B.reshape(-1, d), self.parameters).reshape(n, -1)
 
         K, beside = _squares(between(X[near[:, r]], X[near[:, c]])), between(np.repeat(new, k, axis=0), X[near])
-        K[:, np.arange(k), np.arange(k)] += NUGGET * prior.variance
+        K[:, np.arange(k), np.arange(k)] += NUGGET * self.variance
         b = np.linalg.solve(K, beside[:, :, None])[:, :, 0]
         return np.asarray(b), np.einsum("nk,nk->n", b, beside)
 
