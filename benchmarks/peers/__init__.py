@@ -43,7 +43,7 @@ PEERS = (
     Peer("mgcv bam, told the interaction", "P3", mgcv(_INTERACTION, _DISCRETE)),
     Peer("mgcv bam, s(x1, x2) k=100", "P4 P5 R6", mgcv("s(x1, x2, k = 100)", _DISCRETE)),
     Peer("mgcv bam, te(x1, x2) k=10", "P4 P5", mgcv("te(x1, x2, k = 10)", _DISCRETE)),
-    Peer("mgcv bam, cr k=1000", "R1 R2 R3", mgcv('s(x, bs = "cr", k = 1000)', _DISCRETE)),
+    Peer("mgcv bam, cr k=800", "R1 R2 R3", mgcv('s(x, bs = "cr", k = 800)', _DISCRETE)),
     Peer("mgcv bam, gp k=500", "R1 R2 R3", mgcv('s(x, bs = "gp", m = 3, k = 500)', _DISCRETE)),
     Peer("mgcv bam, gp k=500", "R4", mgcv('s(x1, x2, bs = "gp", m = 2, k = 500)', _DISCRETE)),
     Peer("mgcv bam, gp k=1000", "R5", mgcv('s(x1, x2, bs = "gp", m = 2, k = 1000)', _DISCRETE)),
