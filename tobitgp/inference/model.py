@@ -31,7 +31,7 @@ from tobitgp.inference.parameters import (
 )
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
-from tobitgp.priors.choice import MOST_PLACES, default_neighbours
+from tobitgp.priors.choice import MOST_PLACES
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LinearPrior, Prior, default_sd
@@ -101,24 +101,11 @@ class Plan:
         groups, inputs = rows.design.groups, list(block_inputs(problem, self.linear))
         dense = None if self.linear is None else DenseBlock(inputs.pop(0).X)
         chosen = _inducing(self.given.inducing, self.terms, units)
+        stand = _approximations(chosen, self.terms, self.measured.n)
         gps = tuple(
-            GPPrior(
-                at,
-                covariance,
-                inducing,
-                _grouping(term, own),
-                moves,
-                how,
-                term.neighbours or default_neighbours(len(term.inputs)),
-            )
+            GPPrior(at, covariance, inducing, _grouping(term, own), moves, how, term.neighbours)
             for term, at, covariance, own, (inducing, moves), how in zip(
-                self.terms,
-                inputs,
-                covariances,
-                groups,
-                chosen,
-                _approximations(chosen, self.terms, self.measured.n),
-                strict=True,
+                self.terms, inputs, covariances, groups, chosen, stand, strict=True
             )
         )
         parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)

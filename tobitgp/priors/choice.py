@@ -92,10 +92,8 @@ def _columns(prior: Prior, chosen: Mapping[int, Block]) -> int:
 
 def structure_of(gp: GPPrior) -> Kind | None:
     """The structure that a process can stand in, if it may."""
-    if gp.approximation == "vecchia":
-        return "vecchia"
-    if gp.approximation == "markov":
-        return "markov"
+    if gp.approximation in ("markov", "vecchia"):
+        return "markov" if gp.approximation == "markov" else "vecchia"
     factors = gp.covariance.factors
     if gp.approximation != "auto" or not isinstance(gp.inducing, str) or gp.moves or not factors:
         return None
@@ -136,7 +134,8 @@ def build(
     gp = gps[lead]
     structure: Structure
     if structure_of(gp) == "vecchia":
-        structure = Vecchia(at, gp.covariance, gp.neighbours, gp.covariance.scales(np.exp(theta[lead][1:])))
+        neighbours = gp.neighbours or default_neighbours(at.X.shape[1])
+        structure = Vecchia(at, gp.covariance, neighbours, gp.covariance.scales(np.exp(theta[lead][1:])))
     else:
         structure = Markov(at, tuple(gps[t].covariance for t in standing))
     return Knots(structure, of_row)

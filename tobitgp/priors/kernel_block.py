@@ -60,7 +60,7 @@ class GPPrior:
     grouping: Grouping | None = None
     moves: bool = False  # whether the inducing inputs are to be moved from there to where they tell most
     approximation: str = "low_rank"  # or "auto", "markov", "vecchia": what may stand for it
-    neighbours: int = 20  # of each place in Vecchia's prior
+    neighbours: int | None = None  # of each place in Vecchia's prior, where it was given
 
     @property
     def n_parameters(self) -> int:
