@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import ndtri
 from scipy.stats import kstest, norm, poisson
 
 import tobitgp as tg
@@ -80,15 +79,30 @@ def test_counts_have_mass_at_what_was_seen():
     assert (found.lower > found.upper).all()
 
 
-def test_a_process_foretells_what_its_curves_say(times):
+def test_a_process_foretells_a_row_from_the_others(times):
+    """As a fit without the row does, whose units are a little other ones."""
     data = times.assign(event=np.arange(60) % 3 > 0)
-    res = tg.fit("Surv(t, event) ~ gp(x)", data, family="lognormal", hyper="integrate")
-    curves = np.diag(res.predict_survival_function(times=data["t"].to_numpy(), df=data).loc[data["t"]].to_numpy())
-    np.testing.assert_allclose(np.exp(predicted_survival(res).lower), curves, rtol=1e-9)
-    exact = data["event"].to_numpy()
-    np.testing.assert_allclose(
-        ndtri(-np.expm1(predicted_survival(res).lower[exact])), res.residuals()[exact], atol=1e-7
-    )
+    fixed = {"sd(gp(x))": 0.5, "lengthscale(gp(x))": 0.3, "sigma": 0.4}
+    res = tg.fit("Surv(t, event) ~ gp(x)", data, family="lognormal", fixed=fixed)
+    found = np.exp(predicted_survival(res).lower)
+    for i in (0, 17, 40, 59):
+        others = tg.fit("Surv(t, event) ~ gp(x)", data.drop(data.index[i]), family="lognormal", fixed=fixed)
+        row = data.iloc[[i]]
+        want = others.predict_survival_function(times=row["t"].to_numpy(), df=row).to_numpy().item()
+        assert found[i] == pytest.approx(want, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_what_is_foretold_of_a_rough_process_is_uniform():
+    """Of the truth; residuals with the row itself in the posterior are far too good."""
+    rng = np.random.default_rng(6)
+    x = np.sort(rng.uniform(size=2000))
+    K = np.exp(-np.abs(x[:, None] - x) / 0.01)
+    y = np.linalg.cholesky(K + 1e-9 * np.eye(2000)) @ rng.normal(size=2000) + rng.normal(0.0, 0.3, 2000)
+    fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.01, "sigma": 0.3}
+    res = tg.fit("y ~ gp(x, kernel='matern12')", pd.DataFrame({"x": x, "y": y}), fixed=fixed)
+    assert kstest(np.exp(predicted_survival(res).lower), "uniform").pvalue > 0.01
+    assert kstest(norm.cdf(res.residuals("quantile")), "uniform").pvalue < 1e-6
 
 
 def test_what_is_foretold_of_the_right_model_is_uniform():
