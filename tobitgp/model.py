@@ -262,7 +262,8 @@ class Model:
         """Log evidence at given hyper-parameters, for optimisers and samplers of one's own.
 
         It is ``log_evidence`` of a fit with ``fixed=params``: linear coefficients that are not given are integrated
-        over their priors, and priors of hyper-parameters are no part of it.
+        over their priors, and priors of hyper-parameters are no part of it. Inducing inputs, and the order and
+        neighbours of Vecchia's prior, are those of ``params``, and the gradient holds where they stay.
 
         Parameters
         ----------

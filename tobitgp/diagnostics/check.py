@@ -29,7 +29,7 @@ from tobitgp.diagnostics.residual_tests import (
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.fitted import coarse_remedy, coarse_words
+from tobitgp.inference.fitted import FEW, NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
 from tobitgp.inference.screening import screen
 from tobitgp.numerics.sampling import random_points
 from tobitgp.results.process.posterior import cavities
@@ -172,7 +172,11 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
 def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
     """Of a Gaussian process: what its approximations leave out, and hyper-parameters that the data leave open."""
     fitted, gp = results.parts.fitted, results.parts.gp
-    if gp.terms:
+    gain = fitted.neighbours_gain
+    if np.isfinite(gain):
+        few, words = abs(gain) > FEW, neighbours_words(fitted)
+        yield plain("neighbours", f"{words}; {NEIGHBOURS_REMEDY}" if few else words, value=float(gain), good=not few)
+    if gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0):
         coarse = fitted.nats_left > COARSE
         words = f"approximation gap {fitted.nats_left:.2g} nats"
         words = f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, results.nobs)}" if coarse else words

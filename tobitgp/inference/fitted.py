@@ -179,6 +179,8 @@ class FittedGP:
 
 
 BAD = 0.3  # approximation gap beside the effective parameters
+FEW = 3.0  # nats that twice the neighbours of Vecchia's prior may change
+NEIGHBOURS_REMEDY = "raise neighbours=, or take approximation='low_rank' or 'dense', which serve smooth curves better"
 FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a tenth or more
 
 
@@ -218,6 +220,8 @@ def warn_coarse(fitted: FittedGP, rows: float) -> None:
         _warn(words)
     if fitted.nats_left > COARSE:
         _warn(f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, rows)}.", ApproximationWarning)
+    elif abs(fitted.neighbours_gain) > FEW:
+        _warn(f"{neighbours_words(fitted)}; {NEIGHBOURS_REMEDY}.", ApproximationWarning)
     elif words := rounding_words(fitted, rows):
         _warn(words, ApproximationWarning)
     if fitted.method.pilot() != fitted.method:
@@ -226,6 +230,11 @@ def warn_coarse(fitted: FittedGP, rows: float) -> None:
             "models nor chooses hyper-parameters. These are from exact variational inference, and elbo is a bound.",
             ApproximationWarning,
         )
+
+
+def neighbours_words(fitted: FittedGP) -> str:
+    """What twice the neighbours of Vecchia's prior would change."""
+    return f"twice the neighbours would change the log evidence by {fitted.neighbours_gain:+.2g} nats"
 
 
 def coarse_words(fitted: FittedGP) -> str:
@@ -276,7 +285,7 @@ def coarse_remedy(parameters: Parameters, rows: float) -> str:
     """What makes the inducing inputs leave less; where the noise is lost to rounding all inputs are no remedy."""
     if words_for_little_noise(parameters, rows):
         return "raise inducing= or the value at which sigma is fixed"
-    return "raise inducing=, use inducing=None, or let neighbours stand for it: gp(..., approximation='vecchia')"
+    return "raise inducing=, use inducing=None, or gp(..., approximation='vecchia'), in one input 'markov'"
 
 
 def _warn(message: str, category: type[Warning] = BoundaryWarning) -> None:

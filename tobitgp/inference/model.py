@@ -218,7 +218,8 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm],
     out = []
     for (inducing, _), term in zip(chosen, terms, strict=True):
         given = inducing is None or not isinstance(inducing, str)
-        if given and term.approximation in ("markov", "vecchia"):
+        clashes = {"dense": inducing is not None, "markov": given, "vecchia": given}
+        if clashes.get(term.approximation):
             raise SpecError(
                 f"inducing= goes with low rank, and {term.name} has approximation={term.approximation!r}; leave out "
                 "one of the two."

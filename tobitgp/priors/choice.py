@@ -24,7 +24,9 @@ from tobitgp.typing import Array
 FEATURES = {"markov": 100, "vecchia": 500}  # that a process is tried with
 LEFT = 1.0  # nats that these may leave in place of Vecchia's prior
 MOST_PLACES = 20_000  # beyond which factors of Vecchia's precision take minutes
-MOST_COLUMNS = 200  # of other terms that may stand beside a structure which nobody asked for, as each is led through it
+# Columns of other terms that may stand beside a structure which nobody asked for, as each is led through it; and where
+# features leave much, as many as have so many numbers in all rows.
+MOST_COLUMNS, MOST_NUMBERS = 200, 10_000_000
 
 Kind = Literal["markov", "vecchia"]
 
@@ -69,14 +71,17 @@ def choose_blocks(
     for t, (gp, own) in enumerate(zip(prior.gps, parts, strict=True)):
         if t not in standing and t not in chosen:
             chosen[t] = gp.low_rank(own, precision, nats=share, cap=cap)[0]
-    if standing and (_columns(prior, chosen) <= MOST_COLUMNS or any(np.isinf(c.left) for c in candidates)):
+    columns, asked = _columns(prior, chosen), any(np.isinf(c.left) for c in candidates)
+    if columns > MOST_COLUMNS and not asked:
+        low_rank = {t: prior.gps[t].low_rank(parts[t], precision, nats=share, cap=cap) for t in standing}
+        if columns * len(precision) > MOST_NUMBERS or all(left <= LEFT for _, left in low_rank.values()):
+            chosen |= {t: block for t, (block, _) in low_rank.items()}
+            standing = []
+    if standing:
         built = build(prior.gps, standing, parts, lambda term: rows(first + term))
         for t in standing:
             gp = prior.gps[t]
             chosen[t] = StructuredTerm(gp.inputs, gp.n_parameters, built, gp.grouping)
-    for t, (gp, own) in enumerate(zip(prior.gps, parts, strict=True)):
-        if t not in chosen:
-            chosen[t] = gp.low_rank(own, precision, nats=share, cap=cap)[0]
     blocks = [chosen[t] for t in range(len(prior.gps))]
     return blocks if prior.linear is None else [prior.linear, *blocks]
 

@@ -236,7 +236,9 @@ class SmoothedVecchia:
         for own, X in _groups(knots, scales):
             places = np.arange(len(mean)) if knots.code is None else np.flatnonzero(inputs.code == knots.code[own[0]])
             k, tree = min(self.structure.neighbours, len(own)), cKDTree(X)
-            b, near = np.empty((len(places), k)), own[tree.query(inputs.X[places] / scales, np.arange(1, k + 1))[1]]
+            nearest = tree.query(inputs.X[places] / scales, np.arange(1, k + 1))[1]
+            # None is found where squares of distances overflow; what is so far away knows of no knot.
+            b, near = np.empty((len(places), k)), own[np.minimum(nearest, len(own) - 1)]
             for some in _chunks(len(places), k * k):
                 at = places[some]
                 b[some], explained = self._kriged(inputs.X[at], near[some])

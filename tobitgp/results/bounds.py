@@ -20,6 +20,7 @@ from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods.censoring_noise import SIDES, with_side_noises
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.kernel_block import KernelBlock
+from tobitgp.priors.structure import Knots, StructuredTerm, StructuredTermAt
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
@@ -142,13 +143,19 @@ def _methods(parts: Parts) -> Iterator[tuple[str, Method]]:
 
 
 def _blocks(parts: Parts) -> list[Block]:
-    """The blocks of the fit, with the inducing inputs that it ended with."""
+    """The blocks of the fit, with the inducing inputs or the structure that it ended with."""
     prior, point = parts.gp.prior, parts.fitted.points[0]
-    first: list[Block] = [] if prior.linear is None else [prior.linear]
-    found: list[Any] = list(point.blocks[len(first) :])
-    return first + [
-        KernelBlock(gp.inputs, gp.covariance, at.Z, gp.grouping) for gp, at in zip(prior.gps, found, strict=True)
-    ]
+    blocks: list[Block] = [] if prior.linear is None else [prior.linear]
+    found: list[Any] = list(point.blocks[len(blocks) :])
+    field, first = point.field, len(blocks)
+    for gp, at in zip(prior.gps, found, strict=True):
+        if isinstance(at, StructuredTermAt):
+            assert field is not None
+            knots = Knots(field.structure, field.extended(prior.gps[field.block - first].inputs)[1])
+            blocks.append(StructuredTerm(gp.inputs, gp.n_parameters, knots, gp.grouping))
+        else:
+            blocks.append(KernelBlock(gp.inputs, gp.covariance, at.Z, gp.grouping))
+    return blocks
 
 
 def _table(answers: dict[str, Answer], reference: Answer, problem: Problem) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.errors import DataError, FormulaError, SpecError
+from tobitgp.errors import ApproximationWarning, DataError, FormulaError, SpecError
 from tobitgp.priors.choice import default_neighbours
 
 FIXED = {"sd(gp(x))": 1.0, "sigma": 0.3}
@@ -74,13 +74,35 @@ def test_given_inducing_inputs_are_features():
 
 
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
-def test_many_columns_beside_it_keep_low_rank():
+def test_many_columns_beside_it_keep_low_rank(monkeypatch):
+    monkeypatch.setattr("tobitgp.priors.choice.MOST_NUMBERS", 0)  # as of many rows
     df = data()
     df["g"] = (np.arange(len(df)) // 2).astype(str)
     sd = {"sd(re(g))": 0.3}
     formula = 'y ~ gp(x, kernel="matern32") + re(g) | censor(-0.5)'
     assert standing(formula, df, 0.005, fixed=sd) is None
     assert standing(formula, data(), 0.005, fixed=sd) == "Markov"
+
+
+def test_many_columns_may_stand_beside_what_features_do_not_follow():
+    """Of 600 rows, where 500 features leave more than a nat."""
+    df = data(1200)
+    df["g"] = (np.arange(len(df)) // 4).astype(str)
+    sd = {"sd(re(g))": 0.3}
+    formula = 'y ~ gp(x, kernel="matern12") + re(g) | censor(-0.5)'
+    assert standing(formula, df, 0.005, fixed=sd, method="laplace") == "Markov"
+    assert standing(formula, df, 20.0, fixed=sd, method="laplace") is None
+
+
+def test_few_neighbours_are_told():
+    formula = 'y ~ gp(x, z, kernel="matern52", ard=False, approximation="vecchia", neighbours=2) | censor(-0.5)'
+    fixed = {"lengthscale(gp(x, z))": 0.3, "sd(gp(x, z))": 1.0, "sigma": 0.3}
+    with pytest.warns(ApproximationWarning, match=r"twice the neighbours would change .* raise neighbours="):
+        res = tg.fit(formula, data(), fixed=fixed)
+    assert "Approximation gap" not in str(res.summary())
+    table = res.check().table
+    assert table.loc["neighbours", "verdict"] == "doubtful"
+    assert "inducing inputs" not in table.index
 
 
 def test_terms_of_one_input_share_a_chain():
@@ -138,8 +160,9 @@ def test_one_structure_at_most():
     formula = 'y ~ gp(x, kernel="matern32", approximation="markov") + gp(z, kernel="matern32", approximation="markov")'
     with pytest.raises(SpecError, match="one process can stand as Markov or"):
         tg.fit(formula, data())
-    with pytest.raises(SpecError, match="leave out one of the two"):
-        tg.fit(term('kernel="matern32", approximation="markov"'), data(), inducing=20)
+    for how in ("markov", "dense"):
+        with pytest.raises(SpecError, match="leave out one of the two"):
+            tg.fit(term(f'kernel="matern32", approximation="{how}"'), data(), inducing=20)
 
 
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")

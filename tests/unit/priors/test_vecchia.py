@@ -178,6 +178,16 @@ def test_a_new_place_is_as_a_further_knot(rng):
         np.testing.assert_allclose(padded.variance[-1], variance[i], rtol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_the_farthest_places_have_the_prior(rng):
+    """Where squares of distances overflow too."""
+    inputs, covariance, theta = exponential(rng)
+    smoothed = made(inputs, covariance).at([theta]).condition(np.ones(N)).smooth(np.ones((N, 1)))
+    mean, variance = smoothed.at(Inputs(np.array([[1e160, 0.0], [1e300, 1.0]])))
+    assert (mean == 0.0).all()
+    np.testing.assert_allclose(variance, np.exp(2.0 * theta[0]))
+
+
 def test_on_a_knot_a_new_place_is_that_knot(rng):
     inputs, covariance, theta = exponential(rng, 400)
     lambda2, U = rng.uniform(0.0, 9.0, 400), rng.standard_normal((400, 1))

@@ -63,6 +63,24 @@ def test_a_local_fit_keeps_its_side_noises(data):
     assert table.loc["vi exact", "diff"] < 0.0
 
 
+@pytest.mark.parametrize(
+    ("term", "options"),
+    [
+        ("gp(x, by=g, kernel='matern32', {}, name='f')", "approximation='markov'"),
+        ("gp(x, z, kernel='matern12', {}, name='f')", "approximation='vecchia', neighbours=200"),
+    ],
+)
+def test_structures_are_the_dense_prior(data, term, options):
+    formula = f"y ~ z + {term} | censor(1, 11)"
+    places = ("x", "z") if "z, kernel" in term else ("",)
+    scales = {f"lengthscale(f){f'[{place}]' if place else ''}": 1.0 for place in places}
+    fixed = {"sd(f)": 2.0, "sigma": 1.0, **scales}
+    a, b = (
+        tg.compare_bounds(tg.fit(formula.format(how), data, fixed=fixed)) for how in (options, "approximation='dense'")
+    )
+    pd.testing.assert_frame_equal(a, b, rtol=1e-4, atol=1e-4)
+
+
 def test_units_do_not_matter(data):
     """In other units every value shifts by one constant, and means by one factor."""
     here = tg.compare_bounds(tg.fit("y ~ gp(x) | censor(1, 11)", data, **PLAIN))
