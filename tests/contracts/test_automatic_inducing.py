@@ -33,7 +33,8 @@ def drawn(kernel, d, lengthscale, sigma, seed=0):
     y = np.linalg.cholesky(K + 1e-8 * np.eye(N)) @ rng.standard_normal(N) + sigma * rng.standard_normal(N)
     limit, names = float(np.quantile(y, 0.3)), [f"x{j}" for j in range(d)]
     frame = pd.DataFrame(X, columns=names).assign(y=np.maximum(y, limit))
-    formula = f"y ~ 0 + gp({', '.join(names)}, kernel='{kernel}', ard=False, name='g') | censor({limit})"
+    options = f"kernel='{kernel}', ard=False, approximation='low_rank', name='g'"
+    formula = f"y ~ 0 + gp({', '.join(names)}, {options}) | censor({limit})"
     return formula, frame, {"sd(g)": 1.0, "lengthscale(g)": lengthscale, "sigma": sigma}
 
 

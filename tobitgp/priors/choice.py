@@ -109,7 +109,7 @@ def structure_of(gp: GPPrior) -> Kind | None:
 
 def default_neighbours(inputs: int) -> int:
     """Neighbours in Vecchia's prior: in many directions a place has more of them that tell of it."""
-    return 20 if inputs <= 4 else 40
+    return 20 if inputs <= 2 else 40
 
 
 def together(gps: Sequence[GPPrior], candidates: Sequence[Candidate]) -> list[int]:

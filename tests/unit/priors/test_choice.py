@@ -65,7 +65,7 @@ def test_two_inputs(options, lengthscale, expected):
 
 
 def test_neighbours_by_the_number_of_inputs():
-    assert [default_neighbours(inputs) for inputs in (2, 4, 5)] == [20, 20, 40]
+    assert [default_neighbours(inputs) for inputs in (1, 2, 3, 6)] == [20, 20, 40, 40]
 
 
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
