@@ -32,7 +32,6 @@ from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import FEW, NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
 from tobitgp.inference.screening import screen
 from tobitgp.numerics.sampling import random_points
-from tobitgp.results.process.posterior import cavities
 from tobitgp.results.views import Parts
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def _fit_and_columns(results: Any, n: int) -> tuple[Any, pd.DataFrame]:
     if results.parts.spec.mixture is not None:
         return np.zeros(n), pd.DataFrame(index=range(n))
     if isinstance(results.parts, Parts):
-        others = cavities(results.parts)
+        others = results._cavities
         return others.weight @ others.mean, results.model.data.frame
     return results.predict(None, "latent").to_numpy()[results.parts.rows.kept], results.model.data.frame
 

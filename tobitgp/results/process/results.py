@@ -256,8 +256,13 @@ class GPResults(Results):
     def _posterior(self, asked: Asked, *, bands: bool) -> Nodes:
         return nodes_of(self._parts, asked.design, asked.skip)
 
+    @cached_property
+    def _cavities(self) -> Nodes:
+        """Posterior in the training rows, each without itself."""
+        return cavities(self._parts)
+
     def _times_left_out(self) -> Times:
-        return Times.of(cavities(self._parts))
+        return Times.of(self._cavities)
 
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
