@@ -97,8 +97,10 @@ def _columns(prior: Prior, chosen: Mapping[int, Block]) -> int:
 
 def structure_of(gp: GPPrior) -> Kind | None:
     """The structure that a process can stand in, if it may."""
-    if gp.approximation in ("markov", "vecchia"):
-        return "markov" if gp.approximation == "markov" else "vecchia"
+    if gp.approximation == "markov":
+        return "markov"
+    if gp.approximation == "vecchia":
+        return "vecchia"
     factors = gp.covariance.factors
     if gp.approximation != "auto" or not isinstance(gp.inducing, str) or gp.moves or not factors:
         return None
