@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
-from tobitgp.inference.evidence import evidence_gradient, precisions_of
-from tobitgp.inference.fixed_point import find_posterior
+from tobitgp.inference.evidence import precisions_of
+from tobitgp.inference.fixed_point import Model, settle
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import LOG_BOUND, Parameters
 from tobitgp.inference.partitioned import PartitionedRows
-from tobitgp.inference.posterior import Posterior
-from tobitgp.inference.site_updates import ended
+from tobitgp.inference.posterior import Posterior, Settled
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.priors.block import Block
 from tobitgp.typing import Array, BoolArray
@@ -49,16 +48,20 @@ class Objective:
     parameters: Parameters
     full: Array  # (k,), theta with the fixed entries in place
     on_step: Callable[[Objective, float], None] | None = None  # called with itself and every value found
-    last: Posterior | None = None
+    last: Settled | None = None
     evaluations: int = 0
     iterations: int = 0
     failures: int = 0  # evaluations of which the fixed point was given up
+    model: Model = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.model = Model(self.data, self.blocks, self.likelihood)
 
     @property
     def precisions(self) -> Array:
         """Site precisions (n,) last found, in the problem's order."""
         assert self.last is not None
-        return precisions_of(self.last)
+        return precisions_of(self.last.data)
 
     def theta(self, free: Array) -> Array:
         """All of theta from its free part."""
@@ -66,44 +69,44 @@ class Objective:
         theta[self.parameters.free] = free
         return theta
 
-    def posterior_from(self, free: Array, data: PartitionedRows) -> Posterior:
-        """Posterior at ``free`` from the sites of the rows given; from flat ones where those do not converge."""
-        arguments = (self.blocks, self.theta(free), self.method, self.likelihood)
-        posterior = find_posterior(data, *arguments)
-        if data.warm and not posterior.converged:
+    def settle_from(self, free: Array, data: PartitionedRows, *, slopes: bool = False) -> Settled:
+        """Fixed point at ``free`` from the sites of the rows given; from flat ones where those do not converge."""
+        theta = self.theta(free)
+        found = settle(self.model, data, theta, self.method, slopes=slopes)
+        if data.warm and not found.converged:
             with contextlib.suppress(NumericalError):
-                return find_posterior(data.cold(), *arguments)
-        return posterior
+                return settle(self.model, data.cold(), theta, self.method, slopes=slopes)
+        return found
 
-    def density(self, posterior: Posterior) -> float:
+    def density(self, found: Settled | Posterior) -> float:
         """Log posterior density up to a constant, (HYP1)."""
-        return posterior.evidence + self.parameters.log_prior(posterior.theta)[0]
+        return found.evidence + self.parameters.log_prior(found.theta)[0]
 
-    def gradient(self, posterior: Posterior) -> Array:
-        """Gradient (k_free,) of the log posterior density."""
-        gradient = evidence_gradient(posterior, self.method)
-        return (gradient + self.parameters.log_prior(posterior.theta)[1])[self.parameters.free]
-
-    def posterior(self, free: Array) -> Posterior:
-        """Posterior at ``free`` from the last sites."""
-        if self.last is not None and np.array_equal(self.last.theta, self.theta(free)):
-            return self.last
-        posterior = self.posterior_from(free, self.data)
+    def settle(self, free: Array, *, slopes: bool = False) -> Settled:
+        """Fixed point at ``free`` from the last sites."""
+        last = self.last
+        if (
+            last is not None
+            and (last.gradient is not None or not slopes)
+            and np.array_equal(last.theta, self.theta(free))
+        ):
+            return last
+        found = self.settle_from(free, self.data, slopes=slopes)
         self.evaluations += 1
-        self.iterations += posterior.iterations
-        if posterior.converged:
-            self.data = self.data.starting(posterior.rows.map(ended))
+        self.iterations += found.iterations
+        if found.converged:
+            self.data = found.data
         elif self.method.name == "ep":
             self.failures += 1
             if self.failures > _MAY_FAIL + self.evaluations // _TEN:
-                raise EPFailure(posterior.theta)
-        self.last = posterior
-        return posterior
+                raise EPFailure(found.theta)
+        self.last = found
+        return found
 
-    def value(self, free: Array) -> float:
+    def value(self, free: Array, *, slopes: bool = False) -> float:
         """Log posterior density; ``-inf`` where the computation breaks down."""
         try:
-            value = self.density(self.posterior(free))
+            value = self.density(self.settle(free, slopes=slopes))
         except NumericalError:
             return -np.inf
         if self.on_step is not None:
@@ -112,10 +115,15 @@ class Objective:
 
     def value_and_gradient(self, free: Array) -> tuple[float, Array]:
         """Value and gradient (k_free,)."""
-        value = self.value(free)
+        value = self.value(free, slopes=True)
         if not np.isfinite(value) or self.last is None:
             return -INFEASIBLE, np.zeros_like(free)
         return value, self.gradient(self.last)
+
+    def gradient(self, found: Settled) -> Array:
+        """Gradient (k_free,) of the log posterior density, where slopes were asked for."""
+        assert found.gradient is not None
+        return (found.gradient + self.parameters.log_prior(found.theta)[1])[self.parameters.free]
 
 
 _WIDTHS = 0.02, 0.002, 0.0002  # of differences, in log parameters
@@ -134,18 +142,18 @@ def curvature(objective: Objective, free: Array, width: float) -> Array:
 
 def refined_root(objective: Objective, free: Array, root: Array) -> Array:
     """The root of the inverse curvature, (k_free, k_open), by steps of a part of a standard deviation to one side."""
-    here = objective.gradient(objective.posterior(free))
+    here = objective.gradient(objective.settle(free, slopes=True))
     H = (here - _gradients(objective, list(free + _PART * root.T))) @ root / _PART
     return np.asarray(root @ principal_root(0.5 * (H + H.T)), dtype=np.float64)
 
 
 def _gradients(objective: Objective, points: Sequence[Array]) -> Array:
     """Gradients (n, k_free) at several points, from the sites last found."""
-    data, n_features = objective.data, 0 if objective.last is None else objective.last.layout.row_features
+    data, n_features = objective.data, 0 if objective.last is None else objective.last.row_features
 
     def gradient(point: Array) -> tuple[Array, int]:
-        posterior = objective.posterior_from(point, data)
-        return objective.gradient(posterior), posterior.iterations
+        found = objective.settle_from(point, data, slopes=True)
+        return objective.gradient(found), found.iterations
 
     found = map_independent(gradient, points, heavy=is_heavy(data.n, n_features))
     objective.evaluations += len(points)
@@ -201,7 +209,7 @@ class End:
     @property
     def posterior(self) -> Posterior:
         """The posterior there."""
-        return self.objective.posterior(self.free)
+        return self.objective.settle(self.free).posterior
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from tobitgp.data.arrays import Problem
 from tobitgp.engines import LocalPartitions, add_up
 from tobitgp.inference.method import Marginals, Method, Slopes
-from tobitgp.inference.partitioned import Sites
+from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites
 from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior, block_slopes
 from tobitgp.inference.site_updates import Chunk, State, final_moments, final_sites, unexplained
 from tobitgp.inference.structured import structure_gradient
@@ -163,9 +163,17 @@ def sites_of(posterior: Posterior) -> Sites:
     return Sites(*_in_order(posterior.rows.collect(final_sites)))
 
 
-def precisions_of(posterior: Posterior) -> Array:
-    """Site precisions (n,) in the problem's order, none of them negative."""
-    return np.maximum(sites_of(posterior).lambda2, 0.0)
+def precisions_of(data: PartitionedRows) -> Array:
+    """Site precisions (n,) in the problem's order, none of them negative; none of rows that lie elsewhere."""
+    if not isinstance(data.partitions, LocalPartitions):
+        return NO_SITES.lambda2
+    return np.maximum(_in_order(data.partitions.collect(started_sites))[1], 0.0)
+
+
+def started_sites(part: RowPartition) -> tuple[tuple[int, ...], tuple[Array, Array]]:
+    """Number of rows of every kind, and both natural parameters of the sites to start from."""
+    assert part.sites is not None
+    return tuple(map(len, part.rows)), (part.sites.lambda1, part.sites.lambda2)
 
 
 def nats_left(posterior: Posterior) -> float:

@@ -285,14 +285,15 @@ def _integrate(
     def at(point: Array) -> tuple[Posterior, float] | None:
         free, here = search.parameters.clip(maximum.free + T @ point), rough
         try:
-            p = here.posterior_from(free, objective.data)
-            if evidence.nats_left(p) > 10.0 * NATS:
-                precision = search.precision if search.precision is not None else evidence.precisions_of(p)
+            found = here.settle_from(free, objective.data)
+            if evidence.nats_left(found.posterior) > 10.0 * NATS:
+                precision = search.precision if search.precision is not None else evidence.precisions_of(found.data)
                 blocks = choose_blocks(
-                    search.prior, p.theta, precision, objective.data.inputs, nats=NATS, cap=search.cap
+                    search.prior, found.theta, precision, objective.data.inputs, nats=NATS, cap=search.cap
                 )
                 here = replace(rough, blocks=blocks)
-                p = here.posterior_from(free, objective.data.starting(p.rows.map(ended)))
+                found = here.settle_from(free, found.data)
+            p = found.posterior
             asked = as_asked(search, here, p)
         except NumericalError:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -13,9 +13,11 @@ from tobitgp.data.arrays import join
 from tobitgp.engines import Partitions, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
+from tobitgp.inference.compiled import Plan, knows
+from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
-from tobitgp.inference.posterior import Gaussian, Posterior, lay_out
+from tobitgp.inference.posterior import Gaussian, Posterior, Settled, lay_out
 from tobitgp.inference.structured import StructuredPosterior
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
@@ -37,33 +39,68 @@ CACHE_BYTES = 2**26
 
 
 def find_posterior(
-    data: PartitionedRows,
-    blocks: Sequence[Block],
-    theta: Array,
-    method: Method,
-    likelihood: Likelihood,
-    *,
-    windows: bool = True,
+    data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood
 ) -> Posterior:
     """Find the method's fixed point at given parameters, theta (k,)."""
-    likelihood = likelihood.over(data.kinds if windows else tuple(replace(r, window=None) for r in data.kinds))
+    return settle(Model(data, blocks, likelihood), data, theta, method).posterior
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What stays while parameters move: rows wherever their sites are, blocks and likelihood."""
+
+    data: InitVar[PartitionedRows]
+    blocks: Sequence[Block]
+    likelihood: Likelihood
+    plan: Plan | None = field(init=False)  # for the compiled core, where it knows rows and blocks
+
+    def __post_init__(self, data: PartitionedRows) -> None:
+        object.__setattr__(self, "likelihood", self.likelihood.over(data.kinds))
+        object.__setattr__(self, "plan", Plan.of(data, self.blocks))
+
+
+def settle(
+    model: Model, data: PartitionedRows, theta: Array, method: Method, *, slopes: bool = False, windows: bool = True
+) -> Settled:
+    """The method's fixed point at given parameters, theta (k,), from the sites of the data; its gradient if asked."""
+    likelihood = model.likelihood
+    if not windows:
+        likelihood = likelihood.over(tuple(replace(r, window=None) for r in data.kinds))
     warm_up = method.warm_up(likelihood, data.warm)
     if warm_up is not None:
         # Far from the data a window and the tail beyond it cancel: another mode, which the rows alone do not have.
         all_seen = windows and (likelihood.log_concave or data.warm)
-        found = find_posterior(data, blocks, theta, warm_up, likelihood, windows=all_seen)
-        data = data.starting(found.rows.map(site_updates.ended))
+        data = settle(model, data, theta, warm_up, windows=all_seen).data
     *first, last = method.attempts(likelihood)
     for attempt in first:
         try:
-            posterior = _fixed_point(data, blocks, theta, attempt, likelihood, windows)
+            found = _settle(model, data, theta, attempt, likelihood, slopes, windows)
         except NumericalError:
             continue
-        if posterior.converged:
-            return posterior
+        if found.converged:
+            return found
     if first and data.warm:
         data = data.starting(data.partitions.map(with_floor))
-    return _fixed_point(data, blocks, theta, last, likelihood, windows)
+    return _settle(model, data, theta, last, likelihood, slopes, windows)
+
+
+def _settle(
+    model: Model,
+    data: PartitionedRows,
+    theta: Array,
+    method: Method,
+    likelihood: Likelihood,
+    slopes: bool,
+    windows: bool,
+) -> Settled:
+    """By the compiled core, where it knows how."""
+    if model.plan is not None and knows(method, method.view(likelihood)):
+        return model.plan.settle(data, theta, method, slopes=slopes)
+    p = _fixed_point(data, model.blocks, theta, method, likelihood, windows)
+    gradient = evidence_gradient(p, method) if slopes else None
+    there = data.starting(p.rows.map(site_updates.ended))
+    ended = p.evidence, p.iterations, p.residual, p.converged
+    return Settled(theta, *ended, p.layout.row_features, gradient, there, lambda: p)
 
 
 def seed(data: PartitionedRows, posterior: Posterior, method: Method, likelihood: Likelihood) -> PartitionedRows:

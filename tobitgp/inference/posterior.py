@@ -9,14 +9,15 @@ the log evidence is ``-|w|^2 / 2 - log|B| / 2 + sum D_n``: (SIT2), (SIT3) and (S
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from tobitgp.engines import Partitions
-from tobitgp.inference.partitioned import Sites
+from tobitgp.inference.partitioned import PartitionedRows, Sites
 from tobitgp.inference.structured import Field, StructuredRows
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
 from tobitgp.priors.block import BlockAt, Features, Inputs
@@ -99,7 +100,8 @@ def place_columns(layout: Layout, inputs: Sequence[Inputs], columns: Sequence[Ar
             own.append(A)
             code = at.code
         else:
-            common.append(A if place.kind == "common" else _spread(A, at.code, place))
+            width = place.columns.stop - place.columns.start
+            common.append(A if place.kind == "common" else spread_columns(A, at.code, width))
     A_common = common[1] if len(common) == 2 else np.concatenate(common, axis=1)
     if code is None:
         return Loadings(A_common)
@@ -119,9 +121,9 @@ def block_slopes(layout: Layout, inputs: Sequence[Inputs], blocks: Sequence[Bloc
             yield np.take_along_axis(G[0][:, place.columns], _positions(at.code, block.size), axis=1)
 
 
-def _spread(A: Array, code: IntArray | None, place: Place) -> Array:
+def spread_columns(A: Array, code: IntArray | None, width: int) -> Array:
     """Features in the columns of each row's group, zero in those of others."""
-    out = np.zeros((len(A), place.columns.stop - place.columns.start))
+    out = np.zeros((len(A), width))
     np.put_along_axis(out, _positions(code, A.shape[1]), A, axis=1)
     return out
 
@@ -279,3 +281,23 @@ class Posterior:
                 else:
                     R[place.columns] += by_level.reshape(-1, p)
         return R
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A fixed point: what a search needs of it, and all of the posterior for who asks."""
+
+    theta: Array  # (k,)
+    evidence: float  # log evidence of the standardised rows
+    iterations: int
+    residual: float  # root mean square of the last standardised site changes
+    converged: bool
+    row_features: int  # as of the layout
+    gradient: Array | None  # (k,), of the evidence in theta, where slopes were asked for
+    data: PartitionedRows  # the rows with the sites there
+    complete: Callable[[], Posterior]
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """All of it, with its rows."""
+        return self.complete()

@@ -45,8 +45,8 @@ def _laplace_fraction(depth: int) -> tuple[Array, Array]:
     return nodes[positive] ** 2, 2.0 * vectors[0, positive] ** 2
 
 
-_Q, _W = _laplace_fraction(24)
-_Q_DEEP, _W_DEEP = _laplace_fraction(96)
+LAPLACE = _Q, _W = _laplace_fraction(24)
+LAPLACE_DEEP = _Q_DEEP, _W_DEEP = _laplace_fraction(96)
 
 
 def log_cdf(z: Array) -> Array:

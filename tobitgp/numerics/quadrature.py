@@ -32,7 +32,7 @@ _WIDTH = 3.0
 _PASSED = 0.01
 _STEEP = 100.0
 _LEAST = 2.0**-40  # of where a panel begins: what is narrower beside a kink far out is lost in rounding
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+PANEL = _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _MAX_EVALUATIONS = 100_000
 

@@ -67,7 +67,7 @@ def _half_rule(n: int) -> tuple[Array, Array]:
     return nodes[n // 2 :, None], weights[n // 2 :, None]
 
 
-_SHORT, _LONG = _half_rule(12), _half_rule(24)
+SHORT_RULE, LONG_RULE = _half_rule(12), _half_rule(24)
 
 
 class Interval(NamedTuple):
@@ -105,7 +105,7 @@ def moments(a: Array, b: Array, c: Array, r: Array, *, rows: int) -> Array:
         out[:, wide] = _wide(a[wide], b[wide], c[wide], r[wide], rows)
     narrow = ~(far | wide)
     gentle = narrow & (reach <= _GENTLE) & (r <= 1.0)
-    for part, rule in ((gentle, _SHORT), (narrow & ~gentle, _LONG)):
+    for part, rule in ((gentle, SHORT_RULE), (narrow & ~gentle, LONG_RULE)):
         where = np.flatnonzero(part)
         for start in range(0, where.size, _CHUNK):
             i = where[start : start + _CHUNK]
@@ -212,23 +212,23 @@ def between(a: Array, half: Array) -> tuple[Array, Array, Array]:
     return log_p, first, second
 
 
-_SMOOTH_ONE_SIDED = 0.75
-_SMOOTH_INTERVAL = 0.6
-_HERMITE = 32
+SMOOTH_ONE_SIDED = 0.75
+SMOOTH_INTERVAL = 0.6
+HERMITE = 32
 # Largest t that rules of fewer nodes serve to the same digits.
-_ORDERS = ((0.07, 6), (0.14, 8), (0.24, 12), (0.4, 20))
+ORDERS = ((0.07, 6), (0.14, 8), (0.24, 12), (0.4, 20))
 _KINK = 2.0  # log Phi(z) has its nearest singularities at z = 1.9 +- 2.8i
 
 
 def expected_one_sided(a: Array, t: Array) -> tuple[Array, Array, Array]:
     r"""The expectations of :math:`\log\Phi`, h and :math:`\kappa` at a + tX, X standard normal."""
     out = np.empty((3, a.size))
-    for rows, order in by_order(t, (*_ORDERS, (_SMOOTH_ONE_SIDED, _HERMITE))):
+    for rows, order in by_order(t, (*ORDERS, (SMOOTH_ONE_SIDED, HERMITE))):
         nodes, weights = gauss_hermite(order)
         for i in slices(rows, order):
             z = a[i, None] + t[i, None] * nodes
             out[:, i] = _one_sided_terms(z.ravel()).reshape(3, *z.shape) @ weights
-    rough = np.flatnonzero(~(t <= _SMOOTH_ONE_SIDED))
+    rough = np.flatnonzero(~(t <= SMOOTH_ONE_SIDED))
     for i in slices(rough, evaluations(t[rough], kinks=1)):
         origin = np.where(np.abs(a[i]) <= reach(t[i]), 0.0, a[i])
         v, weight, row = normal_rule(a[i] - origin, t[i], (_KINK - origin)[:, None])
@@ -241,13 +241,13 @@ def expected_interval(a: Array, b: Array, t: Array, width: Array | None = None) 
     """The expectations of log mass, mean, complement and squared mean of `interval` at (a - tX, b - tX)."""
     out = np.empty((4, a.size))
     c, r = 0.5 * (a + b), 0.5 * (b - a if width is None else width)
-    for rows, order in by_order(t, (*_ORDERS, (_SMOOTH_INTERVAL, _HERMITE))):
+    for rows, order in by_order(t, (*ORDERS, (SMOOTH_INTERVAL, HERMITE))):
         nodes, weights = gauss_hermite(order)
         for i in slices(rows, order):
             v = t[i, None] * nodes
             values = _interval_terms(v, *(end[i, None] for end in (a, b, c, r)))
             out[:, i] = values.reshape(4, *v.shape) @ weights
-    rough = np.flatnonzero(~(t <= _SMOOTH_INTERVAL))
+    rough = np.flatnonzero(~(t <= SMOOTH_INTERVAL))
     for i in slices(rough, evaluations(t[rough], kinks=2)):
         # A kink within reach of X, so that ends near it are exact.
         places = [c[i], a[i], b[i]]

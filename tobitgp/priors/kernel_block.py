@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from tobitgp.compiled import library
 from tobitgp.errors import SpecError
 from tobitgp.numerics.linear_algebra import inverse_factor, pivoted_cholesky, solve_upper, triangular_product
 from tobitgp.priors.block import Features, Grouping, Inputs
@@ -170,9 +172,11 @@ def greedy_inducing(
     Pivoted Cholesky (FEA9) until the trace term ``1/2 sum weight d`` (FEA8) falls to ``nats``: the evidence lower bound
     loses once to twice that (Burt, Rasmussen and van der Wilk 2019). The first 32 cost next to nothing, and are taken.
     """
-    variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
     n = len(X)
     limit = min(cap, n)
+    if library.load() is not None and covariance.compiled is not None:
+        return _compiled_greedy(X, covariance, theta, weight, nats, limit)
+    variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
     A = np.empty((min(limit, 32), n))
     d = variance * covariance.diagonal(X)
     floor = RELATIVE_RESIDUAL * float(d.max())
@@ -195,6 +199,30 @@ def greedy_inducing(
         d[i] = 0.0
         chosen.append(i)
     return np.array(chosen or [0], dtype=np.intp), 0.5 * float(weight @ d)
+
+
+def _compiled_greedy(
+    X: Array, covariance: Covariance, theta: Array, weight: Array, nats: float, limit: int
+) -> tuple[IntArray, float]:
+    """The same by the compiled core."""
+    arrays: list[Array] = [np.ascontiguousarray(values) for values in (X, theta, weight)]
+    chosen, left = np.empty(limit, dtype=np.int32), ctypes.c_double()
+    block = library.Block(kind=covariance.compiled, inputs=X.shape[1], X=library.address(arrays[0]))
+    block.each = covariance.factors[0].ard if covariance.factors else False
+    pointers = [ctypes.c_void_p(library.address(array)) for array in arrays[1:]]
+    found = library.load().choose_inducing(
+        ctypes.byref(block),
+        len(X),
+        *pointers,
+        ctypes.c_double(nats),
+        limit,
+        min(FREE_FEATURES, limit),
+        ctypes.c_void_p(library.address(chosen)),
+        ctypes.byref(left),
+    )
+    if found < 0:
+        raise MemoryError
+    return chosen[:found].astype(np.intp), left.value
 
 
 def all_inputs(X: Array) -> Array:

@@ -40,6 +40,7 @@ class Kernel:
     diagonal: Callable[[Array], Array] = _ones  # ``X -> k(x_n, x_n)``, (n,); free of parameters
     stationary: bool = True  # whether only differences of inputs matter, so that inputs may be centred
     markov: int | None = None  # p of a Matern kernel of smoothness p + 1/2, Markov in one input
+    compiled: int | None = None  # its number in the compiled core, which has it if there is one
 
 
 def squared_distance(X: Array, Z: Array) -> Array:
@@ -54,11 +55,14 @@ def squared_distance(X: Array, Z: Array) -> Array:
 
 
 def radial(
-    profile: Callable[[Array], Array], slope: Callable[[Array, Array], Array], markov: int | None = None
+    profile: Callable[[Array], Array],
+    slope: Callable[[Array, Array], Array],
+    markov: int | None = None,
+    compiled: int | None = None,
 ) -> Kernel:
     """Build a kernel of ``r^2 = |x - z|^2`` from its profile ``g(r^2)`` and ``slope(r^2, g) = -2 dg / dr^2``."""
     weights = partial(_radial_weights, slope)
-    return Kernel(partial(_radial_value, profile), *_by_distances(weights), markov=markov)
+    return Kernel(partial(_radial_value, profile), *_by_distances(weights), markov=markov, compiled=compiled)
 
 
 def _radial_value(profile: Callable[[Array], Array], X: Array, Z: Array, shape: Array) -> Array:
@@ -193,10 +197,10 @@ def _no_parameters(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Arra
 
 
 KERNELS: dict[str, Kernel] = {
-    "rbf": Kernel(_rbf_value, *_by_distances(_rbf_weights)),
-    "matern12": radial(_matern12, _matern12_slope, 0),
-    "matern32": radial(_matern32, _matern32_slope, 1),
-    "matern52": radial(_matern52, _matern52_slope, 2),
+    "rbf": Kernel(_rbf_value, *_by_distances(_rbf_weights), compiled=0),
+    "matern12": radial(_matern12, _matern12_slope, 0, 1),
+    "matern32": radial(_matern32, _matern32_slope, 1, 2),
+    "matern52": radial(_matern52, _matern52_slope, 2, 3),
     "rq": Kernel(_rq_value, _rq_contract, partial(_summed_steps, _rq_weights), shape=("alpha",)),
     "periodic": Kernel(
         _periodic_value, _periodic_contract, _periodic_contract_inputs, scaled=False, shape=("arc", "period")
@@ -277,6 +281,13 @@ class Covariance:
     def n_parameters(self) -> int:
         """Parameters of all factors."""
         return sum(factor.n_parameters for factor in self.factors)
+
+    @property
+    def compiled(self) -> int | None:
+        """Its number in the compiled core, where that has it: one kernel of the core's, or a constant."""
+        if not self.factors:
+            return 0
+        return self.factors[0].kernel.compiled if len(self.factors) == 1 else None
 
     @property
     def places(self) -> list[tuple[KernelFactor, slice]]:

@@ -1,0 +1,133 @@
+"""The compiled core beside the pure package, which it must equal."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.blocks import CODES, STRUCTURES, WEIGHT, wavy
+from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product, simulate, tight
+
+from tobitgp.compiled import library
+from tobitgp.errors import NumericalError
+from tobitgp.inference.fixed_point import Model, settle
+from tobitgp.inference.partitioned import cut
+from tobitgp.priors import kernel_block
+from tobitgp.priors.kernel_block import greedy_inducing
+
+pytestmark = pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off")
+
+METHODS = ("ep", "vi", "laplace")
+NEAR = 1e-8
+
+
+def both(problem, blocks, theta, method, start=None):
+    """Settled by the core and without it."""
+    data = cut(problem, [block.inputs for block in blocks], start)
+    model = Model(data, blocks, GAUSSIAN)
+    pure = Model(data, blocks, GAUSSIAN)
+    object.__setattr__(pure, "plan", None)
+    assert model.plan is not None
+    return [settle(m, data, np.asarray(theta, float), method, slopes=True) for m in (model, pure)]
+
+
+def assert_equal(got, want):
+    assert got.converged
+    assert want.converged
+    np.testing.assert_allclose(got.evidence, want.evidence, rtol=NEAR, atol=NEAR)
+    np.testing.assert_allclose(got.gradient, want.gradient, rtol=NEAR, atol=NEAR)
+    sites = [x.data.partitions.items[0].sites for x in (got, want)]
+    np.testing.assert_allclose(sites[0].lambda1, sites[1].lambda1, rtol=NEAR, atol=NEAR)
+    np.testing.assert_allclose(sites[0].lambda2, sites[1].lambda2, rtol=NEAR, atol=NEAR)
+    inputs = tuple(got.data.inputs(t) for t in range(len(got.posterior.blocks)))
+    for a, b in zip(got.posterior.marginals(inputs), want.posterior.marginals(inputs), strict=True):
+        np.testing.assert_allclose(a, b, rtol=NEAR, atol=NEAR)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("kernel", RADIAL)
+@pytest.mark.parametrize("name", METHODS)
+def test_structures(name, kernel, structure):
+    problem, blocks, prior = STRUCTURES[structure](kernel)
+    assert_equal(*both(problem, blocks, [*prior, np.log(0.4)], tight(name)))
+
+
+def many(n=700, seed=3):
+    """More rows than the core works on at once, every kind among them, in groups and with weights."""
+    data = simulate("mixed", n=n, seed=seed, noise=0.4)
+    rng = np.random.default_rng(seed)
+    H = np.column_stack([np.ones(n), rng.normal(size=(n, 2))])
+    none = np.empty((n, 0))
+    codes = (None, rng.integers(0, 9, n), rng.integers(0, 9, n))
+    return make_problem((data.X, data.X, none), data.lower, data.upper, rng.uniform(1, 4, n), H, codes)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_many_rows_with_noise_of_their_own(name):
+    problem = many()
+    spread = np.exp(0.5 * np.cos(np.arange(problem.n)))
+    ends = np.cumsum([0, *map(len, problem.rows)])
+    rows = tuple(replace(r, spread=spread[a:b]) for r, a, b in zip(problem.rows, ends, ends[1:], strict=False))
+    problem = replace(problem, rows=rows)
+    Z = np.linspace(-1.6, 1.6, 14)[:, None]
+    blocks = [dense(problem), gp(problem, "matern52", Z), gp(problem, "rbf", Z[::5], t=1)]
+    assert_equal(*both(problem, blocks, [0.1, -0.5, -1.0, 0.2, -1.0], tight(name)))
+    constant = gp(problem, product(), Z=np.empty((1, 0)), t=2)
+    assert_equal(*both(problem, [*blocks[:2], constant], [0.1, -0.5, -1.0, -1.0], tight(name)))
+
+
+# Limits far out on either side, and intervals from narrow to wide, near and far.
+FAR = np.array([-40.0, -9.0, -3.0, 0.0, 2.0, 8.0, 35.0])
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("width", [1e-9, 1e-3, 0.5, 3.0, 60.0, np.inf])
+def test_rows_far_from_what_is_expected(name, width):
+    lower = np.concatenate([np.linspace(-1.0, 1.0, 5), FAR])
+    upper = np.concatenate([lower[:5], FAR + width])
+    X = np.linspace(-1.7, 1.7, 12)[:, None]
+    problem = make_problem(X, lower, upper, H=np.ones((12, 1)))
+    for sd in (0.0, 3.0):
+        blocks = [dense(problem), gp(problem, "matern32", X[::3])]
+        assert_equal(*both(problem, blocks, [sd, -0.3, np.log(0.5)], tight(name)))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_nothing_but_columns_or_groups(name):
+    problem = wavy("mixed", weight=WEIGHT, H=np.column_stack([np.ones(12), np.cos(np.arange(12))]))
+    assert_equal(*both(problem, [dense(problem)], [np.log(0.4)], tight(name)))
+    data = simulate("mixed", n=12, seed=1)
+    alone = make_problem(np.empty((12, 0)), data.lower, data.upper, code=(CODES,))
+    blocks = [gp(alone, product(), Z=np.empty((1, 0)))]
+    assert_equal(*both(alone, blocks, [-0.3, np.log(0.4)], tight(name)))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_warm_starts_end_where_cold_ones_do(name):
+    problem, blocks, prior = STRUCTURES["sparse, mixed, weighted"]("rbf")
+    cold = both(problem, blocks, [*prior, np.log(0.4)], tight(name))[0]
+    sites = cold.data.partitions.items[0].sites
+    there = np.array([*prior, np.log(0.4)]) + 0.3
+    warm, pure = both(problem, blocks, there, tight(name), sites)
+    assert_equal(warm, pure)
+    np.testing.assert_allclose(warm.evidence, both(problem, blocks, there, tight(name))[0].evidence, rtol=NEAR)
+
+
+@pytest.mark.parametrize("kernel", RADIAL)
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_same_inducing_inputs_are_chosen(monkeypatch, kernel, d):
+    rng = np.random.default_rng(d)
+    X, weight = rng.uniform(-1.7, 1.7, (600, d)), rng.uniform(0.5, 2.0, 600)
+    theta = np.array([0.2, *np.linspace(-0.6, 0.1, d)])
+    for nats, cap in ((0.01, 80), (0.01, 5), (1e9, 80), (0.0, 40)):
+        got = greedy_inducing(X, product((kernel, d)), theta, weight, nats=nats, cap=cap)
+        with monkeypatch.context() as without:
+            without.setattr(kernel_block.library, "load", lambda: None)
+            want = greedy_inducing(X, product((kernel, d)), theta, weight, nats=nats, cap=cap)
+        np.testing.assert_array_equal(got[0], want[0])
+        np.testing.assert_allclose(got[1], want[1], rtol=NEAR, atol=NEAR)
+
+
+def test_breakdowns_are_told():
+    problem, blocks, _ = STRUCTURES["one"]("rbf")
+    with pytest.raises(NumericalError, match="not positive definite"):
+        both(problem, blocks, [400.0, -0.5, np.log(0.4)], tight("ep"))

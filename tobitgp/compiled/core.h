@@ -1,0 +1,123 @@
+/* The compiled core: one evaluation of the evidence of a process and of its gradient, as inference/ does it with numpy.
+
+   Nothing is linked but libm. BLAS, LAPACK and three special functions come as pointers from scipy, tables of nodes
+   from the Python modules that explain them. Rows are in C order; square matrices in Fortran order, of which the lower
+   triangle counts. Equation tags are those of the theory pages. */
+#ifndef TOBITGP_CORE_H
+#define TOBITGP_CORE_H
+
+#define HALF_LOG_2PI 0.91893853320467274178
+#define BLOCK 128 /* rows that are worked on together */
+#define MEMORY 8  /* steps that are remembered */
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && !defined(TOBITGP_SANITIZED)
+#define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define VECTORISED
+#endif
+
+typedef struct {
+    void (*dgemm)(char *, char *, int *, int *, int *, double *, double *, int *, double *, int *, double *, double *, int *);
+    void (*dsyrk)(char *, char *, int *, int *, double *, double *, int *, double *, double *, int *);
+    void (*dtrmm)(char *, char *, char *, char *, int *, int *, double *, double *, int *, double *, int *);
+    void (*dgemv)(char *, int *, int *, double *, double *, int *, double *, int *, double *, double *, int *);
+    void (*dpotrf)(char *, int *, double *, int *, int *);
+    void (*dpstrf)(char *, int *, double *, int *, int *, int *, double *, double *, int *);
+    void (*dtrtri)(char *, char *, int *, double *, int *, int *);
+    void (*dgelss)(int *, int *, int *, double *, int *, double *, int *, double *, double *, int *, double *, int *, int *);
+    double (*erfcx)(double, int);
+    double (*log_ndtr)(double, int);
+    double (*ndtr)(double, int);
+} Library;
+
+typedef struct {
+    int n;
+    double largest; /* spread of the argument that the rule serves */
+    const double *nodes, *weights;
+} Rule;
+
+typedef struct {
+    Rule tail, deep_tail;      /* terms q and w of Laplace's continued fraction; numerics/normal.py */
+    Rule narrow, wide;         /* positive halves of Gauss-Legendre rules; numerics/truncated.py */
+    Rule panel;                /* Gauss-Legendre rule of a panel; numerics/quadrature.py */
+    Rule hermite[5];           /* Gauss-Hermite rules, the last for one-sided rows ... */
+    double largest_interval;   /* ... and the largest argument that it serves of intervals */
+} Tables;
+
+extern Library lib;
+extern Tables tables;
+
+/* normal.c */
+typedef struct { double log_mass, mean, complement, third, fourth; } Cumulants; /* of a truncated variable, (ROW6) */
+typedef struct { double value, d1, d2, slope; } Expectation; /* of log p, two derivatives, and that in log sigma */
+void mills(double z, double *h, double *delta);
+void tail_cumulants(double z, double side, int derivatives, Cumulants *out);
+void interval_cumulants(double a, double b, double c, double r, int derivatives, Cumulants *out);
+void expected_one_sided(double a, double t, double out[3]);
+void expected_interval(double a, double b, double t, double width, double out[4]);
+
+/* rows: those with an exact value first, then those with one limit, then those with two */
+typedef struct {
+    int n, exact, one_sided, groups;
+    const double *limit, *sign, *lower, *upper, *width, *weight;
+    const double *spread; /* noise in units of sigma, or NULL */
+    const int *code;      /* group of each row, where columns go with groups */
+} Rows;
+
+/* blocks of features: columns as they are, or a process of one radial kernel with inducing inputs */
+enum { COLUMNS = -1, RBF, MATERN12, MATERN32, MATERN52 };
+typedef struct {
+    int kind, own;        /* own: whether the columns go with the weights of a row's own group */
+    int inputs, size;     /* d, and M */
+    int each;             /* a length-scale for each input */
+    const double *X, *Z;  /* (n, d) and (M, d); columns (n, M) stand in X */
+    /* at the parameters: */
+    int kept, first;      /* inducing inputs in use, and the first of their columns */
+    int *pivots;          /* (M,), which these are, from 1 */
+    double variance;
+    double *L, *T;        /* (kept, kept): K_MM = L L', T = sd^2 L^-1 */
+    double *Z_kept, *K;   /* (kept, d) and correlations (n, kept), for slopes */
+} Block;
+
+enum { EP, VI, LAPLACE };
+typedef struct {
+    const Rows *rows;
+    Block *blocks;
+    int n_blocks, method, max_iterations, slopes;
+    double tol, damping;
+    double sigma;
+    const double *theta;      /* parameters of the blocks, one block after the other */
+    double *lambda1, *lambda2;/* (n,) sites: where to start and where the iteration ended */
+    /* what comes out: */
+    int p, m;                 /* common columns, and those of a row's own group */
+    double *A, *own, *d;      /* features (n, p), (n, m), residual variances (n,) */
+    double *w, *L, *T, *U;    /* mean (p + groups m), factor (p, p), (groups, m, m), (groups, m, p) */
+    double *gradient;         /* in theta, then log sigma */
+    double *G, *G_own, *g_d;  /* derivatives (n, p), (n, m), (n,) of the evidence, where slopes are asked for */
+    double evidence, residual;
+    int iterations, converged;
+} Evaluation;
+
+/* features.c */
+int make_features(Evaluation *e);
+int block_slopes(const Evaluation *e, double in_noise);
+void fill_exp(double *x, long n);
+
+/* posterior.c: sums of rows and q(w) = N(w, B^-1) */
+typedef struct { double *B, *r, *B_own, *r_own; } Sums; /* (p, p), (p,), (groups, m, m + p), (groups, m) */
+long sums_size(const Evaluation *e);
+void sums_at(Sums *s, double *memory, const Evaluation *e);
+void add_rows(Sums *s, const Evaluation *e, int from, int to, double *buffer);
+void solve_arrow(const Evaluation *e, const double *inverse, double *r, double *z);
+int find_posterior(Evaluation *e, const Sums *known, const Sums *sought, double *inverse, double *log_det, double *scratch);
+void whiten_rows(const Evaluation *e, const double *inverse, int from, int count, double *corner, double *own, double *v, double *mean);
+
+/* sites.c */
+typedef struct { double lambda1, lambda2, D; } Update;
+typedef struct { double g_d, e, u, e_m; } Slope; /* the last two Laplace's */
+double known_part(const Evaluation *e, int i, double mean);
+void known_site(Evaluation *e, int i);
+Update update_site(const Evaluation *e, int i, double mean, double v, int want_D);
+Slope site_slopes(const Evaluation *e, int i, double mean, double v);
+
+#endif

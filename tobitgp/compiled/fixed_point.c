@@ -1,0 +1,391 @@
+/* The fixed-point iteration that finds a method's posterior at given parameters, and the slopes of its evidence:
+   inference/fixed_point.py and evidence.py. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+
+Library lib;
+Tables tables;
+
+static double one = 1;
+static int unit = 1;
+/* of inference/fixed_point.py and site_updates.py */
+static const double SHORTEN = .6, SHORTEST = .05, LENGTHEN = 1.15, TURNED = .7, CUT = .8, REGULAR = .1, NEAR = 1e-4;
+static const double STEEPEST = 1e8, RIDGE = 1e-10;
+enum { PATIENCE = 50, LONG_PATIENCE = 100, SHORT_PATIENCE = 10 };
+
+void setup(const Library *library, const Tables *found)
+{
+    lib = *library;
+    tables = *found;
+}
+
+/* What an iteration works with; sites that are sought come after the first `exact` rows. */
+typedef struct {
+    Evaluation *e;
+    int from, sought;
+    Sums known, found;
+    double yy, D;             /* of the rows whose sites are known, y' Lambda y and D if the mean met every value */
+    double *inverse, *buffer, *own, *mean, *v, *scratch;
+    double *step, *last;      /* (2, sought), both natural parameters */
+    double *back;             /* where an ascent last gained, and its step; (4, sought) */
+    double *point, *dX, *dG;  /* of Anderson's method: standardised, (2 sought,), and MEMORY differences of each */
+    double *point_step;
+    int remembered, newest;
+    double log_det;
+} Iteration;
+
+static double *slice(double **memory, long size)
+{
+    double *out = *memory;
+    *memory += size;
+    return out;
+}
+
+static double quadratic(const Evaluation *e)
+{
+    double sum = 0;
+    long size = e->p + (long)(e->m ? e->rows->groups : 0) * e->m;
+    for (long k = 0; k < size; k++)
+        sum += e->w[k] * e->w[k];
+    return sum;
+}
+
+static int refresh_posterior(Iteration *s)
+{
+    sums_at(&s->found, s->found.B, s->e);
+    add_rows(&s->found, s->e, s->from, s->e->rows->n, s->buffer);
+    return find_posterior(s->e, &s->known, &s->found, s->inverse, &s->log_det, s->scratch);
+}
+
+/* D of the rows whose sites are known: it lacks the misfit, which needs no visit to them. */
+static double known_evidence(const Iteration *s)
+{
+    const Evaluation *e = s->e;
+    int p = e->p, m = e->m, groups = m ? e->rows->groups : 0;
+    double linear = 0, square = 0;
+    for (int j = 0; j < p; j++) {
+        linear += s->known.r[j] * e->w[j];
+        square += s->known.B[j + (long)j * p] * e->w[j] * e->w[j];
+        for (int i = j + 1; i < p; i++)
+            square += 2 * s->known.B[i + (long)j * p] * e->w[i] * e->w[j];
+    }
+    for (long k = 0; k < (long)groups * m; k++) {
+        const double *B = s->known.B_own + k * (m + p), *w = e->w + p + k / m * m;
+        linear += s->known.r_own[k] * e->w[p + k];
+        for (int j = 0; j < m; j++)
+            square += B[j] * w[j] * e->w[p + k];
+        for (int j = 0; j < p; j++)
+            square += 2 * B[m + j] * e->w[j] * e->w[p + k];
+    }
+    return s->D - .5 * (s->yy - 2 * linear + square);
+}
+
+/* Find the step from the sites to the method's: squared standardised changes (SIT10), D, and cosines with the last. */
+static void visit(Iteration *s, int want_D, double *squares, double *D, double *cosines)
+{
+    Evaluation *e = s->e;
+    double dots[6] = {0}, *old = s->last;
+    s->last = s->step;
+    s->step = old;
+    *squares = *D = *cosines = 0;
+    for (int start = s->from; start < e->rows->n; start += BLOCK) {
+        int count = e->rows->n - start < BLOCK ? e->rows->n - start : BLOCK;
+        whiten_rows(e, s->inverse, start, count, s->buffer, s->own, s->v + start, s->mean + start);
+        for (int i = start; i < start + count; i++) {
+            Update u = update_site(e, i, s->mean[i], s->v[i], want_D);
+            double g1 = u.lambda1 - e->lambda1[i], g2 = u.lambda2 - e->lambda2[i], scale = e->sigma / e->rows->weight[i];
+            double location = (g1 - g2 * s->mean[i]) * scale, size = g2 * scale * e->sigma;
+            *squares += location * location + size * size;
+            *D += u.D;
+            double held = fmax(isfinite(size) ? fabs(size) / STEEPEST : 1 / STEEPEST, 1);
+            int k = i - s->from;
+            g1 /= held, g2 /= held;
+            s->step[k] = g1;
+            s->step[s->sought + k] = g2;
+            double l1 = s->last[k], l2 = s->last[s->sought + k];
+            dots[0] += g1 * l1, dots[1] += g1 * g1, dots[2] += l1 * l1;
+            dots[3] += g2 * l2, dots[4] += g2 * g2, dots[5] += l2 * l2;
+        }
+    }
+    for (int k = 0; k < 6; k += 3)
+        if (dots[k + 1] * dots[k + 2] > 0)
+            *cosines += dots[k] / sqrt(dots[k + 1] * dots[k + 2]);
+}
+
+/* Sites a part of the way along a step from the point given. */
+static void take_step(Iteration *s, const double *from, const double *step, double rho)
+{
+    for (int k = 0; k < s->sought; k++) {
+        s->e->lambda1[s->from + k] = from[k] + rho * step[k];
+        s->e->lambda2[s->from + k] = from[s->sought + k] + rho * step[s->sought + k];
+    }
+}
+
+static void copy_sites(const Iteration *s, double *out)
+{
+    memcpy(out, s->e->lambda1 + s->from, sizeof(double) * s->sought);
+    memcpy(out + s->sought, s->e->lambda2 + s->from, sizeof(double) * s->sought);
+}
+
+/* Anderson's method, numerics/linear_algebra.py: remember this point and its step, and their differences to the last. */
+static void remember(Iteration *s, int first)
+{
+    int n = 2 * s->sought;
+    double sigma = s->e->sigma;
+    s->newest = first ? s->newest : (s->newest + 1) % MEMORY;
+    double *dX = s->dX + (long)s->newest * n, *dG = s->dG + (long)s->newest * n;
+    for (int k = 0; k < n; k++) {
+        int i = s->from + k % s->sought;
+        double unit_ = k < s->sought ? sigma : sigma * sigma;
+        double x = unit_ * (k < s->sought ? s->e->lambda1[i] : s->e->lambda2[i]), g = unit_ * s->step[k];
+        if (!first) {
+            dX[k] = x - s->point[k];
+            dG[k] = g - s->point_step[k];
+        }
+        s->point[k] = x;
+        s->point_step[k] = g;
+    }
+    if (!first && s->remembered < MEMORY)
+        s->remembered++;
+}
+
+/* The next point from all that is remembered; 0 where the equations have no solution. */
+static int mix(Iteration *s, double rho, double floor)
+{
+    int n = 2 * s->sought, k = s->remembered, rank, info, size = 20 * MEMORY, columns[MEMORY];
+    double gram[MEMORY * MEMORY], gamma[MEMORY], values[MEMORY], work[20 * MEMORY], rcond = 1e-14, sigma = s->e->sigma;
+    for (int a = 0; a < k; a++)
+        columns[a] = (s->newest - a + MEMORY) % MEMORY;
+    for (int a = 0; a < k; a++) {
+        const double *G = s->dG + (long)columns[a] * n;
+        gamma[a] = 0;
+        for (int i = 0; i < n; i++)
+            gamma[a] += G[i] * s->point_step[i];
+        for (int b = 0; b <= a; b++) {
+            const double *H = s->dG + (long)columns[b] * n;
+            double sum = 0;
+            for (int i = 0; i < n; i++)
+                sum += G[i] * H[i];
+            gram[a + b * k] = gram[b + a * k] = a == b ? sum * (1 + RIDGE) : sum;
+            if (!isfinite(sum))
+                return 0;
+        }
+        if (!isfinite(gamma[a]))
+            return 0;
+    }
+    lib.dgelss(&k, &k, &unit, gram, &k, gamma, &k, values, &rcond, &rank, work, &size, &info);
+    if (info)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        double x = s->point[i] + rho * s->point_step[i];
+        for (int a = 0; a < k; a++)
+            x -= gamma[a] * (s->dX[(long)columns[a] * n + i] + rho * s->dG[(long)columns[a] * n + i]);
+        if (i < s->sought)
+            s->e->lambda1[s->from + i] = x / sigma;
+        else
+            s->e->lambda2[s->from + i - s->sought] = fmax(x, floor) / (sigma * sigma);
+    }
+    return 1;
+}
+
+static double slack(double merit)
+{
+    return isfinite(merit) ? 1e-10 * fmax(1, fabs(merit)) : 0;
+}
+
+/* Iterate to the fixed point, damped and accelerated; 0 where the computation breaks down. */
+static int iterate(Iteration *s)
+{
+    Evaluation *e = s->e;
+    int ascends = e->method != EP, accelerated = e->method != LAPLACE, idle = 0, mixed = 0, starts_anew = 1;
+    double rho = e->damping, longest = 1, merit = -INFINITY, residual = INFINITY, least = INFINITY;
+    double progress = INFINITY, highest = -INFINITY, squares, D = 0, cosines;
+    e->converged = 1;
+    e->residual = e->iterations = 0;
+    for (int iteration = 1; s->sought; iteration++) {
+        visit(s, ascends, &squares, &D, &cosines);
+        double gap = sqrt(squares / s->sought), value = -INFINITY;
+        e->residual = gap, e->iterations = iteration, e->converged = gap < e->tol;
+        if (e->converged || iteration == e->max_iterations)
+            break;
+        if (ascends)
+            value = D + known_evidence(s) - .5 * quadratic(e) - (e->method == VI ? .5 * s->log_det : 0);
+        int nearer = gap < progress, higher = value > highest + slack(highest), near = ascends && gap < NEAR;
+        progress = nearer ? .5 * gap : progress;
+        highest = fmax(highest, value);
+        idle = nearer || higher ? 0 : idle + 1;
+        if (idle >= (near ? SHORT_PATIENCE : ascends ? PATIENCE : LONG_PATIENCE)) {
+            e->converged = near;
+            break;
+        }
+        if (ascends && value < merit - slack(merit)) { /* what ascends must not fall */
+            rho = mixed ? rho : SHORTEN * rho;
+            take_step(s, s->back, s->back + 2 * s->sought, rho);
+            mixed = 0, starts_anew = 1;
+            if (!refresh_posterior(s))
+                return 0;
+            continue;
+        }
+        int turned = !ascends && gap > TURNED * residual && cosines < 0;
+        if (!ascends && gap > residual)
+            longest = fmax(CUT * rho, SHORTEST);
+        if (!ascends && (gap > residual || turned))
+            rho = fmax(SHORTEN * rho, SHORTEST);
+        rho = gap < residual && !turned ? fmin(longest, rho * LENGTHEN) : rho;
+        if (accelerated)
+            remember(s, starts_anew);
+        if (starts_anew)
+            s->remembered = 0;
+        starts_anew = 0;
+        mixed = accelerated && s->remembered && (ascends || gap < fmin(least, REGULAR));
+        merit = value, residual = gap, least = fmin(gap, least);
+        copy_sites(s, s->back);
+        memcpy(s->back + 2 * s->sought, s->step, sizeof(double) * 2 * s->sought);
+        if (mixed) {
+            if (!mix(s, ascends ? rho : 1, 0))
+                return 0;
+        } else {
+            s->remembered = 0;
+            take_step(s, s->back, s->step, rho);
+        }
+        if (!refresh_posterior(s))
+            return 0;
+    }
+    if (!ascends) {
+        D = 0;
+        for (int i = s->from; i < e->rows->n; i++)
+            D += update_site(e, i, s->mean[i], s->v[i], 1).D;
+    }
+    for (int i = 0; i < s->from; i++) {
+        double mean = 0;
+        for (int j = 0; j < e->p; j++)
+            mean += e->A[(long)i * e->p + j] * e->w[j];
+        for (int j = 0; j < e->m; j++)
+            mean += e->own[(long)i * e->m + j] * e->w[e->p + (long)e->rows->code[i] * e->m + j];
+        D += known_part(e, i, mean);
+    }
+    e->evidence = D - .5 * quadratic(e) - .5 * s->log_det;
+    return 1;
+}
+
+/* dF/dA = alpha w' - diag(lambda2) A S at fixed d (SIT9); implicit, (M,): q of Laplace's method, or NULL. */
+static double row_slopes(Iteration *s, const double *implicit)
+{
+    Evaluation *e = s->e;
+    int p = e->p, m = e->m;
+    double in_noise = 0;
+    for (int start = 0; start < e->rows->n; start += BLOCK) {
+        int count = e->rows->n - start < BLOCK ? e->rows->n - start : BLOCK;
+        double *G = e->G + (long)start * p;
+        whiten_rows(e, s->inverse, start, count, G, s->own, s->v, s->mean);
+        if (p)
+            lib.dtrmm("L", "L", "T", "N", &p, &count, &one, s->inverse, &p, G, &p);
+        for (int i = start; i < start + count; i++, G += p) {
+            const double *a = e->A + (long)i * p, *own = e->own + (long)i * m, *o = s->own + (long)(i - start) * m;
+            long group = m ? (long)e->rows->code[i] : 0;
+            const double *T = e->T + group * m * m, *U = e->U + group * m * p, *w = e->w + p + group * m;
+            const double *q = implicit ? implicit + p + group * m : w;
+            double mean = s->mean[i - start], lambda2 = e->lambda2[i], alpha = e->lambda1[i] - lambda2 * mean, moved = 0;
+            Slope x = site_slopes(e, i, mean, s->v[i - start]);
+            e->g_d[i] = x.g_d;
+            in_noise += x.e;
+            if (implicit) {
+                for (int j = 0; j < p; j++)
+                    moved += a[j] * implicit[j];
+                for (int j = 0; j < m; j++)
+                    moved += own[j] * q[j];
+                in_noise += x.e_m * moved;
+            }
+            double along = x.u - lambda2 * moved, *G_own = e->G_own + (long)i * m;
+            for (int j = 0; j < m; j++)
+                G_own[j] = 0;
+            for (int k = 0; k < m; k++) {
+                double back = o[k];
+                for (int j = 0; j < p; j++)
+                    back -= U[k * p + j] * G[j];
+                for (int j = 0; j <= k; j++)
+                    G_own[j] += back * T[k * m + j];
+            }
+            for (int j = 0; j < p; j++)
+                G[j] = alpha * e->w[j] - lambda2 * G[j] + (implicit ? alpha * implicit[j] + along * e->w[j] : 0);
+            for (int j = 0; j < m; j++)
+                G_own[j] = alpha * w[j] - lambda2 * G_own[j] + (implicit ? alpha * q[j] + along * w[j] : 0);
+        }
+    }
+    return in_noise;
+}
+
+/* How the evidence feels the mode move, q = B^-1 A' u (LA5); out (M,). */
+static void implicit_weights(Iteration *s, double *out)
+{
+    Evaluation *e = s->e;
+    int p = e->p, m = e->m, groups = m ? e->rows->groups : 0;
+    memset(out, 0, sizeof(double) * (p + (long)groups * m));
+    for (int start = s->from; start < e->rows->n; start += BLOCK) {
+        int count = e->rows->n - start < BLOCK ? e->rows->n - start : BLOCK;
+        whiten_rows(e, s->inverse, start, count, s->buffer, s->own, s->v, s->mean);
+        for (int i = start; i < start + count; i++) {
+            double u = site_slopes(e, i, s->mean[i - start], s->v[i - start]).u;
+            for (int j = 0; j < p; j++)
+                out[j] += u * e->A[(long)i * p + j];
+            for (int j = 0; j < m; j++)
+                out[p + (long)e->rows->code[i] * m + j] += u * e->own[(long)i * m + j];
+        }
+    }
+    solve_arrow(e, s->inverse, out, s->scratch);
+}
+
+/* One evaluation: 1; 0 where the computation breaks down; -1 without memory. */
+int evaluate(Evaluation *e)
+{
+    int done = make_features(e), n = e->rows->n;
+    if (done < 1)
+        return done;
+    Iteration s = {.e = e, .from = e->rows->exact, .sought = n - e->rows->exact};
+    long p = e->p, m = e->m, weights = p + (m ? e->rows->groups : 0) * m, sums = sums_size(e);
+    long size = 2 * sums + p * p + BLOCK * (p + m) + 2 * n + p + m * (m + p) + weights + (14 + 4 * MEMORY) * s.sought;
+    double *memory = malloc(sizeof(double) * (size + 1)), *at = memory;
+    if (!memory)
+        return -1;
+    sums_at(&s.known, slice(&at, sums), e);
+    sums_at(&s.found, slice(&at, sums), e);
+    s.inverse = slice(&at, p * p);
+    s.buffer = slice(&at, BLOCK * p);
+    s.own = slice(&at, BLOCK * m);
+    s.mean = slice(&at, n);
+    s.v = slice(&at, n);
+    s.scratch = slice(&at, p + m * (m + p));
+    double *implicit = slice(&at, weights);
+    s.step = slice(&at, 2 * s.sought);
+    s.last = slice(&at, 2 * s.sought);
+    s.back = slice(&at, 4 * s.sought);
+    s.point = slice(&at, 2 * s.sought);
+    s.point_step = slice(&at, 2 * s.sought);
+    s.dX = slice(&at, 2 * MEMORY * s.sought);
+    s.dG = slice(&at, 2 * MEMORY * s.sought);
+    memset(s.step, 0, sizeof(double) * 2 * s.sought);
+    memset(s.last, 0, sizeof(double) * 2 * s.sought);
+    for (int i = 0; i < s.from; i++) {
+        known_site(e, i);
+        s.yy += e->lambda1[i] * e->rows->limit[i];
+        s.D += known_part(e, i, e->rows->limit[i]);
+    }
+    add_rows(&s.known, e, 0, s.from, s.buffer);
+    done = refresh_posterior(&s);
+    if (!done) { /* sites to start from that leave no posterior */
+        memset(e->lambda1 + s.from, 0, sizeof(double) * s.sought);
+        memset(e->lambda2 + s.from, 0, sizeof(double) * s.sought);
+        done = refresh_posterior(&s);
+    }
+    done = done && iterate(&s);
+    if (done && e->slopes) {
+        if (e->method == LAPLACE)
+            implicit_weights(&s, implicit);
+        double in_noise = row_slopes(&s, e->method == LAPLACE ? implicit : NULL);
+        done = block_slopes(e, in_noise) ? 1 : -1;
+    }
+    free(memory);
+    return done;
+}

@@ -1,0 +1,140 @@
+"""The shared library: where it is, and what it is given of BLAS, LAPACK, special functions and tables."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sysconfig
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cython_blas, cython_lapack
+from scipy.special import cython_special
+
+from tobitgp.numerics import normal, quadrature, truncated
+from tobitgp.typing import Array
+
+SWITCH = "TOBITGP_COMPILED"
+NAME = "core" + (sysconfig.get_config_var("SHLIB_SUFFIX") or ".so")
+
+COLUMNS = -1
+
+_BLAS = ("dgemm", "dsyrk", "dtrmm", "dgemv")
+_LAPACK = ("dpotrf", "dpstrf", "dtrtri", "dgelss")
+_SPECIAL = ("__pyx_fuse_1erfcx", "__pyx_fuse_1log_ndtr", "__pyx_fuse_1ndtr")
+
+
+class Rule(ctypes.Structure):
+    """Nodes and weights, as in ``core.h``."""
+
+    _fields_ = [
+        ("n", ctypes.c_int),
+        ("largest", ctypes.c_double),
+        ("nodes", ctypes.c_void_p),
+        ("weights", ctypes.c_void_p),
+    ]
+
+
+class Tables(ctypes.Structure):
+    """All rules, as in ``core.h``."""
+
+    _fields_ = [
+        *((name, Rule) for name in ("tail", "deep_tail", "narrow", "wide", "panel")),
+        ("hermite", Rule * 5),
+        ("largest_interval", ctypes.c_double),
+    ]
+
+
+class Rows(ctypes.Structure):
+    """Rows of a problem, as in ``core.h``."""
+
+    _fields_ = [
+        *((name, ctypes.c_int) for name in ("n", "exact", "one_sided", "groups")),
+        *((name, ctypes.c_void_p) for name in ("limit", "sign", "lower", "upper", "width", "weight", "spread", "code")),
+    ]
+
+
+class Block(ctypes.Structure):
+    """A block of features, as in ``core.h``."""
+
+    _fields_ = [
+        *((name, ctypes.c_int) for name in ("kind", "own", "inputs", "size", "each")),
+        *((name, ctypes.c_void_p) for name in ("X", "Z")),
+        *((name, ctypes.c_int) for name in ("kept", "first")),
+        ("pivots", ctypes.c_void_p),
+        ("variance", ctypes.c_double),
+        *((name, ctypes.c_void_p) for name in ("L", "T", "Z_kept", "K")),
+    ]
+
+
+class Evaluation(ctypes.Structure):
+    """One evaluation, as in ``core.h``."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("rows", "blocks")),
+        *((name, ctypes.c_int) for name in ("n_blocks", "method", "max_iterations", "slopes")),
+        *((name, ctypes.c_double) for name in ("tol", "damping", "sigma")),
+        *((name, ctypes.c_void_p) for name in ("theta", "lambda1", "lambda2")),
+        *((name, ctypes.c_int) for name in ("p", "m")),
+        *((name, ctypes.c_void_p) for name in ("A", "own", "d", "w", "L", "T", "U", "gradient", "G", "G_own", "g_d")),
+        *((name, ctypes.c_double) for name in ("evidence", "residual")),
+        *((name, ctypes.c_int) for name in ("iterations", "converged")),
+    ]
+
+
+@cache
+def load() -> Any:
+    """The library, ready for use; None where it was not built or is turned off."""
+    path = Path(__file__).with_name(NAME)
+    if os.environ.get(SWITCH) == "0" or not path.exists():
+        return None
+    library = ctypes.CDLL(str(path))
+    pointers = [_pointer(cython_blas, name) for name in _BLAS]
+    pointers += [_pointer(cython_lapack, name) for name in _LAPACK]
+    pointers += [_pointer(cython_special, name) for name in _SPECIAL]
+    library.setup((ctypes.c_void_p * len(pointers))(*pointers), ctypes.byref(_tables()))
+    return library
+
+
+def state() -> str:
+    """Which of the two runs, in words."""
+    if load() is not None:
+        return "compiled"
+    return f"pure Python ({SWITCH}=0)" if os.environ.get(SWITCH) == "0" else "pure Python (not compiled)"
+
+
+def address(array: np.ndarray) -> int:
+    """Where an array begins."""
+    return int(array.ctypes.data)
+
+
+def _pointer(module: Any, name: str) -> int:
+    """A function of scipy's C interface."""
+    capsule, api = module.__pyx_capi__[name], ctypes.pythonapi
+    signature = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
+    return int(pointer(capsule, signature(capsule)))
+
+
+_kept: list[Array] = []  # what the library points to
+
+
+def _tables() -> Tables:
+    tables = Tables()
+    tables.tail = _rule(*normal.LAPLACE)
+    tables.deep_tail = _rule(*normal.LAPLACE_DEEP)
+    tables.narrow, tables.wide = _rule(*truncated.SHORT_RULE), _rule(*truncated.LONG_RULE)
+    tables.panel = _rule(*quadrature.PANEL)
+    orders = (*truncated.ORDERS, (truncated.SMOOTH_ONE_SIDED, truncated.HERMITE))
+    for k, (largest, order) in enumerate(orders):
+        tables.hermite[k] = _rule(*quadrature.gauss_hermite(order), largest)
+    tables.largest_interval = truncated.SMOOTH_INTERVAL
+    return tables
+
+
+def _rule(nodes: Array, weights: Array, largest: float = np.inf) -> Rule:
+    pair = [np.ascontiguousarray(column, dtype=np.float64).ravel() for column in (nodes, weights)]
+    _kept.extend(pair)
+    return Rule(len(pair[0]), largest, *map(address, pair))

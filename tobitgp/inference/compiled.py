@@ -1,0 +1,325 @@
+"""Evaluations by the compiled core: of low-rank priors under normal noise, with all rows in one part.
+
+Kernels that the core does not know make their columns here, and what it finds of the slopes in these is led back here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tobitgp.compiled import library
+from tobitgp.engines import LocalPartitions
+from tobitgp.errors import NumericalError
+from tobitgp.inference.method import EP, Laplace, Method
+from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
+from tobitgp.inference.posterior import (
+    Layout,
+    Place,
+    Posterior,
+    Settled,
+    block_features,
+    block_slopes,
+    spread_columns,
+)
+from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
+from tobitgp.inference.vi import VI
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.families import GaussianNoise
+from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns
+from tobitgp.priors.block import Block, BlockAt, Features, Grouping, split_theta
+from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
+from tobitgp.priors.prior import DenseBlock
+from tobitgp.typing import Array
+
+MOST_BYTES = 2**28  # of the features of all rows
+_METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
+
+
+def knows(method: Method, likelihood: Likelihood) -> bool:
+    """Whether the core has the method and the noise."""
+    return type(likelihood) is GaussianNoise and type(method) in (EP, VI, Laplace) and method.evidence_kind in _METHODS
+
+
+class Member(NamedTuple):
+    """A block in a plan."""
+
+    block: DenseBlock | KernelBlock
+    place: Literal["common", "spread", "own"]  # as of `Place`
+    width: int  # columns, at most
+    kernel: int | None  # the core's number for it; None where its columns are made here
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What stays of an evaluation while parameters move: the rows and the blocks, and where outputs lie."""
+
+    part: RowPartition
+    members: tuple[Member, ...]
+    groups: int
+    rows: library.Rows
+    blocks: Any  # an array of `library.Block`
+    held: tuple[Any, ...]  # arrays that these two point to
+    outputs: Mapping[str, slice]  # in one piece of memory
+
+    @classmethod
+    def of(cls, data: PartitionedRows, blocks: Sequence[Block]) -> Plan | None:
+        """For rows in one part; None where the core is not there, or does not know the rows or the blocks."""
+        if library.load() is None or not isinstance(data.partitions, LocalPartitions) or len(data.partitions) != 1:
+            return None
+        part: RowPartition = data.partitions.items[0]
+        if not all(isinstance(block, DenseBlock | KernelBlock) for block in blocks):
+            return None
+        own = _own_grouping(blocks)
+        members = tuple(_member(block, own) for block in blocks)
+        groups = 0 if own is None else own.size
+        if any(rows.window is not None or rows.side is not None for rows in part.rows):
+            return None
+        if 8 * len(part) * sum(member.width for member in members) > MOST_BYTES:
+            return None
+        rows, held = _rows(part, members, groups)
+        made, arrays = _blocks(part, members)
+        return cls(part, members, groups, rows, made, (*held, *arrays), _outputs(len(part), members, groups))
+
+    def settle(self, data: PartitionedRows, theta: Array, method: Method, *, slopes: bool) -> Settled:
+        """Find the fixed point from the sites of the rows."""
+        assert isinstance(data.partitions, LocalPartitions)
+        part: RowPartition = data.partitions.items[0]
+        n = len(part)
+        sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
+        memory = np.empty(self.outputs["end"].stop)
+        base, blocks = library.address(memory), (library.Block * len(self.members))()
+        ctypes.memmove(blocks, self.blocks, ctypes.sizeof(self.blocks))
+        own = split_theta([member.block for member in self.members], theta)
+        known = [part for part, member in zip(own, self.members, strict=True) if member.kernel is not None]
+        parameters = np.concatenate([*known, np.zeros(1)])
+        given = self._given(own, blocks, slopes)
+        memory[self.outputs["d"]] = sum((made.features.d for made in given.values()), np.zeros(n))
+        for t, block in enumerate(blocks):
+            for name in _OF_BLOCK if slopes else _OF_BLOCK[:-1]:
+                setattr(block, name, base + 8 * self.outputs[f"{name} {t}"].start)
+        e = library.Evaluation(
+            ctypes.addressof(self.rows),
+            ctypes.addressof(blocks),
+            len(blocks),
+            _METHODS[method.evidence_kind],
+            method.max_iterations,
+            slopes,
+            method.tol,
+            method.damping,
+            float(np.exp(theta[-1])),
+            *map(library.address, (parameters, sites.lambda1, sites.lambda2)),
+            0,
+            0,
+            *(base + 8 * self.outputs[name].start for name in _OF_ALL),
+        )
+        status = library.load().evaluate(ctypes.byref(e))
+        if status < 0:
+            raise MemoryError
+        if status == 0:
+            raise NumericalError(f"A matrix of {e.p + self.groups * e.m} features is not positive definite.")
+        answer = _Answer(self, e, blocks, memory, theta, own, given, method, sites)
+        here = data.starting(LocalPartitions([replace(part, sites=sites)]))
+        found = e.evidence, e.iterations, e.residual, bool(e.converged), e.p + e.m
+        return Settled(theta, *found, answer.gradient() if slopes else None, here, answer.posterior)
+
+    def _given(self, theta: Sequence[Array], blocks: Any, slopes: bool) -> dict[int, Given]:
+        """Make the columns of blocks that the core does not know."""
+        given = {}
+        for t, (member, own) in enumerate(zip(self.members, theta, strict=True)):
+            if member.kernel is not None:
+                continue
+            at, inputs = member.block.at(own), self.part.inputs[t]
+            features = block_features(at, inputs, slopes=slopes)
+            A = np.ascontiguousarray(features.A)
+            if member.place == "spread":
+                A = spread_columns(A, inputs.code, at.size * _size(at.grouping))
+            given[t] = Given(at, features, A)
+            blocks[t].size, blocks[t].X = A.shape[1], library.address(A)
+        return given
+
+
+class Given(NamedTuple):
+    """A block whose columns were made here."""
+
+    at: BlockAt
+    features: Features
+    A: Array  # its columns where they belong
+
+
+_OF_ALL = ("A", "own", "d", "w", "L", "T", "U", "gradient", "G", "G_own", "g_d")
+_OF_BLOCK = ("pivots", "L", "T", "Z_kept", "K")
+
+
+def _outputs(n: int, members: Sequence[Member], groups: int) -> dict[str, slice]:
+    """Where outputs lie, one after the other, in numbers; those of slopes last."""
+    p, m = (sum(x.width for x in members if (x.place == "own") == own) for own in (False, True))
+    k = 1 + sum(member.block.n_parameters for member in members if member.kernel is not None)
+    sizes: dict[str, int] = dict(
+        zip(_OF_ALL, (n * p, n * m, n, p + groups * m, p * p, groups * m * m, groups * m * p, k), strict=False)
+    )
+    for t, member in enumerate(members):
+        Z = member.block.Z if isinstance(member.block, KernelBlock) and member.kernel is not None else np.empty((0, 0))
+        M = len(Z)
+        sizes |= {f"{name} {t}": size for name, size in zip(_OF_BLOCK, (M, M * M, M * M, Z.size, n * M), strict=True)}
+    sizes |= {"G": n * p, "G_own": n * m, "g_d": n, "end": 0}
+    ends = itertools.pairwise(itertools.accumulate(sizes.values(), initial=0))
+    return {name: slice(*pair) for name, pair in zip(sizes, ends, strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What an evaluation left."""
+
+    plan: Plan
+    e: library.Evaluation
+    blocks: Any
+    memory: Array
+    theta: Array
+    own: Sequence[Array]
+    given: Mapping[int, Given]
+    method: Method
+    sites: Sites
+
+    def _array(self, name: str, *shape: int) -> Array:
+        """An output of as many numbers as the shape has, in C order."""
+        first = self.plan.outputs[name].start
+        return self.memory[first : first + int(np.prod(shape))].reshape(shape)
+
+    def _square(self, name: str, size: int) -> Array:
+        """A matrix in Fortran order; a copy, which does not hold the memory."""
+        return self._array(name, size, size).T.copy(order="F")
+
+    @property
+    def layout(self) -> Layout:
+        """Where columns came to lie."""
+        places = (
+            Place(member.place, slice(block.first, block.first + block.kept))
+            for member, block in zip(self.plan.members, self.blocks, strict=True)
+        )
+        return Layout(tuple(places), self.e.p, self.e.m, self.plan.groups)
+
+    def at(self) -> tuple[BlockAt, ...]:
+        """The blocks at the parameters."""
+        found: list[BlockAt] = []
+        for t, (member, block, own) in enumerate(zip(self.plan.members, self.blocks, self.own, strict=True)):
+            if t in self.given:
+                found.append(self.given[t].at)
+            elif isinstance(member.block, DenseBlock):
+                found.append(member.block.at(own))
+            else:
+                kernel, r = member.block, block.kept
+                Z = self._array(f"Z_kept {t}", r, kernel.Z.shape[1]).copy()
+                L = self._square(f"L {t}", r)
+                made = kernel.covariance, block.variance, np.exp(own[1:]), Z, L, kernel.grouping
+                found.append(KernelFeatures(*made))
+        return tuple(found)
+
+    def gradient(self) -> Array:
+        """Of the evidence, in theta."""
+        if not self.given:
+            return self._array("gradient", len(self.theta)).copy()
+        part, n, e = self.plan.part, len(self.plan.part), self.e
+        at, G = self.at(), (self._array("G", n, e.p), self._array("G_own", n, e.m) if e.m else None)
+        g_d, found, first = self._array("g_d", n), [], 0
+        made = self._array("gradient", 1 + sum(len(own) for t, own in enumerate(self.own) if t not in self.given))
+        for t, slopes in enumerate(block_slopes(self.layout, part.inputs, at, G)):
+            if t in self.given:
+                sums = at[t].backward(part.inputs[t].X, self.given[t].features, slopes, g_d)
+                found.append(at[t].finish(sums))
+            else:
+                found.append(made[first : first + len(self.own[t])])
+                first += len(self.own[t])
+        return np.concatenate([*found, made[first:]])
+
+    def posterior(self) -> Posterior:
+        """All of it, with its rows."""
+        e, at, layout, part = self.e, self.at(), self.layout, self.plan.part
+        p, m, groups = e.p, e.m, self.plan.groups if e.m else 0
+        T, U = (self._array("T", groups, m, m), self._array("U", groups, m, p)) if m else (None, None)
+        factor = Factor(self._square("L", p), None if T is None else T.copy(), None if U is None else U.copy())
+        w = self._array("w", p + groups * m).copy()
+        likelihood = Spread(self.method.view(GaussianNoise()))
+        setting = Setting(at, layout, self.method, likelihood, e.sigma)
+        state = State(part, setting, self._chunks(setting), self.sites)
+        found = e.evidence, e.iterations, e.residual, bool(e.converged)
+        return Posterior(self.theta, at, layout, w, factor, *found, states=LocalPartitions([state]))
+
+    def _chunks(self, setting: Setting) -> tuple[Chunk, ...]:
+        """The rows with the features found."""
+        e, part, chunks = self.e, self.plan.part, []
+        A, own = self._array("A", len(part), e.p), self._array("own", len(part), e.m)
+        d, code = self._array("d", len(part)), self._code()
+        for rows, span in spans(part.rows, CHUNK_ROWS):
+            columns = [(own if place.kind == "own" else A)[span, place.columns] for place in setting.layout.places]
+            parts = tuple(Features(x, d[:0]) for x in columns)
+            of_groups = None if code is None else OwnColumns(own[span], code[span], self.plan.groups)
+            kept = parts, Loadings(A[span], of_groups), d[span]
+            inputs = tuple(at.rows(span) for at in part.inputs)
+            chunks.append(Chunk(rows, span, inputs, setting.likelihood.is_conjugate(rows), (kept,)))
+        return tuple(chunks)
+
+    def _code(self) -> Any:
+        """Group of each row, where columns go with groups."""
+        own = [t for t, member in enumerate(self.plan.members) if member.place == "own"]
+        return self.plan.part.inputs[own[0]].code if own else None
+
+
+def _size(grouping: Grouping | None) -> int:
+    return 1 if grouping is None else grouping.size
+
+
+def _own_grouping(blocks: Sequence[Block]) -> Grouping | None:
+    """The one with most weights, as in `lay_out`."""
+    weights: dict[Grouping, int] = {}
+    for block in blocks:
+        if isinstance(block, KernelBlock) and block.grouping is not None:
+            weights[block.grouping] = weights.get(block.grouping, 0) + len(block.Z) * block.grouping.size
+    return max(weights, key=lambda grouping: weights[grouping], default=None)
+
+
+def _member(block: Any, own: Grouping | None) -> Member:
+    """A block's place, its width and who makes its columns."""
+    if isinstance(block, DenseBlock):
+        return Member(block, "common", block.X.shape[1], library.COLUMNS)
+    if block.grouping is not None and block.grouping != own:
+        return Member(block, "spread", len(block.Z) * block.grouping.size, None)
+    kernel = None if block.moves else block.covariance.compiled
+    return Member(block, "common" if block.grouping is None else "own", len(block.Z), kernel)
+
+
+def _rows(part: RowPartition, members: Sequence[Member], groups: int) -> tuple[library.Rows, list[np.ndarray]]:
+    """Rows as the core takes them, and the arrays that these point to."""
+    exact, one_sided = (sum(len(rows) for rows in part.rows if rows.kind == kind) for kind in ("exact", "one-sided"))
+    names = ("limit", "sign", "lower", "upper", "width", "weight")
+    held = [np.concatenate([getattr(rows, name) for rows in part.rows]) for name in names]
+    has_spread = any(rows.spread is not None for rows in part.rows)
+    held += [np.concatenate([rows.noise(1.0) * np.ones(len(rows)) for rows in part.rows])] if has_spread else []
+    codes = [at.code for at, member in zip(part.inputs, members, strict=True) if member.place == "own"]
+    held += [np.ascontiguousarray(code, dtype=np.int32) for code in codes[:1] if code is not None]
+    pointers = [library.address(array) for array in held]
+    spread, code = pointers[6] if has_spread else None, pointers[-1] if codes else None
+    return library.Rows(len(part), exact, one_sided, groups, *pointers[:6], spread, code), held
+
+
+def _blocks(part: RowPartition, members: Sequence[Member]) -> tuple[Any, list[Array]]:
+    """Blocks as the core takes them, and the arrays that these point to."""
+    made, held = (library.Block * len(members))(), []
+    for block, member, inputs in zip(made, members, part.inputs, strict=True):
+        block.kind, block.own, block.size = library.COLUMNS, member.place == "own", member.width
+        if member.kernel is None:
+            continue
+        held.append(np.ascontiguousarray(inputs.X))
+        block.X = library.address(held[-1])
+        if isinstance(member.block, KernelBlock):
+            held.append(np.ascontiguousarray(member.block.Z))
+            factors = member.block.covariance.factors
+            block.kind, block.inputs, block.Z = member.kernel, inputs.X.shape[1], library.address(held[-1])
+            block.each = factors[0].ard if factors else False
+    return made, held
