@@ -21,6 +21,7 @@ from tobitgp.results.regression.results import RegressionResults
 from tobitgp.selection import Selection, cross_validate, select
 from tobitgp.storage import load
 from tobitgp.survival_model import SurvivalModel
+from tobitgp.versions import show_versions
 
 if TYPE_CHECKING:
     from tobitgp import metrics, sklearn
@@ -56,6 +57,7 @@ __all__ = [
     "load",
     "metrics",
     "select",
+    "show_versions",
     "sklearn",
 ]
 

@@ -41,6 +41,7 @@ def test_order_of_rows(data, name, rng):
     assert_same(settled(data.take(order), name), settled(data, name), order)
 
 
+@pytest.mark.usefixtures("pure")
 @pytest.mark.parametrize("copies", [2, 1, 0])
 @pytest.mark.parametrize("rows", [1, 5])
 def test_size_of_chunks_and_kept_features(data, name, rows, copies, monkeypatch):

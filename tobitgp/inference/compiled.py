@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -66,7 +67,7 @@ class Plan:
     rows: library.Rows
     blocks: Any  # an array of `library.Block`
     held: tuple[Any, ...]  # arrays that these two point to
-    outputs: Mapping[str, slice]  # in one piece of memory
+    outputs: Mapping[str, int]  # where each begins in one piece of memory, in numbers; its end last
 
     @classmethod
     def of(cls, data: PartitionedRows, blocks: Sequence[Block]) -> Plan | None:
@@ -93,17 +94,20 @@ class Plan:
         part: RowPartition = data.partitions.items[0]
         n = len(part)
         sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
-        memory = np.empty(self.outputs["end"].stop)
+        memory = np.empty(self.outputs["end"])
         base, blocks = library.address(memory), (library.Block * len(self.members))()
         ctypes.memmove(blocks, self.blocks, ctypes.sizeof(self.blocks))
         own = split_theta([member.block for member in self.members], theta)
         known = [part for part, member in zip(own, self.members, strict=True) if member.kernel is not None]
         parameters = np.concatenate([*known, np.zeros(1)])
         given = self._given(own, blocks, slopes)
-        memory[self.outputs["d"]] = sum((made.features.d for made in given.values()), np.zeros(n))
+        d = memory[self.outputs["d"] :][:n]
+        d[:] = 0.0
+        for made in given.values():
+            d += made.features.d
         for t, block in enumerate(blocks):
             for name in _OF_BLOCK if slopes else _OF_BLOCK[:-1]:
-                setattr(block, name, base + 8 * self.outputs[f"{name} {t}"].start)
+                setattr(block, name, base + 8 * self.outputs[f"{name} {t}"])
         e = library.Evaluation(
             ctypes.addressof(self.rows),
             ctypes.addressof(blocks),
@@ -117,7 +121,7 @@ class Plan:
             *map(library.address, (parameters, sites.lambda1, sites.lambda2)),
             0,
             0,
-            *(base + 8 * self.outputs[name].start for name in _OF_ALL),
+            *(base + 8 * self.outputs[name] for name in _OF_ALL),
         )
         status = library.load().evaluate(ctypes.byref(e))
         if status < 0:
@@ -157,8 +161,8 @@ _OF_ALL = ("A", "own", "d", "w", "L", "T", "U", "gradient", "G", "G_own", "g_d")
 _OF_BLOCK = ("pivots", "L", "T", "Z_kept", "K")
 
 
-def _outputs(n: int, members: Sequence[Member], groups: int) -> dict[str, slice]:
-    """Where outputs lie, one after the other, in numbers; those of slopes last."""
+def _outputs(n: int, members: Sequence[Member], groups: int) -> dict[str, int]:
+    """Where outputs begin, one after the other; those of slopes last."""
     p, m = (sum(x.width for x in members if (x.place == "own") == own) for own in (False, True))
     k = 1 + sum(member.block.n_parameters for member in members if member.kernel is not None)
     sizes: dict[str, int] = dict(
@@ -169,8 +173,7 @@ def _outputs(n: int, members: Sequence[Member], groups: int) -> dict[str, slice]
         M = len(Z)
         sizes |= {f"{name} {t}": size for name, size in zip(_OF_BLOCK, (M, M * M, M * M, Z.size, n * M), strict=True)}
     sizes |= {"G": n * p, "G_own": n * m, "g_d": n, "end": 0}
-    ends = itertools.pairwise(itertools.accumulate(sizes.values(), initial=0))
-    return {name: slice(*pair) for name, pair in zip(sizes, ends, strict=True)}
+    return dict(zip(sizes, itertools.accumulate(sizes.values(), initial=0), strict=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +192,8 @@ class _Answer:
 
     def _array(self, name: str, *shape: int) -> Array:
         """An output of as many numbers as the shape has, in C order."""
-        first = self.plan.outputs[name].start
-        return self.memory[first : first + int(np.prod(shape))].reshape(shape)
+        first = self.plan.outputs[name]
+        return self.memory[first : first + math.prod(shape)].reshape(shape)
 
     def _square(self, name: str, size: int) -> Array:
         """A matrix in Fortran order; a copy, which does not hold the memory."""
@@ -258,6 +261,8 @@ class _Answer:
         d, code = self._array("d", len(part)), self._code()
         for rows, span in spans(part.rows, CHUNK_ROWS):
             columns = [(own if place.kind == "own" else A)[span, place.columns] for place in setting.layout.places]
+            for t, made in self.given.items():
+                columns[t] = made.features.A[span]
             parts = tuple(Features(x, d[:0]) for x in columns)
             of_groups = None if code is None else OwnColumns(own[span], code[span], self.plan.groups)
             kept = parts, Loadings(A[span], of_groups), d[span]

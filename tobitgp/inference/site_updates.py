@@ -283,8 +283,10 @@ def level_sums(state: State, blocks: Sequence[int], p: int) -> list[Any]:
         yield linear.T @ (c * linear)
         for t in blocks:
             code, grouping = chunk.inputs[t].code, state.setting.blocks[t].grouping
-            at = np.zeros(len(c), dtype=np.intp) if code is None else code
-            rows = np.column_stack([linear, parts[t].A, np.ones(len(c))])
-            yield by_group(c, at, 1 if grouping is None else grouping.size).T @ rows
+            rows = np.concatenate([linear, parts[t].A, np.ones_like(c)], axis=1)
+            if code is None or grouping is None:
+                yield c.T @ rows
+            else:
+                yield by_group(c, code, grouping.size).T @ rows
 
     return add_up(list(sums(chunk)) for chunk in state.chunks)
