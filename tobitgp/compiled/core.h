@@ -16,6 +16,16 @@
 #define VECTORISED
 #endif
 
+/* Sums of products, which the compiler may take in any order. */
+static inline __attribute__((always_inline, unused)) double dot(long n, const double *a, const double *b)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (long k = 0; k < n; k++)
+        sum += a[k] * b[k];
+    return sum;
+}
+
 typedef struct {
     void (*dgemm)(char *, char *, int *, int *, int *, double *, double *, int *, double *, int *, double *, double *, int *);
     void (*dsyrk)(char *, char *, int *, int *, double *, double *, int *, double *, double *, int *);
@@ -100,7 +110,7 @@ typedef struct {
 
 /* features.c */
 int make_features(Evaluation *e);
-int block_slopes(const Evaluation *e, double in_noise);
+int block_slopes(const Evaluation *e, const double *between, double in_noise);
 void fill_exp(double *x, long n);
 
 /* posterior.c: sums of rows and q(w) = N(w, B^-1) */

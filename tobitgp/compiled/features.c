@@ -80,7 +80,7 @@ VECTORISED static void correlate(int kind, double *r2, double *work, long n)
 }
 
 /* -2 dK / dr^2 in the place of squared distances, given correlations K. */
-static void slope_weights(int kind, const double *K, double *r2, double *work, long n)
+VECTORISED static void slope_weights(int kind, const double *K, double *r2, double *work, long n)
 {
     double stretch = kind == MATERN32 ? 3 : 5;
     if (kind == RBF) {
@@ -159,7 +159,7 @@ static void fill_columns(Evaluation *e, const Block *b)
 }
 
 /* Scratch r (d + 2 BLOCK) + d. */
-static void fill_features(Evaluation *e, const Block *b, const double *theta, double *scratch)
+VECTORISED static void fill_features(Evaluation *e, const Block *b, const double *theta, double *scratch)
 {
     int r = b->kept, d = b->inputs, n = e->rows->n;
     double *z = scratch, *buffer = z + (long)r * d, *work = buffer + (long)BLOCK * r, *scale = work + (long)BLOCK * r;
@@ -173,10 +173,14 @@ static void fill_features(Evaluation *e, const Block *b, const double *theta, do
             memcpy(b->K + (long)start * r, buffer, sizeof(double) * count * r);
         lib.dtrmm("L", "L", "N", "N", &r, &count, &one, b->T, &r, buffer, &r);
         for (int i = 0; i < count; i++) {
-            double *row = buffer + (long)i * r, explained = 0;
-            for (int j = 0; j < r; j++)
-                explained += row[j] * row[j];
-            memcpy(columns_of(e, b, e->A, e->own, start + i), row, sizeof(double) * r);
+            double *row = buffer + (long)i * r, explained = dot(r, row, row);
+            double *columns = columns_of(e, b, e->A, e->own, start + i);
+            if (b->own && e->rows->code[start + i] < 0) { /* a group that is new has its prior */
+                memset(columns, 0, sizeof(double) * r);
+                explained = 0;
+            } else {
+                memcpy(columns, row, sizeof(double) * r);
+            }
             e->d[start + i] += fmax(b->variance - explained, 0);
         }
     }
@@ -226,6 +230,29 @@ int make_features(Evaluation *e)
     return found;
 }
 
+/* Mean and variance (n,) of a' w in any rows, with blocks and posterior as they were found; 0 without memory. */
+int find_marginals(Evaluation *e, const double *inverse, double *mean, double *v)
+{
+    double *scratch = malloc(sizeof(double) * (scratch_size(e) + BLOCK * (long)(e->p + e->m)));
+    const double *theta = e->theta;
+    if (!scratch)
+        return 0;
+    for (int t = 0; t < e->n_blocks; t++) {
+        const Block *b = e->blocks + t;
+        if (b->kind == COLUMNS)
+            fill_columns(e, b);
+        else
+            fill_features(e, b, theta, scratch);
+        theta += n_parameters(b);
+    }
+    for (int start = 0; start < e->rows->n; start += BLOCK) {
+        int count = e->rows->n - start < BLOCK ? e->rows->n - start : BLOCK;
+        whiten_rows(e, inverse, start, count, scratch, scratch + (long)BLOCK * e->p, v + start, mean + start);
+    }
+    free(scratch);
+    return 1;
+}
+
 /* Sum over pairs of G W (x - z)^2 for each input, in units of length-scales. */
 VECTORISED static void add_squares(int count, int d, int M, const double *x, const double *inverse_scale, const double *z,
                                    const double *G, double *out)
@@ -241,45 +268,79 @@ VECTORISED static void add_squares(int count, int d, int M, const double *x, con
         }
 }
 
+/* A' G of a block's own columns (r, r), lower triangle, symmetric at the fixed point: where columns are common
+   A' alpha = w and A' diag(lambda2) A S = I - S, so that w w' + S - I, which `between` holds of all, is left of all but
+   2 A' diag(g_d) A. */
+VECTORISED static void products_between(const Evaluation *e, const Block *b, const double *between, double *buffer,
+                                        double *AtG)
+{
+    int r = b->kept, p = e->p, n = e->rows->n;
+    for (int j = 0; j < r; j++)
+        for (int i = 0; i < r; i++)
+            AtG[i + (long)j * r] = b->own ? 0 : between[b->first + i + (long)(b->first + j) * p];
+    for (int start = 0; start < n; start += BLOCK) {
+        int count = n - start < BLOCK ? n - start : BLOCK;
+        for (double sign = -1; sign <= 1; sign += 2) { /* -2 g_d of either sign */
+            int used = 0;
+            for (int i = start; i < start + count; i++) {
+                double size = -2 * sign * e->g_d[i], root = sqrt(size > 0 ? size : 0);
+                const double *a = columns_of(e, b, e->A, e->own, i);
+                if (root > 0) {
+                    double *out = buffer + (long)used++ * r;
+                    for (int j = 0; j < r; j++)
+                        out[j] = root * a[j];
+                }
+            }
+            if (used)
+                lib.dsyrk("L", "N", &r, &used, &sign, buffer, &r, &one, AtG, &r);
+        }
+        for (int i = start; b->own && i < start + count; i++) {
+            const double *a = columns_of(e, b, e->A, e->own, i), *G = columns_of(e, b, e->G, e->G_own, i);
+            for (int j = 0; j < r; j++)
+                for (int k = j; k < r; k++)
+                    AtG[k + (long)j * r] += .5 * (a[k] * G[j] + a[j] * G[k]);
+        }
+    }
+}
+
 /* Slopes in a block's log sd and log length-scales from those in its columns and in d, (FEA6) and (FEA7). */
-static void kernel_slopes(const Evaluation *e, const Block *b, const double *theta, double *scratch, double *out)
+VECTORISED static void kernel_slopes(const Evaluation *e, const Block *b, const double *between, const double *theta,
+                                     double *scratch, double *out)
 {
     int r = b->kept, d = b->inputs, n = e->rows->n;
-    double *AtG = scratch, *G_MM = AtG + (long)r * r, *z = G_MM + (long)r * r, *G = z + (long)r * d;
-    double *a = G + (long)BLOCK * r, *W = a + (long)BLOCK * r, *scale = W + (long)BLOCK * r, *by_input = scale + d;
+    double *G_MM = scratch, *z = G_MM + (long)r * r, *G = z + (long)r * d, *W = G + (long)BLOCK * r;
+    double *work = W + (long)BLOCK * r, *scale = work + (long)BLOCK * r, *by_input = scale + d;
     double by_sd = 0, through_d = 0;
     invert_scales(b, theta, scale);
     scale_and_turn(r, d, b->Z_kept, scale, z);
-    memset(AtG, 0, sizeof(double) * r * r);
     memset(by_input, 0, sizeof(double) * d);
     for (int start = 0; start < n; start += BLOCK) {
         int count = n - start < BLOCK ? n - start : BLOCK;
         for (int i = 0; i < count; i++) {
             const double *slope = columns_of(e, b, e->G, e->G_own, start + i);
+            const double *a = columns_of(e, b, e->A, e->own, start + i);
             double g_d = e->g_d[start + i];
-            memcpy(a + (long)i * r, columns_of(e, b, e->A, e->own, start + i), sizeof(double) * r);
             for (int j = 0; j < r; j++)
-                G[(long)i * r + j] = slope[j] - 2 * g_d * a[(long)i * r + j];
+                G[(long)i * r + j] = slope[j] - 2 * g_d * a[j];
             through_d += g_d;
         }
-        lib.dgemm("N", "T", &r, &r, &count, &one, a, &r, G, &r, &one, AtG, &r);
         lib.dtrmm("L", "L", "T", "N", &r, &count, &one, b->T, &r, G, &r);
         const double *K = b->K + (long)start * r;
-        for (long k = 0; k < (long)count * r; k++)
-            by_sd += G[k] * K[k];
+        by_sd += dot((long)count * r, G, K);
         squared_distances(count, d, r, b->X + (long)start * d, scale, z, W);
-        slope_weights(b->kind, K, W, a, (long)count * r);
+        slope_weights(b->kind, K, W, work, (long)count * r);
         for (long k = 0; k < (long)count * r; k++)
             G[k] *= W[k];
         add_squares(count, d, r, b->X + (long)start * d, scale, z, G, by_input);
     }
+    products_between(e, b, between, G, G_MM);
     /* dF/dK_MM = -1/2 L^-T (A' G) L^-1, symmetric at the fixed point, through T = sd^2 L^-1 */
     for (int j = 0; j < r; j++)
         for (int i = 0; i < r; i++)
-            G_MM[i + (long)j * r] = -.25 / b->variance * (AtG[i + (long)j * r] + AtG[j + (long)i * r]);
+            G_MM[i + (long)j * r] = i < j ? G_MM[j + (long)i * r] : -.5 / b->variance * G_MM[i + (long)j * r];
     lib.dtrmm("L", "L", "T", "N", &r, &r, &one, b->T, &r, G_MM, &r);
     lib.dtrmm("R", "L", "N", "N", &r, &r, &one, b->T, &r, G_MM, &r);
-    double *K = G, *w = K + r, *work = w + r;
+    double *K = G, *w = K + r;
     for (int k = 0; k < r; k++) {
         squared_distances(1, d, r, b->Z_kept + (long)k * d, scale, z, w);
         memcpy(K, w, sizeof(double) * r);
@@ -302,7 +363,7 @@ static void kernel_slopes(const Evaluation *e, const Block *b, const double *the
 }
 
 /* The gradient in the parameters of all blocks, then in log sigma; 0 without memory. */
-int block_slopes(const Evaluation *e, double in_noise)
+int block_slopes(const Evaluation *e, const double *between, double in_noise)
 {
     double *scratch = malloc(sizeof(double) * scratch_size(e)), *out = e->gradient;
     const double *theta = e->theta;
@@ -311,7 +372,7 @@ int block_slopes(const Evaluation *e, double in_noise)
     for (int t = 0; t < e->n_blocks; t++) {
         const Block *b = e->blocks + t;
         if (b->kind != COLUMNS)
-            kernel_slopes(e, b, theta, scratch, out);
+            kernel_slopes(e, b, between, theta, scratch, out);
         theta += n_parameters(b);
         out += n_parameters(b);
     }

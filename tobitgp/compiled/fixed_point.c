@@ -160,14 +160,9 @@ static int mix(Iteration *s, double rho, double floor)
         columns[a] = (s->newest - a + MEMORY) % MEMORY;
     for (int a = 0; a < k; a++) {
         const double *G = s->dG + (long)columns[a] * n;
-        gamma[a] = 0;
-        for (int i = 0; i < n; i++)
-            gamma[a] += G[i] * s->point_step[i];
+        gamma[a] = dot(n, G, s->point_step);
         for (int b = 0; b <= a; b++) {
-            const double *H = s->dG + (long)columns[b] * n;
-            double sum = 0;
-            for (int i = 0; i < n; i++)
-                sum += G[i] * H[i];
+            double sum = dot(n, G, s->dG + (long)columns[b] * n);
             gram[a + b * k] = gram[b + a * k] = a == b ? sum * (1 + RIDGE) : sum;
             if (!isfinite(sum))
                 return 0;
@@ -259,9 +254,7 @@ static int iterate(Iteration *s)
             D += update_site(e, i, s->mean[i], s->v[i], 1).D;
     }
     for (int i = 0; i < s->from; i++) {
-        double mean = 0;
-        for (int j = 0; j < e->p; j++)
-            mean += e->A[(long)i * e->p + j] * e->w[j];
+        double mean = dot(e->p, e->A + (long)i * e->p, e->w);
         for (int j = 0; j < e->m; j++)
             mean += e->own[(long)i * e->m + j] * e->w[e->p + (long)e->rows->code[i] * e->m + j];
         D += known_part(e, i, mean);
@@ -271,7 +264,7 @@ static int iterate(Iteration *s)
 }
 
 /* dF/dA = alpha w' - diag(lambda2) A S at fixed d (SIT9); implicit, (M,): q of Laplace's method, or NULL. */
-static double row_slopes(Iteration *s, const double *implicit)
+VECTORISED static double row_slopes(Iteration *s, const double *implicit)
 {
     Evaluation *e = s->e;
     int p = e->p, m = e->m;
@@ -292,10 +285,7 @@ static double row_slopes(Iteration *s, const double *implicit)
             e->g_d[i] = x.g_d;
             in_noise += x.e;
             if (implicit) {
-                for (int j = 0; j < p; j++)
-                    moved += a[j] * implicit[j];
-                for (int j = 0; j < m; j++)
-                    moved += own[j] * q[j];
+                moved = dot(p, a, implicit) + dot(m, own, q);
                 in_noise += x.e_m * moved;
             }
             double along = x.u - lambda2 * moved, *G_own = e->G_own + (long)i * m;
@@ -315,6 +305,23 @@ static double row_slopes(Iteration *s, const double *implicit)
         }
     }
     return in_noise;
+}
+
+/* w w' + S - I of the common columns, (p, p), of which the lower triangle counts; with Laplace's q, w q' + q w' too. */
+static void fill_between(const Iteration *s, const double *q, double *out)
+{
+    const Evaluation *e = s->e;
+    int p = e->p;
+    double zero = 0;
+    if (p)
+        lib.dsyrk("L", "T", &p, &p, &one, s->inverse, &p, &zero, out, &p);
+    for (int j = 0; j < p; j++) {
+        out[j + (long)j * p] -= 1;
+        for (int i = j; i < p; i++) {
+            double moved = q ? e->w[i] * q[j] + q[i] * e->w[j] : 0;
+            out[i + (long)j * p] += e->w[i] * e->w[j] + moved;
+        }
+    }
 }
 
 /* How the evidence feels the mode move, q = B^-1 A' u (LA5); out (M,). */
@@ -383,8 +390,10 @@ int evaluate(Evaluation *e)
     if (done && e->slopes) {
         if (e->method == LAPLACE)
             implicit_weights(&s, implicit);
-        double in_noise = row_slopes(&s, e->method == LAPLACE ? implicit : NULL);
-        done = block_slopes(e, in_noise) ? 1 : -1;
+        const double *q = e->method == LAPLACE ? implicit : NULL;
+        double in_noise = row_slopes(&s, q), *between = s.known.B; /* which is not needed again */
+        fill_between(&s, q, between);
+        done = block_slopes(e, between, in_noise) ? 1 : -1;
     }
     free(memory);
     return done;

@@ -27,7 +27,7 @@ void sums_at(Sums *s, double *memory, const Evaluation *e)
 }
 
 /* Rows whose lambda2 have the sign, times their roots, into B. */
-static void add_products(Sums *s, const Evaluation *e, int from, int count, double sign, double *buffer)
+VECTORISED static void add_products(Sums *s, const Evaluation *e, int from, int count, double sign, double *buffer)
 {
     int p = e->p, used = 0;
     for (int i = from; i < from + count; i++) {
@@ -44,7 +44,7 @@ static void add_products(Sums *s, const Evaluation *e, int from, int count, doub
 }
 
 /* Add what rows from..to say; buffer (BLOCK, p). */
-void add_rows(Sums *s, const Evaluation *e, int from, int to, double *buffer)
+VECTORISED void add_rows(Sums *s, const Evaluation *e, int from, int to, double *buffer)
 {
     int p = e->p, m = e->m;
     for (int start = from; start < to; start += BLOCK) {
@@ -184,22 +184,20 @@ int find_posterior(Evaluation *e, const Sums *known, const Sums *sought, double 
 }
 
 /* A L^-T of some rows: corner (count, p) and own part (count, m), its squared lengths v and the means A w. */
-void whiten_rows(const Evaluation *e, const double *inverse, int from, int count, double *corner, double *own, double *v,
+VECTORISED void whiten_rows(const Evaluation *e, const double *inverse, int from, int count, double *corner, double *own, double *v,
                  double *mean)
 {
     int p = e->p, m = e->m;
     const double *A = e->A + (long)from * p;
     memcpy(corner, A, sizeof(double) * count * p);
     for (int i = 0; i < count; i++) {
-        double sum = 0, *row = corner + (long)i * p;
-        for (int j = 0; j < p; j++)
-            sum += row[j] * e->w[j];
-        mean[i] = sum;
+        double *row = corner + (long)i * p;
+        mean[i] = dot(p, row, e->w);
         v[i] = 0;
         if (!m)
             continue;
         const double *a = e->own + (long)(from + i) * m;
-        long g = e->rows->code[from + i];
+        long g = e->rows->code[from + i] < 0 ? 0 : e->rows->code[from + i]; /* new groups have no columns */
         const double *T = e->T + g * m * m, *U = e->U + g * m * p;
         for (int k = 0; k < m; k++) {
             double t = 0;
@@ -215,11 +213,6 @@ void whiten_rows(const Evaluation *e, const double *inverse, int from, int count
     if (!p)
         return;
     lib.dtrmm("L", "L", "N", "N", &p, &count, &one, (double *)inverse, &p, corner, &p);
-    for (int i = 0; i < count; i++) {
-        double sum = 0;
-        const double *row = corner + (long)i * p;
-        for (int j = 0; j < p; j++)
-            sum += row[j] * row[j];
-        v[i] += sum;
-    }
+    for (int i = 0; i < count; i++)
+        v[i] += dot(p, corner + (long)i * p, corner + (long)i * p);
 }

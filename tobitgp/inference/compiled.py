@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns
 from tobitgp.priors.block import Block, BlockAt, Features, Grouping, split_theta
 from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
 from tobitgp.priors.prior import DenseBlock
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 MOST_BYTES = 2**28  # of the features of all rows
 _METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
@@ -57,7 +58,7 @@ class Member(NamedTuple):
     kernel: int | None  # the core's number for it; None where its columns are made here
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """What stays of an evaluation while parameters move: the rows and the blocks, and where outputs lie."""
 
@@ -87,6 +88,20 @@ class Plan:
         rows, held = _rows(part, members, groups)
         made, arrays = _blocks(part, members)
         return cls(part, members, groups, rows, made, (*held, *arrays), _outputs(len(part), members, groups))
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """The rows in the chunks in which they are visited elsewhere."""
+        return [
+            Chunk(rows, span, tuple(at.rows(span) for at in self.part.inputs), rows.kind == "exact")
+            for rows, span in spans(self.part.rows, CHUNK_ROWS)
+        ]
+
+    @cached_property
+    def code(self) -> IntArray | None:
+        """Group of each row, where columns go with groups."""
+        own = (at.code for at, member in zip(self.part.inputs, self.members, strict=True) if member.place == "own")
+        return next(own, None)
 
     def settle(self, data: PartitionedRows, theta: Array, method: Method, *, slopes: bool) -> Settled:
         """Find the fixed point from the sites of the rows."""
@@ -250,30 +265,25 @@ class _Answer:
         w = self._array("w", p + groups * m).copy()
         likelihood = Spread(self.method.view(GaussianNoise()))
         setting = Setting(at, layout, self.method, likelihood, e.sigma)
-        state = State(part, setting, self._chunks(setting), self.sites)
+        state = State(part, setting, self._chunks(layout), self.sites)
         found = e.evidence, e.iterations, e.residual, bool(e.converged)
         return Posterior(self.theta, at, layout, w, factor, *found, states=LocalPartitions([state]))
 
-    def _chunks(self, setting: Setting) -> tuple[Chunk, ...]:
+    def _chunks(self, layout: Layout) -> tuple[Chunk, ...]:
         """The rows with the features found."""
-        e, part, chunks = self.e, self.plan.part, []
-        A, own = self._array("A", len(part), e.p), self._array("own", len(part), e.m)
-        d, code = self._array("d", len(part)), self._code()
-        for rows, span in spans(part.rows, CHUNK_ROWS):
-            columns = [(own if place.kind == "own" else A)[span, place.columns] for place in setting.layout.places]
-            for t, made in self.given.items():
-                columns[t] = made.features.A[span]
-            parts = tuple(Features(x, d[:0]) for x in columns)
-            of_groups = None if code is None else OwnColumns(own[span], code[span], self.plan.groups)
-            kept = parts, Loadings(A[span], of_groups), d[span]
-            inputs = tuple(at.rows(span) for at in part.inputs)
-            chunks.append(Chunk(rows, span, inputs, setting.likelihood.is_conjugate(rows), (kept,)))
+        e, plan, chunks = self.e, self.plan, []
+        n, groups = len(plan.part), plan.groups
+        A, own, d = self._array("A", n, e.p), self._array("own", n, e.m), self._array("d", n)
+        columns = [(own if place.kind == "own" else A)[:, place.columns] for place in layout.places]
+        for t, made in self.given.items():
+            columns[t] = made.features.A
+        for chunk in plan.chunks:
+            at = chunk.span
+            of_groups = None if plan.code is None else OwnColumns(own[at], plan.code[at], groups)
+            parts = tuple(Features(x[at], d[:0]) for x in columns)
+            kept = parts, Loadings(A[at], of_groups), d[at]
+            chunks.append(Chunk(chunk.rows, at, chunk.inputs, chunk.conjugate, (kept,)))
         return tuple(chunks)
-
-    def _code(self) -> Any:
-        """Group of each row, where columns go with groups."""
-        own = [t for t, member in enumerate(self.plan.members) if member.place == "own"]
-        return self.plan.part.inputs[own[0]].code if own else None
 
 
 def _size(grouping: Grouping | None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
@@ -16,7 +16,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, split_positions
 from tobitgp.data.standardisation import KnownRows, Standard, row_kinds
-from tobitgp.engines import LocalPartitions, Partitions, Store, add_up, map_independent, single_blas_thread
+from tobitgp.engines import LocalPartitions, Partitions, Store, map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import evidence
@@ -24,20 +24,21 @@ from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum, Objective, is_heavy
 from tobitgp.inference.fitted import FittedGP, FitTrace, OnStep, Settings, Step, Task, central_composite
 from tobitgp.inference.fixed_point import find_posterior
+from tobitgp.inference.levels import Held, held_levels, with_levels
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
 from tobitgp.inference.parameters import Given, Parameters, words_for_little_noise
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
-from tobitgp.inference.posterior import NO_LEVEL, Posterior
+from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.search import CONVERGED, NATS, Search, warn
-from tobitgp.inference.site_updates import all_weights, ended, level_sums
-from tobitgp.inference.structured import Field, gain_of_neighbours
+from tobitgp.inference.site_updates import ended
+from tobitgp.inference.structured import gain_of_neighbours
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.sampling import words_for_heavy
 from tobitgp.priors.choice import choose_blocks, structure_of
 from tobitgp.priors.kernel_block import all_inputs
-from tobitgp.priors.prior import LinearPrior, Prior
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.priors.prior import LinearPrior
+from tobitgp.typing import Array, IntArray
 
 
 def assemble_partitions(
@@ -168,46 +169,6 @@ def take_rows(rows: KnownRows, chosen: Sequence[dict[int, IntArray]]) -> KnownRo
     return rows.rows(np.sort(np.concatenate(at)))
 
 
-_SPANNED = 1e-9  # of the squared length of an indicator
-
-
-def with_levels(posterior: Posterior, prior: Prior) -> Posterior:
-    """The posterior with the levels of processes, and how linear columns hold them, while its rows are at hand."""
-    levels, field = [NO_LEVEL] * len(posterior.blocks), posterior.field
-    several = [] if field is None or len(field.blocks) == 1 else field.blocks.tolist()  # held as their sum
-    blocks = sorted(prior.with_levels.difference(several))
-    if prior.linear is not None and blocks:
-        p = prior.linear.X.shape[1]
-        gram, *sums = add_up(posterior.rows.collect(level_sums, blocks, p))
-        for t, total in zip(blocks, sums, strict=True):
-            levels[t] = _level(gram, total[:, :p], total[:, p:-1], total[:, -1])
-    return replace(posterior, levels=tuple(levels), field=_with_level(posterior, levels))
-
-
-def _with_level(posterior: Posterior, levels: Sequence[tuple[Array, Array]]) -> Field | None:
-    """The structured part with the weights of its level, where linear columns hold that of its only term."""
-    field, structured = posterior.field, posterior.structured
-    if field is None or structured is None or len(field.blocks) > 1 or not len(levels[field.block][0]):
-        return field
-    weight = structured.knots.sums(np.concatenate(posterior.rows.collect(all_weights)))
-    code = structured.knots.structure.inputs.code
-    group = np.zeros(len(weight), dtype=np.intp) if code is None else code
-    total = np.bincount(group, weights=weight)
-    held: BoolArray = np.asarray(levels[field.block][1].any(axis=1))
-    return replace(field, level=np.where(held[group], weight / total[group], 0.0))
-
-
-def _level(gram: Array, linear: Array, own: Array, weight: Array) -> tuple[Array, Array]:
-    """Mean features (L, m) of the rows of each level, and the weights (L, p) whose columns add up to its indicator."""
-    size = np.sqrt(np.where(np.diag(gram) > 0.0, np.diag(gram), 1.0))
-    scaled = gram / size / size[:, None] + np.diag(np.where(np.diag(gram) > 0.0, 0.0, 1.0))  # 0: a fixed coefficient
-    share = np.linalg.solve(scaled, (linear / size).T).T / size
-    held = weight - np.einsum("lp,lp->l", share, linear) <= _SPANNED * weight
-    mean = own / np.where(weight > 0.0, weight, 1.0)[:, None]
-    # A level that no linear columns hold is the process's own.
-    return (np.where(held[:, None], mean, 0.0), np.where(held[:, None], share, 0.0)) if held.any() else NO_LEVEL
-
-
 INTEGRATE_DIMENSION = 10
 LOOSE = 1e-4
 NEAR = 0.5
@@ -243,9 +204,10 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
         integrate = search.data.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
-    points, weights, integrated = [_done(search, centre)], np.ones(1), np.nan
+    held = held_levels(centre, search.prior)
+    points, weights, integrated = [_done(centre, held)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
-        points, weights, integrated = _integrate(search, maximum, pilot, centre)
+        points, weights, integrated = _integrate(search, maximum, pilot, points[0], held)
     converged = centre.converged and maximum.gain_left < CONVERGED
     message = "converged" + _told_of_others(search) if converged else _complaint(centre, search.last, maximum)
     if not converged:
@@ -274,7 +236,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
 
 
 def _integrate(
-    search: Search, maximum: Maximum, pilot: Posterior, centre: Posterior
+    search: Search, maximum: Maximum, pilot: Posterior, centre: Posterior, held: Mapping[int, Held]
 ) -> tuple[list[Posterior], Array, float]:
     """Posteriors on a design around the maximum, their weights (HYP6), and the log marginal evidence (HYP7)."""
     objective, T = maximum.objective, maximum.root
@@ -299,10 +261,10 @@ def _integrate(
             return None
         if search.on_step is not None:
             search.on_step(Step("integrate", len(design), p.evidence, rows=search.data.n))
-        return (_done(search, asked), objective.density(p)) if p.converged and asked.converged else None
+        return (_done(asked, held), objective.density(p)) if p.converged and asked.converged else None
 
     heavy = is_heavy(search.data.n, centre.layout.row_features)
-    found = [(_done(search, centre), objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
+    found = [(centre, objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
     kept = [(*p, d) for p, d in zip(found, design, strict=True) if p is not None]
     points, log_density, weight = [p for p, _, _ in kept], *np.array([pair for _, *pair in kept]).T
     if len(kept) < len(found):
@@ -329,11 +291,9 @@ def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterio
     return asked
 
 
-def _done(search: Search, posterior: Posterior) -> Posterior:
+def _done(posterior: Posterior, held: Mapping[int, Held]) -> Posterior:
     """Without its rows, and with what they say of each process's level."""
-    return replace(
-        with_levels(posterior, search.prior), structured=None, states=None, sites=evidence.sites_of(posterior)
-    )
+    return replace(with_levels(posterior, held), structured=None, states=None, sites=evidence.sites_of(posterior))
 
 
 def _told_of_others(search: Search) -> str:

@@ -15,8 +15,9 @@ from operator import attrgetter
 import numpy as np
 
 from tobitgp.data.arrays import Problem, Rows
+from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
-from tobitgp.inference.ascent import End, Objective, climb
+from tobitgp.inference.ascent import End, Objective, climb, is_heavy
 from tobitgp.inference.parameters import Parameters
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.priors.kernel_block import GPPrior
@@ -220,14 +221,18 @@ class Tries:
 
     def ends(self, candidates: Sequence[Array]) -> list[End]:
         """Ends of the starts from which something can be computed."""
-        ends, failure = [], None
-        for start in candidates:
+
+        def end(start: Array) -> End | NumericalError:
             try:
-                ends.append(self.end(start))
+                return self.end(start)
             except NumericalError as error:
-                failure = error
-        if failure is not None and not ends:
-            raise failure
+                return error
+
+        sizes = [(o.data.n, o.last.row_features) for o in self.made if o.last is not None]
+        found = map_independent(end, candidates, heavy=any(is_heavy(*size) for size in sizes))
+        ends = [one for one in found if isinstance(one, End)]
+        if not ends:
+            raise next(one for one in found if isinstance(one, NumericalError))
         return ends
 
     def beside(self, found: End) -> list[End]:

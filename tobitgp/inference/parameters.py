@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -77,7 +78,7 @@ LEAST_DF = 1.05  # the t distribution has a mean for df > 1 only, and prediction
 _LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times what doubles resolve
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parameters:
     """The k hyper-parameters of a model; ``theta = log(value / unit)`` throughout inference."""
 
@@ -129,14 +130,19 @@ class Parameters:
         """Natural-scale values in the user's units, same shape as ``theta``."""
         return np.exp(theta) * self.units
 
-    def log_prior(self, theta: Array) -> tuple[float, Array]:
-        """Log prior density of theta over the free parameters, and its gradient (k,)."""
+    @cached_property
+    def _log_normal(self) -> tuple[BoolArray, Array, float]:
+        """Which free parameters have a prior, the sds of these, 1 elsewhere, and the sum of their log norms."""
         has = self.free & np.isfinite(self.prior_sd)
         sd = np.where(has, self.prior_sd, 1.0)
+        return has, sd, float(np.log(sd).sum() + 0.5 * has.sum() * np.log(2.0 * np.pi))
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """Log prior density of theta over the free parameters, and its gradient (k,)."""
+        has, sd, norm = self._log_normal
         # Theta is -inf where a side noise is fixed at 0, and an infinite sd is no prior.
         z = np.where(has, theta - self.prior_mean, 0.0) / sd
-        norm = np.where(has, np.log(sd) + 0.5 * np.log(2.0 * np.pi), 0.0)
-        return -0.5 * float(z @ z) - float(norm.sum()), -z / sd
+        return -0.5 * float(z @ z) - norm, -z / sd
 
 
 def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tobitgp.engines import Partitions
+from tobitgp.inference.compiled_marginals import find_marginals
 from tobitgp.inference.partitioned import PartitionedRows, Sites
 from tobitgp.inference.structured import Field, StructuredRows
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
@@ -212,6 +213,10 @@ class Posterior:
 
     def marginals(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Array, Array, Array]:
         """Mean of f in any rows, variance in what the sites tell of, and residual variance d; (n,) each."""
+        if not skip and self.field is None:
+            found = find_marginals(self.layout, self.blocks, self.w, self.factor, inputs)
+            if found is not None:
+                return found
         A, d = self.features(inputs, skip)
         return *self._moments(A, inputs, skip), d
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from tobitgp.data.arrays import take
-from tobitgp.engines import row_chunks
+from tobitgp.engines import map_independent, row_chunks
 from tobitgp.errors import NumericalError
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Sites
@@ -34,6 +34,7 @@ CELLS_PER_LENGTH = 4
 LONGEST, LEAST_SHORTEST, SHORTEST_ALONE, ROWS_PER_LENGTH = 2.0, 0.004, 0.03, 6.0
 FEW_DISTINCT = 4
 BLOCK_CELLS = 96
+MANY_CELLS = 500  # for which threads pay
 _SILENT = 1e-9  # site precisions, standardised, that hold no information
 
 
@@ -302,12 +303,23 @@ def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kin
         if not len(cells.x):
             continue
 
-        sds, rest = SDS[kind], (cells, parameters, posterior.theta, kind)
-        rough = [(own, _try(term, own, sds[1::2], *rest)) for own in candidates]
-        rough.sort(key=lambda pair: max(map(_gain, pair[1]), default=-np.inf), reverse=True)
-        fine = [candidate for own, _ in rough[:FINE] for candidate in _try(term, own, sds[::2], *rest)]
-        found += [candidate for _, several in rough for candidate in several] + fine
+        found += _try_all(term, candidates, cells, parameters, posterior.theta, kind)
     return Screened(max(found, key=_gain, default=None), len(found), tuple(least))
+
+
+def _try_all(
+    term: Term, candidates: Sequence[Array], cells: Cells, parameters: Parameters, theta: Array, kind: Kind
+) -> list[Candidate]:
+    """All candidates with every second sd, the best of them with the others too."""
+    sds, rest = SDS[kind], (cells, parameters, theta, kind)
+
+    def rough(own: Array) -> list[Candidate]:
+        return _try(term, own, sds[1::2], *rest)
+
+    tried = map_independent(rough, candidates, heavy=len(cells.x) > MANY_CELLS)
+    best = sorted(range(len(tried)), key=lambda i: max(map(_gain, tried[i]), default=-np.inf), reverse=True)
+    fine = [_try(term, candidates[i], sds[::2], *rest) for i in best[:FINE]]
+    return [candidate for several in [tried[i] for i in best] + fine for candidate in several]
 
 
 def _try(

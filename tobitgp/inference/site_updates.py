@@ -5,7 +5,7 @@ Every function takes the state of a part and gives a new one, or sums; nothing h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from tobitgp.inference.method import Marginals, Method
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
 from tobitgp.inference.posterior import Gaussian, Layout, join_features
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.numerics.arrow import Loadings, Slope, by_group, squared_lengths
+from tobitgp.numerics.arrow import Loadings, Slope, squared_lengths
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember
 from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
@@ -272,21 +272,3 @@ def unexplained(state: State) -> float:
     """``1/2 sum lambda2 d`` over the rows whose sites hold information, (FEA8)."""
     precision = np.maximum(state.sites.lambda2, 0.0)
     return 0.5 * sum(float(precision[chunk.span] @ state.features(chunk)[2]) for chunk in state.chunks)
-
-
-def level_sums(state: State, blocks: Sequence[int], p: int) -> list[Any]:
-    """Gram matrix (p, p) of linear features; for each block by level sums (L, p + m + 1) of these, its own and 1."""
-
-    def sums(chunk: Chunk) -> Iterator[Array]:
-        parts, A, _ = state.features(chunk)
-        linear, c = A.common[:, :p], chunk.rows.weight[:, None]
-        yield linear.T @ (c * linear)
-        for t in blocks:
-            code, grouping = chunk.inputs[t].code, state.setting.blocks[t].grouping
-            rows = np.concatenate([linear, parts[t].A, np.ones_like(c)], axis=1)
-            if code is None or grouping is None:
-                yield c.T @ rows
-            else:
-                yield by_group(c, code, grouping.size).T @ rows
-
-    return add_up(list(sums(chunk)) for chunk in state.chunks)

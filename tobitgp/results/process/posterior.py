@@ -47,8 +47,8 @@ from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame, IntArray
 
-MIN_CHUNK, MAX_CHUNK = 128, 1024
-HEAVY = 100_000
+MIN_CHUNK, MAX_CHUNK = 512, 1024
+HEAVY = 2_000_000
 
 
 def nodes_of(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> Nodes:

@@ -1,0 +1,104 @@
+"""Levels of processes, one in each group where there are groups, and how linear columns hold them, (FEA10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tobitgp.engines import add_up
+from tobitgp.inference.posterior import NO_LEVEL, Posterior
+from tobitgp.inference.site_updates import Chunk, State, all_weights
+from tobitgp.inference.structured import Field
+from tobitgp.numerics.arrow import by_group
+from tobitgp.priors.prior import Prior
+from tobitgp.typing import Array, BoolArray
+
+_SPANNED = 1e-9  # of the squared length of an indicator
+
+
+class Held(NamedTuple):
+    """A block whose levels linear columns hold, or some of them; the same whatever the parameters."""
+
+    weight: Array  # (L,), of the rows of each level
+    share: Array  # (L, p), weights in which the columns add up to its indicator; zero where they do not
+
+    @property
+    def levels(self) -> BoolArray:
+        """Which levels these are, (L,)."""
+        return np.asarray(self.share.any(axis=1))
+
+
+def held_levels(posterior: Posterior, prior: Prior) -> dict[int, Held]:
+    """The blocks whose levels are held, while the rows are at hand."""
+    field, held = posterior.field, {}
+    several = [] if field is None or len(field.blocks) == 1 else field.blocks.tolist()  # held as their sum
+    blocks = sorted(prior.with_levels.difference(several))
+    if prior.linear is not None and blocks:
+        p = prior.linear.X.shape[1]
+        gram, *sums = add_up(posterior.rows.collect(linear_sums, blocks, p))
+        for block, total in zip(blocks, sums, strict=True):
+            found = _held(gram, total[:, :p], total[:, p])
+            if found.share.any():
+                held[block] = found
+    return held
+
+
+def _held(gram: Array, linear: Array, weight: Array) -> Held:
+    """From the Gram matrix of the columns, and sums (L, p) of these and (L,) of weights over the rows of each level."""
+    size = np.sqrt(np.where(np.diag(gram) > 0.0, np.diag(gram), 1.0))
+    scaled = gram / size / size[:, None] + np.diag(np.where(np.diag(gram) > 0.0, 0.0, 1.0))  # 0: a fixed coefficient
+    share = np.linalg.solve(scaled, (linear / size).T).T / size
+    held = weight - np.einsum("lp,lp->l", share, linear) <= _SPANNED * weight
+    # A level that no linear columns hold is the process's own.
+    return Held(weight, np.where(held[:, None], share, 0.0))
+
+
+def with_levels(posterior: Posterior, held: Mapping[int, Held]) -> Posterior:
+    """The posterior with the mean features of the rows of each level that is held."""
+    levels = [NO_LEVEL] * len(posterior.blocks)
+    if held:
+        sums = add_up(posterior.rows.collect(feature_sums, list(held)))
+        for (block, own), total in zip(held.items(), sums, strict=True):
+            mean = total / np.where(own.weight > 0.0, own.weight, 1.0)[:, None]
+            levels[block] = np.where(own.levels[:, None], mean, 0.0), own.share
+    return replace(posterior, levels=tuple(levels), field=_with_level(posterior, held))
+
+
+def _with_level(posterior: Posterior, held: Mapping[int, Held]) -> Field | None:
+    """The structured part with the weights of its level, where linear columns hold that of its only term."""
+    field, structured = posterior.field, posterior.structured
+    if field is None or structured is None or len(field.blocks) > 1 or field.block not in held:
+        return field
+    weight = structured.knots.sums(np.concatenate(posterior.rows.collect(all_weights)))
+    code = structured.knots.structure.inputs.code
+    group = np.zeros(len(weight), dtype=np.intp) if code is None else code
+    total = np.bincount(group, weights=weight)
+    return replace(field, level=np.where(held[field.block].levels[group], weight / total[group], 0.0))
+
+
+def linear_sums(state: State, blocks: Sequence[int], p: int) -> list[Any]:
+    """Gram matrix (p, p) of linear features; for each block sums (L, p + 1) of these and of 1 by level."""
+
+    def sums(chunk: Chunk) -> Iterator[Array]:
+        linear, c = state.features(chunk)[1].common[:, :p], chunk.rows.weight[:, None]
+        yield linear.T @ (c * linear)
+        for t in blocks:
+            yield _by_level(state, chunk, t, np.concatenate([linear, np.ones_like(c)], axis=1))
+
+    return add_up(list(sums(chunk)) for chunk in state.chunks)
+
+
+def feature_sums(state: State, blocks: Sequence[int]) -> list[Any]:
+    """For each block sums (L, m) of its features by level."""
+    return add_up([_by_level(state, chunk, t, state.features(chunk)[0][t].A) for t in blocks] for chunk in state.chunks)
+
+
+def _by_level(state: State, chunk: Chunk, block: int, values: Array) -> Array:
+    """Weighted sums (L, k) of values (n, k)."""
+    weight, code, grouping = chunk.rows.weight, chunk.inputs[block].code, state.setting.blocks[block].grouping
+    if code is None or grouping is None:
+        return (weight @ values)[None]
+    return np.asarray(by_group(weight[:, None], code, grouping.size).T @ values)
