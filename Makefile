@@ -4,7 +4,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # A test a core, a core with nothing left takes over tests of another; -n 0 is one after the other.
 WORKERS ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help fmt format-check lint types imports test test-all studies coverage doctest check docs bench
+.PHONY: help fmt format-check lint types imports test test-all test-pure studies coverage doctest check docs bench
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -31,6 +31,9 @@ test: ## quick tests and doctests
 test-all: ## slow tests too
 	$(PYTHON) -m pytest -q $(WORKERS) -m "not study"
 
+test-pure: ## quick tests without the compiled core
+	$(PYTHON) -m pytest -q $(WORKERS) --pure tests
+
 studies: ## simulations and tables of pages again, half an hour on two cores
 	$(PYTHON) -m pytest -q $(WORKERS) -m study
 
@@ -40,7 +43,7 @@ coverage: ## quick tests, and the lines they do not reach
 doctest: ## examples in docstrings only
 	$(PYTHON) -m pytest -q tobitgp
 
-check: format-check lint types imports test-all ## everything a change must pass
+check: format-check lint types imports test-all test-pure ## everything a change must pass
 
 docs: ## build the site into out/site, vignettes executed (TOBITGP_VIGNETTES=off leaves them as they are)
 	$(PYTHON) -m sphinx -W --keep-going -E -c docs -d out/doctrees . out/site

@@ -21,12 +21,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 
 GROUPS = {"demo": (), "test": ("dev",), "docs": ("docs",)}  # of pyproject.toml
+WORKERS = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
 CHECKS = (
     ("-m", "ruff", "format", "--check", "."),
     ("-m", "ruff", "check", "."),
     ("-m", "mypy"),
     ("-c", "from importlinter.cli import lint_imports_command as main; main()"),
-    ("-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal", "-m", "not study"),
+    ("-m", "pytest", "-q", *WORKERS, "-m", "not study"),
+    ("-m", "pytest", "-q", *WORKERS, "--pure", "tests"),
 )
 SITE = (("-m", "sphinx", "-W", "--keep-going", "-E", "-c", "docs", "-d", "out/doctrees", ".", "out/site"),)
 COMMANDS = {"test": CHECKS, "docs": SITE}  # as `make check` and `make docs`

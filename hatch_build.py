@@ -27,10 +27,10 @@ class CompiledCore(BuildHookInterface):
             return
         folder = Path(self.root) / "tobitgp" / "compiled"
         library = folder / ("core" + (sysconfig.get_config_var("SHLIB_SUFFIX") or ".so"))
-        library.unlink(missing_ok=True)
         try:
             compile_core(folder, library)
         except (OSError, subprocess.CalledProcessError) as error:
+            library.unlink(missing_ok=True)
             self.app.display_warning(f"tobitgp is built without its compiled core: {error}")
             return
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")

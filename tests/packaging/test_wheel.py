@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -56,6 +58,41 @@ def test_wheel_holds_package_data_and_licence_and_nothing_else(wheel):
     assert {name.split("/")[0].split("-")[0] for name in names} == {"tobitgp"}
     sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tobitgp").rglob("*.py")}
     assert sources <= set(names)
+    assert not any(name.endswith((".c", ".h")) for name in names)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_installed_core_is_compiled_and_can_be_turned_off(wheel, clean_python, tmp_path):
+    assert not wheel.name.endswith("none-any.whl")
+    script = "import tobitgp; tobitgp.show_versions()"
+    assert "core          compiled" in run(clean_python, "-I", "-c", script, cwd=tmp_path)
+    off = {**os.environ, "TOBITGP_COMPILED": "0"}
+    assert "core          pure Python" in run(clean_python, "-I", "-c", script, cwd=tmp_path, env=off)
+
+
+@pytest.mark.slow
+def test_without_a_compiler_the_same_command_gives_the_pure_package(tmp_path):
+    if importlib.util.find_spec("hatchling") is None:
+        pytest.skip("pip would fetch hatchling")
+    clone = tmp_path / "clone"
+    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(".git", ".venv", "out", "core.so", "docs", "*cache*"))
+    off = {**os.environ, "CC": "no-such-compiler"}
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        tmp_path,
+        clone,
+    ]
+    run(*command, env=off)
+    (path,) = tmp_path.glob("tobitgp-*.whl")
+    assert path.name.endswith("py3-none-any.whl")
+    assert not any("core." in name for name in zipfile.ZipFile(path).namelist())
 
 
 @pytest.mark.slow
