@@ -9,9 +9,11 @@ from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product,
 
 from tobitgp.compiled import library
 from tobitgp.errors import NumericalError
+from tobitgp.inference import compiled
 from tobitgp.inference.fixed_point import Model, settle
 from tobitgp.inference.partitioned import cut
 from tobitgp.priors import kernel_block
+from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import greedy_inducing
 
 pytestmark = pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off")
@@ -73,6 +75,31 @@ def test_many_rows_with_noise_of_their_own(name):
     assert_equal(*both(problem, blocks, [0.1, -0.5, -1.0, 0.2, -1.0], tight(name)))
     constant = gp(problem, product(), Z=np.empty((1, 0)), t=2)
     assert_equal(*both(problem, [*blocks[:2], constant], [0.1, -0.5, -1.0, -1.0], tight(name)))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_features_that_are_not_kept(name, monkeypatch):
+    monkeypatch.setattr(compiled, "MOST_BYTES", 0)
+    problem = many()
+    Z = np.linspace(-1.6, 1.6, 9)[:, None]
+    periodic = gp(problem, product(("periodic", 1)), Z[::2], t=1)
+    blocks = [dense(problem), gp(problem, "matern32", Z), periodic]
+    assert_equal(*both(problem, blocks, [0.1, -0.5, -1.0, 0.1, 0.8, -1.0], tight(name)))
+
+
+def test_marginals_of_new_rows_and_new_groups(monkeypatch, rng):
+    problem = many()
+    Z = np.linspace(-1.6, 1.6, 9)[:, None]
+    blocks = [dense(problem), gp(problem, "matern52", Z), gp(problem, "rbf", Z[::3], t=1)]
+    found = both(problem, blocks, [0.1, -0.5, -1.0, 0.2, -1.0], tight("ep"))[0].posterior
+    X, code = rng.uniform(-3.0, 3.0, (300, 1)), rng.integers(-1, 9, 300)
+    inputs = [Inputs(rng.normal(size=(300, 3))), Inputs(X), Inputs(X, code)]
+    got = found.marginals(inputs)
+    with monkeypatch.context() as without:
+        without.setattr(library, "load", lambda: None)
+        want = found.marginals(inputs)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=NEAR, atol=1e-12)
 
 
 # Limits far out on either side, and intervals from narrow to wide, near and far.

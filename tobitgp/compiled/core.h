@@ -86,41 +86,55 @@ typedef struct {
     int *pivots;          /* (M,), which these are, from 1 */
     double variance;
     double *L, *T;        /* (kept, kept): K_MM = L L', T = sd^2 L^-1 */
-    double *Z_kept, *K;   /* (kept, d) and correlations (n, kept), for slopes */
+    double *Z_kept;       /* (kept, d) */
+    const double *theta;  /* its parameters */
 } Block;
 
 enum { EP, VI, LAPLACE };
 typedef struct {
     const Rows *rows;
     Block *blocks;
-    int n_blocks, method, max_iterations, slopes;
-    double tol, damping;
-    double sigma;
-    const double *theta;      /* parameters of the blocks, one block after the other */
+    int n_blocks, method, max_iterations;
+    int slopes;               /* number of parameters of the blocks, where the gradient is asked for; else negative */
+    int stored;               /* the first row whose features are kept; those of rows before are made when needed */
+    double tol, damping, sigma;
     double *lambda1, *lambda2;/* (n,) sites: where to start and where the iteration ended */
+    const double *given_d;    /* (n,), residual variances of columns, or NULL */
     /* what comes out: */
     int p, m;                 /* common columns, and those of a row's own group */
-    double *A, *own, *d;      /* features (n, p), (n, m), residual variances (n,) */
+    double *A, *own, *d;      /* features (n - stored, p), (n - stored, m), residual variances (n,) */
     double *w, *L, *T, *U;    /* mean (p + groups m), factor (p, p), (groups, m, m), (groups, m, p) */
-    double *gradient;         /* in theta, then log sigma */
-    double *G, *G_own, *g_d;  /* derivatives (n, p), (n, m), (n,) of the evidence, where slopes are asked for */
+    double *gradient;         /* in the parameters of all blocks, then in log sigma, where slopes are asked for */
+    double *G, *G_own, *g_d;  /* derivatives (n, p), (n, m), (n,) of the evidence, or NULL where nobody needs them */
     double evidence, residual;
     int iterations, converged;
 } Evaluation;
 
+/* Some rows: where they are and their features. */
+typedef struct {
+    int from, count;
+    const double *A, *own; /* (count, p), (count, m) */
+} Part;
+
 /* features.c */
-int make_features(Evaluation *e);
-int block_slopes(const Evaluation *e, const double *between, double in_noise);
-void fill_exp(double *x, long n);
+int fix_blocks(Evaluation *e, double *scratch);
+long scratch_size(const Evaluation *e);
+void fill_rows(const Evaluation *e, int from, int count, double *A, double *own, double *d, double *scratch);
+long slopes_size(const Evaluation *e);
+void add_slopes(const Evaluation *e, const Part *part, double *G, double *G_own, const double *g_d, double *sums,
+                double *scratch);
+void finish_slopes(const Evaluation *e, const double *between, double *sums, double *scratch);
 
 /* posterior.c: sums of rows and q(w) = N(w, B^-1) */
 typedef struct { double *B, *r, *B_own, *r_own; } Sums; /* (p, p), (p,), (groups, m, m + p), (groups, m) */
 long sums_size(const Evaluation *e);
-void sums_at(Sums *s, double *memory, const Evaluation *e);
-void add_rows(Sums *s, const Evaluation *e, int from, int to, double *buffer);
+void clear_sums(Sums *s, double *memory, const Evaluation *e);
+void add_rows(Sums *s, const Evaluation *e, const Part *part, double *buffer);
+void add_products(const double *A, int stride, int columns, int count, const double *weight, double *buffer, double *out);
 void solve_arrow(const Evaluation *e, const double *inverse, double *r, double *z);
 int find_posterior(Evaluation *e, const Sums *known, const Sums *sought, double *inverse, double *log_det, double *scratch);
-void whiten_rows(const Evaluation *e, const double *inverse, int from, int count, double *corner, double *own, double *v, double *mean);
+void whiten_rows(const Evaluation *e, const double *inverse, const Part *part, double *corner, double *own, double *v,
+                 double *mean);
 
 /* sites.c */
 typedef struct { double lambda1, lambda2, D; } Update;

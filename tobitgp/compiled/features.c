@@ -11,7 +11,7 @@ static double one = 1;
 static const double RELATIVE_RESIDUAL = 1e-10; /* of priors/kernel_block.py */
 
 /* Exponentials in place, to some 2e-16: e^x = 2^k e^r with |r| <= log(2) / 2 and a polynomial in r. */
-VECTORISED void fill_exp(double *x, long n)
+VECTORISED static void fill_exp(double *x, long n)
 {
     const double shift = 0x1.8p52; /* adding it rounds to a whole number, held in the lowest bits */
     for (long i = 0; i < n; i++) {
@@ -99,12 +99,13 @@ VECTORISED static void slope_weights(int kind, const double *K, double *r2, doub
     }
 }
 
-static void invert_scales(const Block *b, const double *theta, double *out)
+static void invert_scales(const Block *b, double *out)
 {
     for (int j = 0; j < b->inputs; j++)
-        out[j] = exp(-theta[1 + (b->each ? j : 0)]);
+        out[j] = exp(-b->theta[1 + (b->each ? j : 0)]);
 }
 
+/* The transpose (d, M) of places Z (M, d), divided by scales. */
 static void scale_and_turn(int M, int d, const double *Z, const double *inverse_scale, double *out)
 {
     for (int k = 0; k < M; k++)
@@ -117,14 +118,26 @@ static int n_parameters(const Block *b)
     return b->kind == COLUMNS ? 0 : 1 + (b->inputs == 0 ? 0 : b->each ? b->inputs : 1);
 }
 
-/* Factor K_MM; which inducing inputs are numerically independent. Scratch M (M + d + 2) + d. */
-static int fix_block(Block *b, const double *theta, double *scratch)
+/* What functions of this file need for one block: matrices, buffers of rows, places and scales. */
+long scratch_size(const Evaluation *e)
+{
+    long most = 0;
+    for (int t = 0; t < e->n_blocks; t++) {
+        long M = e->blocks[t].size, d = e->blocks[t].inputs;
+        long need = M * M + M * (d + 2 + 3 * BLOCK) + 2 * d;
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
+/* Factor K_MM; which inducing inputs are numerically independent. */
+static int fix_block(Block *b, double *scratch)
 {
     int M = b->size, d = b->inputs, rank, info;
     double *C = scratch, *z = C + (long)M * M, *work = z + (long)M * d, *scale = work + 2 * M;
-    double tolerance = RELATIVE_RESIDUAL, sd = exp(theta[0]);
+    double tolerance = RELATIVE_RESIDUAL, sd = exp(b->theta[0]);
     b->variance = sd * sd;
-    invert_scales(b, theta, scale);
+    invert_scales(b, scale);
     scale_and_turn(M, d, b->Z, scale, z);
     for (int k = 0; k < M; k++) {
         squared_distances(1, d, M, b->Z + (long)k * d, scale, z, C + (long)k * M);
@@ -146,110 +159,83 @@ static int fix_block(Block *b, const double *theta, double *scratch)
     return 1;
 }
 
-/* A block's columns among those of all, and where its row begins. */
-static double *columns_of(const Evaluation *e, const Block *b, double *common, double *own, long row)
+/* All blocks at their parameters, and where their columns lie; 0 where a covariance is not finite. */
+int fix_blocks(Evaluation *e, double *scratch)
 {
-    return b->own ? own + row * e->m + b->first : common + row * e->p + b->first;
+    e->p = e->m = 0;
+    for (int t = 0; t < e->n_blocks; t++) {
+        Block *b = e->blocks + t;
+        if (b->kind == COLUMNS)
+            b->kept = b->size;
+        else if (!fix_block(b, scratch))
+            return 0;
+        int *columns = b->own ? &e->m : &e->p;
+        b->first = *columns;
+        *columns += b->kept;
+    }
+    return 1;
 }
 
-static void fill_columns(Evaluation *e, const Block *b)
+/* Where a block's columns begin in a row, of those of all rows given. */
+static double *columns_of(const Evaluation *e, const Block *b, const double *common, const double *own, int row)
 {
-    for (int i = 0; i < e->rows->n; i++)
-        memcpy(columns_of(e, b, e->A, e->own, i), b->X + (long)i * b->size, sizeof(double) * b->size);
+    return (double *)(b->own ? own + (long)row * e->m + b->first : common + (long)row * e->p + b->first);
 }
 
-/* Scratch r (d + 2 BLOCK) + d. */
-VECTORISED static void fill_features(Evaluation *e, const Block *b, const double *theta, double *scratch)
+/* Correlations (count, kept) of some rows with a block's inducing inputs; scratch kept (d + BLOCK) + d. */
+static void correlations(const Block *b, int from, int count, double *K, double *scratch)
 {
-    int r = b->kept, d = b->inputs, n = e->rows->n;
-    double *z = scratch, *buffer = z + (long)r * d, *work = buffer + (long)BLOCK * r, *scale = work + (long)BLOCK * r;
-    invert_scales(b, theta, scale);
+    int r = b->kept, d = b->inputs;
+    double *z = scratch, *work = z + (long)r * d, *scale = work + (long)BLOCK * r;
+    invert_scales(b, scale);
     scale_and_turn(r, d, b->Z_kept, scale, z);
-    for (int start = 0; start < n; start += BLOCK) {
-        int count = n - start < BLOCK ? n - start : BLOCK;
-        squared_distances(count, d, r, b->X + (long)start * d, scale, z, buffer);
-        correlate(b->kind, buffer, work, (long)count * r);
-        if (b->K)
-            memcpy(b->K + (long)start * r, buffer, sizeof(double) * count * r);
-        lib.dtrmm("L", "L", "N", "N", &r, &count, &one, b->T, &r, buffer, &r);
+    squared_distances(count, d, r, b->X + (long)from * d, scale, z, K);
+    correlate(b->kind, K, work, (long)count * r);
+}
+
+/* Features (count, p) and (count, m) of at most BLOCK rows, and their residual variances d (count,). */
+VECTORISED void fill_rows(const Evaluation *e, int from, int count, double *A, double *own, double *d, double *scratch)
+{
+    for (int i = 0; i < count; i++)
+        d[i] = e->given_d ? e->given_d[from + i] : 0;
+    for (int t = 0; t < e->n_blocks; t++) {
+        const Block *b = e->blocks + t;
+        int r = b->kept;
+        if (b->kind == COLUMNS) {
+            for (int i = 0; i < count; i++)
+                memcpy(columns_of(e, b, A, own, i), b->X + (long)(from + i) * r, sizeof(double) * r);
+            continue;
+        }
+        correlations(b, from, count, scratch, scratch + (long)BLOCK * r);
+        lib.dtrmm("L", "L", "N", "N", &r, &count, &one, b->T, &r, scratch, &r);
         for (int i = 0; i < count; i++) {
-            double *row = buffer + (long)i * r, explained = dot(r, row, row);
-            double *columns = columns_of(e, b, e->A, e->own, start + i);
-            if (b->own && e->rows->code[start + i] < 0) { /* a group that is new has its prior */
+            double *row = scratch + (long)i * r, *columns = columns_of(e, b, A, own, i), explained = dot(r, row, row);
+            if (b->own && e->rows->code[from + i] < 0) { /* a group that is new has its prior */
                 memset(columns, 0, sizeof(double) * r);
                 explained = 0;
             } else {
                 memcpy(columns, row, sizeof(double) * r);
             }
-            e->d[start + i] += fmax(b->variance - explained, 0);
+            d[i] += fmax(b->variance - explained, 0);
         }
     }
-}
-
-static long scratch_size(const Evaluation *e)
-{
-    long most = 0;
-    for (int t = 0; t < e->n_blocks; t++) {
-        long M = e->blocks[t].size, d = e->blocks[t].inputs;
-        long need = 2 * M * M + M * (2 * d + 4 + 3 * BLOCK) + 2 * d + 8;
-        most = need > most ? need : most;
-    }
-    return most;
-}
-
-/* All blocks' columns and residual variances, these added to what is there; 0 where a covariance is not finite, -1 without memory. */
-int make_features(Evaluation *e)
-{
-    double *scratch = malloc(sizeof(double) * scratch_size(e));
-    if (!scratch)
-        return -1;
-    const double *theta = e->theta;
-    int found = 1;
-    e->p = e->m = 0;
-    for (int t = 0; t < e->n_blocks && found; t++) {
-        Block *b = e->blocks + t;
-        if (b->kind == COLUMNS)
-            b->kept = b->size;
-        else
-            found = fix_block(b, theta, scratch);
-        theta += n_parameters(b);
-        int *columns = b->own ? &e->m : &e->p;
-        b->first = *columns;
-        *columns += b->kept;
-    }
-    theta = e->theta;
-    for (int t = 0; t < e->n_blocks && found; t++) {
-        Block *b = e->blocks + t;
-        if (b->kind == COLUMNS)
-            fill_columns(e, b);
-        else
-            fill_features(e, b, theta, scratch);
-        theta += n_parameters(b);
-    }
-    free(scratch);
-    return found;
 }
 
 /* Mean and variance (n,) of a' w in any rows, with blocks and posterior as they were found; 0 without memory. */
 int find_marginals(Evaluation *e, const double *inverse, double *mean, double *v)
 {
-    double *scratch = malloc(sizeof(double) * (scratch_size(e) + BLOCK * (long)(e->p + e->m)));
-    const double *theta = e->theta;
-    if (!scratch)
+    long p = e->p, m = e->m;
+    double *memory = malloc(sizeof(double) * (scratch_size(e) + 2 * BLOCK * (p + m) + 1)), *scratch;
+    if (!memory)
         return 0;
-    for (int t = 0; t < e->n_blocks; t++) {
-        const Block *b = e->blocks + t;
-        if (b->kind == COLUMNS)
-            fill_columns(e, b);
-        else
-            fill_features(e, b, theta, scratch);
-        theta += n_parameters(b);
+    double *A = memory, *own = A + BLOCK * p, *corner = own + BLOCK * m, *white = corner + BLOCK * p;
+    scratch = white + BLOCK * m;
+    for (int from = 0; from < e->rows->n; from += BLOCK) {
+        Part part = {from, e->rows->n - from < BLOCK ? e->rows->n - from : BLOCK, A, own};
+        fill_rows(e, from, part.count, A, own, e->d + from, scratch);
+        whiten_rows(e, inverse, &part, corner, white, v + from, mean + from);
     }
-    for (int start = 0; start < e->rows->n; start += BLOCK) {
-        int count = e->rows->n - start < BLOCK ? e->rows->n - start : BLOCK;
-        whiten_rows(e, inverse, start, count, scratch, scratch + (long)BLOCK * e->p, v + start, mean + start);
-    }
-    free(scratch);
+    free(memory);
     return 1;
 }
 
@@ -268,132 +254,116 @@ VECTORISED static void add_squares(int count, int d, int M, const double *x, con
         }
 }
 
-/* A' G of a block's own columns (r, r), lower triangle, symmetric at the fixed point: where columns are common
-   A' alpha = w and A' diag(lambda2) A S = I - S, so that w w' + S - I, which `between` holds of all, is left of all but
-   2 A' diag(g_d) A. */
-VECTORISED static void products_between(const Evaluation *e, const Block *b, const double *between, double *buffer,
-                                        double *AtG)
+/* Sums of slopes over rows: of each block, through K_NM by log sd, through k_nn, by each input, and A' G (kept, kept). */
+long slopes_size(const Evaluation *e)
 {
-    int r = b->kept, p = e->p, n = e->rows->n;
-    for (int j = 0; j < r; j++)
-        for (int i = 0; i < r; i++)
-            AtG[i + (long)j * r] = b->own ? 0 : between[b->first + i + (long)(b->first + j) * p];
-    for (int start = 0; start < n; start += BLOCK) {
-        int count = n - start < BLOCK ? n - start : BLOCK;
-        for (double sign = -1; sign <= 1; sign += 2) { /* -2 g_d of either sign */
-            int used = 0;
-            for (int i = start; i < start + count; i++) {
-                double size = -2 * sign * e->g_d[i], root = sqrt(size > 0 ? size : 0);
-                const double *a = columns_of(e, b, e->A, e->own, i);
-                if (root > 0) {
-                    double *out = buffer + (long)used++ * r;
-                    for (int j = 0; j < r; j++)
-                        out[j] = root * a[j];
-                }
-            }
-            if (used)
-                lib.dsyrk("L", "N", &r, &used, &sign, buffer, &r, &one, AtG, &r);
-        }
-        for (int i = start; b->own && i < start + count; i++) {
-            const double *a = columns_of(e, b, e->A, e->own, i), *G = columns_of(e, b, e->G, e->G_own, i);
-            for (int j = 0; j < r; j++)
-                for (int k = j; k < r; k++)
-                    AtG[k + (long)j * r] += .5 * (a[k] * G[j] + a[j] * G[k]);
-        }
-    }
+    long size = 0;
+    for (int t = 0; t < e->n_blocks; t++)
+        size += e->blocks[t].kind == COLUMNS ? 0 : 2 + e->blocks[t].inputs + (long)e->blocks[t].kept * e->blocks[t].kept;
+    return size;
 }
 
-/* Slopes in a block's log sd and log length-scales from those in its columns and in d, (FEA6) and (FEA7). */
-VECTORISED static void kernel_slopes(const Evaluation *e, const Block *b, const double *between, const double *theta,
-                                     double *scratch, double *out)
-{
-    int r = b->kept, d = b->inputs, n = e->rows->n;
-    double *G_MM = scratch, *z = G_MM + (long)r * r, *G = z + (long)r * d, *W = G + (long)BLOCK * r;
-    double *work = W + (long)BLOCK * r, *scale = work + (long)BLOCK * r, *by_input = scale + d;
-    double by_sd = 0, through_d = 0;
-    invert_scales(b, theta, scale);
-    scale_and_turn(r, d, b->Z_kept, scale, z);
-    memset(by_input, 0, sizeof(double) * d);
-    for (int start = 0; start < n; start += BLOCK) {
-        int count = n - start < BLOCK ? n - start : BLOCK;
-        for (int i = 0; i < count; i++) {
-            const double *slope = columns_of(e, b, e->G, e->G_own, start + i);
-            const double *a = columns_of(e, b, e->A, e->own, start + i);
-            double g_d = e->g_d[start + i];
-            for (int j = 0; j < r; j++)
-                G[(long)i * r + j] = slope[j] - 2 * g_d * a[j];
-            through_d += g_d;
-        }
-        lib.dtrmm("L", "L", "T", "N", &r, &count, &one, b->T, &r, G, &r);
-        const double *K = b->K + (long)start * r;
-        by_sd += dot((long)count * r, G, K);
-        squared_distances(count, d, r, b->X + (long)start * d, scale, z, W);
-        slope_weights(b->kind, K, W, work, (long)count * r);
-        for (long k = 0; k < (long)count * r; k++)
-            G[k] *= W[k];
-        add_squares(count, d, r, b->X + (long)start * d, scale, z, G, by_input);
-    }
-    products_between(e, b, between, G, G_MM);
-    /* dF/dK_MM = -1/2 L^-T (A' G) L^-1, symmetric at the fixed point, through T = sd^2 L^-1 */
-    for (int j = 0; j < r; j++)
-        for (int i = 0; i < r; i++)
-            G_MM[i + (long)j * r] = i < j ? G_MM[j + (long)i * r] : -.5 / b->variance * G_MM[i + (long)j * r];
-    lib.dtrmm("L", "L", "T", "N", &r, &r, &one, b->T, &r, G_MM, &r);
-    lib.dtrmm("R", "L", "N", "N", &r, &r, &one, b->T, &r, G_MM, &r);
-    double *K = G, *w = K + r;
-    for (int k = 0; k < r; k++) {
-        squared_distances(1, d, r, b->Z_kept + (long)k * d, scale, z, w);
-        memcpy(K, w, sizeof(double) * r);
-        correlate(b->kind, K, work, r);
-        slope_weights(b->kind, K, w, work, r);
-        for (int j = 0; j < r; j++) {
-            by_sd += G_MM[j + (long)k * r] * K[j];
-            w[j] *= G_MM[j + (long)k * r];
-        }
-        add_squares(1, d, r, b->Z_kept + (long)k * d, scale, z, w, by_input);
-    }
-    *out++ = 2 * (by_sd + b->variance * through_d);
-    if (b->each || !d) {
-        memcpy(out, by_input, sizeof(double) * d);
-        return;
-    }
-    *out = 0;
-    for (int j = 0; j < d; j++)
-        *out += by_input[j];
-}
+/* Add what rows say of the slopes in the parameters, from those in their columns G and G_own, and in d; (FEA6).
 
-/* The gradient in the parameters of all blocks, then in log sigma; 0 without memory. */
-int block_slopes(const Evaluation *e, const double *between, double in_noise)
+   Of common columns A' G is w w' + S - I, which finish_slopes adds, less 2 A' diag(g_d) A: at the fixed point
+   A' alpha = w and A' diag(lambda2) A S = I - S. */
+VECTORISED void add_slopes(const Evaluation *e, const Part *part, double *G, double *G_own, const double *g_d, double *sums,
+                           double *scratch)
 {
-    double *scratch = malloc(sizeof(double) * scratch_size(e)), *out = e->gradient;
-    const double *theta = e->theta;
-    if (!scratch)
-        return 0;
+    int count = part->count;
+    double twice[BLOCK];
+    for (int i = 0; i < count; i++)
+        twice[i] = -2 * g_d[i];
     for (int t = 0; t < e->n_blocks; t++) {
         const Block *b = e->blocks + t;
-        if (b->kind != COLUMNS)
-            kernel_slopes(e, b, between, theta, scratch, out);
-        theta += n_parameters(b);
-        out += n_parameters(b);
+        int r = b->kept, d = b->inputs;
+        if (b->kind == COLUMNS)
+            continue;
+        double *by_input = sums + 2, *AtG = by_input + d, *K = scratch, *W = K + (long)BLOCK * r, *own = W + (long)BLOCK * r;
+        double *z = own, *work = z + (long)r * d, *scale = work + (long)BLOCK * r;
+        if (b->own) {
+            for (int i = 0; i < count; i++) {
+                const double *a = columns_of(e, b, part->A, part->own, i), *g = columns_of(e, b, G, G_own, i);
+                for (int j = 0; j < r; j++)
+                    for (int k = j; k < r; k++)
+                        AtG[k + (long)j * r] += .5 * (a[k] * g[j] + a[j] * g[k]) + twice[i] * a[k] * a[j];
+            }
+        } else {
+            add_products(part->A + b->first, e->p, r, count, twice, W, AtG);
+        }
+        correlations(b, part->from, count, K, own);
+        squared_distances(count, d, r, b->X + (long)part->from * d, scale, z, W);
+        slope_weights(b->kind, K, W, work, (long)count * r);
+        double *through = work; /* G T of the rows */
+        for (int i = 0; i < count; i++) {
+            const double *a = columns_of(e, b, part->A, part->own, i), *g = columns_of(e, b, G, G_own, i);
+            for (int j = 0; j < r; j++)
+                through[(long)i * r + j] = g[j] + twice[i] * a[j];
+            sums[1] += g_d[i];
+        }
+        lib.dtrmm("L", "L", "T", "N", &r, &count, &one, b->T, &r, through, &r);
+        sums[0] += dot((long)count * r, through, K);
+        for (long k = 0; k < (long)count * r; k++)
+            through[k] *= W[k];
+        add_squares(count, d, r, b->X + (long)part->from * d, scale, z, through, by_input);
+        sums = AtG + (long)r * r;
     }
-    *out = in_noise;
-    free(scratch);
-    return 1;
+}
+
+/* The gradient in the parameters of all blocks, from the sums over rows; `between` (p, p): w w' + S - I. */
+void finish_slopes(const Evaluation *e, const double *between, double *sums, double *scratch)
+{
+    double *out = e->gradient;
+    for (int t = 0; t < e->n_blocks; t++) {
+        const Block *b = e->blocks + t;
+        int r = b->kept, d = b->inputs;
+        if (b->kind == COLUMNS)
+            continue;
+        double *by_input = sums + 2, *G = by_input + d, by_sd = sums[0];
+        double *K = scratch, *W = K + r, *z = W + r, *work = z + (long)r * d, *scale = work + r;
+        /* dF/dK_MM = -1/2 L^-T (A' G) L^-1, symmetric at the fixed point (FEA7), through T = sd^2 L^-1 */
+        for (int j = 0; j < r; j++)
+            for (int i = 0; i < r; i++) {
+                double more = b->own || i < j ? 0 : between[b->first + i + (long)(b->first + j) * e->p];
+                G[i + (long)j * r] = i < j ? G[j + (long)i * r] : -.5 / b->variance * (G[i + (long)j * r] + more);
+            }
+        lib.dtrmm("L", "L", "T", "N", &r, &r, &one, b->T, &r, G, &r);
+        lib.dtrmm("R", "L", "N", "N", &r, &r, &one, b->T, &r, G, &r);
+        invert_scales(b, scale);
+        scale_and_turn(r, d, b->Z_kept, scale, z);
+        for (int k = 0; k < r; k++) {
+            squared_distances(1, d, r, b->Z_kept + (long)k * d, scale, z, W);
+            memcpy(K, W, sizeof(double) * r);
+            correlate(b->kind, K, work, r);
+            slope_weights(b->kind, K, W, work, r);
+            by_sd += dot(r, G + (long)k * r, K);
+            for (int j = 0; j < r; j++)
+                W[j] *= G[j + (long)k * r];
+            add_squares(1, d, r, b->Z_kept + (long)k * d, scale, z, W, by_input);
+        }
+        *out++ = 2 * (by_sd + b->variance * sums[1]);
+        if (b->each)
+            memcpy(out, by_input, sizeof(double) * d);
+        for (int j = 0; d && !b->each && j < d; j++)
+            out[0] = by_input[j] + (j ? out[0] : 0);
+        out += n_parameters(b) - 1;
+        sums = G + (long)r * r;
+    }
 }
 
 /* Rows (of X) as inducing inputs, largest weight times residual variance first (FEA9), until half the sum of these falls
    to `nats` (FEA8) or there are `cap`; the first `least` are taken anyhow. Gives how many, or -1 without memory. */
-int choose_inducing(const Block *b, int n, const double *theta, const double *weight, double nats, int cap, int least,
+int choose_inducing(const Block *b, int n, const double *weight, double nats, int cap, int least,
                     int *chosen, double *left)
 {
     int d = b->inputs, found = 0, room = 0, unit = 1;
-    double sd = exp(theta[0]), variance = sd * sd, total = 0, minus = -1;
+    double sd = exp(b->theta[0]), variance = sd * sd, total = 0, minus = -1;
     double *memory = malloc(sizeof(double) * ((long)n * (d + 3) + d + cap + 1)), *A = NULL;
     if (!memory)
         return -1;
     double *x = memory, *residual = x + (long)n * d, *column = residual + n, *work = column + n, *scale = work + n;
     double *a = scale + d;
-    invert_scales(b, theta, scale);
+    invert_scales(b, scale);
     scale_and_turn(n, d, b->X, scale, x);
     for (int i = 0; i < n; i++)
         residual[i] = variance;

@@ -27,7 +27,8 @@ typedef struct {
     int from, sought;
     Sums known, found;
     double yy, D;             /* of the rows whose sites are known, y' Lambda y and D if the mean met every value */
-    double *inverse, *buffer, *own, *mean, *v, *scratch;
+    double *inverse, *buffer, *white, *mean, *v, *scratch;
+    double *A, *own, *d;      /* features of some rows that are not kept */
     double *step, *last;      /* (2, sought), both natural parameters */
     double *back;             /* where an ascent last gained, and its step; (4, sought) */
     double *point, *dX, *dG;  /* of Anderson's method: standardised, (2 sought,), and MEMORY differences of each */
@@ -52,11 +53,51 @@ static double quadratic(const Evaluation *e)
     return sum;
 }
 
+/* At most BLOCK rows from one on, before another, with their features. */
+static Part rows_from(const Iteration *s, int from, int to)
+{
+    const Evaluation *e = s->e;
+    Part part = {from, to - from < BLOCK ? to - from : BLOCK, s->A, s->own};
+    if (from >= e->stored) {
+        part.A = e->A + (long)(from - e->stored) * e->p;
+        part.own = e->own + (long)(from - e->stored) * e->m;
+    } else {
+        fill_rows(e, from, part.count, s->A, s->own, s->d, s->scratch);
+    }
+    return part;
+}
+
 static int refresh_posterior(Iteration *s)
 {
-    sums_at(&s->found, s->found.B, s->e);
-    add_rows(&s->found, s->e, s->from, s->e->rows->n, s->buffer);
+    clear_sums(&s->found, s->found.B, s->e);
+    for (int from = s->from; from < s->e->rows->n; from += BLOCK) {
+        Part part = rows_from(s, from, s->e->rows->n);
+        add_rows(&s->found, s->e, &part, s->buffer);
+    }
     return find_posterior(s->e, &s->known, &s->found, s->inverse, &s->log_det, s->scratch);
+}
+
+/* Features of all rows, and the sites and sums of those whose sites are known. */
+static void meet_rows(Iteration *s)
+{
+    Evaluation *e = s->e;
+    for (int from = 0; from < e->rows->n;) {
+        int to = from < s->from ? s->from : e->rows->n, known = from < s->from;
+        Part part = {from, to - from < BLOCK ? to - from : BLOCK, s->A, s->own};
+        if (from >= e->stored) {
+            part.A = e->A + (long)(from - e->stored) * e->p;
+            part.own = e->own + (long)(from - e->stored) * e->m;
+        }
+        fill_rows(e, from, part.count, (double *)part.A, (double *)part.own, e->d + from, s->scratch);
+        for (int i = from; known && i < from + part.count; i++) {
+            known_site(e, i);
+            s->yy += e->lambda1[i] * e->rows->limit[i];
+            s->D += known_part(e, i, e->rows->limit[i]);
+        }
+        if (known)
+            add_rows(&s->known, e, &part, s->buffer);
+        from += part.count;
+    }
 }
 
 /* D of the rows whose sites are known: it lacks the misfit, which needs no visit to them. */
@@ -90,10 +131,10 @@ static void visit(Iteration *s, int want_D, double *squares, double *D, double *
     s->last = s->step;
     s->step = old;
     *squares = *D = *cosines = 0;
-    for (int start = s->from; start < e->rows->n; start += BLOCK) {
-        int count = e->rows->n - start < BLOCK ? e->rows->n - start : BLOCK;
-        whiten_rows(e, s->inverse, start, count, s->buffer, s->own, s->v + start, s->mean + start);
-        for (int i = start; i < start + count; i++) {
+    for (int from = s->from; from < e->rows->n; from += BLOCK) {
+        Part part = rows_from(s, from, e->rows->n);
+        whiten_rows(e, s->inverse, &part, s->buffer, s->white, s->v + from, s->mean + from);
+        for (int i = from; i < from + part.count; i++) {
             Update u = update_site(e, i, s->mean[i], s->v[i], want_D);
             double g1 = u.lambda1 - e->lambda1[i], g2 = u.lambda2 - e->lambda2[i], scale = e->sigma / e->rows->weight[i];
             double location = (g1 - g2 * s->mean[i]) * scale, size = g2 * scale * e->sigma;
@@ -253,56 +294,69 @@ static int iterate(Iteration *s)
         for (int i = s->from; i < e->rows->n; i++)
             D += update_site(e, i, s->mean[i], s->v[i], 1).D;
     }
-    for (int i = 0; i < s->from; i++) {
-        double mean = dot(e->p, e->A + (long)i * e->p, e->w);
-        for (int j = 0; j < e->m; j++)
-            mean += e->own[(long)i * e->m + j] * e->w[e->p + (long)e->rows->code[i] * e->m + j];
-        D += known_part(e, i, mean);
+    for (int from = 0; from < s->from && e->stored == 0; from += BLOCK) { /* sums lose digits where the noise is small */
+        Part part = rows_from(s, from, s->from);
+        for (int i = 0; i < part.count; i++) {
+            double mean = dot(e->p, part.A + (long)i * e->p, e->w);
+            if (e->m)
+                mean += dot(e->m, part.own + (long)i * e->m, e->w + e->p + (long)e->rows->code[from + i] * e->m);
+            D += known_part(e, from + i, mean);
+        }
     }
+    if (e->stored)
+        D += known_evidence(s);
     e->evidence = D - .5 * quadratic(e) - .5 * s->log_det;
     return 1;
 }
 
-/* dF/dA = alpha w' - diag(lambda2) A S at fixed d (SIT9); implicit, (M,): q of Laplace's method, or NULL. */
-VECTORISED static double row_slopes(Iteration *s, const double *implicit)
+/* Sums of slopes over all rows, from dF/dA = alpha w' - diag(lambda2) A S at fixed d (SIT9); gives that in log sigma.
+
+   implicit, (M,): q of Laplace's method, or NULL. */
+VECTORISED static double row_slopes(Iteration *s, const double *implicit, double *sums)
 {
     Evaluation *e = s->e;
     int p = e->p, m = e->m;
-    double in_noise = 0;
-    for (int start = 0; start < e->rows->n; start += BLOCK) {
-        int count = e->rows->n - start < BLOCK ? e->rows->n - start : BLOCK;
-        double *G = e->G + (long)start * p;
-        whiten_rows(e, s->inverse, start, count, G, s->own, s->v, s->mean);
+    double in_noise = 0, g_d[BLOCK], v[BLOCK], mean[BLOCK], *G = s->buffer, *G_own = s->white;
+    for (int from = 0; from < e->rows->n;) {
+        Part part = rows_from(s, from, from < s->from ? s->from : e->rows->n);
+        int count = part.count;
+        whiten_rows(e, s->inverse, &part, G, G_own, v, mean);
         if (p)
             lib.dtrmm("L", "L", "T", "N", &p, &count, &one, s->inverse, &p, G, &p);
-        for (int i = start; i < start + count; i++, G += p) {
-            const double *a = e->A + (long)i * p, *own = e->own + (long)i * m, *o = s->own + (long)(i - start) * m;
+        for (int k = 0; k < count; k++) {
+            int i = from + k;
+            const double *a = part.A + (long)k * p, *own = part.own + (long)k * m;
             long group = m ? (long)e->rows->code[i] : 0;
             const double *T = e->T + group * m * m, *U = e->U + group * m * p, *w = e->w + p + group * m;
             const double *q = implicit ? implicit + p + group * m : w;
-            double mean = s->mean[i - start], lambda2 = e->lambda2[i], alpha = e->lambda1[i] - lambda2 * mean, moved = 0;
-            Slope x = site_slopes(e, i, mean, s->v[i - start]);
-            e->g_d[i] = x.g_d;
+            double lambda2 = e->lambda2[i], alpha = e->lambda1[i] - lambda2 * mean[k], moved = 0;
+            double *g = G + (long)k * p, *g_own = G_own + (long)k * m;
+            Slope x = site_slopes(e, i, mean[k], v[k]);
+            g_d[k] = x.g_d;
             in_noise += x.e;
             if (implicit) {
                 moved = dot(p, a, implicit) + dot(m, own, q);
                 in_noise += x.e_m * moved;
             }
-            double along = x.u - lambda2 * moved, *G_own = e->G_own + (long)i * m;
-            for (int j = 0; j < m; j++)
-                G_own[j] = 0;
-            for (int k = 0; k < m; k++) {
-                double back = o[k];
-                for (int j = 0; j < p; j++)
-                    back -= U[k * p + j] * G[j];
-                for (int j = 0; j <= k; j++)
-                    G_own[j] += back * T[k * m + j];
+            double along = x.u - lambda2 * moved;
+            for (int l = 0; l < m; l++)
+                g_own[l] -= dot(p, U + l * p, g);
+            for (int j = 0; j < m; j++) { /* times T, in place: what lies before is done with */
+                double sum = 0;
+                for (int l = j; l < m; l++)
+                    sum += g_own[l] * T[l * m + j];
+                g_own[j] = alpha * w[j] - lambda2 * sum + (implicit ? alpha * q[j] + along * w[j] : 0);
             }
             for (int j = 0; j < p; j++)
-                G[j] = alpha * e->w[j] - lambda2 * G[j] + (implicit ? alpha * implicit[j] + along * e->w[j] : 0);
-            for (int j = 0; j < m; j++)
-                G_own[j] = alpha * w[j] - lambda2 * G_own[j] + (implicit ? alpha * q[j] + along * w[j] : 0);
+                g[j] = alpha * e->w[j] - lambda2 * g[j] + (implicit ? alpha * implicit[j] + along * e->w[j] : 0);
         }
+        add_slopes(e, &part, G, G_own, g_d, sums, s->scratch);
+        if (e->G) {
+            memcpy(e->G + (long)from * p, G, sizeof(double) * count * p);
+            memcpy(e->G_own + (long)from * m, G_own, sizeof(double) * count * m);
+            memcpy(e->g_d + from, g_d, sizeof(double) * count);
+        }
+        from += count;
     }
     return in_noise;
 }
@@ -330,15 +384,15 @@ static void implicit_weights(Iteration *s, double *out)
     Evaluation *e = s->e;
     int p = e->p, m = e->m, groups = m ? e->rows->groups : 0;
     memset(out, 0, sizeof(double) * (p + (long)groups * m));
-    for (int start = s->from; start < e->rows->n; start += BLOCK) {
-        int count = e->rows->n - start < BLOCK ? e->rows->n - start : BLOCK;
-        whiten_rows(e, s->inverse, start, count, s->buffer, s->own, s->v, s->mean);
-        for (int i = start; i < start + count; i++) {
-            double u = site_slopes(e, i, s->mean[i - start], s->v[i - start]).u;
+    for (int from = s->from; from < e->rows->n; from += BLOCK) {
+        Part part = rows_from(s, from, e->rows->n);
+        whiten_rows(e, s->inverse, &part, s->buffer, s->white, s->v, s->mean);
+        for (int k = 0; k < part.count; k++) {
+            double u = site_slopes(e, from + k, s->mean[k], s->v[k]).u;
             for (int j = 0; j < p; j++)
-                out[j] += u * e->A[(long)i * p + j];
+                out[j] += u * part.A[(long)k * p + j];
             for (int j = 0; j < m; j++)
-                out[p + (long)e->rows->code[i] * m + j] += u * e->own[(long)i * m + j];
+                out[p + (long)e->rows->code[from + k] * m + j] += u * part.own[(long)k * m + j];
         }
     }
     solve_arrow(e, s->inverse, out, s->scratch);
@@ -347,24 +401,33 @@ static void implicit_weights(Iteration *s, double *out)
 /* One evaluation: 1; 0 where the computation breaks down; -1 without memory. */
 int evaluate(Evaluation *e)
 {
-    int done = make_features(e), n = e->rows->n;
-    if (done < 1)
-        return done;
+    double *first = malloc(sizeof(double) * scratch_size(e));
+    if (!first)
+        return -1;
+    int done = fix_blocks(e, first), n = e->rows->n;
+    free(first);
+    if (!done)
+        return 0;
     Iteration s = {.e = e, .from = e->rows->exact, .sought = n - e->rows->exact};
-    long p = e->p, m = e->m, weights = p + (m ? e->rows->groups : 0) * m, sums = sums_size(e);
-    long size = 2 * sums + p * p + BLOCK * (p + m) + 2 * n + p + m * (m + p) + weights + (14 + 4 * MEMORY) * s.sought;
-    double *memory = malloc(sizeof(double) * (size + 1)), *at = memory;
+    long p = e->p, m = e->m, weights = p + (m ? e->rows->groups : 0) * m, sums = sums_size(e), slopes = slopes_size(e);
+    long scratch = scratch_size(e) > p + m * (m + p) ? scratch_size(e) : p + m * (m + p);
+    long size = 2 * sums + p * p + BLOCK * (2 * (p + m) + 1) + 2 * n + scratch + weights + slopes
+                + (14 + 4 * MEMORY) * (long)s.sought;
+    double *memory = malloc(sizeof(double) * size), *at = memory;
     if (!memory)
         return -1;
-    sums_at(&s.known, slice(&at, sums), e);
-    sums_at(&s.found, slice(&at, sums), e);
+    clear_sums(&s.known, slice(&at, sums), e);
+    clear_sums(&s.found, slice(&at, sums), e);
     s.inverse = slice(&at, p * p);
     s.buffer = slice(&at, BLOCK * p);
+    s.white = slice(&at, BLOCK * m);
+    s.A = slice(&at, BLOCK * p);
     s.own = slice(&at, BLOCK * m);
+    s.d = slice(&at, BLOCK);
     s.mean = slice(&at, n);
     s.v = slice(&at, n);
-    s.scratch = slice(&at, p + m * (m + p));
-    double *implicit = slice(&at, weights);
+    s.scratch = slice(&at, scratch);
+    double *implicit = slice(&at, weights), *by_rows = slice(&at, slopes);
     s.step = slice(&at, 2 * s.sought);
     s.last = slice(&at, 2 * s.sought);
     s.back = slice(&at, 4 * s.sought);
@@ -372,14 +435,10 @@ int evaluate(Evaluation *e)
     s.point_step = slice(&at, 2 * s.sought);
     s.dX = slice(&at, 2 * MEMORY * s.sought);
     s.dG = slice(&at, 2 * MEMORY * s.sought);
+    memset(by_rows, 0, sizeof(double) * slopes);
     memset(s.step, 0, sizeof(double) * 2 * s.sought);
     memset(s.last, 0, sizeof(double) * 2 * s.sought);
-    for (int i = 0; i < s.from; i++) {
-        known_site(e, i);
-        s.yy += e->lambda1[i] * e->rows->limit[i];
-        s.D += known_part(e, i, e->rows->limit[i]);
-    }
-    add_rows(&s.known, e, 0, s.from, s.buffer);
+    meet_rows(&s);
     done = refresh_posterior(&s);
     if (!done) { /* sites to start from that leave no posterior */
         memset(e->lambda1 + s.from, 0, sizeof(double) * s.sought);
@@ -387,13 +446,13 @@ int evaluate(Evaluation *e)
         done = refresh_posterior(&s);
     }
     done = done && iterate(&s);
-    if (done && e->slopes) {
-        if (e->method == LAPLACE)
-            implicit_weights(&s, implicit);
+    if (done && e->slopes >= 0) {
         const double *q = e->method == LAPLACE ? implicit : NULL;
-        double in_noise = row_slopes(&s, q), *between = s.known.B; /* which is not needed again */
-        fill_between(&s, q, between);
-        done = block_slopes(e, between, in_noise) ? 1 : -1;
+        if (q)
+            implicit_weights(&s, implicit);
+        e->gradient[e->slopes] = row_slopes(&s, q, by_rows);
+        fill_between(&s, q, s.known.B); /* in the place of sums that are not needed again */
+        finish_slopes(e, s.known.B, by_rows, s.scratch);
     }
     free(memory);
     return done;

@@ -65,7 +65,7 @@ class Block(ctypes.Structure):
         *((name, ctypes.c_int) for name in ("kept", "first")),
         ("pivots", ctypes.c_void_p),
         ("variance", ctypes.c_double),
-        *((name, ctypes.c_void_p) for name in ("L", "T", "Z_kept", "K")),
+        *((name, ctypes.c_void_p) for name in ("L", "T", "Z_kept", "theta")),
     ]
 
 
@@ -74,9 +74,9 @@ class Evaluation(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("rows", "blocks")),
-        *((name, ctypes.c_int) for name in ("n_blocks", "method", "max_iterations", "slopes")),
+        *((name, ctypes.c_int) for name in ("n_blocks", "method", "max_iterations", "slopes", "stored")),
         *((name, ctypes.c_double) for name in ("tol", "damping", "sigma")),
-        *((name, ctypes.c_void_p) for name in ("theta", "lambda1", "lambda2")),
+        *((name, ctypes.c_void_p) for name in ("lambda1", "lambda2", "given_d")),
         *((name, ctypes.c_int) for name in ("p", "m")),
         *((name, ctypes.c_void_p) for name in ("A", "own", "d", "w", "L", "T", "U", "gradient", "G", "G_own", "g_d")),
         *((name, ctypes.c_double) for name in ("evidence", "residual")),

@@ -16,7 +16,7 @@ long sums_size(const Evaluation *e)
     return p * p + p + (m ? e->rows->groups * m * (m + p + 1) : 0);
 }
 
-void sums_at(Sums *s, double *memory, const Evaluation *e)
+void clear_sums(Sums *s, double *memory, const Evaluation *e)
 {
     long p = e->p, m = e->m, groups = m ? e->rows->groups : 0;
     s->B = memory;
@@ -26,48 +26,45 @@ void sums_at(Sums *s, double *memory, const Evaluation *e)
     memset(memory, 0, sizeof(double) * sums_size(e));
 }
 
-/* Rows whose lambda2 have the sign, times their roots, into B. */
-VECTORISED static void add_products(Sums *s, const Evaluation *e, int from, int count, double sign, double *buffer)
+/* Add A' diag(weight) A of some columns of rows that are `stride` apart; buffer (count, columns). */
+VECTORISED void add_products(const double *A, int stride, int columns, int count, const double *weight, double *buffer,
+                             double *out)
 {
-    int p = e->p, used = 0;
-    for (int i = from; i < from + count; i++) {
-        double root = sqrt(fmax(sign * e->lambda2[i], 0));
-        if (root == 0)
-            continue;
-        const double *a = e->A + (long)i * p;
-        double *out = buffer + (long)used++ * p;
-        for (int j = 0; j < p; j++)
-            out[j] = a[j] * root;
+    for (double sign = 1; sign >= -1; sign -= 2) { /* rows of either sign, times their roots */
+        int used = 0;
+        for (int i = 0; i < count; i++) {
+            if (!(sign * weight[i] > 0))
+                continue;
+            double root = sqrt(sign * weight[i]), *row = buffer + (long)used++ * columns;
+            const double *a = A + (long)i * stride;
+            for (int j = 0; j < columns; j++)
+                row[j] = a[j] * root;
+        }
+        if (used)
+            lib.dsyrk("L", "N", &columns, &used, &sign, buffer, &columns, &one, out, &columns);
     }
-    if (used)
-        lib.dsyrk("L", "N", &p, &used, &sign, buffer, &p, &one, s->B, &p);
 }
 
-/* Add what rows from..to say; buffer (BLOCK, p). */
-VECTORISED void add_rows(Sums *s, const Evaluation *e, int from, int to, double *buffer)
+/* Add what some rows say; buffer (BLOCK, p). */
+VECTORISED void add_rows(Sums *s, const Evaluation *e, const Part *part, double *buffer)
 {
-    int p = e->p, m = e->m;
-    for (int start = from; start < to; start += BLOCK) {
-        int count = to - start < BLOCK ? to - start : BLOCK, negative = 0;
-        if (p) {
-            for (int i = start; i < start + count; i++)
-                negative |= e->lambda2[i] < 0;
-            add_products(s, e, start, count, 1, buffer);
-            if (negative)
-                add_products(s, e, start, count, -1, buffer);
-            lib.dgemv("N", &p, &count, &one, e->A + (long)start * p, &p, e->lambda1 + start, &unit, &one, s->r, &unit);
-        }
-        for (int i = start; m && i < start + count; i++) {
-            const double *a = e->A + (long)i * p, *own = e->own + (long)i * m;
-            double *B = s->B_own + (long)e->rows->code[i] * m * (m + p), *r = s->r_own + (long)e->rows->code[i] * m;
-            for (int k = 0; k < m; k++, B += m + p) {
-                double q = e->lambda2[i] * own[k];
-                r[k] += e->lambda1[i] * own[k];
-                for (int j = 0; j < m; j++)
-                    B[j] += q * own[j];
-                for (int j = 0; j < p; j++)
-                    B[m + j] += q * a[j];
-            }
+    int p = e->p, m = e->m, count = part->count;
+    const double *lambda1 = e->lambda1 + part->from, *lambda2 = e->lambda2 + part->from;
+    if (p) {
+        add_products(part->A, p, p, count, lambda2, buffer, s->B);
+        lib.dgemv("N", &p, &count, &one, (double *)part->A, &p, (double *)lambda1, &unit, &one, s->r, &unit);
+    }
+    for (int i = 0; m && i < count; i++) {
+        const double *a = part->A + (long)i * p, *own = part->own + (long)i * m;
+        long group = e->rows->code[part->from + i];
+        double *B = s->B_own + group * m * (m + p), *r = s->r_own + group * m;
+        for (int k = 0; k < m; k++, B += m + p) {
+            double q = lambda2[i] * own[k];
+            r[k] += lambda1[i] * own[k];
+            for (int j = 0; j < m; j++)
+                B[j] += q * own[j];
+            for (int j = 0; j < p; j++)
+                B[m + j] += q * a[j];
         }
     }
 }
@@ -184,28 +181,24 @@ int find_posterior(Evaluation *e, const Sums *known, const Sums *sought, double 
 }
 
 /* A L^-T of some rows: corner (count, p) and own part (count, m), its squared lengths v and the means A w. */
-VECTORISED void whiten_rows(const Evaluation *e, const double *inverse, int from, int count, double *corner, double *own, double *v,
-                 double *mean)
+VECTORISED void whiten_rows(const Evaluation *e, const double *inverse, const Part *part, double *corner, double *own,
+                            double *v, double *mean)
 {
-    int p = e->p, m = e->m;
-    const double *A = e->A + (long)from * p;
-    memcpy(corner, A, sizeof(double) * count * p);
+    int p = e->p, m = e->m, count = part->count;
+    memcpy(corner, part->A, sizeof(double) * count * p);
     for (int i = 0; i < count; i++) {
         double *row = corner + (long)i * p;
         mean[i] = dot(p, row, e->w);
         v[i] = 0;
         if (!m)
             continue;
-        const double *a = e->own + (long)(from + i) * m;
-        long g = e->rows->code[from + i] < 0 ? 0 : e->rows->code[from + i]; /* new groups have no columns */
-        const double *T = e->T + g * m * m, *U = e->U + g * m * p;
+        long group = e->rows->code[part->from + i] < 0 ? 0 : e->rows->code[part->from + i]; /* new ones have no columns */
+        const double *a = part->own + (long)i * m, *T = e->T + group * m * m, *U = e->U + group * m * p;
+        mean[i] += dot(m, a, e->w + p + group * m);
         for (int k = 0; k < m; k++) {
-            double t = 0;
-            for (int j = 0; j <= k; j++)
-                t += a[j] * T[k * m + j];
+            double t = dot(k + 1, a, T + k * m);
             own[(long)i * m + k] = t;
             v[i] += t * t;
-            mean[i] += a[k] * e->w[p + g * m + k];
             for (int j = 0; j < p; j++)
                 row[j] -= t * U[k * p + j];
         }

@@ -40,7 +40,7 @@ from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
 from tobitgp.priors.prior import DenseBlock
 from tobitgp.typing import Array, IntArray
 
-MOST_BYTES = 2**28  # of the features of all rows
+MOST_BYTES = 2**26  # of the features of all rows, above which those of rows whose sites are known are not kept
 _METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
 
 
@@ -65,6 +65,8 @@ class Plan:
     part: RowPartition
     members: tuple[Member, ...]
     groups: int
+    parameters: int  # of blocks that the core knows
+    stored: int  # the first row whose features are kept
     rows: library.Rows
     blocks: Any  # an array of `library.Block`
     held: tuple[Any, ...]  # arrays that these two point to
@@ -83,11 +85,13 @@ class Plan:
         groups = 0 if own is None else own.size
         if any(rows.window is not None or rows.side is not None for rows in part.rows):
             return None
-        if 8 * len(part) * sum(member.width for member in members) > MOST_BYTES:
-            return None
         rows, held = _rows(part, members, groups)
         made, arrays = _blocks(part, members)
-        return cls(part, members, groups, rows, made, (*held, *arrays), _outputs(len(part), members, groups))
+        width = sum(member.width for member in members)
+        stored = 0 if 8 * len(part) * width <= MOST_BYTES else rows.exact
+        parameters = sum(member.block.n_parameters for member in members if member.kernel is not None)
+        outputs = _outputs(len(part), stored, members, groups)
+        return cls(part, members, groups, parameters, stored, rows, made, (*held, *arrays), outputs)
 
     @cached_property
     def chunks(self) -> list[Chunk]:
@@ -113,15 +117,12 @@ class Plan:
         base, blocks = library.address(memory), (library.Block * len(self.members))()
         ctypes.memmove(blocks, self.blocks, ctypes.sizeof(self.blocks))
         own = split_theta([member.block for member in self.members], theta)
-        known = [part for part, member in zip(own, self.members, strict=True) if member.kernel is not None]
-        parameters = np.concatenate([*known, np.zeros(1)])
         given = self._given(own, blocks, slopes)
-        d = memory[self.outputs["d"] :][:n]
-        d[:] = 0.0
-        for made in given.values():
-            d += made.features.d
-        for t, block in enumerate(blocks):
-            for name in _OF_BLOCK if slopes else _OF_BLOCK[:-1]:
+        at = library.address(theta)
+        for t, (block, part_of_theta) in enumerate(zip(blocks, own, strict=True)):
+            block.theta = at
+            at += 8 * len(part_of_theta)
+            for name in _OF_BLOCK:
                 setattr(block, name, base + 8 * self.outputs[f"{name} {t}"])
         e = library.Evaluation(
             ctypes.addressof(self.rows),
@@ -129,15 +130,23 @@ class Plan:
             len(blocks),
             _METHODS[method.evidence_kind],
             method.max_iterations,
-            slopes,
+            self.parameters if slopes else -1,
+            self.stored,
             method.tol,
             method.damping,
             float(np.exp(theta[-1])),
-            *map(library.address, (parameters, sites.lambda1, sites.lambda2)),
+            library.address(sites.lambda1),
+            library.address(sites.lambda2),
+            None,
             0,
             0,
             *(base + 8 * self.outputs[name] for name in _OF_ALL),
         )
+        if given:
+            d = np.sum([made.features.d for made in given.values()], axis=0)
+            e.given_d = library.address(d)
+            if slopes:
+                e.G, e.G_own, e.g_d = (base + 8 * self.outputs[name] for name in _OF_SLOPES)
         status = library.load().evaluate(ctypes.byref(e))
         if status < 0:
             raise MemoryError
@@ -172,22 +181,27 @@ class Given(NamedTuple):
     A: Array  # its columns where they belong
 
 
-_OF_ALL = ("A", "own", "d", "w", "L", "T", "U", "gradient", "G", "G_own", "g_d")
-_OF_BLOCK = ("pivots", "L", "T", "Z_kept", "K")
+_OF_ALL = ("A", "own", "d", "w", "L", "T", "U", "gradient")
+_OF_BLOCK = ("pivots", "L", "T", "Z_kept")
+_OF_SLOPES = ("G", "G_own", "g_d")  # where columns are made here
 
 
-def _outputs(n: int, members: Sequence[Member], groups: int) -> dict[str, int]:
-    """Where outputs begin, one after the other; those of slopes last."""
+def _outputs(n: int, stored: int, members: Sequence[Member], groups: int) -> dict[str, int]:
+    """Where outputs begin, one after the other, in numbers."""
     p, m = (sum(x.width for x in members if (x.place == "own") == own) for own in (False, True))
     k = 1 + sum(member.block.n_parameters for member in members if member.kernel is not None)
-    sizes: dict[str, int] = dict(
-        zip(_OF_ALL, (n * p, n * m, n, p + groups * m, p * p, groups * m * m, groups * m * p, k), strict=False)
+    kept = n - stored
+    sizes = dict(
+        zip(_OF_ALL, (kept * p, kept * m, n, p + groups * m, p * p, groups * m * m, groups * m * p, k), strict=True)
     )
     for t, member in enumerate(members):
-        Z = member.block.Z if isinstance(member.block, KernelBlock) and member.kernel is not None else np.empty((0, 0))
+        known = isinstance(member.block, KernelBlock) and member.kernel is not None
+        Z = member.block.Z if isinstance(member.block, KernelBlock) and known else np.empty((0, 0))
         M = len(Z)
-        sizes |= {f"{name} {t}": size for name, size in zip(_OF_BLOCK, (M, M * M, M * M, Z.size, n * M), strict=True)}
-    sizes |= {"G": n * p, "G_own": n * m, "g_d": n, "end": 0}
+        sizes |= {f"{name} {t}": size for name, size in zip(_OF_BLOCK, (M, M * M, M * M, Z.size), strict=True)}
+    if any(member.kernel is None for member in members):
+        sizes |= dict(zip(_OF_SLOPES, (n * p, n * m, n), strict=True))
+    sizes["end"] = 0
     return dict(zip(sizes, itertools.accumulate(sizes.values(), initial=0), strict=False))
 
 
@@ -270,8 +284,10 @@ class _Answer:
         return Posterior(self.theta, at, layout, w, factor, *found, states=LocalPartitions([state]))
 
     def _chunks(self, layout: Layout) -> tuple[Chunk, ...]:
-        """The rows with the features found."""
+        """The rows with the features found, where these are of all rows."""
         e, plan, chunks = self.e, self.plan, []
+        if plan.stored:
+            return tuple(plan.chunks)
         n, groups = len(plan.part), plan.groups
         A, own, d = self._array("A", n, e.p), self._array("own", n, e.m), self._array("d", n)
         columns = [(own if place.kind == "own" else A)[:, place.columns] for place in layout.places]

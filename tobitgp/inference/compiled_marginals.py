@@ -28,34 +28,37 @@ def find_marginals(
     """
     if library.load() is None or not all(map(_is_known, at)) or any(place.kind == "spread" for place in layout.places):
         return None
-    n, p, m = len(inputs[0].X), layout.p, layout.m
-    memory, held = np.empty(n * (p + m)), [np.zeros(n), np.empty(n), np.empty(n), w, factor.inverse]
-    rows, blocks, theta = library.Rows(n=n, groups=layout.size), (library.Block * len(at))(), [np.zeros(1)]
+    n, held = len(inputs[0].X), [w, factor.inverse]
+    mean, v_p, d = np.empty((3, n))
+    rows, blocks = library.Rows(n=n, groups=layout.size), (library.Block * len(at))()
     for block, known, place, own in zip(blocks, at, layout.places, inputs, strict=True):
         block.own, block.first, block.size = place.kind == "own", place.columns.start, known.size
         held.append(np.ascontiguousarray(own.X))
-        block.kind, block.X = library.COLUMNS, library.address(held[-1])
+        block.kind, block.kept, block.X = library.COLUMNS, known.size, library.address(held[-1])
         if block.own and own.code is not None:
             held.append(np.ascontiguousarray(own.code, dtype=np.int32))
             rows.code = library.address(held[-1])
         if isinstance(known, KernelFeatures):
             factors = known.covariance.factors
-            block.kind, block.inputs, block.kept = known.covariance.compiled, own.X.shape[1], known.size
+            block.kind, block.inputs = known.covariance.compiled, own.X.shape[1]
             block.each, block.variance = factors[0].ard if factors else False, known.variance
-            held += [np.asfortranarray(known.T), np.ascontiguousarray(known.Z)]
-            block.T, block.Z_kept = map(library.address, held[-2:])
-            theta[-1:] = [np.concatenate([[0.0], np.log(known.parameters)]), theta[-1]]
-    held.append(np.concatenate(theta))
-    e = library.Evaluation(p=p, m=m, n_blocks=len(at), blocks=ctypes.addressof(blocks), rows=ctypes.addressof(rows))
-    e.theta, e.w, e.A = library.address(held[-1]), library.address(w), library.address(memory)
-    e.own, e.d = e.A + 8 * n * p, library.address(held[0])
+            theta = np.concatenate([[0.0], np.log(known.parameters)])
+            held += [np.asfortranarray(known.T), np.ascontiguousarray(known.Z), theta]
+            block.T, block.Z_kept, block.theta = map(library.address, held[-3:])
+    e = library.Evaluation(p=layout.p, m=layout.m, n_blocks=len(at))
+    e.blocks, e.rows, e.w, e.d = (
+        ctypes.addressof(blocks),
+        ctypes.addressof(rows),
+        library.address(w),
+        library.address(d),
+    )
     if factor.T is not None and factor.U is not None:
         held += [np.ascontiguousarray(factor.T), np.ascontiguousarray(factor.U)]
         e.T, e.U = map(library.address, held[-2:])
-    pointers = (ctypes.c_void_p(library.address(array)) for array in (factor.inverse, *held[1:3]))
+    pointers = (ctypes.c_void_p(library.address(array)) for array in (factor.inverse, mean, v_p))
     if not library.load().find_marginals(ctypes.byref(e), *pointers):
         raise MemoryError
-    return held[1], held[2], held[0]
+    return mean, v_p, d
 
 
 def _is_known(at: BlockAt) -> bool:

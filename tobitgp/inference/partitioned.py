@@ -17,7 +17,7 @@ from tobitgp.engines import LocalPartitions, Partitions, row_chunks
 from tobitgp.priors.block import Inputs
 from tobitgp.typing import Array
 
-PART_ROWS = 8192
+PART_ROWS = 25_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,11 +209,11 @@ def _compiled_greedy(
     chosen, left = np.empty(limit, dtype=np.int32), ctypes.c_double()
     block = library.Block(kind=covariance.compiled, inputs=X.shape[1], X=library.address(arrays[0]))
     block.each = covariance.factors[0].ard if covariance.factors else False
-    pointers = [ctypes.c_void_p(library.address(array)) for array in arrays[1:]]
+    block.theta = library.address(arrays[1])
     found = library.load().choose_inducing(
         ctypes.byref(block),
         len(X),
-        *pointers,
+        ctypes.c_void_p(library.address(arrays[2])),
         ctypes.c_double(nats),
         limit,
         min(FREE_FEATURES, limit),
