@@ -8,7 +8,7 @@ where five hundred features leave more than it does in simulations.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -63,7 +63,7 @@ def choose_blocks(
         if gp.approximation == "auto":
             block, left = gp.low_rank(own, precision, nats=share, cap=tried)
             if left <= nats:
-                chosen[t] = block
+                chosen[t] = replace(block, Z=block.Z[:cap])  # the first chosen tell most
                 continue
         if kind == "markov" or left > LEFT:
             candidates.append(Candidate(t, kind, left))
