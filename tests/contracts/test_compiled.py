@@ -8,10 +8,14 @@ from support.blocks import CODES, STRUCTURES, WEIGHT, wavy
 from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product, simulate, tight
 
 from tobitgp.compiled import library
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.student import Student
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled
 from tobitgp.inference.fixed_point import Model, settle
 from tobitgp.inference.partitioned import cut
+from tobitgp.likelihoods.noise import Noise
 from tobitgp.priors import kernel_block
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import greedy_inducing
@@ -22,11 +26,10 @@ METHODS = ("ep", "vi", "laplace")
 NEAR = 1e-8
 
 
-def both(problem, blocks, theta, method, start=None):
+def both(problem, blocks, theta, method, start=None, likelihood=GAUSSIAN):
     """Settled by the core and without it."""
     data = cut(problem, [block.inputs for block in blocks], start)
-    model = Model(data, blocks, GAUSSIAN)
-    pure = Model(data, blocks, GAUSSIAN)
+    model, pure = Model(data, blocks, likelihood), Model(data, blocks, likelihood)
     object.__setattr__(pure, "plan", None)
     assert model.plan is not None
     return [settle(m, data, np.asarray(theta, float), method, slopes=True) for m in (model, pure)]
@@ -100,6 +103,26 @@ def test_marginals_of_new_rows_and_new_groups(monkeypatch, rng):
         want = found.marginals(inputs)
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=NEAR, atol=1e-12)
+
+
+NOISES = {
+    "logistic": (Noise(Logistic()), []),
+    "gumbel": (Noise(Gumbel()), []),
+    "student": (Noise(Student(4.0)), []),
+    "student, df free": (Noise(Student(), free_df=True), [np.log(2.5)]),
+}
+
+
+@pytest.mark.parametrize("sd", [-3.0, -1.0, 0.1, 1.5])
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("name", METHODS)
+def test_other_noise(name, noise, sd):
+    """Rules from six nodes to panels, as the prior widens; every kind of row."""
+    likelihood, shape = NOISES[noise]
+    for structure in ("mixed", "grouped"):
+        problem, blocks, prior = STRUCTURES[structure]("matern52")
+        theta = [sd, *prior[1:], *shape, np.log(0.4)]
+        assert_equal(*both(problem, blocks, theta, tight(name), None, likelihood))
 
 
 # Limits far out on either side, and intervals from narrow to wide, near and far.

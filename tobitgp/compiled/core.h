@@ -38,6 +38,8 @@ typedef struct {
     double (*erfcx)(double, int);
     double (*log_ndtr)(double, int);
     double (*ndtr)(double, int);
+    double (*betainc)(double, double, double, int);
+    double (*betaincc)(double, double, double, int);
 } Library;
 
 typedef struct {
@@ -52,6 +54,8 @@ typedef struct {
     Rule panel;                /* Gauss-Legendre rule of a panel; numerics/quadrature.py */
     Rule hermite[5];           /* Gauss-Hermite rules, the last for one-sided rows ... */
     double largest_interval;   /* ... and the largest argument that it serves of intervals */
+    Rule hermite_noise[5];     /* Gauss-Hermite rules of likelihoods/noise.py ... */
+    Rule noise[5];             /* ... with logarithms of weights, the normal density taken out */
 } Tables;
 
 extern Library lib;
@@ -65,6 +69,8 @@ void tail_cumulants(double z, double side, int derivatives, Cumulants *out);
 void interval_cumulants(double a, double b, double c, double r, int derivatives, Cumulants *out);
 void expected_one_sided(double a, double t, double out[3]);
 void expected_interval(double a, double b, double t, double width, double out[4]);
+double rule_reach(double t);
+double next_break(double at, double high, double t, const double *kinks, int n_kinks);
 
 /* rows: those with an exact value first, then those with one limit, then those with two */
 typedef struct {
@@ -73,6 +79,20 @@ typedef struct {
     const double *spread; /* noise in units of sigma, or NULL */
     const int *code;      /* group of each row, where columns go with groups */
 } Rows;
+
+/* noise.c: a distribution that is not normal; what it makes of a row */
+enum { NORMAL, LOGISTIC, GUMBEL, STUDENT };
+typedef struct {
+    int law, free_df, log_concave, n_bends;
+    double df, reach, log_norm, bends[2]; /* reach and log_norm of Student's t are made of df */
+} Noise;
+typedef struct { double value, eta, eta_eta, tau, eta_tau; } Terms;        /* derivatives, named by their arguments */
+typedef struct { double log_Z, d1, d2, tau, df; } Tilt;                    /* the last two in log sigma and log df */
+typedef struct { double log_p, d1, d2, d3, s0[2], s1[2], s2[2]; } Point;   /* s: slopes in log sigma and log df */
+void ready_noise(Noise *noise);
+Tilt tilted(const Noise *noise, const Rows *rows, int i, double mean, double var, double start, double s, int slopes);
+Tilt expected_noise(const Noise *noise, const Rows *rows, int i, double mean, double var, double s, int slopes);
+Point noise_at(const Noise *noise, const Rows *rows, int i, double f, double s, int slopes);
 
 /* blocks of features: columns as they are, or a process of one radial kernel with inducing inputs */
 enum { COLUMNS = -1, RBF, MATERN12, MATERN32, MATERN52 };
@@ -96,18 +116,20 @@ typedef struct {
     Block *blocks;
     int n_blocks, method, max_iterations;
     int slopes;               /* number of parameters of the blocks, where the gradient is asked for; else negative */
+    int floored, known;       /* no site of negative precision; how many rows, the first, have sites that are known */
     int stored;               /* the first row whose features are kept; those of rows before are made when needed */
     double tol, damping, sigma;
+    Noise noise;
     double *lambda1, *lambda2;/* (n,) sites: where to start and where the iteration ended */
     const double *given_d;    /* (n,), residual variances of columns, or NULL */
     /* what comes out: */
     int p, m;                 /* common columns, and those of a row's own group */
     double *A, *own, *d;      /* features (n - stored, p), (n - stored, m), residual variances (n,) */
     double *w, *L, *T, *U;    /* mean (p + groups m), factor (p, p), (groups, m, m), (groups, m, p) */
-    double *gradient;         /* in the parameters of all blocks, then in log sigma, where slopes are asked for */
+    double *gradient;         /* in the parameters of all blocks, log df if it is free, log sigma, where asked for */
     double *G, *G_own, *g_d;  /* derivatives (n, p), (n, m), (n,) of the evidence, or NULL where nobody needs them */
     double evidence, residual;
-    int iterations, converged;
+    int iterations, converged, failed; /* failed: a cavity had no variance */
 } Evaluation;
 
 /* Some rows: where they are and their features. */
@@ -115,6 +137,10 @@ typedef struct {
     int from, count;
     const double *A, *own; /* (count, p), (count, m) */
 } Part;
+
+/* elementary.c */
+void fill_exp(double *x, long n);
+void fill_log(double *x, long n);
 
 /* features.c */
 int fix_blocks(Evaluation *e, double *scratch);
@@ -138,10 +164,10 @@ void whiten_rows(const Evaluation *e, const double *inverse, const Part *part, d
 
 /* sites.c */
 typedef struct { double lambda1, lambda2, D; } Update;
-typedef struct { double g_d, e, u, e_m; } Slope; /* the last two Laplace's */
+typedef struct { double g_d, e[2], u, e_m[2]; } Slope; /* in d, log sigma and log df; the last two Laplace's */
 double known_part(const Evaluation *e, int i, double mean);
 void known_site(Evaluation *e, int i);
-Update update_site(const Evaluation *e, int i, double mean, double v, int want_D);
+Update update_site(Evaluation *e, int i, double mean, double v, int want_D);
 Slope site_slopes(const Evaluation *e, int i, double mean, double v);
 
 #endif

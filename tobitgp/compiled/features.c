@@ -2,42 +2,12 @@
 
    A = K_NM T' with K_MM = L L' and T = sd^2 L^-1 (FEA2); d is what they leave of the prior variance. */
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
 
 static double one = 1;
 static const double RELATIVE_RESIDUAL = 1e-10; /* of priors/kernel_block.py */
-
-/* Exponentials in place, to some 2e-16: e^x = 2^k e^r with |r| <= log(2) / 2 and a polynomial in r. */
-VECTORISED static void fill_exp(double *x, long n)
-{
-    const double shift = 0x1.8p52; /* adding it rounds to a whole number, held in the lowest bits */
-    for (long i = 0; i < n; i++) {
-        double v = x[i] < -708 ? -708 : x[i] > 709 ? 709 : x[i];
-        double rounded = v * 1.4426950408889634 + shift, k = rounded - shift;
-        double r = (v - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
-        double e = 1. / 479001600;
-        e = e * r + 1. / 39916800;
-        e = e * r + 1. / 3628800;
-        e = e * r + 1. / 362880;
-        e = e * r + 1. / 40320;
-        e = e * r + 1. / 5040;
-        e = e * r + 1. / 720;
-        e = e * r + 1. / 120;
-        e = e * r + 1. / 24;
-        e = e * r + 1. / 6;
-        e = e * r + .5;
-        e = e * r + 1;
-        e = e * r + 1;
-        uint64_t bits, power;
-        memcpy(&bits, &e, 8);
-        memcpy(&power, &rounded, 8);
-        bits += power << 52;
-        memcpy(&x[i], &bits, 8);
-    }
-}
 
 /* Squared distances (count, M) of inputs x (count, d) and z, whose transpose (d, M) is already divided by scales. */
 VECTORISED static void squared_distances(int count, int d, int M, const double *x, const double *inverse_scale,

@@ -238,10 +238,13 @@ static int iterate(Iteration *s)
     int ascends = e->method != EP, accelerated = e->method != LAPLACE, idle = 0, mixed = 0, starts_anew = 1;
     double rho = e->damping, longest = 1, merit = -INFINITY, residual = INFINITY, least = INFINITY;
     double progress = INFINITY, highest = -INFINITY, squares, D = 0, cosines;
+    int done;
     e->converged = 1;
     e->residual = e->iterations = 0;
     for (int iteration = 1; s->sought; iteration++) {
-        visit(s, ascends, &squares, &D, &cosines);
+        visit(s, ascends || e->noise.law != NORMAL, &squares, &D, &cosines);
+        if (e->failed)
+            return 0;
         double gap = sqrt(squares / s->sought), value = -INFINITY;
         e->residual = gap, e->iterations = iteration, e->converged = gap < e->tol;
         if (e->converged || iteration == e->max_iterations)
@@ -280,16 +283,22 @@ static int iterate(Iteration *s)
         copy_sites(s, s->back);
         memcpy(s->back + 2 * s->sought, s->step, sizeof(double) * 2 * s->sought);
         if (mixed) {
-            if (!mix(s, ascends ? rho : 1, 0))
+            if (!mix(s, ascends ? rho : 1, e->noise.log_concave ? 0 : -INFINITY))
                 return 0;
         } else {
             s->remembered = 0;
             take_step(s, s->back, s->step, rho);
         }
-        if (!refresh_posterior(s))
+        /* Sites of negative precision may leave no posterior; a shorter step does. */
+        for (done = refresh_posterior(s); !done && !e->noise.log_concave && rho > pow(SHORTEST, 6); mixed = 0) {
+            rho *= SHORTEN;
+            take_step(s, s->back, s->step, rho);
+            done = refresh_posterior(s);
+        }
+        if (!done)
             return 0;
     }
-    if (!ascends) {
+    if (!ascends && e->noise.law == NORMAL) { /* whose logarithms were left out */
         D = 0;
         for (int i = s->from; i < e->rows->n; i++)
             D += update_site(e, i, s->mean[i], s->v[i], 1).D;
@@ -309,14 +318,14 @@ static int iterate(Iteration *s)
     return 1;
 }
 
-/* Sums of slopes over all rows, from dF/dA = alpha w' - diag(lambda2) A S at fixed d (SIT9); gives that in log sigma.
+/* Sums of slopes over all rows, from dF/dA = alpha w' - diag(lambda2) A S at fixed d (SIT9), and those in the noise.
 
    implicit, (M,): q of Laplace's method, or NULL. */
-VECTORISED static double row_slopes(Iteration *s, const double *implicit, double *sums)
+VECTORISED static void row_slopes(Iteration *s, const double *implicit, double *sums, double in_noise[2])
 {
     Evaluation *e = s->e;
     int p = e->p, m = e->m;
-    double in_noise = 0, g_d[BLOCK], v[BLOCK], mean[BLOCK], *G = s->buffer, *G_own = s->white;
+    double g_d[BLOCK], v[BLOCK], mean[BLOCK], *G = s->buffer, *G_own = s->white;
     for (int from = 0; from < e->rows->n;) {
         Part part = rows_from(s, from, from < s->from ? s->from : e->rows->n);
         int count = part.count;
@@ -333,11 +342,10 @@ VECTORISED static double row_slopes(Iteration *s, const double *implicit, double
             double *g = G + (long)k * p, *g_own = G_own + (long)k * m;
             Slope x = site_slopes(e, i, mean[k], v[k]);
             g_d[k] = x.g_d;
-            in_noise += x.e;
-            if (implicit) {
+            if (implicit)
                 moved = dot(p, a, implicit) + dot(m, own, q);
-                in_noise += x.e_m * moved;
-            }
+            for (int l = 0; l < 2; l++)
+                in_noise[l] += x.e[l] + x.e_m[l] * moved;
             double along = x.u - lambda2 * moved;
             for (int l = 0; l < m; l++)
                 g_own[l] -= dot(p, U + l * p, g);
@@ -358,7 +366,6 @@ VECTORISED static double row_slopes(Iteration *s, const double *implicit, double
         }
         from += count;
     }
-    return in_noise;
 }
 
 /* w w' + S - I of the common columns, (p, p), of which the lower triangle counts; with Laplace's q, w q' + q w' too. */
@@ -405,10 +412,12 @@ int evaluate(Evaluation *e)
     if (!first)
         return -1;
     int done = fix_blocks(e, first), n = e->rows->n;
+    e->failed = 0;
+    ready_noise(&e->noise);
     free(first);
     if (!done)
         return 0;
-    Iteration s = {.e = e, .from = e->rows->exact, .sought = n - e->rows->exact};
+    Iteration s = {.e = e, .from = e->known, .sought = n - e->known};
     long p = e->p, m = e->m, weights = p + (m ? e->rows->groups : 0) * m, sums = sums_size(e), slopes = slopes_size(e);
     long scratch = scratch_size(e) > p + m * (m + p) ? scratch_size(e) : p + m * (m + p);
     long size = 2 * sums + p * p + BLOCK * (2 * (p + m) + 1) + 2 * n + scratch + weights + slopes
@@ -450,7 +459,11 @@ int evaluate(Evaluation *e)
         const double *q = e->method == LAPLACE ? implicit : NULL;
         if (q)
             implicit_weights(&s, implicit);
-        e->gradient[e->slopes] = row_slopes(&s, q, by_rows);
+        double in_noise[2] = {0, 0};
+        row_slopes(&s, q, by_rows, in_noise);
+        if (e->noise.free_df)
+            e->gradient[e->slopes] = in_noise[1];
+        e->gradient[e->slopes + e->noise.free_df] = in_noise[0];
         fill_between(&s, q, s.known.B); /* in the place of sums that are not needed again */
         finish_slopes(e, s.known.B, by_rows, s.scratch);
     }

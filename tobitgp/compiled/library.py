@@ -23,7 +23,7 @@ COLUMNS = -1
 
 _BLAS = ("dgemm", "dsyrk", "dtrmm", "dgemv")
 _LAPACK = ("dpotrf", "dpstrf", "dtrtri", "dgelss")
-_SPECIAL = ("__pyx_fuse_1erfcx", "__pyx_fuse_1log_ndtr", "__pyx_fuse_1ndtr")
+_SPECIAL = ("erfcx", "log_ndtr", "ndtr", "betainc", "betaincc")
 
 
 class Rule(ctypes.Structure):
@@ -44,6 +44,8 @@ class Tables(ctypes.Structure):
         *((name, Rule) for name in ("tail", "deep_tail", "narrow", "wide", "panel")),
         ("hermite", Rule * 5),
         ("largest_interval", ctypes.c_double),
+        ("hermite_noise", Rule * 5),
+        ("noise", Rule * 5),
     ]
 
 
@@ -53,6 +55,16 @@ class Rows(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int) for name in ("n", "exact", "one_sided", "groups")),
         *((name, ctypes.c_void_p) for name in ("limit", "sign", "lower", "upper", "width", "weight", "spread", "code")),
+    ]
+
+
+class Noise(ctypes.Structure):
+    """The distribution of the noise, as in ``core.h``."""
+
+    _fields_ = [
+        *((name, ctypes.c_int) for name in ("law", "free_df", "log_concave", "n_bends")),
+        *((name, ctypes.c_double) for name in ("df", "reach", "log_norm")),
+        ("bends", ctypes.c_double * 2),
     ]
 
 
@@ -74,13 +86,15 @@ class Evaluation(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("rows", "blocks")),
-        *((name, ctypes.c_int) for name in ("n_blocks", "method", "max_iterations", "slopes", "stored")),
+        *((name, ctypes.c_int) for name in ("n_blocks", "method", "max_iterations", "slopes", "floored")),
+        *((name, ctypes.c_int) for name in ("known", "stored")),
         *((name, ctypes.c_double) for name in ("tol", "damping", "sigma")),
+        ("noise", Noise),
         *((name, ctypes.c_void_p) for name in ("lambda1", "lambda2", "given_d")),
         *((name, ctypes.c_int) for name in ("p", "m")),
         *((name, ctypes.c_void_p) for name in ("A", "own", "d", "w", "L", "T", "U", "gradient", "G", "G_own", "g_d")),
         *((name, ctypes.c_double) for name in ("evidence", "residual")),
-        *((name, ctypes.c_int) for name in ("iterations", "converged")),
+        *((name, ctypes.c_int) for name in ("iterations", "converged", "failed")),
     ]
 
 
@@ -111,10 +125,12 @@ def address(array: np.ndarray) -> int:
 
 
 def _pointer(module: Any, name: str) -> int:
-    """A function of scipy's C interface."""
-    capsule, api = module.__pyx_capi__[name], ctypes.pythonapi
+    """A function of scipy's C interface; of those for several kinds of numbers that for doubles."""
+    found, api = module.__pyx_capi__, ctypes.pythonapi
     signature = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
+    kinds = (found[key] for key in (name, f"__pyx_fuse_0{name}", f"__pyx_fuse_1{name}") if key in found)
+    capsule = next(kind for kind in kinds if module is not cython_special or b"double (double" in signature(kind)[:16])
     return int(pointer(capsule, signature(capsule)))
 
 
@@ -131,6 +147,10 @@ def _tables() -> Tables:
     for k, (largest, order) in enumerate(orders):
         tables.hermite[k] = _rule(*quadrature.gauss_hermite(order), largest)
     tables.largest_interval = truncated.SMOOTH_INTERVAL
+    for k, (largest, order) in enumerate(quadrature.ORDERS):
+        nodes, weights = quadrature.gauss_hermite(order)
+        tables.hermite_noise[k] = _rule(nodes, weights, largest)
+        tables.noise[k] = _rule(nodes, np.log(weights) + 0.5 * nodes * nodes, largest)
     return tables
 
 

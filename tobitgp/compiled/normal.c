@@ -124,27 +124,39 @@ static void add_terms(const Integrand *f, double v, double weight, double *out)
         out[3] += weight * x.mean * x.mean;
 }
 
+/* Half-width of the range of t X. */
+double rule_reach(double t)
+{
+    return (t <= STEEP ? 9 : 11) * t;
+}
+
+/* Where the panel from `at` ends: no wider than 3 t, nor, unless 3 wide, than 3 times its distance to a kink. */
+double next_break(double at, double high, double t, const double *kinks, int n_kinks)
+{
+    double ahead = INFINITY, behind = INFINITY;
+    for (int k = 0; k < n_kinks; k++) {
+        double gap = kinks[k] - at;
+        if (gap > PASSED)
+            ahead = fmin(ahead, gap);
+        else
+            behind = fmin(behind, fabs(gap));
+    }
+    double step = fmin(WIDTH * t, fmax(WIDTH, 3 * behind));
+    step = fmin(step, ahead <= 4. / 3 * WIDTH ? ahead : .75 * ahead);
+    return fmin(at + fmax(step, LEAST * fabs(at)), high);
+}
+
 /* Panels over shift + t X, graded towards kinks: `normal_rule` of numerics/quadrature.py. */
 static void add_panels(const Integrand *f, double shift, double t, const double *kinks, int n_kinks, double *out)
 {
-    double half_width = (t <= STEEP ? 9 : 11) * t, at = shift - half_width, high = shift + half_width;
-    while (at < high) {
-        double ahead = INFINITY, behind = INFINITY;
-        for (int k = 0; k < n_kinks; k++) {
-            double gap = kinks[k] - at;
-            if (gap > PASSED)
-                ahead = fmin(ahead, gap);
-            else
-                behind = fmin(behind, fabs(gap));
-        }
-        double step = fmin(WIDTH * t, fmax(WIDTH, 3 * behind));
-        step = fmin(step, ahead <= 4. / 3 * WIDTH ? ahead : .75 * ahead);
-        double next = fmin(at + fmax(step, LEAST * fabs(at)), high), half = .5 * (next - at);
+    double high = shift + rule_reach(t);
+    for (double at = shift - rule_reach(t), next; at < high; at = next) {
+        next = next_break(at, high, t, kinks, n_kinks);
+        double half = .5 * (next - at);
         for (int j = 0; half > 0 && j < tables.panel.n; j++) {
             double v = (at + half) + half * tables.panel.nodes[j], x = (v - shift) / t;
             add_terms(f, v, exp(-.5 * x * x - HALF_LOG_2PI) * half * tables.panel.weights[j] / t, out);
         }
-        at = next;
     }
 }
 
@@ -171,14 +183,14 @@ void expected_one_sided(double a, double t, double out[3])
         add_hermite(&(Integrand){3, a, 0, 0, 0}, t, rule, out);
         return;
     }
-    double origin = fabs(a) <= (t <= STEEP ? 9 : 11) * t ? 0 : a, kink = KINK - origin;
+    double origin = fabs(a) <= rule_reach(t) ? 0 : a, kink = KINK - origin;
     add_panels(&(Integrand){3, origin, 0, 0, 0}, a - origin, t, &kink, 1, out);
 }
 
 /* Expectations of log mass, mean, complement and squared mean of (a - t X, b - t X). */
 void expected_interval(double a, double b, double t, double width, double out[4])
 {
-    double c = .5 * (a + b), r = .5 * width, reach = (t <= STEEP ? 9 : 11) * t;
+    double c = .5 * (a + b), r = .5 * width, reach = rule_reach(t);
     const Rule *rule = hermite_rule(t, tables.largest_interval);
     out[0] = out[1] = out[2] = out[3] = 0;
     if (rule) {

@@ -1,9 +1,9 @@
-/* What one row says under normal noise, and the site that a method makes of it: inference/method.py, vi.py and the
-   closed forms of likelihoods/families.py. */
+/* The site that a method makes of a row, and the slopes of its evidence: inference/method.py and vi.py, with the closed
+   forms of normal noise in likelihoods/families.py. */
 #include <math.h>
 #include "core.h"
 
-static const double STEEPEST_CAVITY = 1e-12;
+static const double IMPROPER = 1e12;
 
 /* Standard deviation of the noise of a row. */
 static double noise_of(const Evaluation *e, int i)
@@ -56,51 +56,96 @@ double known_part(const Evaluation *e, int i, double mean)
     return e->rows->weight[i] * (e->method == VI ? density - .5 * e->d[i] / variance : density);
 }
 
-/* New site and part D of a row whose site is sought, from the mean and variance of a' w. */
-Update update_site(const Evaluation *e, int i, double mean, double v, int want_D)
+/* Value and two derivatives in f of what a method looks at: E log p, log p, or log Z of the cavity. start: as of tilted. */
+static Tilt look_at(const Evaluation *e, int i, double mean, double var, double start, int want_value)
 {
-    double c = e->rows->weight[i], lambda1 = e->lambda1[i], lambda2 = e->lambda2[i], s = noise_of(e, i);
+    double s = noise_of(e, i);
     Cumulants x;
-    if (e->method == VI) { /* (VI2) and (VI3) */
-        Expectation E = expected(e, i, mean, v + e->d[i]);
-        return (Update){c * (E.d1 - E.d2 * mean), -c * E.d2, c * E.value + .5 * lambda2 * v};
+    if (e->method == VI) {
+        if (e->noise.law != NORMAL)
+            return expected_noise(&e->noise, e->rows, i, mean, var, s, 0);
+        Expectation E = expected(e, i, mean, var);
+        return (Tilt){E.value, E.d1, E.d2, 0, 0};
     }
-    if (e->method == LAPLACE) { /* (LA2) and (LA3) */
-        smoothed(e->rows, i, mean, s, 2, &x);
-        double d2 = -x.complement / (s * s);
-        return (Update){c * (x.mean / s - d2 * mean), -c * d2, c * x.log_mass};
+    if (e->noise.law != NORMAL && e->method == LAPLACE) {
+        Point p = noise_at(&e->noise, e->rows, i, mean, s, 0);
+        return (Tilt){p.log_p, p.d1, p.d2, 0, 0};
     }
-    /* (EP1) to (EP6): the cavity leaves one of the row's copies out */
-    double alpha = (lambda1 - lambda2 * mean) / c, left = fmax(1 - lambda2 / c * v, STEEPEST_CAVITY);
-    double v_c = v / left, mean_c = mean - v_c * alpha, S2 = s * s + v_c + e->d[i], S = sqrt(S2);
-    if (i < e->rows->exact + e->rows->one_sided && !want_D) {
-        double z = (mean_c - e->rows->limit[i]) * e->rows->sign[i] / S, h, delta;
+    if (e->noise.law != NORMAL)
+        return tilted(&e->noise, e->rows, i, mean, var, start, s, 0);
+    double S = e->method == EP ? sqrt(s * s + var) : s;
+    if (i < e->rows->exact + e->rows->one_sided && !want_value) {
+        double z = (mean - e->rows->limit[i]) * e->rows->sign[i] / S, h, delta;
         mills(z, &h, &delta);
         x = (Cumulants){0, e->rows->sign[i] * h, h * delta, 0, 0};
     } else {
-        smoothed(e->rows, i, mean_c, S, 2, &x);
+        smoothed(e->rows, i, mean, S, 2, &x);
     }
-    double d1 = x.mean / S, d2 = -x.complement / S2, scale = c / (1 + d2 * v_c);
-    double D = c * (x.log_mass + .5 * log1p(lambda2 / c * v_c) + .5 * v_c * alpha * alpha);
-    return (Update){(d1 - mean_c * d2) * scale, -d2 * scale, D};
+    return (Tilt){x.log_mass, x.mean / S, -x.complement / (S * S), 0, 0};
 }
 
-/* Derivatives of the evidence in d and log sigma at the fixed point: (EP8), (EP9), (VI5), (LA5) to (LA7). */
-Slope site_slopes(const Evaluation *e, int i, double mean, double v)
+/* New site and part D of a row whose site is sought, from the mean and variance of a' w. */
+Update update_site(Evaluation *e, int i, double mean, double v, int want_D)
 {
-    double c = e->rows->weight[i], lambda2 = e->lambda2[i], s = noise_of(e, i), s2 = s * s;
-    if (e->method == VI)
-        return (Slope){-.5 * lambda2, c * expected(e, i, mean, v + e->d[i]).slope, 0, 0};
-    if (e->method == EP) {
-        double d1 = (e->lambda1[i] - lambda2 * mean) / c, of_one = lambda2 / c, d2 = -of_one * (1 - of_one * v);
-        return (Slope){.5 * c * (d1 * d1 + d2), c * s2 * (d2 + d1 * d1), 0, 0};
+    double c = e->rows->weight[i], lambda1 = e->lambda1[i], lambda2 = e->lambda2[i];
+    if (e->method != EP) { /* (VI2) and (VI3), (LA2) and (LA3) */
+        Tilt x = look_at(e, i, mean, v + e->d[i], mean, want_D);
+        double D = c * x.log_Z + (e->method == VI ? .5 * lambda2 * v : 0);
+        return (Update){c * (x.d1 - x.d2 * mean), -c * x.d2, D};
     }
-    double d1 = (e->rows->limit[i] - mean) / s2, d2 = -1 / s2, d3 = 0, d4 = 0;
+    /* (EP1) to (EP6): the cavity leaves one of the row's copies out */
+    double alpha = (lambda1 - lambda2 * mean) / c, v_c = v / fmax(1 - lambda2 / c * v, 1 / IMPROPER);
+    double mean_c = mean - v_c * alpha;
+    if (!e->noise.log_concave && !e->floored && v_c >= IMPROPER * v)
+        e->failed = 1;
+    Tilt x = look_at(e, i, mean_c, v_c + e->d[i], mean, want_D);
+    double d2 = e->floored ? fmin(x.d2, 0) : x.d2, scale = c / (1 + d2 * v_c);
+    double D = c * (x.log_Z + .5 * log1p(lambda2 / c * v_c) + .5 * v_c * alpha * alpha);
+    return (Update){(x.d1 - mean_c * d2) * scale, -d2 * scale, D};
+}
+
+/* Laplace's: log p at the mean, with three derivatives and slopes in the noise, (LA5) to (LA7). */
+static Point point(const Evaluation *e, int i, double f)
+{
+    double s = noise_of(e, i), s2 = s * s;
+    if (e->noise.law != NORMAL)
+        return noise_at(&e->noise, e->rows, i, f, s, 1);
+    double d1 = (e->rows->limit[i] - f) / s2, d2 = -1 / s2, d3 = 0, d4 = 0;
     if (i >= e->rows->exact) {
         Cumulants x;
-        smoothed(e->rows, i, mean, s, 4, &x);
+        smoothed(e->rows, i, f, s, 4, &x);
         d1 = x.mean / s, d2 = -x.complement / s2, d3 = x.third / (s2 * s), d4 = x.fourth / (s2 * s2);
     }
-    double value = s2 * (d2 + d1 * d1), bend = s2 * (d4 + 2 * d2 * d2 + 2 * d1 * d3);
-    return (Slope){0, c * (value + .5 * v * bend), .5 * c * v * d3, c * s2 * (d3 + 2 * d1 * d2)};
+    double slopes[3] = {s2 * (d2 + d1 * d1), s2 * (d3 + 2 * d1 * d2), s2 * (d4 + 2 * d2 * d2 + 2 * d1 * d3)};
+    return (Point){0, d1, d2, d3, {slopes[0], 0}, {slopes[1], 0}, {slopes[2], 0}};
+}
+
+/* Derivatives of the evidence in d and the noise at the fixed point: (EP8), (EP9), (VI5), (LA5) to (LA7). */
+Slope site_slopes(const Evaluation *e, int i, double mean, double v)
+{
+    double c = e->rows->weight[i], lambda2 = e->lambda2[i], s = noise_of(e, i);
+    if (e->method == VI) {
+        Tilt x = {0};
+        if (e->noise.law == NORMAL)
+            x.tau = expected(e, i, mean, v + e->d[i]).slope;
+        else
+            x = expected_noise(&e->noise, e->rows, i, mean, v + e->d[i], s, 1);
+        return (Slope){-.5 * lambda2, {c * x.tau, c * x.df}, 0, {0, 0}};
+    }
+    if (e->method == EP) {
+        double d1 = (e->lambda1[i] - lambda2 * mean) / c, of_one = lambda2 / c, d2 = -of_one * (1 - of_one * v);
+        Tilt x = {0, 0, 0, s * s * (d2 + d1 * d1), 0};
+        if (e->noise.law != NORMAL) {
+            double v_c = v / fmax(1 - of_one * v, 1 / IMPROPER);
+            x = tilted(&e->noise, e->rows, i, mean - v_c * d1, v_c + e->d[i], mean, s, 1);
+        }
+        return (Slope){.5 * c * (d1 * d1 + d2), {c * x.tau, c * x.df}, 0, {0, 0}};
+    }
+    Point p = point(e, i, mean);
+    return (Slope){
+        0,
+        {c * (p.s0[0] + .5 * v * p.s2[0]), c * (p.s0[1] + .5 * v * p.s2[1])},
+        .5 * c * v * p.d3,
+        {c * p.s1[0], c * p.s1[1]},
+    };
 }

@@ -16,6 +16,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tobitgp.compiled import library
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.student import Student
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference.method import EP, Laplace, Method
@@ -34,6 +38,7 @@ from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.families import GaussianNoise
+from tobitgp.likelihoods.noise import Noise
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns
 from tobitgp.priors.block import Block, BlockAt, Features, Grouping, split_theta
 from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
@@ -42,11 +47,21 @@ from tobitgp.typing import Array, IntArray
 
 MOST_BYTES = 2**26  # of the features of all rows, above which those of rows whose sites are known are not kept
 _METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
+_LAWS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, Student: 3}
 
 
-def knows(method: Method, likelihood: Likelihood) -> bool:
-    """Whether the core has the method and the noise."""
-    return type(likelihood) is GaussianNoise and type(method) in (EP, VI, Laplace) and method.evidence_kind in _METHODS
+def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
+    """The noise as the core takes it, at the parameters; None where it does not know it, or the method."""
+    if type(method) not in (EP, VI, Laplace) or method.evidence_kind not in _METHODS:
+        return None
+    if type(likelihood) is GaussianNoise:
+        return library.Noise(log_concave=True)
+    if type(likelihood) is not Noise or likelihood.windowed or type(likelihood.distribution) not in _LAWS:
+        return None
+    of, bends = likelihood.distribution, (ctypes.c_double * 2)(*likelihood.distribution.bends)
+    df = 0.0 if of.shape_name is None else of.shape
+    concave = likelihood.log_concave
+    return library.Noise(_LAWS[type(of)], likelihood.free_df, concave, len(of.bends), df, of.reach, 0.0, bends)
 
 
 class Member(NamedTuple):
@@ -97,7 +112,7 @@ class Plan:
     def chunks(self) -> list[Chunk]:
         """The rows in the chunks in which they are visited elsewhere."""
         return [
-            Chunk(rows, span, tuple(at.rows(span) for at in self.part.inputs), rows.kind == "exact")
+            Chunk(rows, span, tuple(at.rows(span) for at in self.part.inputs), False)
             for rows, span in spans(self.part.rows, CHUNK_ROWS)
         ]
 
@@ -107,8 +122,17 @@ class Plan:
         own = (at.code for at, member in zip(self.part.inputs, self.members, strict=True) if member.place == "own")
         return next(own, None)
 
-    def settle(self, data: PartitionedRows, theta: Array, method: Method, *, slopes: bool) -> Settled:
-        """Find the fixed point from the sites of the rows."""
+    def settle(
+        self,
+        data: PartitionedRows,
+        theta: Array,
+        method: Method,
+        likelihood: Likelihood,
+        noise: library.Noise,
+        *,
+        slopes: bool,
+    ) -> Settled:
+        """Find the fixed point from the sites of the rows, noise being what the core calls the likelihood."""
         assert isinstance(data.partitions, LocalPartitions)
         part: RowPartition = data.partitions.items[0]
         n = len(part)
@@ -131,10 +155,13 @@ class Plan:
             _METHODS[method.evidence_kind],
             method.max_iterations,
             self.parameters if slopes else -1,
+            isinstance(method, EP) and method.floored,
+            0 if noise.law else self.rows.exact,
             self.stored,
             method.tol,
             method.damping,
             float(np.exp(theta[-1])),
+            noise,
             library.address(sites.lambda1),
             library.address(sites.lambda2),
             None,
@@ -152,7 +179,7 @@ class Plan:
             raise MemoryError
         if status == 0:
             raise NumericalError(f"A matrix of {e.p + self.groups * e.m} features is not positive definite.")
-        answer = _Answer(self, e, blocks, memory, theta, own, given, method, sites)
+        answer = _Answer(self, e, blocks, memory, theta, own, given, method, likelihood, sites)
         here = data.starting(LocalPartitions([replace(part, sites=sites)]))
         found = e.evidence, e.iterations, e.residual, bool(e.converged), e.p + e.m
         return Settled(theta, *found, answer.gradient() if slopes else None, here, answer.posterior)
@@ -189,7 +216,7 @@ _OF_SLOPES = ("G", "G_own", "g_d")  # where columns are made here
 def _outputs(n: int, stored: int, members: Sequence[Member], groups: int) -> dict[str, int]:
     """Where outputs begin, one after the other, in numbers."""
     p, m = (sum(x.width for x in members if (x.place == "own") == own) for own in (False, True))
-    k = 1 + sum(member.block.n_parameters for member in members if member.kernel is not None)
+    k = 2 + sum(member.block.n_parameters for member in members if member.kernel is not None)
     kept = n - stored
     sizes = dict(
         zip(_OF_ALL, (kept * p, kept * m, n, p + groups * m, p * p, groups * m * m, groups * m * p, k), strict=True)
@@ -217,6 +244,7 @@ class _Answer:
     own: Sequence[Array]
     given: Mapping[int, Given]
     method: Method
+    likelihood: Likelihood
     sites: Sites
 
     def _array(self, name: str, *shape: int) -> Array:
@@ -260,7 +288,7 @@ class _Answer:
         part, n, e = self.plan.part, len(self.plan.part), self.e
         at, G = self.at(), (self._array("G", n, e.p), self._array("G_own", n, e.m) if e.m else None)
         g_d, found, first = self._array("g_d", n), [], 0
-        made = self._array("gradient", 1 + sum(len(own) for t, own in enumerate(self.own) if t not in self.given))
+        made = self._array("gradient", len(self.theta) - sum(len(self.own[t]) for t in self.given))
         for t, slopes in enumerate(block_slopes(self.layout, part.inputs, at, G)):
             if t in self.given:
                 sums = at[t].backward(part.inputs[t].X, self.given[t].features, slopes, g_d)
@@ -277,8 +305,7 @@ class _Answer:
         T, U = (self._array("T", groups, m, m), self._array("U", groups, m, p)) if m else (None, None)
         factor = Factor(self._square("L", p), None if T is None else T.copy(), None if U is None else U.copy())
         w = self._array("w", p + groups * m).copy()
-        likelihood = Spread(self.method.view(GaussianNoise()))
-        setting = Setting(at, layout, self.method, likelihood, e.sigma)
+        setting = Setting(at, layout, self.method, Spread(self.likelihood), e.sigma)
         state = State(part, setting, self._chunks(layout), self.sites)
         found = e.evidence, e.iterations, e.residual, bool(e.converged)
         return Posterior(self.theta, at, layout, w, factor, *found, states=LocalPartitions([state]))
@@ -286,19 +313,20 @@ class _Answer:
     def _chunks(self, layout: Layout) -> tuple[Chunk, ...]:
         """The rows with the features found, where these are of all rows."""
         e, plan, chunks = self.e, self.plan, []
+        known = [replace(chunk, conjugate=self.likelihood.is_conjugate(chunk.rows)) for chunk in plan.chunks]
         if plan.stored:
-            return tuple(plan.chunks)
+            return tuple(known)
         n, groups = len(plan.part), plan.groups
         A, own, d = self._array("A", n, e.p), self._array("own", n, e.m), self._array("d", n)
         columns = [(own if place.kind == "own" else A)[:, place.columns] for place in layout.places]
         for t, made in self.given.items():
             columns[t] = made.features.A
-        for chunk in plan.chunks:
+        for chunk in known:
             at = chunk.span
             of_groups = None if plan.code is None else OwnColumns(own[at], plan.code[at], groups)
             parts = tuple(Features(x[at], d[:0]) for x in columns)
             kept = parts, Loadings(A[at], of_groups), d[at]
-            chunks.append(Chunk(chunk.rows, at, chunk.inputs, chunk.conjugate, (kept,)))
+            chunks.append(replace(chunk, kept=(kept,)))
         return tuple(chunks)
 
 

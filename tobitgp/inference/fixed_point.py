@@ -13,7 +13,7 @@ from tobitgp.data.arrays import join
 from tobitgp.engines import Partitions, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
-from tobitgp.inference.compiled import Plan, knows
+from tobitgp.inference.compiled import Plan, find_noise
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
@@ -94,8 +94,11 @@ def _settle(
     windows: bool,
 ) -> Settled:
     """By the compiled core, where it knows how."""
-    if model.plan is not None and knows(method, method.view(likelihood)):
-        return model.plan.settle(data, theta, method, slopes=slopes)
+    if model.plan is not None:
+        view = method.view(likelihood.at(theta))
+        noise = find_noise(method, view)
+        if noise is not None and not (noise.law and model.plan.stored):
+            return model.plan.settle(data, theta, method, view, noise, slopes=slopes)
     p = _fixed_point(data, model.blocks, theta, method, likelihood, windows)
     gradient = evidence_gradient(p, method) if slopes else None
     there = data.starting(p.rows.map(site_updates.ended))

@@ -34,6 +34,7 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.likelihoods.base import Expected, Likelihood, Point, Terms, Tilted, mass_terms, row_terms, subtract
 from tobitgp.numerics.quadrature import (
+    ORDERS,
     by_order,
     evaluations,
     gauss_hermite,
@@ -46,8 +47,6 @@ from tobitgp.numerics.quadrature import (
 from tobitgp.numerics.roots import slope
 from tobitgp.typing import Array, BoolArray, IntArray
 
-# Largest sd, in units of the bends, that Gauss-Hermite rules of these sizes serve to some 1e-11 for every distribution.
-ORDERS = ((0.03, 6), (0.1, 10), (0.3, 14), (0.5, 20), (0.75, 32))
 SMOOTH = ORDERS[-1][0]
 _NEWTON, _NEAR = 60, 0.1
 _GRID = np.linspace(0.0, 1.0, 25)

@@ -1,0 +1,548 @@
+/* What a row says under noise that is not normal, by quadrature: likelihoods/base.py, noise.py and distributions/. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+
+static const double NARROW = -.5;                       /* of likelihoods/base.py */
+static const double LARGEST = 300, REST = 1e6, SHORT = .5; /* of distributions/gumbel.py */
+static const double TINY = 1e-280;                      /* of numerics/student_t.py */
+/* of likelihoods/noise.py */
+static const double NEAR = .1, BEYOND = 20, TOGETHER = 14, LEAST = 1e-12;
+static const double STEP = .001, DF_STEP = .01;
+enum { NEWTON = 60, BISECTIONS = 14, GRID = 25, MOST_ENDS = 4, MOST_NODES = 32 };
+static const double AROUND[5] = {-3, -1, 0, 1, 3};
+
+static double log1mexp(double x) /* log(1 - e^x), x < 0 */
+{
+    return x > -.6931 ? log(-expm1(x)) : log1p(-exp(x));
+}
+
+/* Probability of one tail of Student's t beyond the root of `square`, where it is no number: DLMF 8.17.22. */
+static double log_far_tail(double square, double df)
+{
+    double a = .5 * df, b = .5, x = 1 / (1 + square / df), c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), out = d;
+    for (int m = 1; m < 500; m++) {
+        double more = 0;
+        for (int half = 0; half < 2; half++) {
+            double step = half ? -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+                               : m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+            d = 1 / (1 + step * d);
+            c = 1 + step / c;
+            more = d * c;
+            out *= more;
+        }
+        if (fabs(more - 1) <= 1e-15)
+            break;
+    }
+    double log_beta = lgamma(a) + lgamma(b) - lgamma(a + b);
+    return -a * log1p(square / df) - b * log1p(df / square) - log(a) - log_beta + log(.5 * out);
+}
+
+static double student_log_cdf(double z, double df)
+{
+    double square = z * z;
+    double tail = .5 * (square < df ? lib.betaincc(.5, .5 * df, square / (df + square), 0)
+                                    : lib.betainc(.5 * df, .5, df / (df + square), 0));
+    if (z > 0)
+        return log1p(-tail);
+    return tail < TINY ? log_far_tail(square, df) : log(tail);
+}
+
+/* e^z with two derivatives, and its parabola far right. */
+static void steep(double z, double out[3])
+{
+    double held = exp(fmin(z, LARGEST)), beyond = fmin(fmax(z - LARGEST, 0), REST);
+    out[0] = held * (1 + beyond * (1 + .5 * beyond));
+    out[1] = held * (1 + beyond);
+    out[2] = held;
+}
+
+/* Log density and two derivatives. */
+static void log_density(const Noise *noise, double z, double out[3])
+{
+    if (noise->law == LOGISTIC) {
+        double small = exp(-fabs(z)), below = 1 / (1 + exp(-z)), above = 1 / (1 + exp(z));
+        out[0] = -fabs(z) - 2 * log1p(small);
+        out[1] = -tanh(.5 * z);
+        out[2] = -2 * below * above;
+    } else if (noise->law == GUMBEL) {
+        double w[3];
+        steep(z, w);
+        out[0] = z - w[0];
+        out[1] = 1 - w[1];
+        out[2] = -w[2];
+    } else {
+        double df = noise->df, square = z * z, u = 1 / (df + square);
+        out[0] = noise->log_norm - .5 * (df + 1) * log1p(square / df);
+        out[1] = -(df + 1) * z * u;
+        out[2] = -(df + 1) * u * (df * u - square * u);
+    }
+}
+
+/* Log cdf and two derivatives. */
+static void lower_tail(const Noise *noise, double z, double out[3])
+{
+    if (noise->law == LOGISTIC) {
+        double above = 1 / (1 + exp(z));
+        out[0] = z < 0 ? z - log1p(exp(z)) : -log1p(exp(-z));
+        out[1] = above;
+        out[2] = -above / (1 + exp(-z));
+    } else if (noise->law == GUMBEL) {
+        static const double BERNOULLI[6] = {-1. / 2, -1. / 12, 1. / 720, -1. / 30240, 1. / 1209600, -1. / 47900160};
+        double w = fmax(exp(fmin(z, LARGEST)), 1e-300), d1 = -w * exp(-w) / expm1(-w), gap = 1 - w - d1;
+        if (w < SHORT) {
+            double series = BERNOULLI[5];
+            for (int k = 4; k > 0; k--)
+                series = series * w * w + BERNOULLI[k];
+            gap = w * (BERNOULLI[0] + w * series);
+        }
+        out[0] = z < 0 ? z + log(-expm1(-w) / w) : log1p(-exp(-w));
+        out[1] = d1;
+        out[2] = d1 * gap;
+    } else {
+        double density[3];
+        log_density(noise, z, density);
+        out[0] = student_log_cdf(z, noise->df);
+        out[1] = exp(density[0] - out[0]);
+        out[2] = out[1] * (density[1] - out[1]);
+    }
+}
+
+/* Log survival function and two derivatives. */
+static void upper_tail(const Noise *noise, double z, double out[3])
+{
+    if (noise->law == GUMBEL) {
+        steep(z, out);
+        for (int k = 0; k < 3; k++)
+            out[k] = -out[k];
+        return;
+    }
+    lower_tail(noise, -z, out);
+    out[1] = -out[1];
+}
+
+static Terms chain(double z, const double d[3], double s)
+{
+    double mixed = d[1] + z * d[2];
+    return (Terms){d[0], -d[1] / s, d[2] / (s * s), -z * d[1], mixed / s};
+}
+
+/* log(exp P - exp Q), Q < P. */
+static Terms difference(Terms P, Terms Q)
+{
+    double gap = Q.value - P.value, kappa = -exp(gap) / expm1(gap), bend = kappa * (1 + kappa);
+    double eta = Q.eta - P.eta, tau = Q.tau - P.tau;
+    return (Terms){
+        P.value + log1mexp(gap),
+        P.eta - kappa * eta,
+        P.eta_eta - kappa * (Q.eta_eta - P.eta_eta) - bend * eta * eta,
+        P.tau - kappa * tau,
+        P.eta_tau - kappa * (Q.eta_tau - P.eta_tau) - bend * eta * tau,
+    };
+}
+
+/* A narrow interval c +- r by Louis' identity: quadrature of the exact row's derivatives. */
+static Terms louis(const Noise *noise, double c, double r, double s)
+{
+    double d[MOST_NODES][3], z[MOST_NODES], p[MOST_NODES], top = -INFINITY, mass = 0, m1 = 0, mz = 0;
+    double bend = 0, curve = 0, mixed = 0;
+    int n = tables.panel.n;
+    for (int j = 0; j < n; j++) {
+        z[j] = c + r * tables.panel.nodes[j];
+        log_density(noise, z[j], d[j]);
+        top = fmax(top, d[j][0]);
+    }
+    for (int j = 0; j < n; j++)
+        mass += p[j] = tables.panel.weights[j] * exp(d[j][0] - top);
+    for (int j = 0; j < n; j++) {
+        p[j] /= mass;
+        m1 += p[j] * d[j][1];
+        mz += p[j] * z[j] * d[j][1];
+    }
+    for (int j = 0; j < n; j++) {
+        double from_m1 = d[j][1] - m1, from_mz = z[j] * d[j][1] - mz;
+        bend += p[j] * (d[j][2] + from_m1 * from_m1);
+        curve += p[j] * (d[j][1] + z[j] * d[j][2]);
+        mixed += p[j] * from_m1 * from_mz;
+    }
+    return (Terms){log(r) + log(mass) + top, -m1 / s, bend / (s * s), -mz - 1, (curve + mixed) / s};
+}
+
+/* Log likelihood of a row and its derivatives in f and log sigma, s being the scale of its noise. */
+static Terms row_terms(const Noise *noise, const Rows *rows, int i, double f, double s)
+{
+    double d[3];
+    if (i < rows->exact) {
+        double z = (rows->limit[i] - f) / s;
+        log_density(noise, z, d);
+        Terms out = chain(z, d, s);
+        out.value -= log(s);
+        out.tau -= 1;
+        return out;
+    }
+    if (i < rows->exact + rows->one_sided) {
+        double z = (rows->limit[i] - f) / s;
+        (rows->sign[i] < 0 ? lower_tail : upper_tail)(noise, z, d);
+        return chain(z, d, s);
+    }
+    double a = (rows->lower[i] - f) / s, b = (rows->upper[i] - f) / s, r = .5 * rows->width[i] / s, up[3], near[3], far[3];
+    lower_tail(noise, b, near);
+    upper_tail(noise, a, up);
+    int left = near[0] <= up[0];
+    if (left)
+        lower_tail(noise, a, far);
+    else
+        upper_tail(noise, b, far);
+    Terms P = left ? chain(b, near, s) : chain(a, up, s), Q = left ? chain(a, far, s) : chain(b, far, s);
+    return Q.value - P.value <= NARROW ? difference(P, Q) : louis(noise, a + r, r, s);
+}
+
+/* The same at several f: all but eta_tau, side by side. */
+typedef struct { double f[MOST_NODES], value[MOST_NODES], eta[MOST_NODES], eta_eta[MOST_NODES], tau[MOST_NODES]; } Several;
+
+/* Exact rows, and one-sided ones of tails that are elementary; of the others one f after another. */
+VECTORISED static void several_terms(const Noise *noise, const Rows *rows, int i, double s, int n, Several *at)
+{
+    double z[MOST_NODES], e[MOST_NODES], d1[MOST_NODES], d2[MOST_NODES], *value = at->value, inverse = 1 / s, most = 0;
+    int exact = i < rows->exact, interval = i >= rows->exact + rows->one_sided, right = !exact && rows->sign[i] > 0;
+    for (int j = 0; j < n; j++) {
+        z[j] = (rows->limit[i] - at->f[j]) * inverse;
+        most = fmax(most, z[j]);
+    }
+    int elementary = noise->law == LOGISTIC || (noise->law == GUMBEL && (exact || right) && most < LARGEST);
+    if (interval || !(elementary || (noise->law == STUDENT && exact))) {
+        for (int j = 0; j < n; j++) {
+            Terms t = row_terms(noise, rows, i, at->f[j], s);
+            at->value[j] = t.value, at->eta[j] = t.eta, at->eta_eta[j] = t.eta_eta, at->tau[j] = t.tau;
+        }
+        return;
+    }
+    if (noise->law == GUMBEL) {
+        memcpy(e, z, sizeof(double) * n);
+        fill_exp(e, n);
+        for (int j = 0; j < n; j++) {
+            value[j] = exact ? z[j] - e[j] : -e[j];
+            d1[j] = exact ? 1 - e[j] : -e[j];
+            d2[j] = -e[j];
+        }
+    } else if (noise->law == STUDENT) {
+        double df = noise->df;
+        for (int j = 0; j < n; j++) {
+            double u = 1 / (df + z[j] * z[j]);
+            value[j] = 1 + z[j] * z[j] / df;
+            d1[j] = -(df + 1) * z[j] * u;
+            d2[j] = -(df + 1) * u * (df * u - z[j] * z[j] * u);
+        }
+        fill_log(value, n);
+        for (int j = 0; j < n; j++)
+            value[j] = noise->log_norm - .5 * (df + 1) * value[j];
+    } else {
+        for (int j = 0; j < n; j++)
+            e[j] = -fabs(z[j]);
+        fill_exp(e, n);
+        for (int j = 0; j < n; j++)
+            value[j] = 1 + e[j];
+        fill_log(value, n);
+        for (int j = 0; j < n; j++) {
+            double whole = 1 / (1 + e[j]), density = e[j] * whole * whole, size = fabs(z[j]);
+            double t = right ? -z[j] : z[j], above = t > 0 ? e[j] * whole : whole, tilt = (1 - e[j]) * whole;
+            d1[j] = exact ? (z[j] > 0 ? -tilt : tilt) : right ? -above : above;
+            d2[j] = exact ? -2 * density : -density;
+            value[j] = exact ? -size - 2 * value[j] : (t < 0 ? t : 0) - value[j];
+        }
+    }
+    double log_s = exact ? log(s) : 0;
+    for (int j = 0; j < n; j++) {
+        value[j] -= log_s;
+        at->eta[j] = -d1[j] * inverse;
+        at->eta_eta[j] = d2[j] * inverse * inverse;
+        at->tau[j] = -z[j] * d1[j] - exact;
+    }
+}
+
+static Noise of_df(const Noise *noise, double df)
+{
+    Noise out = *noise;
+    out.df = df;
+    if (noise->law == STUDENT) {
+        out.log_norm = -.5 * log(df) - (lgamma(.5 * df) + lgamma(.5) - lgamma(.5 * df + .5));
+        out.reach = fmin(1, sqrt(df) / 2.8);
+    }
+    return out;
+}
+
+void ready_noise(Noise *noise)
+{
+    *noise = of_df(noise, noise->df);
+}
+
+/* Central differences of fourth order: weights of the values at -2, -1, 1 and 2 steps. */
+static const double PLACES[4] = {-2, -1, 1, 2}, WEIGHTS[4] = {1. / 12, -8. / 12, 8. / 12, -1. / 12};
+
+static double df_slope(const Noise *noise, const Rows *rows, int i, double f, double s)
+{
+    double sum = 0;
+    for (int k = 0; k < 4; k++) {
+        Noise other = of_df(noise, noise->df * exp(PLACES[k] * DF_STEP));
+        sum += WEIGHTS[k] * row_terms(&other, rows, i, f, s).value;
+    }
+    return sum / DF_STEP;
+}
+
+/* Where the likelihood of a row bends. */
+static int ends_of(const Noise *noise, const Rows *rows, int i, double s, double out[MOST_ENDS])
+{
+    int n = 0, interval = i >= rows->exact + rows->one_sided;
+    for (int k = 0; k < noise->n_bends; k++)
+        out[n++] = rows->limit[i] - s * noise->bends[k];
+    for (int k = 0; interval && k < noise->n_bends; k++)
+        out[n++] = rows->upper[i] - s * noise->bends[k];
+    return n;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The mode that Newton's method finds from where `mode` is, and its width; whether the last step was short. */
+static int climb_to_mode(const Noise *noise, const Rows *rows, int i, double mean, double sd, double s, double *mode,
+                         double *width)
+{
+    double precision = 1 / (sd * sd), step = INFINITY;
+    *width = sd;
+    for (int k = 0; k < NEWTON && !(fabs(step) <= NEAR * *width); k++) {
+        Terms at = row_terms(noise, rows, i, *mode, s);
+        double curve = fmax(precision - at.eta_eta, .2 * precision);
+        step = (at.eta - precision * (*mode - mean)) / curve;
+        *mode += step;
+        *width = 1 / sqrt(curve);
+    }
+    return fabs(step) <= NEAR * *width;
+}
+
+/* Highest mode of the product of a row's likelihood and N(mean, sd^2) near a grid, and its width. */
+static double search_mode(const Noise *noise, const Rows *rows, int i, double mean, double sd, double s, double *width)
+{
+    double ends[MOST_ENDS], grid[GRID + 5 * (1 + MOST_ENDS)], unit = s * noise->reach, precision = 1 / (sd * sd);
+    int k = ends_of(noise, rows, i, s, ends), n = 0, best = 0;
+    double low = mean, high = mean, highest = -INFINITY;
+    for (int j = 0; j < k; j++)
+        low = fmin(low, ends[j]), high = fmax(high, ends[j]);
+    low -= BEYOND * unit, high += BEYOND * unit;
+    for (int j = 0; j < GRID; j++)
+        grid[n++] = low + (high - low) * j / (GRID - 1.);
+    for (int j = 0; j < 5; j++) {
+        grid[n++] = mean + sd * AROUND[j];
+        for (int l = 0; l < k; l++)
+            grid[n++] = ends[l] + unit * AROUND[j];
+    }
+    qsort(grid, n, sizeof(double), compare);
+    for (int j = 0; j < n; j++) {
+        double x = (grid[j] - mean) / sd, height = row_terms(noise, rows, i, grid[j], s).value - .5 * x * x;
+        if (height > highest)
+            best = j, highest = height;
+    }
+    double left = grid[best ? best - 1 : 0], right = grid[best < n - 1 ? best + 1 : n - 1];
+    for (int j = 0; j < BISECTIONS; j++) {
+        double middle = .5 * (left + right);
+        if (row_terms(noise, rows, i, middle, s).eta > precision * (middle - mean))
+            left = middle;
+        else
+            right = middle;
+    }
+    double mode = .5 * (left + right);
+    *width = 1 / sqrt(fmax(precision - row_terms(noise, rows, i, mode, s).eta_eta, precision));
+    return mode;
+}
+
+/* Panels of the product, graded towards its mode and the ends of the row. */
+VECTORISED static Tilt rough_tilt(const Noise *noise, const Rows *rows, int i, double mean, double sd, double start,
+                                  double s, int slopes)
+{
+    double width, mode = start; /* of a product that is log-concave there is but one */
+    if (!noise->log_concave || !climb_to_mode(noise, rows, i, mean, sd, s, &mode, &width))
+        mode = search_mode(noise, rows, i, mean, sd, s, &width);
+    double fine = fmin(s * noise->reach, width);
+    double t = sd / fine, away = (mean - mode) / fine, reach = rule_reach(t), low = reach, high = reach;
+    double kinks[MOST_ENDS + 1], mass = 0, first = 0, second = 0, tau = 0, in_df = 0;
+    int n = ends_of(noise, rows, i, s, kinks);
+    if (!noise->log_concave && fabs(away) < TOGETHER * t)
+        low += fmax(-away, 0), high += fmax(away, 0);
+    for (int k = 0; k < n; k++)
+        kinks[k] = (kinks[k] - mode) / fine;
+    kinks[n++] = 0;
+    double origin = -away / t, top = row_terms(noise, rows, i, mode, s).value - .5 * origin * origin;
+    Several there;
+    for (double at = -low, next; at < high; at = next) {
+        next = next_break(at, high, t, kinks, n);
+        double half = .5 * (next - at);
+        int m = half > 0 ? tables.panel.n : 0;
+        double p[MOST_NODES], x[MOST_NODES];
+        for (int j = 0; j < m; j++) {
+            double v = (at + half) + half * tables.panel.nodes[j];
+            x[j] = (v - away) / t;
+            there.f[j] = mode + fine * v;
+        }
+        several_terms(noise, rows, i, s, m, &there);
+        for (int j = 0; j < m; j++)
+            p[j] = there.value[j] - .5 * x[j] * x[j] - top;
+        fill_exp(p, m);
+        for (int j = 0; j < m; j++) {
+            p[j] *= half * tables.panel.weights[j];
+            mass += p[j];
+            first += p[j] * (x[j] - origin);
+            second += p[j] * (x[j] - origin) * (x[j] - origin);
+            tau += p[j] * there.tau[j];
+            in_df += slopes && noise->free_df ? p[j] * df_slope(noise, rows, i, there.f[j], s) : 0;
+        }
+    }
+    double centre = first / mass, log_Z = top + log(mass) - log(t) - HALF_LOG_2PI;
+    return (Tilt){log_Z, (origin + centre) / sd, (second / mass - centre * centre - 1) / (sd * sd), tau / mass, in_df / mass};
+}
+
+/* A Gauss-Hermite rule around the mode, which Newton's method finds from `start`; 0 where it does not. */
+VECTORISED static int smooth_tilt(const Noise *noise, const Rows *rows, int i, double mean, double sd, double start, double s,
+                       int slopes, Tilt *out)
+{
+    double mode = start, width, unit = s * noise->reach;
+    int rule = 0;
+    if (!climb_to_mode(noise, rows, i, mean, sd, s, &mode, &width))
+        return 0;
+    while (sd / unit > tables.noise[rule].largest)
+        rule++;
+    const Rule *nodes = &tables.noise[rule];
+    double p[MOST_NODES], top = -INFINITY, mass = 0, bend = 0;
+    int n = nodes->n;
+    Several at;
+    for (int j = 0; j < n; j++)
+        at.f[j] = mode + width * nodes->nodes[j];
+    several_terms(noise, rows, i, s, n, &at);
+    for (int j = 0; j < n; j++) {
+        double z = ((mode - mean) + width * nodes->nodes[j]) / sd;
+        p[j] = at.value[j] + nodes->weights[j] - .5 * z * z;
+        top = fmax(top, p[j]);
+    }
+    for (int j = 0; j < n; j++)
+        p[j] -= top;
+    fill_exp(p, n);
+    for (int j = 0; j < n; j++)
+        mass += p[j];
+    *out = (Tilt){top + log(mass * width / sd), dot(n, p, at.eta) / mass, 0, dot(n, p, at.tau) / mass, 0};
+    for (int j = 0; j < n; j++) {
+        bend += p[j] * (at.eta_eta[j] + (at.eta[j] - out->d1) * (at.eta[j] - out->d1));
+        if (slopes && noise->free_df)
+            out->df += p[j] / mass * df_slope(noise, rows, i, at.f[j], s);
+    }
+    out->d2 = bend / mass;
+    return 1;
+}
+
+/* log E p(y | f), f ~ N(mean, var), its derivatives in the mean, and in log sigma and log df; (ROW12).
+
+   start: where the mode of the product is looked for, as the mean that the row's last site led to. */
+Tilt tilted(const Noise *noise, const Rows *rows, int i, double mean, double var, double start, double s, int slopes)
+{
+    double sd = fmax(sqrt(var), LEAST * s);
+    Tilt out;
+    if (sd <= tables.noise[4].largest * s * noise->reach && smooth_tilt(noise, rows, i, mean, sd, start, s, slopes, &out))
+        return out;
+    return rough_tilt(noise, rows, i, mean, sd, start, s, slopes);
+}
+
+/* Log likelihood of Gumbel noise without its exponentials. */
+static Terms gentle_terms(const Noise *noise, const Rows *rows, int i, double f, double s)
+{
+    double d[3], z = (rows->limit[i] - f) / s, w = rows->width[i] / s, lift = 0, growth = 0;
+    if (i < rows->exact)
+        return (Terms){z - log(s), -1 / s, 0, -z - 1, 0};
+    if (i < rows->exact + rows->one_sided && rows->sign[i] > 0)
+        return (Terms){0};
+    if (i >= rows->exact + rows->one_sided) {
+        z = (rows->lower[i] - f) / s;
+        lift = w + log(-expm1(-w));
+        growth = w / -expm1(-w);
+    }
+    lower_tail(noise, z + lift, d);
+    return (Terms){d[0], -d[1] / s, d[2] / (s * s), -(z + growth) * d[1], 0};
+}
+
+static void add_terms(Terms *sum, double weight, Terms terms)
+{
+    sum->value += weight * terms.value;
+    sum->eta += weight * terms.eta;
+    sum->eta_eta += weight * terms.eta_eta;
+    sum->tau += weight * terms.tau;
+}
+
+/* Expectations of the log likelihood, f ~ N(mean, var), and of its derivatives; (ROW13) to (ROW15). */
+static Terms expected_terms(const Noise *noise, const Rows *rows, int i, double mean, double var, double s)
+{
+    double sd = sqrt(var), unit = s * noise->reach, t = sd / unit;
+    int gumbel = noise->law == GUMBEL, limited = i >= rows->exact, right = limited && rows->sign[i] > 0, rule = 0;
+    Terms (*at)(const Noise *, const Rows *, int, double, double) = gumbel ? gentle_terms : row_terms;
+    Terms sum = {0};
+    while (rule < 5 && t > tables.hermite_noise[rule].largest)
+        rule++;
+    if (gumbel && (!limited || right)) { /* linear in f */
+        sum = gentle_terms(noise, rows, i, mean, s);
+    } else if (rule < 5) {
+        const Rule *nodes = &tables.hermite_noise[rule];
+        for (int j = 0; j < nodes->n; j++)
+            add_terms(&sum, nodes->weights[j], at(noise, rows, i, mean + sd * nodes->nodes[j], s));
+    } else {
+        double kinks[MOST_ENDS], reach = rule_reach(t);
+        int n = ends_of(noise, rows, i, s, kinks);
+        for (int k = 0; k < n; k++)
+            kinks[k] = (kinks[k] - mean) / unit;
+        for (double from = -reach, next; from < reach; from = next) {
+            next = next_break(from, reach, t, kinks, n);
+            double half = .5 * (next - from);
+            for (int j = 0; half > 0 && j < tables.panel.n; j++) {
+                double v = (from + half) + half * tables.panel.nodes[j], x = v / t;
+                double weight = exp(-.5 * x * x - HALF_LOG_2PI) * half * tables.panel.weights[j] / t;
+                add_terms(&sum, weight, at(noise, rows, i, mean + unit * v, s));
+            }
+        }
+    }
+    int interval = i >= rows->exact + rows->one_sided;
+    if (gumbel && (!limited || right || interval)) { /* E e^a = e^(a + t^2 / 2) comes from t^2 to the right */
+        double a = ((interval ? rows->lower[i] : rows->limit[i]) - mean) / s, w = sd / s;
+        double rise = exp(fmin(a + .5 * w * w, LARGEST));
+        add_terms(&sum, 1, (Terms){-rise, rise / s, -rise / (s * s), rise * (a + w * w), 0});
+    }
+    return sum;
+}
+
+Tilt expected_noise(const Noise *noise, const Rows *rows, int i, double mean, double var, double s, int slopes)
+{
+    Terms E = expected_terms(noise, rows, i, mean, var, s);
+    double in_df = 0;
+    for (int k = 0; slopes && noise->free_df && k < 4; k++) {
+        Noise other = of_df(noise, noise->df * exp(PLACES[k] * DF_STEP));
+        in_df += WEIGHTS[k] * expected_terms(&other, rows, i, mean, var, s).value / DF_STEP;
+    }
+    return (Tilt){E.value, E.eta, E.eta_eta, E.tau, in_df};
+}
+
+/* Log likelihood at a point, two derivatives, and what slopes of Laplace's evidence need: differences of these. */
+Point noise_at(const Noise *noise, const Rows *rows, int i, double f, double s, int slopes)
+{
+    Terms at = row_terms(noise, rows, i, f, s);
+    Point out = {at.value, at.eta, at.eta_eta, 0, {at.tau, 0}, {at.eta_tau, 0}, {0, 0}};
+    double h = STEP * s * noise->reach;
+    for (int k = 0; slopes && k < 4; k++) {
+        out.d3 += WEIGHTS[k] * row_terms(noise, rows, i, f + PLACES[k] * h, s).eta_eta / h;
+        out.s2[0] += WEIGHTS[k] * row_terms(noise, rows, i, f, s * exp(PLACES[k] * STEP)).eta_eta / STEP;
+        if (noise->free_df) {
+            Noise other = of_df(noise, noise->df * exp(PLACES[k] * DF_STEP));
+            Terms there = row_terms(&other, rows, i, f, s);
+            out.s0[1] += WEIGHTS[k] * there.value / DF_STEP;
+            out.s1[1] += WEIGHTS[k] * there.eta / DF_STEP;
+            out.s2[1] += WEIGHTS[k] * there.eta_eta / DF_STEP;
+        }
+    }
+    return out;
+}
