@@ -16,6 +16,10 @@
 #define VECTORISED
 #endif
 
+/* As fmax and fmin, which compilers call for the sake of signed zeros; the second where the first is no number. */
+static inline double larger(double a, double b) { return a > b ? a : b; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
+
 /* Sums of products, which the compiler may take in any order. */
 static inline __attribute__((always_inline, unused)) double dot(long n, const double *a, const double *b)
 {
@@ -55,7 +59,7 @@ typedef struct {
     Rule hermite[5];           /* Gauss-Hermite rules, the last for one-sided rows ... */
     double largest_interval;   /* ... and the largest argument that it serves of intervals */
     Rule hermite_noise[5];     /* Gauss-Hermite rules of likelihoods/noise.py ... */
-    Rule noise[5];             /* ... with logarithms of weights, the normal density taken out */
+    Rule tilted[4][7];         /* ... and for tilted moments: of Gumbel and other noise, exact and rough; logs of weights */
 } Tables;
 
 extern Library lib;
@@ -82,14 +86,20 @@ typedef struct {
 
 /* noise.c: a distribution that is not normal; what it makes of a row */
 enum { NORMAL, LOGISTIC, GUMBEL, STUDENT };
-typedef struct {
+enum { CELLS = 200 };
+typedef struct Noise {
     int law, free_df, log_concave, n_bends;
-    double df, reach, log_norm, bends[2]; /* reach and log_norm of Student's t are made of df */
+    int rough;                   /* rules that serve to 1e-8, while sites are far from settled */
+    double df, reach, bends[2];
+    /* of Student's t, made of df: */
+    double log_norm, *tail;      /* (CELLS + 1, 3), the log cdf left of 0, and derivatives, in asinh(z / centre) */
+    const struct Noise *beside;  /* (4,), at df a little smaller and larger, where it is free */
 } Noise;
 typedef struct { double value, eta, eta_eta, tau, eta_tau; } Terms;        /* derivatives, named by their arguments */
 typedef struct { double log_Z, d1, d2, tau, df; } Tilt;                    /* the last two in log sigma and log df */
 typedef struct { double log_p, d1, d2, d3, s0[2], s1[2], s2[2]; } Point;   /* s: slopes in log sigma and log df */
-void ready_noise(Noise *noise);
+int ready_noise(Noise *noise);
+void free_noise(Noise *noise);
 Tilt tilted(const Noise *noise, const Rows *rows, int i, double mean, double var, double start, double s, int slopes);
 Tilt expected_noise(const Noise *noise, const Rows *rows, int i, double mean, double var, double s, int slopes);
 Point noise_at(const Noise *noise, const Rows *rows, int i, double f, double s, int slopes);

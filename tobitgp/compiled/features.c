@@ -186,7 +186,7 @@ VECTORISED void fill_rows(const Evaluation *e, int from, int count, double *A, d
             } else {
                 memcpy(columns, row, sizeof(double) * r);
             }
-            d[i] += fmax(b->variance - explained, 0);
+            d[i] += larger(b->variance - explained, 0);
         }
     }
 }
@@ -367,7 +367,7 @@ int choose_inducing(const Block *b, int n, const double *weight, double nats, in
         if (found)
             lib.dgemv("N", &n, &found, &minus, A, &n, a, &unit, &one, now, &unit);
         for (int i = 0; i < n; i++)
-            residual[i] = fmax(residual[i] - now[i] * now[i], 0);
+            residual[i] = larger(residual[i] - now[i] * now[i], 0);
         residual[best] = 0;
         chosen[found] = best;
     }

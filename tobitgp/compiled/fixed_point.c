@@ -140,7 +140,7 @@ static void visit(Iteration *s, int want_D, double *squares, double *D, double *
             double location = (g1 - g2 * s->mean[i]) * scale, size = g2 * scale * e->sigma;
             *squares += location * location + size * size;
             *D += u.D;
-            double held = fmax(isfinite(size) ? fabs(size) / STEEPEST : 1 / STEEPEST, 1);
+            double held = larger(isfinite(size) ? fabs(size) / STEEPEST : 1 / STEEPEST, 1);
             int k = i - s->from;
             g1 /= held, g2 /= held;
             s->step[k] = g1;
@@ -221,14 +221,14 @@ static int mix(Iteration *s, double rho, double floor)
         if (i < s->sought)
             s->e->lambda1[s->from + i] = x / sigma;
         else
-            s->e->lambda2[s->from + i - s->sought] = fmax(x, floor) / (sigma * sigma);
+            s->e->lambda2[s->from + i - s->sought] = larger(x, floor) / (sigma * sigma);
     }
     return 1;
 }
 
 static double slack(double merit)
 {
-    return isfinite(merit) ? 1e-10 * fmax(1, fabs(merit)) : 0;
+    return isfinite(merit) ? 1e-10 * larger(1, fabs(merit)) : 0;
 }
 
 /* Iterate to the fixed point, damped and accelerated; 0 where the computation breaks down. */
@@ -253,7 +253,7 @@ static int iterate(Iteration *s)
             value = D + known_evidence(s) - .5 * quadratic(e) - (e->method == VI ? .5 * s->log_det : 0);
         int nearer = gap < progress, higher = value > highest + slack(highest), near = ascends && gap < NEAR;
         progress = nearer ? .5 * gap : progress;
-        highest = fmax(highest, value);
+        highest = larger(highest, value);
         idle = nearer || higher ? 0 : idle + 1;
         if (idle >= (near ? SHORT_PATIENCE : ascends ? PATIENCE : LONG_PATIENCE)) {
             e->converged = near;
@@ -269,17 +269,17 @@ static int iterate(Iteration *s)
         }
         int turned = !ascends && gap > TURNED * residual && cosines < 0;
         if (!ascends && gap > residual)
-            longest = fmax(CUT * rho, SHORTEST);
+            longest = larger(CUT * rho, SHORTEST);
         if (!ascends && (gap > residual || turned))
-            rho = fmax(SHORTEN * rho, SHORTEST);
-        rho = gap < residual && !turned ? fmin(longest, rho * LENGTHEN) : rho;
+            rho = larger(SHORTEN * rho, SHORTEST);
+        rho = gap < residual && !turned ? smaller(longest, rho * LENGTHEN) : rho;
         if (accelerated)
             remember(s, starts_anew);
         if (starts_anew)
             s->remembered = 0;
         starts_anew = 0;
-        mixed = accelerated && s->remembered && (ascends || gap < fmin(least, REGULAR));
-        merit = value, residual = gap, least = fmin(gap, least);
+        mixed = accelerated && s->remembered && (ascends || gap < smaller(least, REGULAR));
+        merit = value, residual = gap, least = smaller(gap, least);
         copy_sites(s, s->back);
         memcpy(s->back + 2 * s->sought, s->step, sizeof(double) * 2 * s->sought);
         if (mixed) {
@@ -413,18 +413,21 @@ int evaluate(Evaluation *e)
         return -1;
     int done = fix_blocks(e, first), n = e->rows->n;
     e->failed = 0;
-    ready_noise(&e->noise);
     free(first);
     if (!done)
         return 0;
+    if (!ready_noise(&e->noise))
+        return -1;
     Iteration s = {.e = e, .from = e->known, .sought = n - e->known};
     long p = e->p, m = e->m, weights = p + (m ? e->rows->groups : 0) * m, sums = sums_size(e), slopes = slopes_size(e);
     long scratch = scratch_size(e) > p + m * (m + p) ? scratch_size(e) : p + m * (m + p);
     long size = 2 * sums + p * p + BLOCK * (2 * (p + m) + 1) + 2 * n + scratch + weights + slopes
                 + (14 + 4 * MEMORY) * (long)s.sought;
     double *memory = malloc(sizeof(double) * size), *at = memory;
-    if (!memory)
+    if (!memory) {
+        free_noise(&e->noise);
         return -1;
+    }
     clear_sums(&s.known, slice(&at, sums), e);
     clear_sums(&s.found, slice(&at, sums), e);
     s.inverse = slice(&at, p * p);
@@ -468,5 +471,6 @@ int evaluate(Evaluation *e)
         finish_slopes(e, s.known.B, by_rows, s.scratch);
     }
     free(memory);
+    free_noise(&e->noise);
     return done;
 }

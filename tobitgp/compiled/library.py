@@ -45,7 +45,7 @@ class Tables(ctypes.Structure):
         ("hermite", Rule * 5),
         ("largest_interval", ctypes.c_double),
         ("hermite_noise", Rule * 5),
-        ("noise", Rule * 5),
+        ("tilted", (Rule * 7) * 4),
     ]
 
 
@@ -62,9 +62,11 @@ class Noise(ctypes.Structure):
     """The distribution of the noise, as in ``core.h``."""
 
     _fields_ = [
-        *((name, ctypes.c_int) for name in ("law", "free_df", "log_concave", "n_bends")),
-        *((name, ctypes.c_double) for name in ("df", "reach", "log_norm")),
+        *((name, ctypes.c_int) for name in ("law", "free_df", "log_concave", "n_bends", "rough")),
+        *((name, ctypes.c_double) for name in ("df", "reach")),
         ("bends", ctypes.c_double * 2),
+        ("log_norm", ctypes.c_double),
+        *((name, ctypes.c_void_p) for name in ("tail", "beside")),
     ]
 
 
@@ -134,6 +136,13 @@ def _pointer(module: Any, name: str) -> int:
     return int(pointer(capsule, signature(capsule)))
 
 
+# Largest sd, in units of the bends, that Gauss-Hermite rules around the mode serve: to some 1e-11 and to 1e-8, of Gumbel
+# noise and of logistic and Student's. Of log Z, of its derivatives in units of sd, and of the slope in log sigma.
+_STEEP = (0.03, 6), (0.07, 8), (0.14, 10), (0.4, 14), (0.6, 20), (0.75, 32), (0.75, 32)
+_STEEP_ROUGH = (0.03, 4), (0.07, 6), (0.25, 8), (0.3, 10), (0.6, 14), (0.75, 20), (0.75, 20)
+_GENTLE = (0.05, 4), (0.14, 6), (0.2, 8), (0.3, 10), (0.4, 14), (0.6, 20), (0.75, 32)
+_GENTLE_ROUGH = (0.1, 4), (0.25, 6), (0.4, 8), (0.5, 10), (0.6, 14), (0.75, 20), (0.75, 20)
+_TILTED = (_STEEP, _STEEP_ROUGH, _GENTLE, _GENTLE_ROUGH)
 _kept: list[Array] = []  # what the library points to
 
 
@@ -150,7 +159,10 @@ def _tables() -> Tables:
     for k, (largest, order) in enumerate(quadrature.ORDERS):
         nodes, weights = quadrature.gauss_hermite(order)
         tables.hermite_noise[k] = _rule(nodes, weights, largest)
-        tables.noise[k] = _rule(nodes, np.log(weights) + 0.5 * nodes * nodes, largest)
+    for k, rules in enumerate(_TILTED):
+        for j, (largest, order) in enumerate(rules):
+            nodes, weights = quadrature.gauss_hermite(order)
+            tables.tilted[k][j] = _rule(nodes, np.log(weights) + 0.5 * nodes * nodes, largest)
     return tables
 
 

@@ -9,7 +9,7 @@ static const double LARGEST = 300, REST = 1e6, SHORT = .5; /* of distributions/g
 static const double TINY = 1e-280;                      /* of numerics/student_t.py */
 /* of likelihoods/noise.py */
 static const double NEAR = .1, BEYOND = 20, TOGETHER = 14, LEAST = 1e-12;
-static const double STEP = .001, DF_STEP = .01;
+static const double STEP = .001, DF_STEP = .01, FARTHEST = 12; /* the last: of the table of Student's t */
 enum { NEWTON = 60, BISECTIONS = 14, GRID = 25, MOST_ENDS = 4, MOST_NODES = 32 };
 static const double AROUND[5] = {-3, -1, 0, 1, 3};
 
@@ -39,20 +39,49 @@ static double log_far_tail(double square, double df)
     return -a * log1p(square / df) - b * log1p(df / square) - log(a) - log_beta + log(.5 * out);
 }
 
-static double student_log_cdf(double z, double df)
+/* Log cdf of Student's t left of 0. */
+static double log_lower_tail(double z, double df)
 {
     double square = z * z;
     double tail = .5 * (square < df ? lib.betaincc(.5, .5 * df, square / (df + square), 0)
                                     : lib.betainc(.5 * df, .5, df / (df + square), 0));
-    if (z > 0)
-        return log1p(-tail);
     return tail < TINY ? log_far_tail(square, df) : log(tail);
+}
+
+static double centre_of(double df)
+{
+    return smaller(1, sqrt(df));
+}
+
+/* A polynomial of degree 5 between two knots, at which it has their values and two derivatives. */
+static inline double in_cell(const double *a, double x)
+{
+    const double *b = a + 3;
+    double rise = b[0] - a[0] - a[1] - a[2], turn = b[1] - a[1] - 2 * a[2], bend = 2 * (b[2] - a[2]);
+    double cubic = 10 * rise - 4 * turn + .5 * bend, quartic = -15 * rise + 7 * turn - bend;
+    double quintic = 6 * rise - 3 * turn + .5 * bend;
+    return a[0] + x * (a[1] + x * (a[2] + x * (cubic + x * (quartic + x * quintic))));
+}
+
+/* The same from the table, to some 1e-10. */
+static double tabulated_tail(const Noise *noise, double z)
+{
+    double place = (asinh(z / centre_of(noise->df)) + FARTHEST) * (CELLS / FARTHEST);
+    if (place < 0)
+        return log_lower_tail(z, noise->df);
+    int cell = place < CELLS - 1 ? (int)place : CELLS - 1;
+    return in_cell(noise->tail + 3 * cell, place - cell);
+}
+
+static double student_log_cdf(const Noise *noise, double z)
+{
+    return z > 0 ? log1p(-exp(tabulated_tail(noise, -z))) : tabulated_tail(noise, z);
 }
 
 /* e^z with two derivatives, and its parabola far right. */
 static void steep(double z, double out[3])
 {
-    double held = exp(fmin(z, LARGEST)), beyond = fmin(fmax(z - LARGEST, 0), REST);
+    double held = exp(smaller(z, LARGEST)), beyond = smaller(larger(z - LARGEST, 0), REST);
     out[0] = held * (1 + beyond * (1 + .5 * beyond));
     out[1] = held * (1 + beyond);
     out[2] = held;
@@ -90,7 +119,7 @@ static void lower_tail(const Noise *noise, double z, double out[3])
         out[2] = -above / (1 + exp(-z));
     } else if (noise->law == GUMBEL) {
         static const double BERNOULLI[6] = {-1. / 2, -1. / 12, 1. / 720, -1. / 30240, 1. / 1209600, -1. / 47900160};
-        double w = fmax(exp(fmin(z, LARGEST)), 1e-300), d1 = -w * exp(-w) / expm1(-w), gap = 1 - w - d1;
+        double w = larger(exp(smaller(z, LARGEST)), 1e-300), d1 = -w * exp(-w) / expm1(-w), gap = 1 - w - d1;
         if (w < SHORT) {
             double series = BERNOULLI[5];
             for (int k = 4; k > 0; k--)
@@ -103,7 +132,7 @@ static void lower_tail(const Noise *noise, double z, double out[3])
     } else {
         double density[3];
         log_density(noise, z, density);
-        out[0] = student_log_cdf(z, noise->df);
+        out[0] = student_log_cdf(noise, z);
         out[1] = exp(density[0] - out[0]);
         out[2] = out[1] * (density[1] - out[1]);
     }
@@ -151,7 +180,7 @@ static Terms louis(const Noise *noise, double c, double r, double s)
     for (int j = 0; j < n; j++) {
         z[j] = c + r * tables.panel.nodes[j];
         log_density(noise, z[j], d[j]);
-        top = fmax(top, d[j][0]);
+        top = larger(top, d[j][0]);
     }
     for (int j = 0; j < n; j++)
         mass += p[j] = tables.panel.weights[j] * exp(d[j][0] - top);
@@ -201,18 +230,64 @@ static Terms row_terms(const Noise *noise, const Rows *rows, int i, double f, do
 /* The same at several f: all but eta_tau, side by side. */
 typedef struct { double f[MOST_NODES], value[MOST_NODES], eta[MOST_NODES], eta_eta[MOST_NODES], tau[MOST_NODES]; } Several;
 
-/* Exact rows, and one-sided ones of tails that are elementary; of the others one f after another. */
-VECTORISED static void several_terms(const Noise *noise, const Rows *rows, int i, double s, int n, Several *at)
+/* Log cdf of Student's t (sign 1) or survival function, and two derivatives; 0 where the table does not reach so far. */
+VECTORISED static int student_tails(const Noise *noise, double sign, const double *z, int n, double *value, double *d1,
+                                    double *d2)
 {
+    double t[MOST_NODES], w[MOST_NODES], density[MOST_NODES], df = noise->df, inverse = 1 / centre_of(df), most = 0;
+    int cell[MOST_NODES];
+    for (int j = 0; j < n; j++) {
+        t[j] = sign * z[j];
+        double a = fabs(t[j]) * inverse;
+        w[j] = a + sqrt(a * a + 1);
+        density[j] = 1 + t[j] * t[j] / df;
+    }
+    fill_log(w, n);
+    fill_log(density, n);
+    for (int j = 0; j < n; j++) {
+        w[j] = CELLS - w[j] * (CELLS / FARTHEST);
+        most = smaller(most, w[j]);
+        cell[j] = w[j] < CELLS - 1 ? (int)w[j] : CELLS - 1;
+        density[j] = noise->log_norm - .5 * (df + 1) * density[j];
+    }
+    if (most < 0)
+        return 0;
+    for (int j = 0; j < n; j++)
+        value[j] = in_cell(noise->tail + 3 * cell[j], w[j] - cell[j]);
+    memcpy(w, value, sizeof(double) * n);
+    fill_exp(w, n);
+    for (int j = 0; j < n; j++)
+        w[j] = 1 - w[j];
+    fill_log(w, n);
+    for (int j = 0; j < n; j++) {
+        value[j] = t[j] > 0 ? w[j] : value[j];
+        d1[j] = density[j] - value[j];
+    }
+    fill_exp(d1, n);
+    for (int j = 0; j < n; j++) {
+        d2[j] = d1[j] * (-(df + 1) * t[j] / (df + t[j] * t[j]) - d1[j]);
+        d1[j] *= sign;
+    }
+    return 1;
+}
+
+/* Exact rows, and one-sided ones of tails that are elementary or in a table; of the others one f after another. */
+VECTORISED static void several_terms(const Noise *noise, const Rows *rows, int i, double s, int asked, Several *at)
+{
+    int n = asked;
     double z[MOST_NODES], e[MOST_NODES], d1[MOST_NODES], d2[MOST_NODES], *value = at->value, inverse = 1 / s, most = 0;
     int exact = i < rows->exact, interval = i >= rows->exact + rows->one_sided, right = !exact && rows->sign[i] > 0;
     for (int j = 0; j < n; j++) {
         z[j] = (rows->limit[i] - at->f[j]) * inverse;
-        most = fmax(most, z[j]);
+        most = larger(most, z[j]);
     }
-    int elementary = noise->law == LOGISTIC || (noise->law == GUMBEL && (exact || right) && most < LARGEST);
-    if (interval || !(elementary || (noise->law == STUDENT && exact))) {
-        for (int j = 0; j < n; j++) {
+    int student = noise->law == STUDENT, done = !interval && (!(noise->law == GUMBEL) || ((exact || right) && most < LARGEST));
+    for (; done && n % 8; n++) /* whole vectors */
+        z[n] = 0;
+    if (done && student && !exact)
+        done = student_tails(noise, right ? -1 : 1, z, n, value, d1, d2);
+    if (!done) {
+        for (int j = 0; j < asked; j++) {
             Terms t = row_terms(noise, rows, i, at->f[j], s);
             at->value[j] = t.value, at->eta[j] = t.eta, at->eta_eta[j] = t.eta_eta, at->tau[j] = t.tau;
         }
@@ -226,7 +301,7 @@ VECTORISED static void several_terms(const Noise *noise, const Rows *rows, int i
             d1[j] = exact ? 1 - e[j] : -e[j];
             d2[j] = -e[j];
         }
-    } else if (noise->law == STUDENT) {
+    } else if (student && exact) {
         double df = noise->df;
         for (int j = 0; j < n; j++) {
             double u = 1 / (df + z[j] * z[j]);
@@ -237,7 +312,7 @@ VECTORISED static void several_terms(const Noise *noise, const Rows *rows, int i
         fill_log(value, n);
         for (int j = 0; j < n; j++)
             value[j] = noise->log_norm - .5 * (df + 1) * value[j];
-    } else {
+    } else if (!student) {
         for (int j = 0; j < n; j++)
             e[j] = -fabs(z[j]);
         fill_exp(e, n);
@@ -261,31 +336,67 @@ VECTORISED static void several_terms(const Noise *noise, const Rows *rows, int i
     }
 }
 
-static Noise of_df(const Noise *noise, double df)
-{
-    Noise out = *noise;
-    out.df = df;
-    if (noise->law == STUDENT) {
-        out.log_norm = -.5 * log(df) - (lgamma(.5 * df) + lgamma(.5) - lgamma(.5 * df + .5));
-        out.reach = fmin(1, sqrt(df) / 2.8);
-    }
-    return out;
-}
-
-void ready_noise(Noise *noise)
-{
-    *noise = of_df(noise, noise->df);
-}
-
 /* Central differences of fourth order: weights of the values at -2, -1, 1 and 2 steps. */
 static const double PLACES[4] = {-2, -1, 1, 2}, WEIGHTS[4] = {1. / 12, -8. / 12, 8. / 12, -1. / 12};
 
-static double df_slope(const Noise *noise, const Rows *rows, int i, double f, double s)
+static double log_norm(double df)
+{
+    return -.5 * log(df) - (lgamma(.5 * df) + lgamma(.5) - lgamma(.5 * df + .5));
+}
+
+/* Fill what is made of df. */
+static void fit_to_df(Noise *noise, double df, double *tail)
+{
+    double centre = centre_of(df), step = FARTHEST / CELLS;
+    noise->df = df;
+    noise->log_norm = log_norm(df);
+    noise->reach = smaller(1, sqrt(df) / 2.8);
+    noise->tail = tail;
+    for (int k = 0; k <= CELLS; k++, tail += 3) {
+        double w = step * k - FARTHEST, z = centre * sinh(w), rise = centre * cosh(w), density[3];
+        log_density(noise, z, density);
+        tail[0] = log_lower_tail(z, df);
+        double d1 = exp(density[0] - tail[0]);
+        tail[1] = step * d1 * rise;
+        tail[2] = .5 * step * step * (d1 * (density[1] - d1) * rise * rise + d1 * z);
+    }
+}
+
+/* Make what evaluations need of the noise; 0 without memory. */
+int ready_noise(Noise *noise)
+{
+    if (noise->law != STUDENT)
+        return 1;
+    int others = noise->free_df ? 4 : 0;
+    long size = 3 * (CELLS + 1);
+    double df = noise->df, *memory = malloc(sizeof(double) * size * (1 + others) + sizeof(Noise) * others);
+    if (!memory)
+        return 0;
+    Noise *beside = (Noise *)(memory + size * (1 + others));
+    fit_to_df(noise, df, memory);
+    for (int k = 0; k < others; k++) {
+        beside[k] = *noise;
+        fit_to_df(beside + k, df * exp(PLACES[k] * DF_STEP), memory + size * (1 + k));
+    }
+    noise->beside = beside;
+    return 1;
+}
+
+void free_noise(Noise *noise)
+{
+    if (noise->law == STUDENT)
+        free(noise->tail);
+}
+
+/* Sum of slopes in log df at several f, with weights. */
+static double df_slopes(const Noise *noise, const Rows *rows, int i, double s, int n, const double *weight, const Several *at)
 {
     double sum = 0;
     for (int k = 0; k < 4; k++) {
-        Noise other = of_df(noise, noise->df * exp(PLACES[k] * DF_STEP));
-        sum += WEIGHTS[k] * row_terms(&other, rows, i, f, s).value;
+        Several other;
+        memcpy(other.f, at->f, sizeof(double) * n);
+        several_terms(noise->beside + k, rows, i, s, n, &other);
+        sum += WEIGHTS[k] * dot(n, weight, other.value);
     }
     return sum / DF_STEP;
 }
@@ -315,7 +426,7 @@ static int climb_to_mode(const Noise *noise, const Rows *rows, int i, double mea
     *width = sd;
     for (int k = 0; k < NEWTON && !(fabs(step) <= NEAR * *width); k++) {
         Terms at = row_terms(noise, rows, i, *mode, s);
-        double curve = fmax(precision - at.eta_eta, .2 * precision);
+        double curve = larger(precision - at.eta_eta, .2 * precision);
         step = (at.eta - precision * (*mode - mean)) / curve;
         *mode += step;
         *width = 1 / sqrt(curve);
@@ -330,7 +441,7 @@ static double search_mode(const Noise *noise, const Rows *rows, int i, double me
     int k = ends_of(noise, rows, i, s, ends), n = 0, best = 0;
     double low = mean, high = mean, highest = -INFINITY;
     for (int j = 0; j < k; j++)
-        low = fmin(low, ends[j]), high = fmax(high, ends[j]);
+        low = smaller(low, ends[j]), high = larger(high, ends[j]);
     low -= BEYOND * unit, high += BEYOND * unit;
     for (int j = 0; j < GRID; j++)
         grid[n++] = low + (high - low) * j / (GRID - 1.);
@@ -354,23 +465,37 @@ static double search_mode(const Noise *noise, const Rows *rows, int i, double me
             right = middle;
     }
     double mode = .5 * (left + right);
-    *width = 1 / sqrt(fmax(precision - row_terms(noise, rows, i, mode, s).eta_eta, precision));
+    *width = 1 / sqrt(larger(precision - row_terms(noise, rows, i, mode, s).eta_eta, precision));
     return mode;
+}
+
+/* The mode that is highest of those that climbs lead to: one where the product is log-concave; else by a search. */
+static double find_mode(const Noise *noise, const Rows *rows, int i, double mean, double sd, double start, double s,
+                        double *width)
+{
+    double from[3] = {start, mean, rows->limit[i]}, best = start, highest = -INFINITY;
+    for (int k = 0; k < (noise->log_concave ? 1 : 3); k++) {
+        double mode = from[k], wide;
+        if (!climb_to_mode(noise, rows, i, mean, sd, s, &mode, &wide))
+            continue;
+        double x = (mode - mean) / sd, height = row_terms(noise, rows, i, mode, s).value - .5 * x * x;
+        if (height > highest)
+            highest = height, best = mode, *width = wide;
+    }
+    return highest > -INFINITY ? best : search_mode(noise, rows, i, mean, sd, s, width);
 }
 
 /* Panels of the product, graded towards its mode and the ends of the row. */
 VECTORISED static Tilt rough_tilt(const Noise *noise, const Rows *rows, int i, double mean, double sd, double start,
                                   double s, int slopes)
 {
-    double width, mode = start; /* of a product that is log-concave there is but one */
-    if (!noise->log_concave || !climb_to_mode(noise, rows, i, mean, sd, s, &mode, &width))
-        mode = search_mode(noise, rows, i, mean, sd, s, &width);
-    double fine = fmin(s * noise->reach, width);
+    double width, mode = find_mode(noise, rows, i, mean, sd, start, s, &width);
+    double fine = smaller(s * noise->reach, width);
     double t = sd / fine, away = (mean - mode) / fine, reach = rule_reach(t), low = reach, high = reach;
     double kinks[MOST_ENDS + 1], mass = 0, first = 0, second = 0, tau = 0, in_df = 0;
     int n = ends_of(noise, rows, i, s, kinks);
     if (!noise->log_concave && fabs(away) < TOGETHER * t)
-        low += fmax(-away, 0), high += fmax(away, 0);
+        low += larger(-away, 0), high += larger(away, 0);
     for (int k = 0; k < n; k++)
         kinks[k] = (kinks[k] - mode) / fine;
     kinks[n++] = 0;
@@ -396,8 +521,9 @@ VECTORISED static Tilt rough_tilt(const Noise *noise, const Rows *rows, int i, d
             first += p[j] * (x[j] - origin);
             second += p[j] * (x[j] - origin) * (x[j] - origin);
             tau += p[j] * there.tau[j];
-            in_df += slopes && noise->free_df ? p[j] * df_slope(noise, rows, i, there.f[j], s) : 0;
         }
+        if (slopes && noise->free_df && m)
+            in_df += df_slopes(noise, rows, i, s, m, p, &there);
     }
     double centre = first / mass, log_Z = top + log(mass) - log(t) - HALF_LOG_2PI;
     return (Tilt){log_Z, (origin + centre) / sd, (second / mass - centre * centre - 1) / (sd * sd), tau / mass, in_df / mass};
@@ -407,13 +533,14 @@ VECTORISED static Tilt rough_tilt(const Noise *noise, const Rows *rows, int i, d
 VECTORISED static int smooth_tilt(const Noise *noise, const Rows *rows, int i, double mean, double sd, double start, double s,
                        int slopes, Tilt *out)
 {
+    const Rule *rules = tables.tilted[2 * (noise->law != GUMBEL) + noise->rough];
     double mode = start, width, unit = s * noise->reach;
     int rule = 0;
     if (!climb_to_mode(noise, rows, i, mean, sd, s, &mode, &width))
         return 0;
-    while (sd / unit > tables.noise[rule].largest)
+    while (sd / unit > rules[rule].largest)
         rule++;
-    const Rule *nodes = &tables.noise[rule];
+    const Rule *nodes = &rules[rule];
     double p[MOST_NODES], top = -INFINITY, mass = 0, bend = 0;
     int n = nodes->n;
     Several at;
@@ -423,20 +550,21 @@ VECTORISED static int smooth_tilt(const Noise *noise, const Rows *rows, int i, d
     for (int j = 0; j < n; j++) {
         double z = ((mode - mean) + width * nodes->nodes[j]) / sd;
         p[j] = at.value[j] + nodes->weights[j] - .5 * z * z;
-        top = fmax(top, p[j]);
+        top = larger(top, p[j]);
     }
     for (int j = 0; j < n; j++)
         p[j] -= top;
-    fill_exp(p, n);
+    for (int j = n; j % 8; j++) /* whole vectors */
+        p[j] = 0;
+    fill_exp(p, (n + 7) / 8 * 8);
     for (int j = 0; j < n; j++)
         mass += p[j];
     *out = (Tilt){top + log(mass * width / sd), dot(n, p, at.eta) / mass, 0, dot(n, p, at.tau) / mass, 0};
-    for (int j = 0; j < n; j++) {
+    for (int j = 0; j < n; j++)
         bend += p[j] * (at.eta_eta[j] + (at.eta[j] - out->d1) * (at.eta[j] - out->d1));
-        if (slopes && noise->free_df)
-            out->df += p[j] / mass * df_slope(noise, rows, i, at.f[j], s);
-    }
     out->d2 = bend / mass;
+    if (slopes && noise->free_df)
+        out->df = df_slopes(noise, rows, i, s, n, p, &at) / mass;
     return 1;
 }
 
@@ -445,9 +573,9 @@ VECTORISED static int smooth_tilt(const Noise *noise, const Rows *rows, int i, d
    start: where the mode of the product is looked for, as the mean that the row's last site led to. */
 Tilt tilted(const Noise *noise, const Rows *rows, int i, double mean, double var, double start, double s, int slopes)
 {
-    double sd = fmax(sqrt(var), LEAST * s);
+    double sd = larger(sqrt(var), LEAST * s);
     Tilt out;
-    if (sd <= tables.noise[4].largest * s * noise->reach && smooth_tilt(noise, rows, i, mean, sd, start, s, slopes, &out))
+    if (sd <= tables.tilted[0][6].largest * s * noise->reach && smooth_tilt(noise, rows, i, mean, sd, start, s, slopes, &out))
         return out;
     return rough_tilt(noise, rows, i, mean, sd, start, s, slopes);
 }
@@ -510,7 +638,7 @@ static Terms expected_terms(const Noise *noise, const Rows *rows, int i, double 
     int interval = i >= rows->exact + rows->one_sided;
     if (gumbel && (!limited || right || interval)) { /* E e^a = e^(a + t^2 / 2) comes from t^2 to the right */
         double a = ((interval ? rows->lower[i] : rows->limit[i]) - mean) / s, w = sd / s;
-        double rise = exp(fmin(a + .5 * w * w, LARGEST));
+        double rise = exp(smaller(a + .5 * w * w, LARGEST));
         add_terms(&sum, 1, (Terms){-rise, rise / s, -rise / (s * s), rise * (a + w * w), 0});
     }
     return sum;
@@ -520,10 +648,8 @@ Tilt expected_noise(const Noise *noise, const Rows *rows, int i, double mean, do
 {
     Terms E = expected_terms(noise, rows, i, mean, var, s);
     double in_df = 0;
-    for (int k = 0; slopes && noise->free_df && k < 4; k++) {
-        Noise other = of_df(noise, noise->df * exp(PLACES[k] * DF_STEP));
-        in_df += WEIGHTS[k] * expected_terms(&other, rows, i, mean, var, s).value / DF_STEP;
-    }
+    for (int k = 0; slopes && noise->free_df && k < 4; k++)
+        in_df += WEIGHTS[k] * expected_terms(noise->beside + k, rows, i, mean, var, s).value / DF_STEP;
     return (Tilt){E.value, E.eta, E.eta_eta, E.tau, in_df};
 }
 
@@ -537,8 +663,7 @@ Point noise_at(const Noise *noise, const Rows *rows, int i, double f, double s, 
         out.d3 += WEIGHTS[k] * row_terms(noise, rows, i, f + PLACES[k] * h, s).eta_eta / h;
         out.s2[0] += WEIGHTS[k] * row_terms(noise, rows, i, f, s * exp(PLACES[k] * STEP)).eta_eta / STEP;
         if (noise->free_df) {
-            Noise other = of_df(noise, noise->df * exp(PLACES[k] * DF_STEP));
-            Terms there = row_terms(&other, rows, i, f, s);
+            Terms there = row_terms(noise->beside + k, rows, i, f, s);
             out.s0[1] += WEIGHTS[k] * there.value / DF_STEP;
             out.s1[1] += WEIGHTS[k] * there.eta / DF_STEP;
             out.s2[1] += WEIGHTS[k] * there.eta_eta / DF_STEP;

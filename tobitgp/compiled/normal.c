@@ -137,13 +137,13 @@ double next_break(double at, double high, double t, const double *kinks, int n_k
     for (int k = 0; k < n_kinks; k++) {
         double gap = kinks[k] - at;
         if (gap > PASSED)
-            ahead = fmin(ahead, gap);
+            ahead = smaller(ahead, gap);
         else
-            behind = fmin(behind, fabs(gap));
+            behind = smaller(behind, fabs(gap));
     }
-    double step = fmin(WIDTH * t, fmax(WIDTH, 3 * behind));
-    step = fmin(step, ahead <= 4. / 3 * WIDTH ? ahead : .75 * ahead);
-    return fmin(at + fmax(step, LEAST * fabs(at)), high);
+    double step = smaller(WIDTH * t, larger(WIDTH, 3 * behind));
+    step = smaller(step, ahead <= 4. / 3 * WIDTH ? ahead : .75 * ahead);
+    return smaller(at + larger(step, LEAST * fabs(at)), high);
 }
 
 /* Panels over shift + t X, graded towards kinks: `normal_rule` of numerics/quadrature.py. */
@@ -199,6 +199,6 @@ void expected_interval(double a, double b, double t, double width, double out[4]
     }
     /* A kink within reach of X, so that ends near it are exact. */
     double origin = fabs(c) <= reach ? c : fabs(a) <= reach ? a : fabs(b) <= reach ? b : 0;
-    double inner = fmax(r - KINK, 0), kinks[2] = {c - origin - inner, c - origin + inner};
+    double inner = larger(r - KINK, 0), kinks[2] = {c - origin - inner, c - origin + inner};
     add_panels(&(Integrand){4, a - origin, b - origin, c - origin, r}, -origin, t, kinks, 2, out);
 }

@@ -94,12 +94,12 @@ Update update_site(Evaluation *e, int i, double mean, double v, int want_D)
         return (Update){c * (x.d1 - x.d2 * mean), -c * x.d2, D};
     }
     /* (EP1) to (EP6): the cavity leaves one of the row's copies out */
-    double alpha = (lambda1 - lambda2 * mean) / c, v_c = v / fmax(1 - lambda2 / c * v, 1 / IMPROPER);
+    double alpha = (lambda1 - lambda2 * mean) / c, v_c = v / larger(1 - lambda2 / c * v, 1 / IMPROPER);
     double mean_c = mean - v_c * alpha;
     if (!e->noise.log_concave && !e->floored && v_c >= IMPROPER * v)
         e->failed = 1;
     Tilt x = look_at(e, i, mean_c, v_c + e->d[i], mean, want_D);
-    double d2 = e->floored ? fmin(x.d2, 0) : x.d2, scale = c / (1 + d2 * v_c);
+    double d2 = e->floored ? smaller(x.d2, 0) : x.d2, scale = c / (1 + d2 * v_c);
     double D = c * (x.log_Z + .5 * log1p(lambda2 / c * v_c) + .5 * v_c * alpha * alpha);
     return (Update){(x.d1 - mean_c * d2) * scale, -d2 * scale, D};
 }
@@ -136,7 +136,7 @@ Slope site_slopes(const Evaluation *e, int i, double mean, double v)
         double d1 = (e->lambda1[i] - lambda2 * mean) / c, of_one = lambda2 / c, d2 = -of_one * (1 - of_one * v);
         Tilt x = {0, 0, 0, s * s * (d2 + d1 * d1), 0};
         if (e->noise.law != NORMAL) {
-            double v_c = v / fmax(1 - of_one * v, 1 / IMPROPER);
+            double v_c = v / larger(1 - of_one * v, 1 / IMPROPER);
             x = tilted(&e->noise, e->rows, i, mean - v_c * d1, v_c + e->d[i], mean, s, 1);
         }
         return (Slope){.5 * c * (d1 * d1 + d2), {c * x.tau, c * x.df}, 0, {0, 0}};

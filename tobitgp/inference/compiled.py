@@ -46,6 +46,7 @@ from tobitgp.priors.prior import DenseBlock
 from tobitgp.typing import Array, IntArray
 
 MOST_BYTES = 2**26  # of the features of all rows, above which those of rows whose sites are known are not kept
+ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
 _METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
 _LAWS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, Student: 3}
 
@@ -61,7 +62,8 @@ def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
     of, bends = likelihood.distribution, (ctypes.c_double * 2)(*likelihood.distribution.bends)
     df = 0.0 if of.shape_name is None else of.shape
     concave = likelihood.log_concave
-    return library.Noise(_LAWS[type(of)], likelihood.free_df, concave, len(of.bends), df, of.reach, 0.0, bends)
+    rough = method.tol > ROUGH_TOL
+    return library.Noise(_LAWS[type(of)], likelihood.free_df, concave, len(of.bends), rough, df, of.reach, bends)
 
 
 class Member(NamedTuple):
