@@ -4,10 +4,13 @@ export OPENBLAS_NUM_THREADS ?= 1
 # A test a core, a core with nothing left takes over tests of another; -n 0 is one after the other.
 WORKERS ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help fmt format-check lint types imports test test-all test-pure studies coverage doctest check docs bench
+.PHONY: help core fmt format-check lint types imports test test-all test-pure studies coverage doctest check docs bench
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+core: ## compile the core again after a change of its sources
+	$(PYTHON) -c "import hatch_build, pathlib; hatch_build.build(pathlib.Path('tobitgp/compiled'))"
 
 fmt: ## format, and fix what ruff can fix
 	$(PYTHON) -m ruff format .

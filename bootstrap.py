@@ -5,7 +5,8 @@ python bootstrap.py test    check format, lint, types and import contracts, and 
 python bootstrap.py docs    build the site into out/site, every vignette executed
 
 The environment is a folder, .venv beside this file unless --env names another. It is made when it is missing and made
-again when pyproject.toml, the Python or the place of the checkout has changed; otherwise the job starts at once.
+again when pyproject.toml, the sources of the compiled core, the Python or the place of the checkout have changed;
+otherwise the job starts at once.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def make_environment(folder: Path, groups: tuple[str, ...]) -> Path:
     """
     programs = folder / ("Scripts" if os.name == "nt" else "bin")
     python = programs / ("python.exe" if os.name == "nt" else "python")
-    facts = (ROOT / "pyproject.toml").read_bytes() + f"{sys.version}{ROOT}{folder}".encode()
+    sources = [ROOT / "pyproject.toml", *sorted((ROOT / "tobitgp" / "compiled").glob("*.[ch]"))]
+    facts = b"".join(path.read_bytes() for path in sources) + f"{sys.version}{ROOT}{folder}".encode()
     wanted = hashlib.sha256(facts).hexdigest()
     stamp = folder / "made-by-bootstrap"
     ours = stamp.is_file()

@@ -25,17 +25,25 @@ class CompiledCore(BuildHookInterface):
         """Compile, or say why not."""
         if self.target_name != "wheel":
             return
-        folder = Path(self.root) / "tobitgp" / "compiled"
-        library = folder / ("core" + (sysconfig.get_config_var("SHLIB_SUFFIX") or ".so"))
         try:
-            compile_core(folder, library)
+            library = build(Path(self.root) / "tobitgp" / "compiled")
         except (OSError, subprocess.CalledProcessError) as error:
-            library.unlink(missing_ok=True)
             self.app.display_warning(f"tobitgp is built without its compiled core: {error}")
             return
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data |= {"pure_python": False, "tag": f"py3-none-{platform}"}
         build_data["artifacts"].append(str(library.relative_to(self.root)))
+
+
+def build(folder: Path) -> Path:
+    """Compile the core beside its sources; where that fails none is left of another time."""
+    library = folder / ("core" + (sysconfig.get_config_var("SHLIB_SUFFIX") or ".so"))
+    try:
+        compile_core(folder, library)
+    except (OSError, subprocess.CalledProcessError):
+        library.unlink(missing_ok=True)
+        raise
+    return library
 
 
 def compile_core(folder: Path, library: Path, *more: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sysconfig
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +106,12 @@ def load() -> Any:
     path = Path(__file__).with_name(NAME)
     if os.environ.get(SWITCH) == "0" or not path.exists():
         return None
-    library = ctypes.CDLL(str(path))
+    library: Any = ctypes.CDLL(str(path))
     pointers = [_pointer(cython_blas, name) for name in _BLAS]
     pointers += [_pointer(cython_lapack, name) for name in _LAPACK]
     pointers += [_pointer(cython_special, name) for name in _SPECIAL]
-    library.setup((ctypes.c_void_p * len(pointers))(*pointers), ctypes.byref(_tables()))
+    library.held = []
+    library.setup((ctypes.c_void_p * len(pointers))(*pointers), ctypes.byref(_tables(library.held)))
     return library
 
 
@@ -136,37 +137,37 @@ def _pointer(module: Any, name: str) -> int:
     return int(pointer(capsule, signature(capsule)))
 
 
-# Largest sd, in units of the bends, that Gauss-Hermite rules around the mode serve: to some 1e-11 and to 1e-8, of Gumbel
-# noise and of logistic and Student's. Of log Z, of its derivatives in units of sd, and of the slope in log sigma.
+# Largest sd, in units of the bends, that Gauss-Hermite rules around the mode serve to some 1e-11 and 1e-8 of log Z, its
+# derivatives in units of sd and the slope in log sigma: of Gumbel noise, and of logistic and Student's.
 _STEEP = (0.03, 6), (0.07, 8), (0.14, 10), (0.4, 14), (0.6, 20), (0.75, 32), (0.75, 32)
 _STEEP_ROUGH = (0.03, 4), (0.07, 6), (0.25, 8), (0.3, 10), (0.6, 14), (0.75, 20), (0.75, 20)
 _GENTLE = (0.05, 4), (0.14, 6), (0.2, 8), (0.3, 10), (0.4, 14), (0.6, 20), (0.75, 32)
 _GENTLE_ROUGH = (0.1, 4), (0.25, 6), (0.4, 8), (0.5, 10), (0.6, 14), (0.75, 20), (0.75, 20)
 _TILTED = (_STEEP, _STEEP_ROUGH, _GENTLE, _GENTLE_ROUGH)
-_kept: list[Array] = []  # what the library points to
 
 
-def _tables() -> Tables:
-    tables = Tables()
-    tables.tail = _rule(*normal.LAPLACE)
-    tables.deep_tail = _rule(*normal.LAPLACE_DEEP)
-    tables.narrow, tables.wide = _rule(*truncated.SHORT_RULE), _rule(*truncated.LONG_RULE)
-    tables.panel = _rule(*quadrature.PANEL)
+def _tables(held: list[Array]) -> Tables:
+    """All rules; what they point to is held in a list."""
+    tables, rule = Tables(), partial(_rule, held)
+    tables.tail = rule(*normal.LAPLACE)
+    tables.deep_tail = rule(*normal.LAPLACE_DEEP)
+    tables.narrow, tables.wide = rule(*truncated.SHORT_RULE), rule(*truncated.LONG_RULE)
+    tables.panel = rule(*quadrature.PANEL)
     orders = (*truncated.ORDERS, (truncated.SMOOTH_ONE_SIDED, truncated.HERMITE))
     for k, (largest, order) in enumerate(orders):
-        tables.hermite[k] = _rule(*quadrature.gauss_hermite(order), largest)
+        tables.hermite[k] = rule(*quadrature.gauss_hermite(order), largest)
     tables.largest_interval = truncated.SMOOTH_INTERVAL
     for k, (largest, order) in enumerate(quadrature.ORDERS):
         nodes, weights = quadrature.gauss_hermite(order)
-        tables.hermite_noise[k] = _rule(nodes, weights, largest)
+        tables.hermite_noise[k] = rule(nodes, weights, largest)
     for k, rules in enumerate(_TILTED):
         for j, (largest, order) in enumerate(rules):
             nodes, weights = quadrature.gauss_hermite(order)
-            tables.tilted[k][j] = _rule(nodes, np.log(weights) + 0.5 * nodes * nodes, largest)
+            tables.tilted[k][j] = rule(nodes, np.log(weights) + 0.5 * nodes * nodes, largest)
     return tables
 
 
-def _rule(nodes: Array, weights: Array, largest: float = np.inf) -> Rule:
+def _rule(held: list[Array], nodes: Array, weights: Array, largest: float = np.inf) -> Rule:
     pair = [np.ascontiguousarray(column, dtype=np.float64).ravel() for column in (nodes, weights)]
-    _kept.extend(pair)
+    held.extend(pair)
     return Rule(len(pair[0]), largest, *map(address, pair))

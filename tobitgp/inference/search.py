@@ -131,7 +131,8 @@ class Search:
     def _worth_a_climb(self, posterior: Posterior, value: float) -> Candidate | None:
         """The candidate with most to gain, if it is much."""
         for kind, least in WORTH.items():
-            if kind == "add" and posterior.layout.row_features * self.data.n > MOST_LOADINGS:
+            # Beside long tails an outlier's site is all but flat, and its score no sign of another component.
+            if kind == "add" and (not self.concave or posterior.layout.row_features * self.data.n > MOST_LOADINGS):
                 break
             screened = screen(posterior, self.prior, self.parameters, kind)
             best = screened.best
