@@ -137,14 +137,14 @@ class Plan:
         """Find the fixed point from the sites of the rows, noise being what the core calls the likelihood."""
         assert isinstance(data.partitions, LocalPartitions)
         part: RowPartition = data.partitions.items[0]
-        n = len(part)
-        sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
-        memory = np.empty(self.outputs["end"])
+        both = np.zeros((2, len(part))) if part.sites is None else np.array([part.sites.lambda1, part.sites.lambda2])
+        sites, memory = Sites(*both), np.empty(self.outputs["end"])
+        memory[self.outputs["theta"] :][: len(theta)] = theta
         base, blocks = library.address(memory), (library.Block * len(self.members))()
         ctypes.memmove(blocks, self.blocks, ctypes.sizeof(self.blocks))
         own = split_theta([member.block for member in self.members], theta)
         given = self._given(own, blocks, slopes)
-        at = library.address(theta)
+        at, lambda1 = base + 8 * self.outputs["theta"], library.address(both)
         for t, (block, part_of_theta) in enumerate(zip(blocks, own, strict=True)):
             block.theta = at
             at += 8 * len(part_of_theta)
@@ -164,12 +164,12 @@ class Plan:
             method.damping,
             float(np.exp(theta[-1])),
             noise,
-            library.address(sites.lambda1),
-            library.address(sites.lambda2),
+            lambda1,
+            lambda1 + 8 * len(part),
             None,
             0,
             0,
-            *(base + 8 * self.outputs[name] for name in _OF_ALL),
+            *(base + 8 * self.outputs[name] for name in _OF_ALL[1:]),
         )
         if given:
             d = np.sum([made.features.d for made in given.values()], axis=0)
@@ -210,19 +210,17 @@ class Given(NamedTuple):
     A: Array  # its columns where they belong
 
 
-_OF_ALL = ("A", "own", "d", "w", "L", "T", "U", "gradient")
+_OF_ALL = ("theta", "A", "own", "d", "w", "L", "T", "U", "gradient")
 _OF_BLOCK = ("pivots", "L", "T", "Z_kept")
 _OF_SLOPES = ("G", "G_own", "g_d")  # where columns are made here
 
 
 def _outputs(n: int, stored: int, members: Sequence[Member], groups: int) -> dict[str, int]:
-    """Where outputs begin, one after the other, in numbers."""
+    """Where theta and outputs begin, one after the other, in numbers."""
     p, m = (sum(x.width for x in members if (x.place == "own") == own) for own in (False, True))
-    k = 2 + sum(member.block.n_parameters for member in members if member.kernel is not None)
-    kept = n - stored
-    sizes = dict(
-        zip(_OF_ALL, (kept * p, kept * m, n, p + groups * m, p * p, groups * m * m, groups * m * p, k), strict=True)
-    )
+    k, kept = 2 + sum(member.block.n_parameters for member in members), n - stored
+    weights = p + groups * m, p * p, groups * m * m, groups * m * p
+    sizes = dict(zip(_OF_ALL, (k, kept * p, kept * m, n, *weights, k), strict=True))
     for t, member in enumerate(members):
         known = isinstance(member.block, KernelBlock) and member.kernel is not None
         Z = member.block.Z if isinstance(member.block, KernelBlock) and known else np.empty((0, 0))
