@@ -3,28 +3,27 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tobitgp import datasets, distributions, errors
-from tobitgp.api import fit
-from tobitgp.formula import formula_functions
-from tobitgp.inference import EP, VI, Laplace
-from tobitgp.likelihoods.families import Student
-from tobitgp.mixture import EMCM, SVBCM, VBCM
-from tobitgp.model import Model
-from tobitgp.priors.hyperpriors import LogNormal, Normal
-from tobitgp.priors.kernel_block import Inducing
-from tobitgp.results.bounds import compare_bounds
-from tobitgp.results.compare import compare
-from tobitgp.results.mixture.fit import MixtureStream
-from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import RegressionResults
-from tobitgp.selection import Selection, cross_validate, select
-from tobitgp.storage import load
-from tobitgp.survival_model import SurvivalModel
-from tobitgp.versions import show_versions
-
 if TYPE_CHECKING:
-    from tobitgp import metrics, sklearn
+    from tobitgp import datasets, distributions, errors, metrics, sklearn
+    from tobitgp.api import fit
+    from tobitgp.formula import formula_functions
+    from tobitgp.inference import EP, VI, Laplace
+    from tobitgp.likelihoods.families import Student
+    from tobitgp.mixture import EMCM, SVBCM, VBCM
+    from tobitgp.model import Model
+    from tobitgp.priors.hyperpriors import LogNormal, Normal
+    from tobitgp.priors.kernel_block import Inducing
+    from tobitgp.results.bounds import compare_bounds
+    from tobitgp.results.compare import compare
+    from tobitgp.results.mixture.fit import MixtureStream
+    from tobitgp.results.mixture.results import MixtureResults
+    from tobitgp.results.process.results import GPResults
+    from tobitgp.results.regression.results import RegressionResults
+    from tobitgp.selection.cross_validation import cross_validate
+    from tobitgp.selection.select import Selection, select
+    from tobitgp.storage import load
+    from tobitgp.survival_model import SurvivalModel
+    from tobitgp.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -61,12 +60,37 @@ __all__ = [
     "sklearn",
 ]
 
-_LAZY = ("metrics", "sklearn")
+# Rooms and the names from there, imported at their first use: nobody waits for what is not asked for.
+_ROOMS = {
+    "api": ["fit"],
+    "formula": ["formula_functions"],
+    "inference": ["EP", "VI", "Laplace"],
+    "likelihoods.families": ["Student"],
+    "mixture": ["EMCM", "SVBCM", "VBCM"],
+    "model": ["Model"],
+    "priors.hyperpriors": ["LogNormal", "Normal"],
+    "priors.kernel_block": ["Inducing"],
+    "results.bounds": ["compare_bounds"],
+    "results.compare": ["compare"],
+    "results.mixture.fit": ["MixtureStream"],
+    "results.mixture.results": ["MixtureResults"],
+    "results.process.results": ["GPResults"],
+    "results.regression.results": ["RegressionResults"],
+    "selection": ["Selection", "cross_validate", "select"],
+    "storage": ["load"],
+    "survival_model": ["SurvivalModel"],
+    "versions": ["show_versions"],
+}
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Import a room at its first use."""
-        if name in _LAZY:
-            return import_module(f"tobitgp.{name}")
-        raise AttributeError(f"module 'tobitgp' has no attribute {name!r}")
+        """Import a room, or a name from there, at its first use."""
+        if name not in __all__:
+            raise AttributeError(f"module 'tobitgp' has no attribute {name!r}")
+        home = import_module(f"tobitgp.{_HOMES.get(name, name)}")
+        return globals().setdefault(name, getattr(home, name) if name in _HOMES else home)
+
+    def __dir__() -> list[str]:
+        return [*globals(), *__all__]

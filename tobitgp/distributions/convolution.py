@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.interpolate import BarycentricInterpolator, CubicSpline
 
 from tobitgp.distributions import intervals
 from tobitgp.distributions.base import Distribution
@@ -222,6 +221,8 @@ def _interpolated(of: Of, noise: Distribution, u: Array, t: Array) -> Array | No
 
 def _splines(grid: Array, spreads: Array, table: Array, t: Array) -> Array:
     """Coefficients (4, n, k - 1), cubes first, of the splines of spreads t (n,)."""
+    from scipy.interpolate import BarycentricInterpolator, CubicSpline
+
     spline = CubicSpline(grid, table, axis=1)
     if len(spreads) == 1:
         return np.asarray(np.broadcast_to(spline.c.transpose(0, 2, 1), (4, len(t), len(grid) - 1)))

@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -124,6 +123,8 @@ def _em_step(F: Array, first: IntArray, last: IntArray, weight: Array) -> tuple[
 
 def _minorant_step(F: Array, first: IntArray, last: IntArray, weight: Array) -> Array:
     """Newton's step with the diagonal of the Hessian, by isotonic regression, halved until the likelihood rises."""
+    from scipy.optimize import isotonic_regression
+
     if len(F) == 2:
         return F
     m = len(F) - 1

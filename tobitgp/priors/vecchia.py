@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from tobitgp.numerics.fronts import FrontalFactor, Fronts, fronts_of
 from tobitgp.priors.block import Inputs
@@ -228,6 +227,8 @@ class SmoothedVecchia:
 
     def at(self, inputs: Inputs, terms: Sequence[int] | None = None) -> tuple[Array, Array]:
         """At n places, values (n, k) and variance (n,), (VEC7)."""
+        from scipy.spatial import cKDTree
+
         knots, scales = self.structure.inputs, self.structure.scales
         mean = np.zeros((len(inputs.X), self.at_knots.shape[1]))
         variance = self.variance * self.structure.covariance.diagonal(inputs.X)
@@ -310,6 +311,8 @@ def _spread(X: Array) -> IntArray:
 
 def _nearest_earlier(X: Array, m: int, start: int) -> IntArray:
     """Which m of the earlier inputs are nearest to each from ``start`` on, -1 where there are fewer."""
+    from scipy.spatial import cKDTree
+
     n = len(X)
     near = np.full((n, m), -1)
     while start < n:
