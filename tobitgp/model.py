@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.prepare import PartitionedData, TrainingData, prepare, prepare_partitions
@@ -134,7 +135,7 @@ class Model:
         self._read: TrainingData | PartitionedData
         if source is None:
             self._read = prepare(spec, data, **options)
-            frame = keep_covariates(self._read.state.spec, self._read, data)
+            frame = keep_covariates(self._read, data)
             if self._family.name not in ("weibull", "exponential"):
                 warn_split_subjects(spec, self._read, data, frame)
             limits: Any = (self._read.response.limit_lower, self._read.response.limit_upper)
@@ -329,6 +330,10 @@ class Model:
             gradient=gradient,
         )
 
+    def _covariates(self) -> pd.DataFrame | None:
+        """The covariates of the rows used, for the results to keep."""
+        return None if self.data.frame is None else self.data.frame.copy()
+
     def _refuse_closed(self) -> None:
         if isinstance(self._read, PartitionedData) and self._read.store is not None and self._read.store.closed:
             raise SpecError(
@@ -342,7 +347,9 @@ class Model:
         method = method_for(asked.method, asked.bound, self._family)
         how: dict[str, Any] = {"method": method, "given": asked.given(method), "settings": asked.settings()}
         with progress_bar(asked.progress) as on_step:
-            return fit_process(self.spec, self._read, self._family, self._source, self._columns, on_step=on_step, **how)
+            return fit_process(
+                self.spec, self._read, self._family, self._covariates(), self._columns, on_step=on_step, **how
+            )
 
     def _fit_mle(self, asked: FitOptions) -> RegressionResults:
         refuse_with_mle(asked)
@@ -352,7 +359,9 @@ class Model:
             options["groups"] = read_groups(asked.cov_type, asked.cov_kwds, self._source, read.kept)
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             if isinstance(read, TrainingData):
-                results, rows = fit_regression(self.spec, read, self._family, self._source, **options), len(read.labels)
+                covariates, rows = self._covariates(), read.found.n
+                assert covariates is not None
+                results = fit_regression(self.spec, read, self._family, covariates, self._columns, **options)
             else:
                 results, rows = fit_partitions(self.spec, read, self._family, self._columns, **options), read.found.n
             if on_step is not None:
@@ -369,7 +378,8 @@ class Model:
                 self.spec,
                 self._read,
                 self._family,
-                dict.fromkeys(self._columns) if isinstance(self._read, PartitionedData) else self._source,
+                self._covariates(),
+                self._columns,
                 method=method,
                 priors=asked.priors,
                 rng=asked.rng,

@@ -23,6 +23,7 @@ from tobitgp.formula.syntax import Syntax, read_expression
 from tobitgp.typing import Array
 
 RANK_TOLERANCE = 1e-12
+INTERCEPT = "Intercept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,20 @@ class Independence:
         """Of both sets of rows together."""
         triangle = np.asarray(np.linalg.qr(np.concatenate([self.triangle, other.triangle]), mode="r"))
         return Independence(self.n + other.n, np.maximum(self.largest, other.largest), triangle)
+
+
+def linear_terms(state: LinearState) -> list[tuple[str, tuple[int, ...]]]:
+    """Terms of the linear part with the positions of their columns."""
+    if state.model_spec is None:
+        return [(name, (j,)) for j, name in enumerate(state.columns)]
+    out = []
+    for term, columns in state.model_spec.term_indices.items():
+        name = INTERCEPT if str(term) == "1" else str(term)
+        for column, alias in state.aliases.items():
+            name = column if name == alias else name.replace(alias, f"`{column}`")
+        if columns:
+            out.append((name, tuple(int(j) for j in columns)))
+    return out
 
 
 def learn_linear(spec: LinearPart, table: Table) -> LinearState:

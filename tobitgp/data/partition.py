@@ -28,7 +28,7 @@ from tobitgp.data.schema import Schema, conform, describe_table
 from tobitgp.data.sources import Loader
 from tobitgp.data.spellings import spell_numbers
 from tobitgp.data.table import RowNames, Table, read_table
-from tobitgp.data.training_summary import RowFacts, measure_facts
+from tobitgp.data.training_summary import RowFacts, measure_columns, measure_facts
 from tobitgp.engines import Store
 from tobitgp.errors import DataError, TobitGPError, user_level
 from tobitgp.formula.spec import ModelSpec, ScaleSpec
@@ -268,7 +268,10 @@ def make_rows(found: Found, asked: Request, state: DesignState) -> tuple[DataPar
         design = state.build(kept.table)
     if kept.precision is not None and state.var_weight is not None:
         design = replace(design, spread=np.sqrt(state.var_weight[1] / kept.precision))
-    facts = measure_facts(state, kept.response, design.groups, state.recode(kept.table))
+    facts = measure_facts(kept.response, design.groups)
+    if not asked.whole:
+        columns = measure_columns(state, state.recode(kept.table), kept.response.weight)
+        facts = replace(facts, columns=columns)
     H = [design.H] if design.scale is None else [design.H, design.scale.W]
     slopes = tuple(np.any(X != 0.0, axis=0) for X in design.X)
     rows = DataPartition(kept.number, kept.place, kept.table.index, kept.response, design)

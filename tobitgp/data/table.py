@@ -39,7 +39,8 @@ def days_long(durations: pd.Series[Any]) -> Array:
 
 def in_days(frame: pd.DataFrame) -> pd.DataFrame:
     """The same columns, durations in days."""
-    return frame.assign(**{str(name): days_long(frame[name]) for name in frame if is_duration(frame[name])})
+    durations = {str(name): days_long(column) for name, column in frame.items() if is_duration(column)}
+    return frame.assign(**durations) if durations else frame
 
 
 def iso_date(days: float) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse, Groups
-from tobitgp.data.design import DesignState
+from tobitgp.data.design import NUMERIC_ROLES, DesignState
+from tobitgp.data.linear import linear_terms
 from tobitgp.data.moments import Moments
 from tobitgp.data.table import Column, Table, iso_date, read_table
 from tobitgp.errors import SpecError
+from tobitgp.formula.terms import mentions
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -41,7 +44,25 @@ class ColumnFacts:
     example: Any  # a value that occurs
 
 
-@dataclass(frozen=True, slots=True)
+class OnDemand:
+    """A field that is given as a value, or as a function without arguments, called when the value is asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, item: Any, owner: type | None = None) -> Any:
+        if item is None:
+            raise AttributeError(self.name)  # tells dataclasses that there is no default
+        value = item.__dict__[self.name]
+        if callable(value):
+            value = item.__dict__[self.name] = value()
+        return value
+
+    def __set__(self, item: Any, value: Any) -> None:
+        item.__dict__[self.name] = value
+
+
+@dataclass(frozen=True)
 class Facts:
     """What tables and predictions ask of the training rows."""
 
@@ -53,7 +74,7 @@ class Facts:
     mean_limits: tuple[float, float]  # weighted means of the limits, NaN where they are unknown
     mean_window: tuple[float, float]  # weighted means of the ends of the window
     names: tuple[str, ...]  # columns of the data that the formula names, in the data's order
-    columns: dict[str, ColumnFacts]  # of the inputs; empty where the fit was made without its data
+    columns: dict[str, ColumnFacts] = OnDemand()  # type: ignore[assignment]  # of the inputs; empty without data
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +94,7 @@ class RowFacts:
     nobs: float
     any_censored: bool
     ends: Array  # (4,), weighted sums of the limits of the instrument and of the ends of the windows
-    columns: dict[str, ColumnMeasure]
+    columns: dict[str, ColumnMeasure]  # of partitions, whose rows are not looked at again
     groups: tuple[Array | None, ...]  # (size,), weight of each group of each process
 
     @property
@@ -87,25 +108,20 @@ class RowFacts:
         return float(self.ends[2] / self.nobs), float(self.ends[3] / self.nobs)
 
 
-def remember(
-    training: TrainingData,
-    names: Iterable[str],
-    covariates: pd.DataFrame | None,
-    together: Sequence[Sequence[str]] = (),
-) -> Facts:
+def remember(training: TrainingData, names: Iterable[str], covariates: pd.DataFrame | None) -> Facts:
     """Facts of the training rows."""
-    if covariates is None:
-        table = Table({}, training.index[training.kept])
-    else:
-        table = read_table(covariates, [str(name) for name in covariates.columns])
-    table = training.state.recode(table)
-    return make_facts(training.state, training.found, training.counts, names, table, together)
+    columns: Any = {} if covariates is None else partial(_facts_of_frame, training, covariates)
+    return _make(training.found, training.counts, names, columns)
 
 
-def measure_facts(
-    state: DesignState, response: CensoredResponse, groups: Sequence[Groups | None], table: Table
-) -> RowFacts:
-    """What some rows tell of the facts of all."""
+def _facts_of_frame(training: TrainingData, covariates: pd.DataFrame) -> dict[str, ColumnFacts]:
+    state, weight = training.state, training.response.weight
+    table = state.recode(read_table(covariates, state.input_names))
+    return _facts_of_columns(state, measure_columns(state, table, weight), training.found.groups, table)
+
+
+def measure_facts(response: CensoredResponse, groups: Sequence[Groups | None]) -> RowFacts:
+    """What some rows tell of the facts of all, their columns apart."""
     weight = response.weight
     ends = (response.limit_lower, response.limit_upper, response.entry, response.exit)
     return RowFacts(
@@ -113,32 +129,27 @@ def measure_facts(
         float(weight.sum()),
         bool((response.lower != response.upper).any()),
         np.array([(end * weight).sum() for end in ends]),
-        {name: _measure(state, column, weight) for name, column in table.columns.items()},
-        group_weights(groups, weight),
+        {},
+        tuple(
+            None if g is None else np.asarray(np.bincount(g.code, weights=weight, minlength=g.size), dtype=np.float64)
+            for g in groups
+        ),
     )
 
 
-def group_weights(groups: Sequence[Groups | None], weight: Array) -> tuple[Array | None, ...]:
-    """Weight of each group of each process, (size,) each."""
-    return tuple(
-        None if g is None else np.asarray(np.bincount(g.code, weights=weight, minlength=g.size), dtype=np.float64)
-        for g in groups
-    )
+def measure_columns(state: DesignState, table: Table, weight: Array) -> dict[str, ColumnMeasure]:
+    """What some rows tell of the columns of all."""
+    return {name: _measure(state, column, weight) for name, column in table.columns.items()}
 
 
 def make_facts(
-    state: DesignState,
-    found: RowFacts,
-    counts: dict[str, int],
-    names: Iterable[str],
-    examples: Table,
-    together: Sequence[Sequence[str]] = (),
+    state: DesignState, found: RowFacts, counts: dict[str, int], names: Iterable[str], examples: Table
 ) -> Facts:
-    """Facts from what all rows tell."""
-    columns = {
-        name: _column_facts(examples.columns[name], found.columns[name], row)
-        for name, row in _example_rows(examples, together).items()
-    }
+    """Facts from what all rows of partitions tell."""
+    return _make(found, counts, names, _facts_of_columns(state, found.columns, found.groups, examples))
+
+
+def _make(found: RowFacts, counts: dict[str, int], names: Iterable[str], columns: Any) -> Facts:
     return Facts(
         found.n,
         found.nobs,
@@ -150,6 +161,30 @@ def make_facts(
         tuple(names),
         columns,
     )
+
+
+def _facts_of_columns(
+    state: DesignState, found: Mapping[str, ColumnMeasure], groups: Sequence[Array | None], table: Table
+) -> dict[str, ColumnFacts]:
+    """Facts of every column; those of numbers that name groups have the level of most weight for typical value."""
+    rows = _example_rows(table, columns_together(state))
+    columns = {name: _column_facts(table.columns[name], found[name], row) for name, row in rows.items()}
+    for term, levels, weight in zip(state.spec.gps, state.group_levels, groups, strict=True):
+        name = term.group
+        if name is None or levels is None or weight is None:
+            continue
+        also_number = not term.factors and name in state.spec.names(*NUMERIC_ROLES)
+        if columns[name].kind == "number" and not also_number:
+            columns[name] = replace(columns[name], typical=levels[int(np.argmax(weight))])
+    return columns
+
+
+def columns_together(state: DesignState) -> list[list[str]]:
+    """For each expression of the model the input columns it uses."""
+    texts = [name for part in state.parts for name, _ in linear_terms(part.linear)]
+    texts += [x.text for part in state.parts for x in part.spec.offsets]
+    texts += [x.text for term in state.spec.gps for x in term.inputs]
+    return [[name for name in state.input_names if mentions(text, name)] for text in texts]
 
 
 def constant_column(state: DesignState, facts: ColumnFacts, name: str, value: Any, n: int) -> Any:

@@ -131,6 +131,11 @@ class GPTerm:
         """Inputs of all factors, in order."""
         return tuple(item for factor in self.factors for item in factor.inputs)
 
+    @property
+    def group(self) -> str | None:
+        """Name of the column of its groups."""
+        return None if self.by is None else self.by.text.strip("`")
+
 
 def default_label(
     inputs: tuple[Expression, ...], by: Expression | None, period: Expression | None = None, kernel: str = ""

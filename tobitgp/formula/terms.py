@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -222,6 +223,13 @@ def spelled(name: str, own: Sequence[str] = ()) -> str:
 
 
 # -- mixtures ---------------------------------------------------------------------------------------------------------
+
+
+def mentions(text: str, column: str) -> bool:
+    """Whether an expression uses a column."""
+    if text == column or f"`{column}`" in text:
+        return True
+    return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", re.sub(r"`[^`]*`", "", text)) is not None
 
 
 def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.expr]]) -> MixtureTerm:

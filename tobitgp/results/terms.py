@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import Design
-from tobitgp.data.design import NUMERIC_ROLES, DesignState, Level
-from tobitgp.data.linear import LinearState
+from tobitgp.data.design import DesignState, Level
+from tobitgp.data.linear import INTERCEPT, linear_terms
 from tobitgp.data.table import column_names, read_table
-from tobitgp.data.training_summary import Facts, constant_column
+from tobitgp.data.training_summary import constant_column
 from tobitgp.errors import SpecError
-from tobitgp.formula.spec import GPTerm
+from tobitgp.formula.terms import mentions
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.results.views import Source, mentions
-from tobitgp.typing import Array, Frame
+from tobitgp.results.views import Source
+from tobitgp.typing import Frame
 
-INTERCEPT, OFFSET = "Intercept", "offset"
+OFFSET = "offset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Term:
 
 def model_terms(parts: Source) -> list[Term]:
     """Terms in the order of the formula's kinds: linear, processes, offset."""
-    out = [Term(name, columns, None, (name,)) for name, columns in _linear_terms(parts.state.linear)]
+    out = [Term(name, columns, None, (name,)) for name, columns in linear_terms(parts.state.linear)]
     first = 1 if parts.state.linear.columns else 0
     for t, term in enumerate(parts.spec.gps):
         group = () if term.by is None else (term.by.text,)
@@ -45,34 +45,11 @@ def model_terms(parts: Source) -> list[Term]:
     return out
 
 
-def columns_together(state: DesignState) -> list[list[str]]:
-    """For each expression of the model the input columns it uses."""
-    spec = state.spec
-    texts = [name for name, _ in _linear_terms(state.linear)]
-    texts += [x.text for x in spec.offsets] + [x.text for term in spec.gps for x in term.inputs]
-    texts += _scale_texts(state)
-    return [[name for name in state.input_names if mentions(text, name)] for text in texts]
-
-
 def _scale_texts(state: DesignState) -> list[str]:
     """Expressions of the formula of the noise scale."""
     if state.scale is None:
         return []
-    return [name for name, _ in _linear_terms(state.scale.linear)] + [x.text for x in state.scale.spec.offsets]
-
-
-def _linear_terms(state: LinearState) -> list[tuple[str, tuple[int, ...]]]:
-    """Terms of the linear part with the positions of their columns."""
-    if state.model_spec is None:
-        return [(name, (j,)) for j, name in enumerate(state.columns)]
-    out = []
-    for term, columns in state.model_spec.term_indices.items():
-        name = INTERCEPT if str(term) == "1" else str(term)
-        for column, alias in state.aliases.items():
-            name = column if name == alias else name.replace(alias, f"`{column}`")
-        if columns:
-            out.append((name, tuple(int(j) for j in columns)))
-    return out
+    return [name for name, _ in linear_terms(state.scale.linear)] + [x.text for x in state.scale.spec.offsets]
 
 
 def find_terms(parts: Source, names: Any) -> list[Term]:
@@ -157,30 +134,9 @@ def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
 def curve_levels(parts: Source, name: str) -> list[Level] | None:
     """Levels of a column whose every level has a curve of its own, None for any other column."""
     for term, levels in zip(parts.spec.gps, parts.state.group_levels, strict=True):
-        if term.factors and group_column(term) == name and levels is not None:
+        if term.factors and term.group == name and levels is not None:
             return list(levels)
     return None
-
-
-def group_column(term: GPTerm) -> str | None:
-    """Column of the groups of a process."""
-    return None if term.by is None else term.by.text.strip("`")
-
-
-def with_typical_groups(facts: Facts, state: DesignState, weights: Sequence[Array | None]) -> Facts:
-    """Facts in which columns of numbers that name groups have their level of most weight for typical value.
-
-    Shapes: weights (size,).
-    """
-    columns = dict(facts.columns)
-    for term, levels, weight in zip(state.spec.gps, state.group_levels, weights, strict=True):
-        name = group_column(term)
-        if name is None or levels is None or weight is None or name not in columns:
-            continue
-        also_number = not term.factors and name in state.spec.names(*NUMERIC_ROLES)
-        if columns[name].kind == "number" and not also_number:
-            columns[name] = replace(columns[name], typical=levels[int(np.argmax(weight))])
-    return replace(facts, columns=columns)
 
 
 def keep_intercepts(parts: Source, design: Design, base: Design) -> Design:

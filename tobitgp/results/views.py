@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.table import column_names, in_days
+from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import Facts, held_rows
 from tobitgp.formula.spec import LinearPart, ModelSpec
+from tobitgp.formula.terms import mentions
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.posterior import NO_SITES
@@ -76,6 +77,7 @@ class Parts(Source):
             self,
             gp=replace(self.gp, problem=problem, prior=Prior(None, ())),
             fitted=replace(self.fitted, points=tuple(replace(point, sites=NO_SITES) for point in self.fitted.points)),
+            facts=replace(self.facts),
             training=None,
             covariates=None,
         )
@@ -114,7 +116,7 @@ class ModelView:
     data: ModelData
 
 
-def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.DataFrame:
+def keep_covariates(training: TrainingData, data: Frame) -> pd.DataFrame:
     """Copy of the covariates in the rows used, durations in days."""
     names = list(training.state.input_names)
     frame = (
@@ -122,12 +124,11 @@ def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.
         if isinstance(data, pd.DataFrame)
         else pd.DataFrame({name: data[name] for name in names}, index=None if names else training.index)
     )
-    return in_days(frame.loc[training.kept].copy())
+    return in_days((frame if training.kept.all() else frame.loc[training.kept]).copy())
 
 
-def named_columns(parts: Iterable[LinearPart], data: Frame | None) -> list[str]:
+def named_columns(parts: Iterable[LinearPart], present: Sequence[Any]) -> list[str]:
     """Columns of the data that formulas name or ``.`` means, in the order of the data."""
-    present = [] if data is None else column_names(data)
     used = dict.fromkeys(name for part in parts for name in columns_of(part, present))
     return [*(name for name in present if name in used), *(name for name in used if name not in present)]
 
@@ -137,13 +138,6 @@ def columns_of(part: LinearPart, columns: Sequence[str]) -> list[str]:
     names = part.names()
     found = [name for name in columns if name in names or (isinstance(name, str) and mentions(part.formula, name))]
     return [*found, *(name for name in names if name not in found)]
-
-
-def mentions(text: str, column: str) -> bool:
-    """Whether an expression uses a column."""
-    if text == column or f"`{column}`" in text:
-        return True
-    return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", re.sub(r"`[^`]*`", "", text)) is not None
 
 
 def plain_text(text: str) -> str:

@@ -28,10 +28,10 @@ FORMULA = "y ~ x + C(k) + u + gp(decimal_year(day)) + offset(where(g == 'a', 1, 
 NAMES = ["x", "k", "u", "day", "g"]
 
 
-def facts_of(together=()):
+def facts_of(formula=FORMULA):
     data = pd.concat([DATA] * 3, ignore_index=True)
-    found = training(FORMULA, data, "w")
-    return found.state, remember(found, ["y"], data[NAMES], together)
+    found = training(formula, data, "w")
+    return found.state, remember(found, ["y"], data[NAMES])
 
 
 def test_facts_of_columns():
@@ -49,7 +49,7 @@ def test_facts_of_columns():
 
 
 def test_columns_of_one_expression_take_their_examples_from_one_row():
-    _, facts = facts_of([["x", "k"], ["k", "g"]])
+    _, facts = facts_of(FORMULA.replace("(g == 'a', 1, 0)", "(g == 'a', x, k)"))
     row = tuple(facts.columns[name].example for name in ("x", "k", "g"))
     assert row in set(DATA[["x", "k", "g"]].itertuples(index=False, name=None))
 

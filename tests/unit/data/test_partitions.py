@@ -79,16 +79,14 @@ def test_partitions_give_the_rows_that_memory_does(frame, name, cuts):
 @pytest.mark.parametrize("name", ["levels", "groups", "dates", "weights", "survival", "text"])
 def test_facts_are_those_of_memory(frame, name):
     from tobitgp.data.training_summary import make_facts
-    from tobitgp.results.terms import columns_together
     from tobitgp.results.views import keep_covariates
 
     formula, options = CASES[name]
     (training, _, _), _ = quietly(in_memory, formula, frame, **options)
     (data, *_), _ = quietly(partitioned, formula, cut_source(frame, (11, 40)), **options)
-    together = columns_together(training.state)
     names = list(training.state.input_names)
-    theirs = remember(training, names, keep_covariates(training.state.spec, training, frame), together)
-    ours = make_facts(data.state, data.found, data.counts, names, data.examples, columns_together(data.state))
+    theirs = remember(training, names, keep_covariates(training, frame))
+    ours = make_facts(data.state, data.found, data.counts, names, data.examples)
     assert list(ours.columns) == list(theirs.columns)
     assert ours.mean_limits == pytest.approx(theirs.mean_limits, nan_ok=True)
     for name, column in theirs.columns.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -30,7 +30,7 @@ from tobitgp.mixture.rows import read_rows
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.mixture.parts import MixtureParts, Tried, known_ends, warn_without_errors
 from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.views import COUNTS, keep_covariates, named_columns
+from tobitgp.results.views import COUNTS, named_columns
 from tobitgp.typing import Array, Frame
 
 CONCENTRATION = "concentration"
@@ -111,7 +111,8 @@ def fit_components(
     spec: ModelSpec,
     training: TrainingData | PartitionedData,
     family: Family,
-    data: Frame,
+    covariates: pd.DataFrame | None,
+    columns: Sequence[str],
     *,
     method: Method,
     priors: Any = None,
@@ -121,16 +122,16 @@ def fit_components(
     """Fit a mixture of each number of components that the formula names, and keep the best by evidence or BIC."""
     assert spec.mixture is not None
     prior, weights = read_mixture_priors(priors, family, method, process=spec.mixture.process)
+    names = named_columns([spec], columns)
     if isinstance(training, PartitionedData):
         ends = training.partitions.collect(_known_rows, spec, family)
         lower, upper, weight = (np.concatenate(each) for each in zip(*ends, strict=True))
-        names, labels = named_columns([spec], data), None
+        labels = None
         facts = make_facts(training.state, training.found, training.counts, names, training.examples)
         parts_of = partial(MixtureParts, spec, training.state, facts)
     else:
         (lower, upper), weight = known_ends(spec, family, training.response), training.response.weight
-        covariates, labels = keep_covariates(spec, training, data), training.labels
-        facts = remember(training, named_columns([spec], data), covariates)
+        facts, labels = remember(training, names, covariates), training.labels
         parts_of = partial(MixtureParts, spec, training.state, facts, training=training, covariates=covariates)
     numbers, found = spec.mixture.numbers, list[MixtureResults]()
     if len(numbers) > 1 and numbers[-1] > len(lower):

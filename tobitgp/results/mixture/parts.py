@@ -77,7 +77,8 @@ class MixtureParts(Source):
 
     def without_rows(self) -> MixtureParts:
         """Parts that answer the same about new rows; their covariance is noted first."""
-        return replace(self, covariance=covariance_of(self), training=None, covariates=None)
+        facts = replace(self.facts)
+        return replace(self, facts=facts, covariance=covariance_of(self), training=None, covariates=None)
 
 
 def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:

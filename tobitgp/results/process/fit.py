@@ -10,7 +10,7 @@ import pandas as pd
 
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import warn_copies
-from tobitgp.data.training_summary import make_facts
+from tobitgp.data.training_summary import make_facts, remember
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
@@ -21,16 +21,14 @@ from tobitgp.inference.parameters import Given
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.likelihoods import Family
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.terms import columns_together, with_typical_groups
 from tobitgp.results.views import Parts, named_columns
-from tobitgp.typing import Frame
 
 
 def fit_process(
     spec: ModelSpec,
     read: TrainingData | PartitionedData,
     family: Family,
-    data: Frame,
+    covariates: pd.DataFrame | None,
     columns: Sequence[str],
     *,
     method: Method,
@@ -46,12 +44,12 @@ def fit_process(
     warn_coarse(fitted, plan.measured.weight)
     if isinstance(read, TrainingData) and "sigma" not in given.fixed:
         warn_copies(read.design, read.response, fitted.effective)
+    names = named_columns([spec], columns)
     if isinstance(read, PartitionedData):
-        names = named_columns([spec], dict.fromkeys(columns))
-        facts = make_facts(read.state, read.found, read.counts, names, read.examples, columns_together(read.state))
-        facts = with_typical_groups(facts, read.state, read.found.groups)
+        facts = make_facts(read.state, read.found, read.counts, names, read.examples)
         return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted).without_rows())
-    return GPResults(spec, read, model, fitted, data)
+    facts = remember(read, names, covariates)
+    return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted, read, covariates))
 
 
 def build_model(

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import group_weights, remember
+from tobitgp.data.table import column_names
+from tobitgp.data.training_summary import remember
 from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
@@ -37,7 +38,6 @@ from tobitgp.results.process.posterior import (
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.results.survival import Times
-from tobitgp.results.terms import columns_together, with_typical_groups
 from tobitgp.results.views import Parts, keep_covariates, named_columns
 from tobitgp.typing import Array, Frame
 
@@ -87,11 +87,8 @@ class GPResults(Results):
     def __init__(
         self, spec: ModelSpec, training: TrainingData, model: GPModel, fitted: FittedGP, data: Frame | None = None
     ):
-        covariates = None if data is None else keep_covariates(spec, training, data)
-        names = named_columns([spec], data)
-        facts = remember(training, names, covariates, columns_together(training.state))
-        weights = group_weights(training.design.groups, training.response.weight)
-        facts = with_typical_groups(facts, training.state, weights)
+        covariates = None if data is None else keep_covariates(training, data)
+        facts = remember(training, named_columns([spec], [] if data is None else column_names(data)), covariates)
         self._parts = Parts(spec, training.state, facts, model, fitted, training, covariates)
 
     @classmethod

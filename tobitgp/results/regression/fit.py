@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.data.linear import quoted
 from tobitgp.data.outcome import Outcome, outcome
@@ -34,16 +35,16 @@ from tobitgp.results.regression.parts import (
     scale_estimates,
 )
 from tobitgp.results.regression.results import RegressionResults
-from tobitgp.results.terms import columns_together
-from tobitgp.results.views import keep_covariates, named_columns
-from tobitgp.typing import Array, Frame, IntArray
+from tobitgp.results.views import named_columns
+from tobitgp.typing import Array, IntArray
 
 
 def fit_regression(
     spec: ModelSpec,
     training: TrainingData,
     family: Family,
-    data: Frame,
+    covariates: pd.DataFrame,
+    columns: Sequence[str],
     *,
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
@@ -55,12 +56,11 @@ def fit_regression(
     Shapes: groups (n,).
     """
     _check(spec, cov_type)
-    columns, scale = training.design.columns, training.design.scale
-    coefficients, gamma = _fixed(fixed, columns, () if scale is None else scale.columns, family)
+    linear, scale = training.design.columns, training.design.scale
+    coefficients, gamma = _fixed(fixed, linear, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
     _warn_one_exact(_counts(rows), gamma)
-    covariates = keep_covariates(spec, training, data)
-    centre = _centre(columns, coefficients, [_weighted_sums(training.design.H, rows.weight)])
+    centre = _centre(linear, coefficients, [_weighted_sums(training.design.H, rows.weight)])
     maximum = maximise(
         rows,
         training.design.H - centre,
@@ -68,18 +68,18 @@ def fit_regression(
         fixed_gamma=gamma,
         scores=cov_type != "nonrobust",
         max_iter=max_iter,
-        names=columns,
+        names=linear,
         scale_names=None if scale is None else scale.columns,
         describe=partial(in_common, covariates),
         **model_arguments(training.design, family),
     )
     _warn_of(maximum)
     robust: dict[str, Any] = {"kind": cov_type, "weight": rows.weight, "groups": groups}
-    names = named_columns([part.spec for part in training.state.parts], data)
+    names = named_columns([part.spec for part in training.state.parts], columns)
     parts = RegressionParts(
         spec,
         training.state,
-        remember(training, names, covariates, columns_together(training.state)),
+        remember(training, names, covariates),
         family,
         maximum,
         covariance(maximum, **robust),
@@ -144,8 +144,8 @@ def fit_partitions(
         llnull = null.log_likelihood + log_jacobian if null.converged else float("nan")
     for stage in ("fetched", "modelled", "sorted", "rotated", "chunks"):
         store.forget(stage)
-    names = named_columns([part.spec for part in data.state.parts], dict.fromkeys(columns))
-    facts = make_facts(data.state, data.found, data.counts, names, data.examples, columns_together(data.state))
+    names = named_columns([part.spec for part in data.state.parts], columns)
+    facts = make_facts(data.state, data.found, data.counts, names, data.examples)
     V, lost = covariance(maximum), unidentified(maximum)
     return RegressionResults(
         RegressionParts(spec, data.state, facts, family, maximum, V, lost, centre, cov_type, log_jacobian, llnull)

@@ -102,7 +102,8 @@ class RegressionParts(Source):
     def without_rows(self) -> RegressionParts:
         """Parts that answer the same about new rows; what only the training rows could tell is noted first."""
         maximum = replace(self.maximum, scores=None)
-        return replace(self, maximum=maximum, llnull=null_likelihood(self), training=None, covariates=None)
+        facts, llnull = replace(self.facts), null_likelihood(self)
+        return replace(self, facts=facts, maximum=maximum, llnull=llnull, training=None, covariates=None)
 
 
 def linear_estimates(parts: RegressionParts) -> Linear:
