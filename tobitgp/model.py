@@ -332,7 +332,7 @@ class Model:
 
     def _covariates(self) -> pd.DataFrame | None:
         """The covariates of the rows used, for the results to keep."""
-        return None if self.data.frame is None else self.data.frame.copy()
+        return None if self.data.frame is None else self.data.frame.copy(deep=False)
 
     def _refuse_closed(self) -> None:
         if isinstance(self._read, PartitionedData) and self._read.store is not None and self._read.store.closed:

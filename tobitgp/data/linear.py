@@ -20,6 +20,7 @@ from tobitgp.errors import DataError, SpecError, TobitGPError, UnseenLevelError,
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
 from tobitgp.formula.spec import Expression, LinearPart
 from tobitgp.formula.syntax import Syntax, read_expression
+from tobitgp.numerics.linear_algebra import triangle
 from tobitgp.typing import Array
 
 RANK_TOLERANCE = 1e-12
@@ -47,12 +48,12 @@ class Independence:
     @classmethod
     def of(cls, H: Array) -> Independence:
         """Of columns (n, p)."""
-        return cls(len(H), np.abs(H).max(axis=0, initial=0.0), np.asarray(np.linalg.qr(H, mode="r")))
+        return cls(len(H), np.abs(H).max(axis=0, initial=0.0), triangle(H))
 
     def merge(self, other: Independence) -> Independence:
         """Of both sets of rows together."""
-        triangle = np.asarray(np.linalg.qr(np.concatenate([self.triangle, other.triangle]), mode="r"))
-        return Independence(self.n + other.n, np.maximum(self.largest, other.largest), triangle)
+        both = triangle(np.concatenate([self.triangle, other.triangle]))
+        return Independence(self.n + other.n, np.maximum(self.largest, other.largest), both)
 
 
 def linear_terms(state: LinearState) -> list[tuple[str, tuple[int, ...]]]:

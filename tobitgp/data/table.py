@@ -39,7 +39,8 @@ def days_long(durations: pd.Series[Any]) -> Array:
 
 def in_days(frame: pd.DataFrame) -> pd.DataFrame:
     """The same columns, durations in days."""
-    durations = {str(name): days_long(column) for name, column in frame.items() if is_duration(column)}
+    names = [name for name, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") in "mO"]
+    durations = {str(name): days_long(frame[name]) for name in names if is_duration(frame[name])}
     return frame.assign(**durations) if durations else frame
 
 

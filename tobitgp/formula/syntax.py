@@ -8,6 +8,7 @@ import keyword
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, NamedTuple, NoReturn
 
 from tobitgp.errors import FormulaError
@@ -147,7 +148,13 @@ def operands(node: ast.expr, *signs: type[ast.operator]) -> Iterator[ast.expr]:
 
 def read_expression(text: str, functions: UserFunctions = ()) -> Syntax:
     """Parse one expression by itself, as stored in an :class:`~tobitgp.formula.spec.Expression`."""
-    return read_side(text, tokenize(text), functions)
+    known = _read_alone(text)
+    return Syntax(known.formula, known.start, known.tokens, known.tree, known.offsets, functions)
+
+
+@lru_cache(maxsize=256)
+def _read_alone(text: str) -> Syntax:
+    return read_side(text, tokenize(text))
 
 
 def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions = ()) -> Syntax:

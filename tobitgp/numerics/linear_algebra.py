@@ -55,6 +55,13 @@ def cholesky(B: Array) -> Array:
     return L
 
 
+def triangle(A: Array) -> Array:
+    """Upper factor of the QR decomposition of ``A`` (n, p); gives (min(n, p), p)."""
+    if not A.size:
+        return np.zeros((min(A.shape), A.shape[1]))
+    return np.asarray(np.triu(lapack.dgeqrf(A)[0][: A.shape[1]]))
+
+
 def pivoted_cholesky(K: Array, tolerance: float) -> tuple[Array, np.ndarray]:
     """Cholesky factor (M, M) of the numerically independent part of a covariance matrix, and which rows that is."""
     C, pivots, rank, info = lapack.dpstrf(K, lower=1, tol=tolerance)

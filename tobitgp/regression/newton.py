@@ -26,7 +26,6 @@ from scipy.linalg import lapack
 from tobitgp.distributions.base import Distribution
 from tobitgp.engines import add_up
 from tobitgp.likelihoods.base import Terms, row_terms, subtract
-from tobitgp.numerics.linear_algebra import gram
 from tobitgp.regression.working import Chunk, Working
 from tobitgp.typing import Array
 
@@ -112,8 +111,8 @@ def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) 
 def _weighted_gram(A: Array, d: Array) -> Array:
     """``A' diag(d) A``, by one rank update where d has one sign."""
     if len(d) and d.max() <= 0.0:
-        lower = gram(A, -d)
-        return -(np.tril(lower) + np.tril(lower, -1).T)
+        B = A * np.sqrt(-d)[:, None]
+        return np.asarray(-(B.T @ B))
     return np.asarray((A.T * d) @ A)
 
 

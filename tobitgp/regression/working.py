@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas
 
 from tobitgp.data.arrays import take
 from tobitgp.data.columns import check_size
@@ -21,7 +20,7 @@ from tobitgp.data.outcome import Outcome
 from tobitgp.engines import LocalPartitions, row_chunks
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.likelihoods.base import KINDS, Kind, kind_of
-from tobitgp.numerics.linear_algebra import cholesky
+from tobitgp.numerics.linear_algebra import cholesky, triangle
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
@@ -136,9 +135,9 @@ def standardise(partitions: LocalPartitions, *, free_df: bool, keep: Keep = hold
     to_V = np.diag(1.0 / np.array(constants[0][0])) if constant else _orthonormal(rows, "W") * np.sqrt(n)
 
     def rotate(part: Sorted) -> Sorted:
-        """Orthonormal columns in place of those given; those of log sigma of mean square 1, or ones."""
-        V = np.ones_like(part.W) if constant else np.ascontiguousarray(part.W) @ to_V
-        return keep("rotated", replace(part, H=np.ascontiguousarray(part.H) @ to_Q, W=V))
+        """Orthonormal columns in place of those given, each in one piece; those of log sigma of mean square 1, or 1."""
+        V = np.ones_like(part.W) if constant else (to_V.T @ part.W.T).T
+        return keep("rotated", replace(part, H=(to_Q.T @ part.H.T).T, W=V))
 
     rows = rows.map(rotate)
     shift = np.sum(rows.collect(lambda part: part.H.T @ part.middle), axis=0)
@@ -156,11 +155,13 @@ def _sort(outcome: Outcome, design: Designs) -> Sorted:
     key = kind_of(outcome.lower, outcome.upper) * len(KINDS) + kind_of(outcome.entry, outcome.exit)
     order = np.argsort(key, kind="stable")
     at, offset = outcome.rows(order), design.offset[order]
-    lower, upper = at.lower - offset, at.upper - offset
+    for end in (at.lower, at.upper, at.entry, at.exit):
+        end -= offset
+    lower, upper = at.lower, at.upper
     middle = np.where(np.isinf(lower), upper, np.where(np.isinf(upper), lower, 0.5 * lower + 0.5 * upper))
     middle[~np.isfinite(middle)] = 0.0
-    moved = replace(at, lower=lower, upper=upper, entry=at.entry - offset, exit=at.exit - offset)
-    return Sorted(key[order], order, moved, middle, design.H[order], design.W[order], design.tau_offset[order])
+    H, W, tau_offset = design.H.take(order, axis=0), design.W[order], design.tau_offset[order]
+    return Sorted(key[order], order, at, middle, H, W, tau_offset)
 
 
 def _scale_constants(rows: Sorted) -> tuple[list[float], float] | None:
@@ -175,18 +176,18 @@ def _orthonormal(rows: LocalPartitions, which: str) -> Array:
     def each(of: Callable[[Array], Array]) -> list[Array]:
         return rows.collect(lambda part: of(np.ascontiguousarray(getattr(part, which))))
 
-    norms = np.sqrt(np.sum(each(lambda A: np.einsum("ij,ij->j", A, A)), axis=0))
-    if not len(norms):
+    gram = np.sum(each(lambda A: A.T @ A), axis=0)
+    if not len(gram):
         return np.zeros((0, 0))
+    norms = np.sqrt(np.diag(gram))
     norms = np.where(norms > 0.0, norms, 1.0)
     try:
-        R = cholesky(np.sum(each(lambda A: blas.dsyrk(1.0, (A / norms).T, lower=1)), axis=0)).T
+        R = cholesky(gram / norms / norms[:, None]).T
         well = float(np.diag(R).min()) > _ILL
     except NumericalError:
         well = False
     if not well:
-        triangles = each(lambda A: np.asarray(np.linalg.qr(A / norms, mode="r")))
-        R = np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
+        R = triangle(np.vstack(each(lambda A: triangle(A / norms))))
         if np.abs(np.diag(R)).min() <= 4.0 * np.finfo(float).eps * len(R):
             raise DataError("A column of the design is determined by the others.")
     return np.asarray(np.linalg.inv(R) / norms[:, None], dtype=np.float64)
