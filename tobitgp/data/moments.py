@@ -30,10 +30,10 @@ class Moments:
         minimum, maximum = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
         if total <= 0.0:
             return cls(0.0, np.zeros(d), np.zeros(d), np.zeros(d), minimum, maximum)
-        mean = np.average(X, axis=0, weights=weight)
+        mean = _average(X, weight)
         mean = np.where(minimum == maximum, minimum, mean)
         rest = X - mean
-        tail = np.average(rest, axis=0, weights=weight)
+        tail = _average(rest, weight)
         spread = root_mean_square(rest - tail, weight)
         return cls(total, mean + tail, (mean - (mean + tail)) + tail, spread, minimum, maximum)
 
@@ -72,7 +72,12 @@ def root_mean_square(X: Array, weight: Array) -> Array:
     """Weighted root mean square of columns, (d,); squares neither overflow nor underflow; X (n, d), weight (n,)."""
     largest = np.abs(X).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
-    return np.asarray(unit * np.sqrt(np.average((X / unit) ** 2, axis=0, weights=weight)))
+    return np.asarray(unit * np.sqrt(_average((X / unit) ** 2, weight)))
+
+
+def _average(X: Array, weight: Array) -> Array:
+    """As numpy's, which takes longer to look at its arguments than at few rows."""
+    return np.asarray((X * weight[:, None]).sum(axis=0) / weight.sum())
 
 
 def _round_to(values: Array, unit: Array) -> Array:

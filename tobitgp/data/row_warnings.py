@@ -27,11 +27,14 @@ def warn_copies(design: Design, response: CensoredResponse, effective: float) ->
         return
     exact = response.lower == response.upper
     codes = [g.code[:, None] for g in design.groups if g is not None]
-    inputs = pd.DataFrame(np.hstack([design.H, *design.X, *codes]))[exact]
+    inputs = np.hstack([design.H, *design.X, *codes])[exact]
     y, weight = response.lower[exact], response.weight[exact]
-    if not len(y) or not ((weight > 1.0).any() or inputs.duplicated().any()):
+    order = np.lexsort(inputs.T)
+    new = (inputs[order[1:]] != inputs[order[:-1]]).any(axis=1)
+    if not len(y) or not ((weight > 1.0).any() or not new.all()):
         return
-    place = inputs.groupby(list(inputs.columns), sort=False, dropna=False).ngroup().to_numpy()
+    place = np.empty(len(y), dtype=np.intp)
+    place[order] = np.append(0, np.cumsum(new))
     copies = np.bincount(place, weights=weight)[place]
     repeated = float(weight[copies > 1.0].sum() / weight.sum())
     values = len(np.unique(np.column_stack([place, y]), axis=0))

@@ -39,8 +39,7 @@ def days_long(durations: pd.Series[Any]) -> Array:
 
 def in_days(frame: pd.DataFrame) -> pd.DataFrame:
     """The same columns, durations in days."""
-    names = [name for name, dtype in frame.dtypes.items() if getattr(dtype, "kind", "O") in "mO"]
-    durations = {str(name): days_long(frame[name]) for name in names if is_duration(frame[name])}
+    durations = {str(name): days_long(frame[name]) for name in frame if is_duration(frame[name])}
     return frame.assign(**durations) if durations else frame
 
 
@@ -123,8 +122,9 @@ class Table:
 
     def name_rows(self, mask: BoolArray) -> RowNames:
         """The rows of a mask, by their labels."""
-        labels = self.index[np.flatnonzero(mask)[:MAX_ROWS_NAMED]]
-        return RowNames(int(mask.sum()), tuple(str(label) for label in labels))
+        rows = np.flatnonzero(mask)
+        labels = self.index[rows[:MAX_ROWS_NAMED]] if len(rows) else ()
+        return RowNames(len(rows), tuple(str(label) for label in labels))
 
 
 def column_names(data: Frame) -> list[Any]:

@@ -95,10 +95,12 @@ def prediction_table(
 
     Of the statistics the first is given where no ``bands`` are asked for.
     """
-    tables = {key: rows.table(each) for key, each in columns.items()}
     if not bands:
-        first = {key: table.iloc[:, 0].rename(key if listed else name) for key, table in tables.items()}
-        return pd.DataFrame(first, index=rows.index) if listed else next(iter(first.values()))
+        first = {key: rows.spread(next(iter(each.values()))) for key, each in columns.items()}
+        if listed:
+            return pd.DataFrame(first, index=rows.index)
+        return pd.Series(next(iter(first.values())), index=rows.index, name=name)
+    tables = {key: rows.table(each) for key, each in columns.items()}
     if listed:
         return pd.concat(tables.values(), axis=1, keys=list(tables), names=[of, "statistic"])
     return next(iter(tables.values()))

@@ -118,13 +118,9 @@ class ModelView:
 
 def keep_covariates(training: TrainingData, data: Frame) -> pd.DataFrame:
     """Copy of the covariates in the rows used, durations in days."""
-    names = list(training.state.input_names)
-    frame = (
-        data[names]
-        if isinstance(data, pd.DataFrame)
-        else pd.DataFrame({name: data[name] for name in names}, index=None if names else training.index)
-    )
-    return in_days((frame if training.kept.all() else frame.loc[training.kept]).copy())
+    names = training.state.input_names
+    frame = pd.DataFrame({name: data[name] for name in names}, index=None if names else training.index)
+    return in_days(frame if training.kept.all() else frame.loc[training.kept].copy())
 
 
 def named_columns(parts: Iterable[LinearPart], present: Sequence[Any]) -> list[str]:
