@@ -22,9 +22,8 @@ from benchmarks.rates import report
 from benchmarks.scores import term_coverage
 
 TERM_SEEDS = 20
-HEADER = (
-    "| problem | fit | seconds | x tobitgp | RMSE | MNLL | cover 95% | peak MB |\n|---|---|---|---|---|---|---|---|"
-)
+COLUMNS = ("problem", "fit", "seconds", "CPU", "x tobitgp", "RMSE", "MNLL", "cover 95%", "peak MB")
+HEADER = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -33,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("problems", nargs="*", help="names as P1; all by default")
     parser.add_argument("--peers", default="", help="only fits whose name holds this text")
     parser.add_argument("--python", help="interpreter with the peers that this one has not")
+    parser.add_argument("--first", type=int, default=0, help="first seed; 0 by default")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for all seeds of one fit; 600 by default")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the fit under way ends too
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     missing: set[str] = set()
     for problem in chosen:
         names = [p.name for p in PEERS if problem.name in p.problems.split() and options.peers in p.name]
-        missing |= _run(problem, names, interpreters, options.limit)
+        missing |= _run(problem, names, interpreters, options.limit, options.first)
     if missing:
         print(f"\nNot installed, so blank: {', '.join(sorted(missing))}.")
     print(f"\n{report()}")
@@ -53,11 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"\n`import tobitgp` takes {_import_cost():.2f} s more than `import pandas` (median of 5).")
 
 
-def _run(problem: Problem, names: Sequence[str], interpreters: Sequence[str], limit: float) -> set[str]:
+def _run(problem: Problem, names: Sequence[str], interpreters: Sequence[str], limit: float, first: int) -> set[str]:
     """Print the rows of a problem; what was not installed."""
     missing, reference = set(), None
     for name in names:
-        outcome = run(name, problem.name, interpreters, limit)
+        outcome = run(name, problem.name, interpreters, limit, first)
         missing |= {outcome.missing} - {""}
         if reference is None and name.startswith("tobitgp") and outcome.found:
             reference = _seconds(outcome)
@@ -70,13 +70,14 @@ def _row(problem: Problem, peer: str, outcome: Outcome, reference: float | None,
     start = f"| {problem.name} ({done}{problem.seeds} seed{'s' * (problem.seeds > 1)}) | {peer} |"
     if not outcome.found:
         reason = f"over {limit:.0f}" if outcome.late else f"failed: {outcome.error}" if outcome.error else ""
-        return f"{start} {reason} | | | | | |"
+        return f"{start} {reason} | | | | | | |"
     mean = {key: statistics.fmean(s[key] for s in outcome.found) for key in ("rmse", "mnll", "cover")}
     # Later seeds add what libraries keep of earlier fits.
     seconds, peak = _seconds(outcome), outcome.found[0]["peak"]
     ratio = f"{seconds / reference:.1f}" if reference else ""
     figures = f"{mean['rmse']:.4f} | {mean['mnll']:.3f} | {mean['cover']:.3f} | {peak:.0f}"
-    return f"{start} {seconds:.3f} | {ratio} | {figures} |"
+    cpu = statistics.median(s["cpu"] for s in outcome.found)
+    return f"{start} {seconds:.3f} | {cpu:.3f} | {ratio} | {figures} |"
 
 
 def _seconds(outcome: Outcome) -> float:

@@ -23,11 +23,11 @@ class Outcome:
     late: bool = False
 
 
-def run(peer: str, problem: str, interpreters: Sequence[str], limit: float) -> Outcome:
+def run(peer: str, problem: str, interpreters: Sequence[str], limit: float, first: int = 0) -> Outcome:
     """The outcome in the first interpreter that has the peer, killed after ``limit`` seconds."""
     outcome = Outcome()
     for python in interpreters:
-        outcome = _run([python, "-m", "benchmarks.worker", peer, problem], limit)
+        outcome = _run([python, "-m", "benchmarks.worker", peer, problem, str(first)], limit)
         if not outcome.missing:
             break
     return outcome

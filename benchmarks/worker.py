@@ -1,4 +1,4 @@
-"""``python -m benchmarks.worker PEER PROBLEM``: fit one problem by one peer and print a line of JSON for each seed.
+"""``python -m benchmarks.worker PEER PROBLEM FIRST``: fit a problem by a peer, a line of JSON for each seed from FIRST.
 
 A process of its own, so that its peak memory is its own and a peer may live in another interpreter.
 """
@@ -17,20 +17,21 @@ from benchmarks.scores import scores
 WARM_UP_ROWS = 2000  # more than any basis has functions
 
 
-def main(peer: str, problem: str) -> None:
+def main(peer: str, problem: str, first: str = "0") -> None:
     """Fit every seed, the first rows of the first one ahead for imports and caches."""
     fit = next(p.fit for p in PEERS if p.name == peer and problem in p.problems.split())
     chosen = next(p for p in PROBLEMS if p.name == problem)
     try:
-        for seed in range(chosen.seeds):
+        for seed in range(int(first), int(first) + chosen.seeds):
             draw = chosen.draw(seed)
             _forget_peak()
-            if seed == 0:
+            if seed == int(first):
                 fit(draw.head(WARM_UP_ROWS))
-            began = time.perf_counter()
+            began, busy = time.perf_counter(), time.process_time()
             answer = fit(draw)
             seconds = answer.seconds or time.perf_counter() - began
-            found = {"seconds": seconds, "peak": answer.peak_mb or _peak_mb()}
+            cpu = time.process_time() - busy if answer.cpu is None else answer.cpu
+            found = {"seconds": seconds, "cpu": cpu, "peak": answer.peak_mb or _peak_mb()}
             print(json.dumps(found | scores(answer.mean, answer.sd, answer.weight, draw.truth)), flush=True)
     except ModuleNotFoundError as error:
         print(json.dumps({"missing": error.name}))

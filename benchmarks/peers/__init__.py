@@ -26,6 +26,7 @@ _LINEAR = "x1 + x2 + x3 + x4 + x5"
 # Others are compared with the first tobitgp fit of a problem.
 PEERS = (
     Peer("tobitgp (ep)", "P1 P2 P3 P4 P5 A1 R1 R2 R3 R4 R5 R6", tobit.process()),
+    Peer("tobitgp (ep, pure Python)", "P1 P2 P3 P4 A1", tobit.process(pure=True)),
     Peer("tobitgp (ep, maximum)", "P1 P2 P3 A1", tobit.process(hyper="maximize")),
     Peer("tobitgp (laplace)", "P1 P2 P3 P4", tobit.process(method="laplace")),
     Peer("tobitgp (vi)", "P1 P2 P3", tobit.process(method="vi")),

@@ -13,13 +13,15 @@ from benchmarks.problems import Draw
 class Answer(NamedTuple):
     """A mixture of normals for f at the test inputs: ``mean`` and ``sd`` (J, n), ``weight`` (J,).
 
-    ``seconds`` and ``peak_mb`` are those of a program that measured itself; otherwise the worker measures.
+    ``seconds``, ``cpu`` (of the processor) and ``peak_mb`` are those of a program that measured itself; otherwise the
+    worker measures.
     """
 
     mean: np.ndarray
     sd: np.ndarray
     weight: np.ndarray
     seconds: float | None = None
+    cpu: float | None = None
     peak_mb: float | None = None
 
 

@@ -41,8 +41,8 @@ def _fit(package: str, call: str) -> Fit:
                 raise ModuleNotFoundError(package, name=f"R package {package}")
             if ended.returncode:
                 raise RuntimeError(ended.stderr.strip())
-            seconds, peak_mb, *f = np.fromfile(Path(folder, "answer"))
+            seconds, cpu, peak_mb, *f = np.fromfile(Path(folder, "answer"))
         mean, sd = np.reshape(f, (2, 1, -1))
-        return Answer(mean, sd, np.ones(1), seconds, peak_mb)
+        return Answer(mean, sd, np.ones(1), seconds, cpu, peak_mb)
 
     return fit

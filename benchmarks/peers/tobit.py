@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 from benchmarks.peers.answer import Answer, Fit, normal
 from benchmarks.problems import Draw
 
 
-def process(approximation: str = "auto", **options: str) -> Fit:
+def process(approximation: str = "auto", *, pure: bool = False, **options: str) -> Fit:
     """A formula with processes; the mixture is that over the hyper-parameters.
 
-    ``approximation`` is that of a formula whose only term is a process.
+    ``approximation`` is that of a formula whose only term is a process; ``pure`` turns the compiled core off.
     """
 
     def fit(draw: Draw) -> Answer:
+        if pure:
+            os.environ["TOBITGP_COMPILED"] = "0"
         import tobitgp as tg
         from tobitgp.results.process.posterior import nodes_of
 
