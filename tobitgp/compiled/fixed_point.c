@@ -235,7 +235,7 @@ static double slack(double merit)
 static int iterate(Iteration *s)
 {
     Evaluation *e = s->e;
-    int ascends = e->method != EP, accelerated = e->method != LAPLACE, idle = 0, mixed = 0, starts_anew = 1;
+    int ascends = e->method != EP, accelerated = e->method != LAPLACE, idle = 0, mixed = 0;
     double rho = e->damping, longest = 1, merit = -INFINITY, residual = INFINITY, least = INFINITY;
     double progress = INFINITY, highest = -INFINITY, squares, D = 0, cosines;
     int done;
@@ -262,7 +262,7 @@ static int iterate(Iteration *s)
         if (ascends && value < merit - slack(merit)) { /* what ascends must not fall */
             rho = mixed ? rho : SHORTEN * rho;
             take_step(s, s->back, s->back + 2 * s->sought, rho);
-            mixed = 0, starts_anew = 1;
+            mixed = 0;
             if (!refresh_posterior(s))
                 return 0;
             continue;
@@ -274,10 +274,7 @@ static int iterate(Iteration *s)
             rho = larger(SHORTEN * rho, SHORTEST);
         rho = gap < residual && !turned ? smaller(longest, rho * LENGTHEN) : rho;
         if (accelerated)
-            remember(s, starts_anew);
-        if (starts_anew)
-            s->remembered = 0;
-        starts_anew = 0;
+            remember(s, isinf(residual));
         mixed = accelerated && s->remembered && (ascends || gap < smaller(least, REGULAR));
         merit = value, residual = gap, least = smaller(gap, least);
         copy_sites(s, s->back);
