@@ -216,6 +216,7 @@ def test_a_bound_that_rounding_keeps_from_its_tolerance_settles_all_the_same(sig
     assert res.log_evidence == pytest.approx(evidence, abs=1e-4)
 
 
+@pytest.mark.usefixtures("pure")
 def test_a_bound_that_rounding_keeps_from_settling_is_given_up_soon(monkeypatch):
     """Without noise the residual goes round far above its tolerance; hundreds more would not settle it."""
     monkeypatch.setattr("tobitgp.inference.fixed_point.NEAR", 1e-9)

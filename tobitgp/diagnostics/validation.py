@@ -263,7 +263,7 @@ def k_hat(results: Results, draws: int = 1000, *, rng: Rng = None) -> KHat:
     --------
     >>> import tobitgp as tg
     >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas())
-    >>> res.k_hat()
-    k-hat 0.28 of 1000 draws worth 98%: the Gaussian posterior is close to the exact one.
+    >>> res.k_hat()  # doctest: +ELLIPSIS
+    k-hat 0... of 1000 draws worth 9...%: the Gaussian posterior is close to the exact one.
     """
     return results._k_hat(read_draws(draws, LEAST_DRAWS), rng)
