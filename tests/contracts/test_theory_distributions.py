@@ -114,7 +114,7 @@ def test_the_band_of_a_constant_hazard_is_that_of_its_posterior():
     f = np.arange(-2.5, 5.0, 5e-4)
     weight = gamma.pdf(np.exp(-f), 10.0, scale=0.1) * np.exp(-f)
     every, orders = np.ones((len(f), 1)), (0.025, 0.5, 0.975)
-    q = nodes(weight / weight.sum(), f[:, None], 4e-4 * every, every[:, 0], True, (Gumbel(),) * len(f)).spread_over(3)
+    q = nodes(weight / weight.sum(), f[:, None], 4e-4 * every, every[:, 0], True, (Gumbel(),) * len(f)).spread_over()
     times = np.array([[1.0, 5.0, 20.0]])
     want = gamma.ppf(orders, 10.0, scale=0.1)
     found = np.stack(q.quantiles(CURVES["hazard"](True, times), orders))[:, 0]

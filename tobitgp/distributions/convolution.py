@@ -9,10 +9,7 @@ an integral over x that has features as wide as those of the noise, over t, wher
 Probabilities have relative precision however small they are; that takes the range of x to where the integrand is
 largest, on the way from 0 to that place.
 
-Where there are so many values that integrals of their own would take long, the logarithm is interpolated: over t at
-Chebyshev points, over z by cubic splines. Both errors are checked at places between the points, and integrals are taken
-after all where they exceed 1e-8 of the logarithm, or 5e-10: a logarithm nearer to 0 than 0.05 is better formed from the
-other tail.
+Normal noise has closed forms.
 """
 
 from __future__ import annotations
@@ -31,13 +28,6 @@ from tobitgp.typing import Array, IntArray
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 BEYOND, _FARTHEST = 9.0, 38.0
-_MANY, _WORTH = 20_000, 4
-_STEP, _WIDE, _MOST = 0.02, 40.0, 6000
-_SPREADS = (8, 16, 32)
-_PRECISE, _SMALL = 1e-8, 0.05
-_APART, _HELD = 1e-9, 2_000_000
-
-Of = Callable[[Distribution, Array, Array], Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +56,18 @@ class Convolved(Distribution):
         return self.noise.largest_tilt
 
     def logpdf(self, z: Array) -> Array:
-        return _log_values(log_density, self.noise, z, self.t)
+        return self._logs(log_density, z)
 
     def log_cdf(self, z: Array) -> Array:
-        return _log_values(partial(log_tail, upper=False), self.noise, z, self.t)
+        return self._logs(partial(log_tail, upper=False), z)
 
     def log_sf(self, z: Array) -> Array:
-        return _log_values(partial(log_tail, upper=True), self.noise, z, self.t)
+        return self._logs(partial(log_tail, upper=True), z)
+
+    def _logs(self, of: Callable[[Distribution, Array, Array], Array], z: Array) -> Array:
+        """Logarithms of probabilities or densities at values of any shape that the rows broadcast to."""
+        z, t = np.broadcast_arrays(z, self.t)
+        return of(self.noise, z.ravel(), t.ravel()).reshape(z.shape)
 
     def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
         """Its logarithm alone, for which there is a quadrature."""
@@ -91,9 +86,6 @@ def plus_normal(noise: Distribution, location: Array, scale: Array, sd: Array, *
     return LocationScale(Convolved(noise, sd / scale), location, np.broadcast_to(scale, np.shape(location)), log)
 
 
-# -- one integral a value ---------------------------------------------------------------------------------------------
-
-
 def log_mass(noise: Distribution, a: Array, b: Array, t: Array, *window: Array) -> Array:
     """Log probability of ``a < tX + Z <= b``, within a window (entry, exit) where one is given; (n,) each."""
     near = np.where(a > 0.0, a, np.minimum(b, 0.0))
@@ -106,12 +98,16 @@ def log_mass(noise: Distribution, a: Array, b: Array, t: Array, *window: Array) 
 
 def log_tail(noise: Distribution, z: Array, t: Array, *, upper: bool) -> Array:
     """Log probability that ``tX + Z`` lies above z, or at most there."""
+    if noise.gaussian:
+        return (noise.log_sf if upper else noise.log_cdf)(z / np.hypot(1.0, t))
     tail, near = (noise.log_sf, np.maximum(z, 0.0)) if upper else (noise.log_cdf, np.minimum(z, 0.0))
     return _log_mean(noise, lambda shift, i: tail(z[i] - shift), near, (z,), t, ())
 
 
 def log_density(noise: Distribution, z: Array, t: Array, *window: Array) -> Array:
     """Log density of ``tX + Z`` at z, within a window as in :func:`log_mass`."""
+    if noise.gaussian and not window:
+        return noise.logpdf(z / np.hypot(1.0, t)) - np.log(np.hypot(1.0, t))
     return _log_mean(noise, lambda shift, i: noise.logpdf(z[i] - shift), z, (z,), t, window)
 
 
@@ -156,93 +152,3 @@ def reach(noise: Distribution, near: Array, t: Array, power: float = 1.0) -> tup
         size = np.minimum(np.abs(near) / np.maximum(t, 1e-300), np.minimum(power * t * slope, _FARTHEST))
     centre = np.sign(near) * size
     return np.minimum(centre, 0.0) - BEYOND, np.maximum(centre, 0.0) + BEYOND
-
-
-# -- many values ------------------------------------------------------------------------------------------------------
-
-
-def _log_values(of: Of, noise: Distribution, z: Array, t: Array) -> Array:
-    """Log probabilities of a tail, or log densities; z (n,) beside t (n,), or z (n, m) beside t (n, 1)."""
-    if z.ndim == 1 or t.shape == z.shape:
-        shape = np.broadcast_shapes(z.shape, np.shape(t))
-        return of(noise, np.broadcast_to(z, shape).ravel(), np.broadcast_to(t, shape).ravel()).reshape(shape)
-    z, t = np.broadcast_to(z, np.broadcast_shapes(z.shape, t.shape)), t[:, 0]
-    near = np.abs(z) < _WIDE
-    if near.sum() < _MANY:
-        return _exactly(of, noise, z, t)
-    found = _interpolated(of, noise, _stretched(noise, np.where(near, z, 0.0)), t)
-    if found is None:
-        return _exactly(of, noise, z, t)
-    if not near.all():
-        found[~near] = of(noise, z[~near], np.broadcast_to(t[:, None], z.shape)[~near])
-    return found
-
-
-def _exactly(of: Of, noise: Distribution, z: Array, t: Array) -> Array:
-    return of(noise, z.ravel(), np.broadcast_to(t[:, None], z.shape).ravel()).reshape(z.shape)
-
-
-def _interpolated(of: Of, noise: Distribution, u: Array, t: Array) -> Array | None:
-    """Values at places u (n, m); None where a table would cost more than it spares, or is not precise."""
-    low, high = u.min(), u.max()
-    if high - low <= _APART * max(abs(low), abs(high), 1.0):
-        return None
-    k = max(int(np.ceil((high - low) / (_STEP * noise.reach))), 8) + 1
-    if k > _MOST:
-        return None
-    grid = np.linspace(low, high, k)
-    step = grid[1] - grid[0]
-    for count in _SPREADS:
-        if k * count * _WORTH > u.size:
-            return None
-        spreads = _chebyshev(t.min(), t.max(), count)
-        table = _at(of, noise, grid, spreads)
-        between = 0.5 * (spreads[:-1] + spreads[1:])[:: max(count // 8, 1)]
-        places = (np.arange(16) + 0.5) * (k - 1) / 16.0
-        cell = places.astype(np.intp)
-        shift = np.full(16, 0.5 * step)
-        coefficients = _splines(grid, spreads, table, between)
-        guess = sum(c[:, cell] * shift ** (3 - i) for i, c in enumerate(coefficients))
-        truth = _at(of, noise, grid[cell] + 0.5 * step, between)
-        if (np.abs(guess - truth) <= _PRECISE * np.maximum(np.abs(truth), _SMALL)).all():
-            break
-    else:
-        return None
-    position = (u - low) / step
-    cells = np.clip(position.astype(np.intp), 0, k - 2)
-    shift = (position - cells) * step
-    out = np.zeros_like(u)
-    each = max(_HELD // k, 1)
-    for rows in (slice(start, start + each) for start in range(0, len(u), each)):
-        for c in _splines(grid, spreads, table, t[rows]):
-            out[rows] = out[rows] * shift[rows] + np.take_along_axis(c, cells[rows], axis=1)
-    return out
-
-
-def _splines(grid: Array, spreads: Array, table: Array, t: Array) -> Array:
-    """Coefficients (4, n, k - 1), cubes first, of the splines of spreads t (n,)."""
-    from scipy.interpolate import BarycentricInterpolator, CubicSpline
-
-    spline = CubicSpline(grid, table, axis=1)
-    if len(spreads) == 1:
-        return np.asarray(np.broadcast_to(spline.c.transpose(0, 2, 1), (4, len(t), len(grid) - 1)))
-    weights = np.asarray(BarycentricInterpolator(spreads, np.eye(len(spreads)))(t))
-    return np.stack([weights @ c.T for c in spline.c])
-
-
-def _chebyshev(low: float, high: float, count: int) -> Array:
-    if high - low <= 1e-12 * high:
-        return np.array([0.5 * (low + high)])
-    angle = np.pi * (np.arange(count) + 0.5) / count
-    return 0.5 * (low + high) - 0.5 * (high - low) * np.cos(angle)
-
-
-def _at(of: Of, noise: Distribution, u: Array, spreads: Array) -> Array:
-    """Values (count, k) at places u and spreads."""
-    z = u if noise.log_concave else 2.0 * np.sinh(0.5 * u)
-    return _exactly(of, noise, np.broadcast_to(z, (len(spreads), len(z))), spreads)
-
-
-def _stretched(noise: Distribution, z: Array) -> Array:
-    """A scale on which the logarithms bend evenly: heavy tails are drawn together."""
-    return z if noise.log_concave else 2.0 * np.arcsinh(0.5 * z)

@@ -73,9 +73,10 @@ class WeightedSum(RowDistributions):
         return -complementary(lambda: self._mixed(-risen), below)[0], rate
 
     def _mixed(self, log_p: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            log_weight = np.log(self.weight).reshape(-1, *[1] * (log_p.ndim - 1))
-        return np.asarray(np.logaddexp.reduce(log_p + log_weight, axis=0))
+        """Logarithm of the average of exponentials, (J, ...)."""
+        top = np.clip(log_p.max(axis=0), -1e300, 1e300)
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.asarray(top + np.log(average(self.weight, np.exp(log_p - top))))
 
     def mean(self) -> Array:
         with np.errstate(over="ignore"):

@@ -50,8 +50,13 @@ class Estimates:
         x, unit = (tuple(values[rows] for values in each) for each in (self.x, self.unit))
         return replace(self, x=x, unit=unit, covariance=self.covariance[rows], lost=self.lost[rows])
 
-    def spread_over(self, m: int) -> Estimates:
-        """The rows beside m values each, (n, 1)."""
+    @property
+    def beside_shared_values(self) -> Any:
+        """Distributions of a new response in rows that all meet the same values, (m,)."""
+        return self.spread_over().new
+
+    def spread_over(self) -> Estimates:
+        """The rows beside several values each, (n, 1)."""
         x, unit = (tuple(values[:, None] for values in each) for each in (self.x, self.unit))
         return self if self.shared else replace(self, x=x, unit=unit)
 
@@ -101,10 +106,9 @@ class Estimates:
         return out
 
     def band(self, question: Question, level: float) -> dict[str, Array]:
-        """``mean``, and ``median``, ``lower`` and ``upper`` of the number given the parameters."""
+        """``median``, ``lower`` and ``upper`` of the number given the parameters."""
         out = self.statistics(question, level, se=False)
-        median = question.number(self.given)
-        return {"mean": out["estimate"], "median": median, "lower": out["lower"], "upper": out["upper"]}
+        return {"median": question.number(self.given), "lower": out["lower"], "upper": out["upper"]}
 
 
 def _stretch(link: Link, linked: Array, value: Array) -> Array | float:

@@ -14,7 +14,8 @@ from scipy.special import expit
 
 from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.convolution import BEYOND, HALF_LOG_2PI, plus_normal, reach
-from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.lattice import Lattice
+from tobitgp.distributions.location_scale import LocationScale, RowDistributions
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.weighted_sum import WeightedSum
 from tobitgp.numerics.normal import average, exponential_sd, total_sd
@@ -55,6 +56,13 @@ class Nodes:
         rows = zip(self.noises, self.mean, self.sigma, self.sd, strict=True)
         return WeightedSum(self.weight, tuple(plus_normal(*row, log=self.log) for row in rows))
 
+    @property
+    def beside_shared_values(self) -> RowDistributions:
+        """Distributions of a new response in rows that all meet the same values, (m,)."""
+        if self.sigma.shape[1] > 1:
+            return self.spread_over().new
+        return Lattice(self.weight, self.noises, self.mean, self.sd, self.sigma[:, 0], self.log)
+
     def given(self, j: int, f: Array, rows: Rows = slice(None)) -> LocationScale:
         """Distributions given f in some rows, under the noise of a component."""
         sigma = self.sigma[j]
@@ -71,8 +79,8 @@ class Nodes:
         weight = self.weight[chosen] / self.weight[chosen].sum()
         return Nodes(weight, self.mean[chosen], self.sd[chosen], self.sigma[chosen], self.log, noises)
 
-    def spread_over(self, m: int) -> Nodes:
-        """The rows beside m values each, (J, n, 1)."""
+    def spread_over(self) -> Nodes:
+        """The rows beside several values each, (J, n, 1)."""
         return replace(self, **{name: getattr(self, name)[:, :, None] for name in ("mean", "sd", "sigma")})
 
     # -- statistics of a question -------------------------------------------------------------------------------------
@@ -90,10 +98,9 @@ class Nodes:
         return out
 
     def band(self, question: Question, level: float) -> dict[str, Array]:
-        """``mean``, and ``median``, ``lower`` and ``upper`` of the number given the parameters."""
+        """``median``, ``lower`` and ``upper`` of the number given the parameters."""
         tail = 0.5 * (1.0 - level)
-        median, lower, upper = self.quantiles(question, (0.5, tail, 1.0 - tail))
-        return {"mean": self.value(question), "median": median, "lower": lower, "upper": upper}
+        return dict(zip(("median", "lower", "upper"), self.quantiles(question, (0.5, tail, 1.0 - tail)), strict=True))
 
     def value(self, question: Question) -> Array:
         """The number of a new response, (n,)."""

@@ -37,7 +37,7 @@ class Question:
 
     of: Callable[..., Array]  # of the distribution and of ``at``, on the scale of the link
     link: Link = "identity"  # scale on which errors are formed and intervals symmetric
-    at: tuple[Array, ...] = ()  # values of the response that are asked about, (n,) or (n, m) each
+    at: tuple[Array, ...] = ()  # values of the response that are asked about, (n,), (n, m) or (1, m) for all rows
     bounds: tuple[Array, Array] | None = None  # between which the number lies
     # Closed forms for normal locations: c and d of ``(noise, scale, *at)``, the number being a function of
     # (location + c) / d that all scales share; with ``linear``, on the scale of the link, that itself, and d = 1.
@@ -79,7 +79,8 @@ class Question:
         """The question of some rows."""
         bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
         minus_log = None if self.minus_log is None else self.minus_log.take(rows)
-        return replace(self, at=tuple(value[rows] for value in self.at), bounds=bounds, minus_log=minus_log)
+        at = tuple(value if value.ndim > 1 and len(value) == 1 else value[rows] for value in self.at)
+        return replace(self, at=at, bounds=bounds, minus_log=minus_log)
 
 
 def _linked(positive: bool, value: Array) -> Array:

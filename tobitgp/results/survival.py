@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 STATISTICS = ("mean", "median", "lower", "upper")
-_CELLS = 60_000  # of components, rows and times that a chunk works on
-_MORE_CELLS = 3_000_000  # the same where tails are interpolated
+_CELLS = 3_000_000  # numbers that a chunk holds at once
+_SHARED = 10  # for each row and time, where all rows meet the same times
 _HEAVY = 20_000
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
@@ -55,7 +55,7 @@ class Times:
     @property
     def positive(self) -> bool:
         """Whether locations are those of logarithms."""
-        return bool(self.posterior.new.log)
+        return bool(self.posterior.take(slice(0, 1)).new.log)
 
     def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
         """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level all of ``STATISTICS``.
@@ -64,25 +64,29 @@ class Times:
         """
         pairs = np.column_stack([self.which, np.zeros(len(self.which)) if after is None else after])
         pairs, back = np.unique(pairs, axis=0, return_inverse=True)
-        rows, starts, back = pairs[:, 0].astype(np.intp), pairs[:, 1:], back.ravel()
+        rows, starts = pairs[:, 0].astype(np.intp), pairs[:, 1:]
+        shared = len(np.unique(starts)) == 1
 
         def chunk(span: slice) -> dict[str, Array]:
-            beside = self.posterior.take(rows[span]).spread_over(len(times))
-            start = starts[span] + 0.0 * times
+            part = self.posterior.take(rows[span])
+            beside = part.spread_over()
+            start = (starts[:1] if shared else starts[span]) + 0.0 * times
             question = CURVES[of](self.positive, start + times, None if after is None else start)
-            return {"mean": question.number(beside.new)} if level is None else beside.band(question, level)
+            mean = question.number(part.beside_shared_values if shared else beside.new)
+            return {"mean": mean} if level is None else {"mean": mean, **beside.band(question, level)}
 
-        made = self._over(chunk, len(rows), len(times))
-        return {name: values[back] for name, values in made.items()}
+        held = _SHARED if shared and level is None else self._components
+        made = self._over(chunk, len(rows), held * len(times))
+        return {name: values[back.ravel()] for name, values in made.items()}
 
     def survive(self, times: Array) -> Array:
         """Log probability of surviving times (n, m) of each row."""
 
         def chunk(span: slice) -> dict[str, Array]:
-            part = self.posterior.take(self.which[span]).spread_over(times.shape[1])
+            part = self.posterior.take(self.which[span]).spread_over()
             return {"": part.new.logsf(times[span])}
 
-        return self._over(chunk, len(times), times.shape[1])[""]
+        return self._over(chunk, len(times), self._components * times.shape[1])[""]
 
     def percentile(self, p: float, after: Array | None) -> Array:
         """Times after ``after`` at which survival falls to p, (n,)."""
@@ -101,7 +105,7 @@ class Times:
         free = np.full(n, np.inf)
         question = observed(self.positive, np.zeros(n), np.full(n, t), -free, free)
         posterior = self.posterior
-        made = {"mean": posterior.value(question)} if level is None else posterior.band(question, level)
+        made = {"mean": posterior.value(question)} | ({} if level is None else posterior.band(question, level))
         return {name: values[self.which] for name, values in made.items()}
 
     @property
@@ -109,19 +113,21 @@ class Times:
         """Number of rows that differ."""
         return int(self.which.max(initial=-1)) + 1
 
-    def _over(self, chunk: Callable[[slice], dict[str, Array]], n: int, m: int) -> dict[str, Array]:
-        """Join what is made of n rows a chunk at a time."""
-        J, cells = 1, _MORE_CELLS
-        if isinstance(self.posterior, Nodes):
-            J, cells = len(self.posterior.weight), _CELLS if self.posterior.normal else _MORE_CELLS
+    @property
+    def _components(self) -> int:
+        """Numbers held for each row and time, where every component is worked on by itself."""
+        return len(self.posterior.weight) if isinstance(self.posterior, Nodes) else 1
+
+    def _over(self, chunk: Callable[[slice], dict[str, Array]], n: int, held: int) -> dict[str, Array]:
+        """Join what is made of n rows a chunk at a time, each of which holds so many numbers."""
 
         def quiet(span: slice) -> dict[str, Array]:
             with np.errstate(all="ignore"):
                 return chunk(span)
 
-        spans = list(row_chunks(0, n, max(cells // max(J * m, 1), 1))) or [slice(0, 0)]
+        spans = list(row_chunks(0, n, max(_CELLS // max(held, 1), 1))) or [slice(0, 0)]
         with single_blas_thread():
-            made = map_independent(quiet, spans, heavy=n * m * J > _HEAVY)
+            made = map_independent(quiet, spans, heavy=n * held > _HEAVY)
         return {name: np.concatenate([one[name] for one in made]) for name in made[0]}
 
 

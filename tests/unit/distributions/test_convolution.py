@@ -1,6 +1,5 @@
 """Noise convolved with a normal, against closed forms and quadrature of single rows."""
 
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +8,6 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr
 from support.posteriors import nodes
 
-from tobitgp.distributions import convolution
 from tobitgp.distributions.convolution import Convolved, cdf, log_density, log_mass, log_tail
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
@@ -164,45 +162,3 @@ def test_quantiles_of_probabilities_under_several_distributions(rng, upper):
         q = nodes(weight, -mean, sd, np.ones(3), noises=distributions)
         (x,) = q.quantiles(probability(False, np.zeros(4), above=upper), (p,))
         assert (np.abs((x > P).mean(axis=0) - p) < 5 * np.sqrt(p * (1 - p) / len(j))).all()
-
-
-# -- many values ------------------------------------------------------------------------------------------------------
-
-UPPER, LOWER, DENSITY = partial(log_tail, upper=True), partial(log_tail, upper=False), log_density
-
-
-@pytest.mark.parametrize("of", [UPPER, LOWER, DENSITY])
-@pytest.mark.parametrize(
-    "distribution", [Gumbel(), Logistic(), Student(3.0)], ids=lambda distribution: distribution.name
-)
-@pytest.mark.parametrize("spread", [(0.2, 0.5), (0.4, 0.4), (0.05, 2.0)])
-def test_interpolated_values_are_the_integrals(of, distribution, spread, rng):
-    z, t = rng.uniform(-8.0, 4.0, (3000, 100)), rng.uniform(*spread, 3000)
-    z[0, :3] = [-1e100, 1e5, 60.0]
-    found = convolution._log_values(of, distribution, z, t[:, None])
-    few = np.arange(0, 3000, 300)
-    want = convolution._exactly(of, distribution, z[few], t[few])
-    size = np.maximum(np.abs(want), 0.05)
-    np.testing.assert_array_less(np.abs(found[few] - want), 5e-8 * size + 1e-300)
-
-
-def test_tables_are_made_where_they_serve(rng):
-    z, t = rng.uniform(-8.0, 4.0, (3000, 100)), rng.uniform(0.2, 0.5, 3000)
-    for distribution in (Gumbel(), Logistic(), Student(3.0)):
-        for of in (UPPER, LOWER, DENSITY):
-            assert convolution._interpolated(of, distribution, convolution._stretched(distribution, z), t) is not None
-    assert convolution._interpolated(UPPER, Gumbel(), z[:5], t[:5]) is None
-
-
-def test_one_value_in_all_rows_makes_no_table(rng):
-    t = rng.uniform(0.2, 0.5, 30_000)
-    z = np.full((30_000, 2), 0.7)
-    found = convolution._log_values(UPPER, Gumbel(), z, t[:, None])
-    np.testing.assert_allclose(found[:50], convolution._exactly(UPPER, Gumbel(), z[:50], t[:50]), rtol=1e-12)
-
-
-def test_rows_are_held_in_parts_and_give_the_same(rng, monkeypatch):
-    z, t = rng.uniform(-8.0, 4.0, (3000, 100)), rng.uniform(0.2, 0.5, 3000)
-    whole = convolution._log_values(UPPER, Logistic(), z, t[:, None])
-    monkeypatch.setattr(convolution, "_HELD", 100_000)
-    np.testing.assert_allclose(convolution._log_values(UPPER, Logistic(), z, t[:, None]), whole, rtol=1e-13)

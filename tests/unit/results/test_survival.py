@@ -461,7 +461,7 @@ def test_wide_posteriors_have_precise_bands():
     f = st.norm.isf([0.05, 0.5, 0.95])
     want = Logistic().log_sf((0.4 - f) / 0.1) - Logistic().log_sf((1.2 - f) / 0.1)
     since = cumulative_hazard(False, np.array([[1.2]]), np.array([[0.4]]))
-    found = q.spread_over(1).quantiles(since, (0.05, 0.5, 0.95))
+    found = q.spread_over().quantiles(since, (0.05, 0.5, 0.95))
     np.testing.assert_allclose(np.ravel(found), want, rtol=1e-3)
 
 
