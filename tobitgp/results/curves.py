@@ -270,13 +270,7 @@ def _curve(
 ) -> pd.DataFrame:
     """A curve over time for each row, with a level its band."""
     refuse_dask(df, f"predict_{of}{'_function' * (of == 'survival')}", 'predict(what="prob", above=[...])')
-    if times is not None:
-        grid = read_times(times)
-    elif results.parts.training is None:
-        raise SpecError(f"{NO_ROWS}: give times=...")
-    else:
-        ends = np.concatenate(results._training_ends()[:2])
-        grid = np.unique(ends[np.isfinite(ends)])
+    grid = read_grid(results, times)
     rows = rows_of(results, df, exclude, bands=interval is not None)
     level = check_level(interval)
     made = rows.times.curve(of, grid, rows.after(after), level)
@@ -285,8 +279,20 @@ def _curve(
         names = list(STATISTICS)
         labels = rows.index.to_flat_index().repeat(len(names))
         header = pd.MultiIndex.from_arrays([labels, names * len(rows.index)], names=["row", "statistic"])
-    values = np.stack([rows.spread(made[name]) for name in names], axis=1).reshape(-1, len(grid)).T
-    return pd.DataFrame(values, index=pd.Index(grid), columns=header)
+    values = np.full((len(rows.index), len(names), len(grid)), np.nan)
+    for k, name in enumerate(names):
+        values[rows.usable, k] = made.pop(name)
+    return pd.DataFrame(values.reshape(-1, len(grid)).T, index=pd.Index(grid), columns=header)
+
+
+def read_grid(results: Results, times: Any) -> Array:
+    """Times that are asked about, the distinct training durations by default."""
+    if times is not None:
+        return read_times(times)
+    if results.parts.training is None:
+        raise SpecError(f"{NO_ROWS}: give times=...")
+    ends = np.concatenate(results._training_ends()[:2])
+    return np.unique(ends[np.isfinite(ends)])
 
 
 def average_curve(results: Results, of: str, grid: Array) -> Array:

@@ -20,7 +20,7 @@ from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results import curves, estimates, hypotheses, joint, output, prediction, times
+from tobitgp.results import curves, estimates, hypotheses, joint, output, prediction, times, written_curves
 from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.predict import predict_table
@@ -229,6 +229,7 @@ class Results:
     predict_survival_function = curves.predict_survival_function
     predict_cumulative_hazard = curves.predict_cumulative_hazard
     predict_hazard = curves.predict_hazard
+    write_curves = written_curves.write_curves
     plot_survival = curves.plot_survival
     plot_hazard = curves.plot_hazard
     _average_curve = curves.average_curve

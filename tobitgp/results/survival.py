@@ -17,7 +17,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import area
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.questions import CURVES, observed
+from tobitgp.posterior.questions import CURVES, Question, observed
 from tobitgp.results.rows import Labelled
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 STATISTICS = ("mean", "median", "lower", "upper")
-_CELLS = 3_000_000  # numbers that a chunk holds at once
+_CELLS, _BAND_CELLS = 3_000_000, 100_000  # numbers that a chunk holds at once; passed over many times, in a cache
 _SHARED = 10  # for each row and time, where all rows meet the same times
 _HEAVY = 20_000
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
@@ -67,17 +67,22 @@ class Times:
         rows, starts = pairs[:, 0].astype(np.intp), pairs[:, 1:]
         shared = len(np.unique(starts)) == 1
 
-        def chunk(span: slice) -> dict[str, Array]:
-            part = self.posterior.take(rows[span])
-            beside = part.spread_over()
+        def ask(span: slice) -> Question:
             start = (starts[:1] if shared else starts[span]) + 0.0 * times
-            question = CURVES[of](self.positive, start + times, None if after is None else start)
-            mean = question.number(part.beside_shared_values if shared else beside.new)
-            return {"mean": mean} if level is None else {"mean": mean, **beside.band(question, level)}
+            return CURVES[of](self.positive, start + times, None if after is None else start)
 
-        held = _SHARED if shared and level is None else self._components
-        made = self._over(chunk, len(rows), held * len(times))
-        return {name: values[back.ravel()] for name, values in made.items()}
+        def mean(span: slice) -> dict[str, Array]:
+            part = self.posterior.take(rows[span])
+            return {"mean": ask(span).number(part.beside_shared_values if shared else part.spread_over().new)}
+
+        made = self._over(mean, len(rows), (_SHARED if shared else self._components) * len(times), _CELLS)
+        if level is not None:
+
+            def band(span: slice) -> dict[str, Array]:
+                return self.posterior.take(rows[span]).spread_over().band(ask(span), level)
+
+            made |= self._over(band, len(rows), self._components * len(times), _BAND_CELLS)
+        return {name: made.pop(name)[back.ravel()] for name in list(made)}
 
     def survive(self, times: Array) -> Array:
         """Log probability of surviving times (n, m) of each row."""
@@ -86,7 +91,7 @@ class Times:
             part = self.posterior.take(self.which[span]).spread_over()
             return {"": part.new.logsf(times[span])}
 
-        return self._over(chunk, len(times), self._components * times.shape[1])[""]
+        return self._over(chunk, len(times), self._components * times.shape[1], _CELLS)[""]
 
     def percentile(self, p: float, after: Array | None) -> Array:
         """Times after ``after`` at which survival falls to p, (n,)."""
@@ -118,14 +123,14 @@ class Times:
         """Numbers held for each row and time, where every component is worked on by itself."""
         return len(self.posterior.weight) if isinstance(self.posterior, Nodes) else 1
 
-    def _over(self, chunk: Callable[[slice], dict[str, Array]], n: int, held: int) -> dict[str, Array]:
-        """Join what is made of n rows a chunk at a time, each of which holds so many numbers."""
+    def _over(self, chunk: Callable[[slice], dict[str, Array]], n: int, held: int, cells: int) -> dict[str, Array]:
+        """Join what is made of n rows, a chunk of so many cells at a time, of which each row holds some."""
 
         def quiet(span: slice) -> dict[str, Array]:
             with np.errstate(all="ignore"):
                 return chunk(span)
 
-        spans = list(row_chunks(0, n, max(_CELLS // max(held, 1), 1))) or [slice(0, 0)]
+        spans = list(row_chunks(0, n, max(cells // max(held, 1), 1))) or [slice(0, 0)]
         with single_blas_thread():
             made = map_independent(quiet, spans, heavy=n * held > _HEAVY)
         return {name: np.concatenate([one[name] for one in made]) for name in made[0]}
