@@ -87,24 +87,36 @@ class Lattice(RowDistributions):
         u, v, t = np.clip(x / sigma, -FAR, FAR), self.mean_f[j][:, None] / sigma, self.sd_f[j][:, None] / sigma
         told = u[np.abs(u) < FAR] if (np.abs(u) < FAR).any() else np.zeros(1)
         low, high = reach(noise, np.array([told.min(), told.max()]) - v, t)
-        first, last = (v + t * low).min(), (v + t * high).max()
-        # Far out, where the integrand is largest x away from 0, it may be narrower by this root of 1 + t x.
-        width = np.sqrt(1.0 + np.square(t / noise.reach) + t * (np.maximum(-low, high) - BEYOND))
-        step = _STEP * (t / width).min()
-        if not last - first < _MOST * step:
+        found = lattice(v, t, low, high, t / noise.reach)
+        if found is None:
             rows, values = (places.ravel() for places in np.indices((len(v), len(x))))
             each = [np.exp(self._log_mean(j, part, x[values], rows)).reshape(len(v), -1) for part in parts]
             return np.hstack(each)
-        g = np.arange(first, last + step, step)
-        bell = np.square((g - v) / t)
+        g, bell = found
         given = np.hstack([part.log_given(noise, u - g[:, None]) - part.per_unit * np.log(sigma) for part in parts])
-        for logs in (np.multiply(bell, -0.5, out=bell), given):
-            np.exp(np.maximum(logs, _LOWEST, out=logs), out=logs)
-        bell *= step / (_ROOT_2PI * t)
-        return bell @ given
+        return bell @ np.exp(np.maximum(given, _LOWEST, out=given), out=given)
 
     def _log_mean(self, j: int, part: _Part, x: Array, rows: IntArray) -> Array:
         """Logarithms of means of one component, by an integral for each row and its value."""
         sigma = self.sigma[j]
         z = np.clip((x - self.mean_f[j, rows]) / sigma, -FAR, FAR)
         return part.log_mean(self.noises[j], z, self.sd_f[j, rows] / sigma) - part.per_unit * np.log(sigma)
+
+
+def lattice(mean: Array, sd: Array, low: Array, high: Array, t: Array) -> tuple[Array, Array] | None:
+    """Nodes (k,) and weights (n, k) of integrals over normal variables, None where there would be too many.
+
+    They reach from ``mean + low sd`` to ``mean + high sd``; integrands have features of width sd / t. All are (n, 1).
+    """
+    first, last = (mean + sd * low).min(), (mean + sd * high).max()
+    # Far out, where an integrand is largest x away from 0, it may be narrower by this root of 1 + t x.
+    narrow = np.sqrt(1.0 + np.square(t) + t * (np.maximum(-low, high) - BEYOND))
+    step = _STEP * (sd / narrow).min()
+    if not last - first < _MOST * step:
+        return None
+    g = np.arange(first, last + step, step)
+    bell = np.square((g - mean) / sd)
+    bell *= -0.5
+    np.exp(np.maximum(bell, _LOWEST, out=bell), out=bell)
+    bell *= step / (_ROOT_2PI * sd)
+    return g, bell

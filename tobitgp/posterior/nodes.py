@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.convolution import BEYOND, HALF_LOG_2PI, plus_normal, reach
-from tobitgp.distributions.lattice import Lattice
+from tobitgp.distributions.lattice import Lattice, lattice
 from tobitgp.distributions.location_scale import LocationScale, RowDistributions
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.weighted_sum import WeightedSum
@@ -112,7 +112,9 @@ class Nodes:
         """The number of a new response under every component, (J, n)."""
         if question.bounds is None or self._closed(question):
             return np.stack([question.number(part) for part in self.new.parts])
-        return np.stack([self._moments(question, j)[0] for j in range(len(self.weight))])
+        shared = self.sigma.shape[1] == 1 and all(len(x) and (x == x[0]).all() for x in question.at)
+        each = [self._mean_on_lattice(question, j) if shared else None for j in range(len(self.weight))]
+        return np.stack([self._moments(question, j)[0] if mean is None else mean for j, mean in enumerate(each)])
 
     def se(self, question: Question) -> Array:
         """Standard deviation of the number given f and the noise, (n,); (PRE5) and (PRE6) where those hold."""
@@ -136,6 +138,17 @@ class Nodes:
     def _closed(self, question: Question) -> bool:
         """Whether it is the mean of a clipped normal or log-normal variable."""
         return question.bounds is not None and question.monotone and self.normal
+
+    def _mean_on_lattice(self, question: Question, j: int) -> Array | None:
+        """Mean of a number that depends on nothing of a row but f, (n,); None where one lattice does not serve all."""
+        m, s, t = (each[:, None] for each in (self.mean[j], self.sd[j], self.sd[j] / self.sigma[j]))
+        end = np.full_like(m, BEYOND)
+        found = lattice(m, s, -end, end + (2.0 * s if self.log else 0.0), t / self.noises[j].reach)
+        if found is None:
+            return None
+        with np.errstate(all="ignore"):
+            number = question.take(slice(0, 1)).fast_number(self.given(j, found[0][None]))[0]
+        return found[1] @ number if np.isfinite(number).all() else None
 
     def _moments(self, question: Question, j: int, side: Array | float = 1.0) -> tuple[Array, Array]:
         """Mean and variance of the number under a component, (n,) each, by quadrature.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 STATISTICS = ("mean", "median", "lower", "upper")
 _CELLS, _BAND_CELLS = 3_000_000, 100_000  # numbers that a chunk holds at once; passed over many times, in a cache
 _SHARED = 10  # for each row and time, where all rows meet the same times
+_FEW_ROWS = 2000  # of a chunk, where each is integrated over f
 _HEAVY = 20_000
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
@@ -106,11 +107,14 @@ class Times:
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         """Mean of times clipped at 0 and t, which is the area below survival up to there; columns as of a curve."""
-        n = self._size
-        free = np.full(n, np.inf)
-        question = observed(self.positive, np.zeros(n), np.full(n, t), -free, free)
-        posterior = self.posterior
-        made = {"mean": posterior.value(question)} | ({} if level is None else posterior.band(question, level))
+
+        def chunk(span: slice) -> dict[str, Array]:
+            n, part = span.stop - span.start, self.posterior.take(span)
+            free = np.full(n, np.inf)
+            question = observed(self.positive, np.zeros(n), np.full(n, t), -free, free)
+            return {"mean": part.value(question)} | ({} if level is None else part.band(question, level))
+
+        made = self._over(chunk, self._size, _CELLS // _FEW_ROWS, _CELLS)
         return {name: values[self.which] for name, values in made.items()}
 
     @property

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from support.posteriors import asked, nodes
 
+from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.posterior.questions import observed
 
@@ -137,3 +139,15 @@ def test_errors_of_clipped_times_stay_finite_far_out(sd):
     question = observed(True, np.full(1, np.exp(3.0)), np.full(1, INF), np.full(1, -INF), np.full(1, INF))
     exact = np.exp(3.0 + 0.5 * 0.3**2 + sd**2) * np.sqrt(-np.expm1(-(sd**2)))
     np.testing.assert_allclose(wide.se(question), exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("noise", [Gumbel(), Logistic()])
+@pytest.mark.parametrize("limits", [(0.2, 1.5), (0.0, np.inf), (-np.inf, 1.0)])
+def test_rows_with_the_same_limits_have_the_means_of_rows_by_themselves(rng, log, noise, limits):
+    q = nodes([0.3, 0.7], rng.normal(size=(2, 6)), rng.uniform(0.05, 0.4, (2, 6)), [0.3, 0.4], log, (noise,) * 2)
+    lower, upper = (np.full(6, end) for end in limits)
+    found = q.value(asked("observed", log, lower, upper))
+    alone = np.r_[lower, 0.3], np.r_[upper, 0.9]  # beside a row with other limits
+    want = q.take(np.r_[:6, 0]).value(asked("observed", log, *alone))[:6]
+    np.testing.assert_allclose(found, want, rtol=1e-10)
