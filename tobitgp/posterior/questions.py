@@ -37,7 +37,7 @@ class Question:
 
     of: Callable[..., Array]  # of the distribution and of ``at``, on the scale of the link
     link: Link = "identity"  # scale on which errors are formed and intervals symmetric
-    at: tuple[Array, ...] = ()  # values of the response that are asked about, (n,), (n, m) or (1, m) for all rows
+    at: tuple[Array, ...] = ()  # values of the response that are asked about, (n,) or (n, m); (1, m) for all rows
     bounds: tuple[Array, Array] | None = None  # between which the number lies
     # Closed forms for normal locations: c and d of ``(noise, scale, *at)``, the number being a function of
     # (location + c) / d that all scales share; with ``linear``, on the scale of the link, that itself, and d = 1.

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 STATISTICS = ("mean", "median", "lower", "upper")
 _CELLS, _BAND_CELLS = 3_000_000, 100_000  # numbers that a chunk holds at once; passed over many times, in a cache
-_SHARED = 10  # for each row and time, where all rows meet the same times
-_FEW_ROWS = 2000  # of a chunk, where each is integrated over f
+_SHARED = 10  # of these for each row and time, where all rows meet the same times
+_AVERAGED = 1500  # of these for each row, where its number is averaged over f
 _HEAVY = 20_000
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
@@ -69,7 +69,7 @@ class Times:
         shared = len(np.unique(starts)) == 1
 
         def ask(span: slice) -> Question:
-            start = (starts[:1] if shared else starts[span]) + 0.0 * times
+            start = starts[:1] if shared else starts[span]
             return CURVES[of](self.positive, start + times, None if after is None else start)
 
         def mean(span: slice) -> dict[str, Array]:
@@ -114,7 +114,7 @@ class Times:
             question = observed(self.positive, np.zeros(n), np.full(n, t), -free, free)
             return {"mean": part.value(question)} | ({} if level is None else part.band(question, level))
 
-        made = self._over(chunk, self._size, _CELLS // _FEW_ROWS, _CELLS)
+        made = self._over(chunk, self._size, _AVERAGED, _CELLS)
         return {name: values[self.which] for name, values in made.items()}
 
     @property
@@ -128,7 +128,7 @@ class Times:
         return len(self.posterior.weight) if isinstance(self.posterior, Nodes) else 1
 
     def _over(self, chunk: Callable[[slice], dict[str, Array]], n: int, held: int, cells: int) -> dict[str, Array]:
-        """Join what is made of n rows, a chunk of so many cells at a time, of which each row holds some."""
+        """Join what is made of n rows, a chunk at a time, in which each row holds some of so many cells."""
 
         def quiet(span: slice) -> dict[str, Array]:
             with np.errstate(all="ignore"):
