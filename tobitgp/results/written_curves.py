@@ -37,7 +37,7 @@ def write_curves(
     interval: float | None = None,
     exclude: Excluded = (),
 ) -> None:
-    """Write curves, (SUR1) to (SUR3) of the theory pages, to a Parquet file, in memory that does not grow with the rows.
+    """Write curves, (SUR1) to (SUR3) of the theory pages, to a Parquet file, in memory that does not grow with them.
 
     The file has a line for each row and time, in the order of the rows: ``row``, the label of the row (``row_0``,
     ``row_1``, ... where labels have several levels), ``time``, on the scale of the response, and ``mean``, with
