@@ -84,7 +84,7 @@ typedef struct {
     const int *code;      /* group of each row, where columns go with groups */
 } Rows;
 
-/* noise.c: a distribution that is not normal; what it makes of a row */
+/* laws.c: a distribution that is not normal; what it makes of a row at f */
 enum { NORMAL, LOGISTIC, GUMBEL, STUDENT };
 enum { CELLS = 200 };
 typedef struct Noise {
@@ -96,10 +96,19 @@ typedef struct Noise {
     const struct Noise *beside;  /* (4,), at df a little smaller and larger, where it is free */
 } Noise;
 typedef struct { double value, eta, eta_eta, tau, eta_tau; } Terms;        /* derivatives, named by their arguments */
-typedef struct { double log_Z, d1, d2, tau, df; } Tilt;                    /* the last two in log sigma and log df */
-typedef struct { double log_p, d1, d2, d3, s0[2], s1[2], s2[2]; } Point;   /* s: slopes in log sigma and log df */
+/* the same at several f, all but eta_tau, side by side */
+enum { MOST_NODES = 32 };
+typedef struct { double f[MOST_NODES], value[MOST_NODES], eta[MOST_NODES], eta_eta[MOST_NODES], tau[MOST_NODES]; } Several;
+extern const double PLACES[4], WEIGHTS[4], DF_STEP;
 int ready_noise(Noise *noise);
 void free_noise(Noise *noise);
+void lower_tail(const Noise *noise, double z, double out[3]);
+Terms row_terms(const Noise *noise, const Rows *rows, int i, double f, double s);
+void several_terms(const Noise *noise, const Rows *rows, int i, double s, int asked, Several *at);
+
+/* noise.c */
+typedef struct { double log_Z, d1, d2, tau, df; } Tilt;                    /* the last two in log sigma and log df */
+typedef struct { double log_p, d1, d2, d3, s0[2], s1[2], s2[2]; } Point;   /* s: slopes in log sigma and log df */
 Tilt tilted(const Noise *noise, const Rows *rows, int i, double mean, double var, double start, double s, int slopes);
 Tilt expected_noise(const Noise *noise, const Rows *rows, int i, double mean, double var, double s, int slopes);
 Point noise_at(const Noise *noise, const Rows *rows, int i, double f, double s, int slopes);

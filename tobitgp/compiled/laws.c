@@ -1,0 +1,383 @@
+/* Noise that is not normal: density and tails of a value, and what they make of a row; distributions/ and
+   likelihoods/base.py. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+
+static const double NARROW = -.5;                          /* of likelihoods/base.py */
+static const double LARGEST = 300, REST = 1e6, SHORT = .5; /* of distributions/gumbel.py */
+static const double TINY = 1e-280;                         /* of numerics/student_t.py */
+static const double FARTHEST = 12;                         /* of the table of Student's t */
+
+/* Central differences of fourth order: weights of the values at -2, -1, 1 and 2 steps. */
+const double PLACES[4] = {-2, -1, 1, 2}, WEIGHTS[4] = {1. / 12, -8. / 12, 8. / 12, -1. / 12}, DF_STEP = .01;
+
+static double log1mexp(double x) /* log(1 - e^x), x < 0 */
+{
+    return x > -.6931 ? log(-expm1(x)) : log1p(-exp(x));
+}
+
+/* Probability of one tail of Student's t beyond the root of `square`, where it is no number: DLMF 8.17.22. */
+static double log_far_tail(double square, double df)
+{
+    double a = .5 * df, b = .5, x = 1 / (1 + square / df), c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), out = d;
+    for (int m = 1; m < 500; m++) {
+        double more = 0;
+        for (int half = 0; half < 2; half++) {
+            double step = half ? -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+                               : m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+            d = 1 / (1 + step * d);
+            c = 1 + step / c;
+            more = d * c;
+            out *= more;
+        }
+        if (fabs(more - 1) <= 1e-15)
+            break;
+    }
+    double log_beta = lgamma(a) + lgamma(b) - lgamma(a + b);
+    return -a * log1p(square / df) - b * log1p(df / square) - log(a) - log_beta + log(.5 * out);
+}
+
+/* Log cdf of Student's t left of 0. */
+static double log_lower_tail(double z, double df)
+{
+    double square = z * z;
+    double tail = .5 * (square < df ? lib.betaincc(.5, .5 * df, square / (df + square), 0)
+                                    : lib.betainc(.5 * df, .5, df / (df + square), 0));
+    return tail < TINY ? log_far_tail(square, df) : log(tail);
+}
+
+static double centre_of(double df)
+{
+    return smaller(1, sqrt(df));
+}
+
+/* A polynomial of degree 5 between two knots, at which it has their values and two derivatives. */
+static inline double in_cell(const double *a, double x)
+{
+    const double *b = a + 3;
+    double rise = b[0] - a[0] - a[1] - a[2], turn = b[1] - a[1] - 2 * a[2], bend = 2 * (b[2] - a[2]);
+    double cubic = 10 * rise - 4 * turn + .5 * bend, quartic = -15 * rise + 7 * turn - bend;
+    double quintic = 6 * rise - 3 * turn + .5 * bend;
+    return a[0] + x * (a[1] + x * (a[2] + x * (cubic + x * (quartic + x * quintic))));
+}
+
+/* The same from the table, to some 1e-10. */
+static double tabulated_tail(const Noise *noise, double z)
+{
+    double place = (asinh(z / centre_of(noise->df)) + FARTHEST) * (CELLS / FARTHEST);
+    if (place < 0)
+        return log_lower_tail(z, noise->df);
+    int cell = place < CELLS - 1 ? (int)place : CELLS - 1;
+    return in_cell(noise->tail + 3 * cell, place - cell);
+}
+
+static double student_log_cdf(const Noise *noise, double z)
+{
+    return z > 0 ? log1p(-exp(tabulated_tail(noise, -z))) : tabulated_tail(noise, z);
+}
+
+/* e^z with two derivatives, and its parabola far right. */
+static void steep(double z, double out[3])
+{
+    double held = exp(smaller(z, LARGEST)), beyond = smaller(larger(z - LARGEST, 0), REST);
+    out[0] = held * (1 + beyond * (1 + .5 * beyond));
+    out[1] = held * (1 + beyond);
+    out[2] = held;
+}
+
+/* Log density and two derivatives. */
+static void log_density(const Noise *noise, double z, double out[3])
+{
+    if (noise->law == LOGISTIC) {
+        double small = exp(-fabs(z)), below = 1 / (1 + exp(-z)), above = 1 / (1 + exp(z));
+        out[0] = -fabs(z) - 2 * log1p(small);
+        out[1] = -tanh(.5 * z);
+        out[2] = -2 * below * above;
+    } else if (noise->law == GUMBEL) {
+        double w[3];
+        steep(z, w);
+        out[0] = z - w[0];
+        out[1] = 1 - w[1];
+        out[2] = -w[2];
+    } else {
+        double df = noise->df, square = z * z, u = 1 / (df + square);
+        out[0] = noise->log_norm - .5 * (df + 1) * log1p(square / df);
+        out[1] = -(df + 1) * z * u;
+        out[2] = -(df + 1) * u * (df * u - square * u);
+    }
+}
+
+/* Log cdf and two derivatives. */
+void lower_tail(const Noise *noise, double z, double out[3])
+{
+    if (noise->law == LOGISTIC) {
+        double above = 1 / (1 + exp(z));
+        out[0] = z < 0 ? z - log1p(exp(z)) : -log1p(exp(-z));
+        out[1] = above;
+        out[2] = -above / (1 + exp(-z));
+    } else if (noise->law == GUMBEL) {
+        static const double BERNOULLI[6] = {-1. / 2, -1. / 12, 1. / 720, -1. / 30240, 1. / 1209600, -1. / 47900160};
+        double w = larger(exp(smaller(z, LARGEST)), 1e-300), d1 = -w * exp(-w) / expm1(-w), gap = 1 - w - d1;
+        if (w < SHORT) {
+            double series = BERNOULLI[5];
+            for (int k = 4; k > 0; k--)
+                series = series * w * w + BERNOULLI[k];
+            gap = w * (BERNOULLI[0] + w * series);
+        }
+        out[0] = z < 0 ? z + log(-expm1(-w) / w) : log1p(-exp(-w));
+        out[1] = d1;
+        out[2] = d1 * gap;
+    } else {
+        double density[3];
+        log_density(noise, z, density);
+        out[0] = student_log_cdf(noise, z);
+        out[1] = exp(density[0] - out[0]);
+        out[2] = out[1] * (density[1] - out[1]);
+    }
+}
+
+/* Log survival function and two derivatives. */
+static void upper_tail(const Noise *noise, double z, double out[3])
+{
+    if (noise->law == GUMBEL) {
+        steep(z, out);
+        for (int k = 0; k < 3; k++)
+            out[k] = -out[k];
+        return;
+    }
+    lower_tail(noise, -z, out);
+    out[1] = -out[1];
+}
+
+static Terms chain(double z, const double d[3], double s)
+{
+    double mixed = d[1] + z * d[2];
+    return (Terms){d[0], -d[1] / s, d[2] / (s * s), -z * d[1], mixed / s};
+}
+
+/* log(exp P - exp Q), Q < P. */
+static Terms difference(Terms P, Terms Q)
+{
+    double gap = Q.value - P.value, kappa = -exp(gap) / expm1(gap), bend = kappa * (1 + kappa);
+    double eta = Q.eta - P.eta, tau = Q.tau - P.tau;
+    return (Terms){
+        P.value + log1mexp(gap),
+        P.eta - kappa * eta,
+        P.eta_eta - kappa * (Q.eta_eta - P.eta_eta) - bend * eta * eta,
+        P.tau - kappa * tau,
+        P.eta_tau - kappa * (Q.eta_tau - P.eta_tau) - bend * eta * tau,
+    };
+}
+
+/* A narrow interval c +- r by Louis' identity: quadrature of the exact row's derivatives. */
+static Terms louis(const Noise *noise, double c, double r, double s)
+{
+    double d[MOST_NODES][3], z[MOST_NODES], p[MOST_NODES], top = -INFINITY, mass = 0, m1 = 0, mz = 0;
+    double bend = 0, curve = 0, mixed = 0;
+    int n = tables.panel.n;
+    for (int j = 0; j < n; j++) {
+        z[j] = c + r * tables.panel.nodes[j];
+        log_density(noise, z[j], d[j]);
+        top = larger(top, d[j][0]);
+    }
+    for (int j = 0; j < n; j++)
+        mass += p[j] = tables.panel.weights[j] * exp(d[j][0] - top);
+    for (int j = 0; j < n; j++) {
+        p[j] /= mass;
+        m1 += p[j] * d[j][1];
+        mz += p[j] * z[j] * d[j][1];
+    }
+    for (int j = 0; j < n; j++) {
+        double from_m1 = d[j][1] - m1, from_mz = z[j] * d[j][1] - mz;
+        bend += p[j] * (d[j][2] + from_m1 * from_m1);
+        curve += p[j] * (d[j][1] + z[j] * d[j][2]);
+        mixed += p[j] * from_m1 * from_mz;
+    }
+    return (Terms){log(r) + log(mass) + top, -m1 / s, bend / (s * s), -mz - 1, (curve + mixed) / s};
+}
+
+/* Log likelihood of a row and its derivatives in f and log sigma, s being the scale of its noise. */
+Terms row_terms(const Noise *noise, const Rows *rows, int i, double f, double s)
+{
+    double d[3];
+    if (i < rows->exact) {
+        double z = (rows->limit[i] - f) / s;
+        log_density(noise, z, d);
+        Terms out = chain(z, d, s);
+        out.value -= log(s);
+        out.tau -= 1;
+        return out;
+    }
+    if (i < rows->exact + rows->one_sided) {
+        double z = (rows->limit[i] - f) / s;
+        (rows->sign[i] < 0 ? lower_tail : upper_tail)(noise, z, d);
+        return chain(z, d, s);
+    }
+    double a = (rows->lower[i] - f) / s, b = (rows->upper[i] - f) / s, r = .5 * rows->width[i] / s, up[3], near[3], far[3];
+    lower_tail(noise, b, near);
+    upper_tail(noise, a, up);
+    int left = near[0] <= up[0];
+    if (left)
+        lower_tail(noise, a, far);
+    else
+        upper_tail(noise, b, far);
+    Terms P = left ? chain(b, near, s) : chain(a, up, s), Q = left ? chain(a, far, s) : chain(b, far, s);
+    return Q.value - P.value <= NARROW ? difference(P, Q) : louis(noise, a + r, r, s);
+}
+
+/* Log cdf of Student's t (sign 1) or survival function, and two derivatives; 0 where the table does not reach so far. */
+VECTORISED static int student_tails(const Noise *noise, double sign, const double *z, int n, double *value, double *d1,
+                                    double *d2)
+{
+    double t[MOST_NODES], w[MOST_NODES], density[MOST_NODES], df = noise->df, inverse = 1 / centre_of(df), most = 0;
+    int cell[MOST_NODES];
+    for (int j = 0; j < n; j++) {
+        t[j] = sign * z[j];
+        double a = fabs(t[j]) * inverse;
+        w[j] = a + sqrt(a * a + 1);
+        density[j] = 1 + t[j] * t[j] / df;
+    }
+    fill_log(w, n);
+    fill_log(density, n);
+    for (int j = 0; j < n; j++) {
+        w[j] = CELLS - w[j] * (CELLS / FARTHEST);
+        most = smaller(most, w[j]);
+        cell[j] = w[j] < CELLS - 1 ? (int)w[j] : CELLS - 1;
+        density[j] = noise->log_norm - .5 * (df + 1) * density[j];
+    }
+    if (most < 0)
+        return 0;
+    for (int j = 0; j < n; j++)
+        value[j] = in_cell(noise->tail + 3 * cell[j], w[j] - cell[j]);
+    memcpy(w, value, sizeof(double) * n);
+    fill_exp(w, n);
+    for (int j = 0; j < n; j++)
+        w[j] = 1 - w[j];
+    fill_log(w, n);
+    for (int j = 0; j < n; j++) {
+        value[j] = t[j] > 0 ? w[j] : value[j];
+        d1[j] = density[j] - value[j];
+    }
+    fill_exp(d1, n);
+    for (int j = 0; j < n; j++) {
+        d2[j] = d1[j] * (-(df + 1) * t[j] / (df + t[j] * t[j]) - d1[j]);
+        d1[j] *= sign;
+    }
+    return 1;
+}
+
+/* The same at several f: exact rows, and one-sided ones of tails that are elementary or in a table; of the others one f after another. */
+VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, double s, int asked, Several *at)
+{
+    int n = asked;
+    double z[MOST_NODES], e[MOST_NODES], d1[MOST_NODES], d2[MOST_NODES], *value = at->value, inverse = 1 / s, most = 0;
+    int exact = i < rows->exact, interval = i >= rows->exact + rows->one_sided, right = !exact && rows->sign[i] > 0;
+    for (int j = 0; j < n; j++) {
+        z[j] = (rows->limit[i] - at->f[j]) * inverse;
+        most = larger(most, z[j]);
+    }
+    int student = noise->law == STUDENT, done = !interval && (!(noise->law == GUMBEL) || ((exact || right) && most < LARGEST));
+    for (; done && n % 8; n++) /* whole vectors */
+        z[n] = 0;
+    if (done && student && !exact)
+        done = student_tails(noise, right ? -1 : 1, z, n, value, d1, d2);
+    if (!done) {
+        for (int j = 0; j < asked; j++) {
+            Terms t = row_terms(noise, rows, i, at->f[j], s);
+            at->value[j] = t.value, at->eta[j] = t.eta, at->eta_eta[j] = t.eta_eta, at->tau[j] = t.tau;
+        }
+        return;
+    }
+    if (noise->law == GUMBEL) {
+        memcpy(e, z, sizeof(double) * n);
+        fill_exp(e, n);
+        for (int j = 0; j < n; j++) {
+            value[j] = exact ? z[j] - e[j] : -e[j];
+            d1[j] = exact ? 1 - e[j] : -e[j];
+            d2[j] = -e[j];
+        }
+    } else if (student && exact) {
+        double df = noise->df;
+        for (int j = 0; j < n; j++) {
+            double u = 1 / (df + z[j] * z[j]);
+            value[j] = 1 + z[j] * z[j] / df;
+            d1[j] = -(df + 1) * z[j] * u;
+            d2[j] = -(df + 1) * u * (df * u - z[j] * z[j] * u);
+        }
+        fill_log(value, n);
+        for (int j = 0; j < n; j++)
+            value[j] = noise->log_norm - .5 * (df + 1) * value[j];
+    } else if (!student) {
+        for (int j = 0; j < n; j++)
+            e[j] = -fabs(z[j]);
+        fill_exp(e, n);
+        for (int j = 0; j < n; j++)
+            value[j] = 1 + e[j];
+        fill_log(value, n);
+        for (int j = 0; j < n; j++) {
+            double whole = 1 / (1 + e[j]), density = e[j] * whole * whole, size = fabs(z[j]);
+            double t = right ? -z[j] : z[j], above = t > 0 ? e[j] * whole : whole, tilt = (1 - e[j]) * whole;
+            d1[j] = exact ? (z[j] > 0 ? -tilt : tilt) : right ? -above : above;
+            d2[j] = exact ? -2 * density : -density;
+            value[j] = exact ? -size - 2 * value[j] : (t < 0 ? t : 0) - value[j];
+        }
+    }
+    double log_s = exact ? log(s) : 0;
+    for (int j = 0; j < n; j++) {
+        value[j] -= log_s;
+        at->eta[j] = -d1[j] * inverse;
+        at->eta_eta[j] = d2[j] * inverse * inverse;
+        at->tau[j] = -z[j] * d1[j] - exact;
+    }
+}
+
+static double log_norm(double df)
+{
+    return -.5 * log(df) - (lgamma(.5 * df) + lgamma(.5) - lgamma(.5 * df + .5));
+}
+
+/* Fill what is made of df. */
+static void fit_to_df(Noise *noise, double df, double *tail)
+{
+    double centre = centre_of(df), step = FARTHEST / CELLS;
+    noise->df = df;
+    noise->log_norm = log_norm(df);
+    noise->reach = smaller(1, sqrt(df) / 2.8);
+    noise->tail = tail;
+    for (int k = 0; k <= CELLS; k++, tail += 3) {
+        double w = step * k - FARTHEST, z = centre * sinh(w), rise = centre * cosh(w), density[3];
+        log_density(noise, z, density);
+        tail[0] = log_lower_tail(z, df);
+        double d1 = exp(density[0] - tail[0]);
+        tail[1] = step * d1 * rise;
+        tail[2] = .5 * step * step * (d1 * (density[1] - d1) * rise * rise + d1 * z);
+    }
+}
+
+/* Make what evaluations need of the noise; 0 without memory. */
+int ready_noise(Noise *noise)
+{
+    if (noise->law != STUDENT)
+        return 1;
+    int others = noise->free_df ? 4 : 0;
+    long size = 3 * (CELLS + 1);
+    double df = noise->df, *memory = malloc(sizeof(double) * size * (1 + others) + sizeof(Noise) * others);
+    if (!memory)
+        return 0;
+    Noise *beside = (Noise *)(memory + size * (1 + others));
+    fit_to_df(noise, df, memory);
+    for (int k = 0; k < others; k++) {
+        beside[k] = *noise;
+        fit_to_df(beside + k, df * exp(PLACES[k] * DF_STEP), memory + size * (1 + k));
+    }
+    noise->beside = beside;
+    return 1;
+}
+
+void free_noise(Noise *noise)
+{
+    if (noise->law == STUDENT)
+        free(noise->tail);
+}
