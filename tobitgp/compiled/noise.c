@@ -109,7 +109,7 @@ static double find_mode(const Noise *noise, const Rows *rows, int i, double mean
 VECTORISED static Tilt rough_tilt(const Noise *noise, const Rows *rows, int i, double mean, double sd, double start,
                                   double s, int slopes)
 {
-    double width, mode = find_mode(noise, rows, i, mean, sd, start, s, &width);
+    double width = sd, mode = find_mode(noise, rows, i, mean, sd, start, s, &width);
     double fine = smaller(s * noise->reach, width);
     double t = sd / fine, away = (mean - mode) / fine, reach = rule_reach(t), low = reach, high = reach;
     double kinks[MOST_ENDS + 1], mass = 0, first = 0, second = 0, tau = 0, in_df = 0;
