@@ -32,6 +32,7 @@ def both(problem, blocks, theta, method, start=None, likelihood=GAUSSIAN):
     model, pure = Model(data, blocks, likelihood), Model(data, blocks, likelihood)
     object.__setattr__(pure, "plan", None)
     assert model.plan is not None
+    assert compiled.find_noise(method, likelihood) is not None
     return [settle(m, data, np.asarray(theta, float), method, slopes=True) for m in (model, pure)]
 
 

@@ -84,11 +84,11 @@ typedef struct {
     const int *code;      /* group of each row, where columns go with groups */
 } Rows;
 
-/* laws.c: a distribution that is not normal; what it makes of a row at f */
+/* distributions.c: a distribution that is not normal; what it makes of a row at f */
 enum { NORMAL, LOGISTIC, GUMBEL, STUDENT };
 enum { CELLS = 200 };
 typedef struct Noise {
-    int law, free_df, log_concave, n_bends;
+    int distribution, free_df, log_concave, n_bends;
     int rough;                   /* rules that serve to 1e-8, while sites are far from settled */
     double df, reach, bends[2];
     /* of Student's t, made of df: */

@@ -21,7 +21,7 @@ void setup(const Library *library, const Tables *found)
     tables = *found;
 }
 
-/* What an iteration works with; sites that are sought come after the first `exact` rows. */
+/* What an iteration works with; rows whose sites are sought come after those whose sites are known. */
 typedef struct {
     Evaluation *e;
     int from, sought;
@@ -242,7 +242,7 @@ static int iterate(Iteration *s)
     e->converged = 1;
     e->residual = e->iterations = 0;
     for (int iteration = 1; s->sought; iteration++) {
-        visit(s, ascends || e->noise.law != NORMAL, &squares, &D, &cosines);
+        visit(s, ascends || e->noise.distribution != NORMAL, &squares, &D, &cosines);
         if (e->failed)
             return 0;
         double gap = sqrt(squares / s->sought), value = -INFINITY;
@@ -295,7 +295,7 @@ static int iterate(Iteration *s)
         if (!done)
             return 0;
     }
-    if (!ascends && e->noise.law == NORMAL) { /* whose logarithms were left out */
+    if (!ascends && e->noise.distribution == NORMAL) { /* whose logarithms were left out */
         D = 0;
         for (int i = s->from; i < e->rows->n; i++)
             D += update_site(e, i, s->mean[i], s->v[i], 1).D;

@@ -62,7 +62,7 @@ class Noise(ctypes.Structure):
     """The distribution of the noise, as in ``core.h``."""
 
     _fields_ = [
-        *((name, ctypes.c_int) for name in ("law", "free_df", "log_concave", "n_bends", "rough")),
+        *((name, ctypes.c_int) for name in ("distribution", "free_df", "log_concave", "n_bends", "rough")),
         *((name, ctypes.c_double) for name in ("df", "reach")),
         ("bends", ctypes.c_double * 2),
         ("log_norm", ctypes.c_double),

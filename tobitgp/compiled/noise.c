@@ -153,7 +153,7 @@ VECTORISED static Tilt rough_tilt(const Noise *noise, const Rows *rows, int i, d
 VECTORISED static int smooth_tilt(const Noise *noise, const Rows *rows, int i, double mean, double sd, double start, double s,
                        int slopes, Tilt *out)
 {
-    const Rule *rules = tables.tilted[2 * (noise->law != GUMBEL) + noise->rough];
+    const Rule *rules = tables.tilted[2 * (noise->distribution != GUMBEL) + noise->rough];
     double mode = start, width, unit = s * noise->reach;
     int rule = 0;
     if (!climb_to_mode(noise, rows, i, mean, sd, s, &mode, &width))
@@ -229,7 +229,7 @@ static void add_terms(Terms *sum, double weight, Terms terms)
 static Terms expected_terms(const Noise *noise, const Rows *rows, int i, double mean, double var, double s)
 {
     double sd = sqrt(var), unit = s * noise->reach, t = sd / unit;
-    int gumbel = noise->law == GUMBEL, limited = i >= rows->exact, right = limited && rows->sign[i] > 0, rule = 0;
+    int gumbel = noise->distribution == GUMBEL, limited = i >= rows->exact, right = limited && rows->sign[i] > 0, rule = 0;
     Terms (*at)(const Noise *, const Rows *, int, double, double) = gumbel ? gentle_terms : row_terms;
     Terms sum = {0};
     while (rule < 5 && t > tables.hermite_noise[rule].largest)

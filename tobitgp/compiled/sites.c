@@ -62,16 +62,16 @@ static Tilt look_at(const Evaluation *e, int i, double mean, double var, double 
     double s = noise_of(e, i);
     Cumulants x;
     if (e->method == VI) {
-        if (e->noise.law != NORMAL)
+        if (e->noise.distribution != NORMAL)
             return expected_noise(&e->noise, e->rows, i, mean, var, s, 0);
         Expectation E = expected(e, i, mean, var);
         return (Tilt){E.value, E.d1, E.d2, 0, 0};
     }
-    if (e->noise.law != NORMAL && e->method == LAPLACE) {
+    if (e->noise.distribution != NORMAL && e->method == LAPLACE) {
         Point p = noise_at(&e->noise, e->rows, i, mean, s, 0);
         return (Tilt){p.log_p, p.d1, p.d2, 0, 0};
     }
-    if (e->noise.law != NORMAL)
+    if (e->noise.distribution != NORMAL)
         return tilted(&e->noise, e->rows, i, mean, var, start, s, 0);
     double S = e->method == EP ? sqrt(s * s + var) : s;
     if (i < e->rows->exact + e->rows->one_sided && !want_value) {
@@ -108,7 +108,7 @@ Update update_site(Evaluation *e, int i, double mean, double v, int want_D)
 static Point point(const Evaluation *e, int i, double f)
 {
     double s = noise_of(e, i), s2 = s * s;
-    if (e->noise.law != NORMAL)
+    if (e->noise.distribution != NORMAL)
         return noise_at(&e->noise, e->rows, i, f, s, 1);
     double d1 = (e->rows->limit[i] - f) / s2, d2 = -1 / s2, d3 = 0, d4 = 0;
     if (i >= e->rows->exact) {
@@ -126,7 +126,7 @@ Slope site_slopes(const Evaluation *e, int i, double mean, double v)
     double c = e->rows->weight[i], lambda2 = e->lambda2[i], s = noise_of(e, i);
     if (e->method == VI) {
         Tilt x = {0};
-        if (e->noise.law == NORMAL)
+        if (e->noise.distribution == NORMAL)
             x.tau = expected(e, i, mean, v + e->d[i]).slope;
         else
             x = expected_noise(&e->noise, e->rows, i, mean, v + e->d[i], s, 1);
@@ -135,7 +135,7 @@ Slope site_slopes(const Evaluation *e, int i, double mean, double v)
     if (e->method == EP) {
         double d1 = (e->lambda1[i] - lambda2 * mean) / c, of_one = lambda2 / c, d2 = -of_one * (1 - of_one * v);
         Tilt x = {0, 0, 0, s * s * (d2 + d1 * d1), 0};
-        if (e->noise.law != NORMAL) {
+        if (e->noise.distribution != NORMAL) {
             double v_c = v / larger(1 - of_one * v, 1 / IMPROPER);
             x = tilted(&e->noise, e->rows, i, mean - v_c * d1, v_c + e->d[i], mean, s, 1);
         }

@@ -1,4 +1,4 @@
-"""Evaluations by the compiled core: of low-rank priors under normal noise, with all rows in one part.
+"""Evaluations by the compiled core: of low-rank priors, with all rows in one part.
 
 Kernels that the core does not know make their columns here, and what it finds of the slopes in these is led back here.
 """
@@ -48,7 +48,7 @@ from tobitgp.typing import Array, IntArray
 MOST_BYTES = 2**26  # of the features of all rows, above which those of rows whose sites are known are not kept
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
 _METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
-_LAWS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, Student: 3}
+_DISTRIBUTIONS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, Student: 3}
 
 
 def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
@@ -57,13 +57,15 @@ def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
         return None
     if type(likelihood) is GaussianNoise:
         return library.Noise(log_concave=True)
-    if type(likelihood) is not Noise or likelihood.windowed or type(likelihood.distribution) not in _LAWS:
+    if type(likelihood) is not Noise or likelihood.windowed or type(likelihood.distribution) not in _DISTRIBUTIONS:
         return None
     of, bends = likelihood.distribution, (ctypes.c_double * 2)(*likelihood.distribution.bends)
     df = 0.0 if of.shape_name is None else of.shape
     concave = likelihood.log_concave
     rough = method.tol > ROUGH_TOL
-    return library.Noise(_LAWS[type(of)], likelihood.free_df, concave, len(of.bends), rough, df, of.reach, bends)
+    return library.Noise(
+        _DISTRIBUTIONS[type(of)], likelihood.free_df, concave, len(of.bends), rough, df, of.reach, bends
+    )
 
 
 class Member(NamedTuple):
@@ -158,7 +160,7 @@ class Plan:
             method.max_iterations,
             self.parameters if slopes else -1,
             isinstance(method, EP) and method.floored,
-            0 if noise.law else self.rows.exact,
+            0 if noise.distribution else self.rows.exact,
             self.stored,
             method.tol,
             method.damping,

@@ -97,7 +97,7 @@ def _settle(
     if model.plan is not None:
         view = method.view(likelihood.at(theta))
         noise = find_noise(method, view)
-        if noise is not None and not (noise.law and model.plan.stored):
+        if noise is not None and not (noise.distribution and model.plan.stored):
             return model.plan.settle(data, theta, method, view, noise, slopes=slopes)
     p = _fixed_point(data, model.blocks, theta, method, likelihood, windows)
     gradient = evidence_gradient(p, method) if slopes else None

@@ -90,12 +90,12 @@ static void steep(double z, double out[3])
 /* Log density and two derivatives. */
 static void log_density(const Noise *noise, double z, double out[3])
 {
-    if (noise->law == LOGISTIC) {
+    if (noise->distribution == LOGISTIC) {
         double small = exp(-fabs(z)), below = 1 / (1 + exp(-z)), above = 1 / (1 + exp(z));
         out[0] = -fabs(z) - 2 * log1p(small);
         out[1] = -tanh(.5 * z);
         out[2] = -2 * below * above;
-    } else if (noise->law == GUMBEL) {
+    } else if (noise->distribution == GUMBEL) {
         double w[3];
         steep(z, w);
         out[0] = z - w[0];
@@ -112,12 +112,12 @@ static void log_density(const Noise *noise, double z, double out[3])
 /* Log cdf and two derivatives. */
 void lower_tail(const Noise *noise, double z, double out[3])
 {
-    if (noise->law == LOGISTIC) {
+    if (noise->distribution == LOGISTIC) {
         double above = 1 / (1 + exp(z));
         out[0] = z < 0 ? z - log1p(exp(z)) : -log1p(exp(-z));
         out[1] = above;
         out[2] = -above / (1 + exp(-z));
-    } else if (noise->law == GUMBEL) {
+    } else if (noise->distribution == GUMBEL) {
         static const double BERNOULLI[6] = {-1. / 2, -1. / 12, 1. / 720, -1. / 30240, 1. / 1209600, -1. / 47900160};
         double w = larger(exp(smaller(z, LARGEST)), 1e-300), d1 = -w * exp(-w) / expm1(-w), gap = 1 - w - d1;
         if (w < SHORT) {
@@ -141,7 +141,7 @@ void lower_tail(const Noise *noise, double z, double out[3])
 /* Log survival function and two derivatives. */
 static void upper_tail(const Noise *noise, double z, double out[3])
 {
-    if (noise->law == GUMBEL) {
+    if (noise->distribution == GUMBEL) {
         steep(z, out);
         for (int k = 0; k < 3; k++)
             out[k] = -out[k];
@@ -268,7 +268,8 @@ VECTORISED static int student_tails(const Noise *noise, double sign, const doubl
     return 1;
 }
 
-/* The same at several f: exact rows, and one-sided ones of tails that are elementary or in a table; of the others one f after another. */
+/* The same at several f: exact rows, and one-sided ones of tails that are elementary or in a table, side by side; of
+   other rows one f after another. */
 VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, double s, int asked, Several *at)
 {
     int n = asked;
@@ -278,7 +279,8 @@ VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, doubl
         z[j] = (rows->limit[i] - at->f[j]) * inverse;
         most = larger(most, z[j]);
     }
-    int student = noise->law == STUDENT, done = !interval && (!(noise->law == GUMBEL) || ((exact || right) && most < LARGEST));
+    int student = noise->distribution == STUDENT, gumbel = noise->distribution == GUMBEL;
+    int done = !interval && (!gumbel || ((exact || right) && most < LARGEST));
     for (; done && n % 8; n++) /* whole vectors */
         z[n] = 0;
     if (done && student && !exact)
@@ -290,7 +292,7 @@ VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, doubl
         }
         return;
     }
-    if (noise->law == GUMBEL) {
+    if (gumbel) {
         memcpy(e, z, sizeof(double) * n);
         fill_exp(e, n);
         for (int j = 0; j < n; j++) {
@@ -359,7 +361,7 @@ static void fit_to_df(Noise *noise, double df, double *tail)
 /* Make what evaluations need of the noise; 0 without memory. */
 int ready_noise(Noise *noise)
 {
-    if (noise->law != STUDENT)
+    if (noise->distribution != STUDENT)
         return 1;
     int others = noise->free_df ? 4 : 0;
     long size = 3 * (CELLS + 1);
@@ -378,6 +380,6 @@ int ready_noise(Noise *noise)
 
 void free_noise(Noise *noise)
 {
-    if (noise->law == STUDENT)
+    if (noise->distribution == STUDENT)
         free(noise->tail);
 }
