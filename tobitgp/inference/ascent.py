@@ -11,7 +11,7 @@ import numpy as np
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
 from tobitgp.inference.evidence import precisions_of
-from tobitgp.inference.fixed_point import Model, settle
+from tobitgp.inference.fixed_point import Kept, Model, settle
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import LOG_BOUND, Parameters
 from tobitgp.inference.partitioned import PartitionedRows
@@ -48,6 +48,7 @@ class Objective:
     parameters: Parameters
     full: Array  # (k,), theta with the fixed entries in place
     on_step: Callable[[Objective, float], None] | None = None  # called with itself and every value found
+    kept: Kept | None = None  # features that stay
     last: Settled | None = None
     evaluations: int = 0
     iterations: int = 0
@@ -55,7 +56,7 @@ class Objective:
     model: Model = field(init=False)
 
     def __post_init__(self) -> None:
-        self.model = Model(self.data, self.blocks, self.likelihood)
+        self.model = Model(self.data, self.blocks, self.likelihood, self.kept)
 
     @property
     def precisions(self) -> Array:

@@ -35,7 +35,8 @@ REGULAR = 0.1  # residual of expectation propagation below which its past tells 
 PATIENCE, LONG_PATIENCE = 50, 100
 # Where rounding keeps an ascent from its tolerance: the residual that is small enough then, and the patience.
 NEAR, SHORT_PATIENCE = 1e-4, 10
-CACHE_BYTES = 2**26
+# Of features of all rows, and of those whose sites are sought, which are met again and again.
+CACHE_BYTES, SOUGHT_BYTES = 2**26, 2**31
 
 
 def find_posterior(
@@ -52,11 +53,21 @@ class Model:
     data: InitVar[PartitionedRows]
     blocks: Sequence[Block]
     likelihood: Likelihood
+    kept: Kept | None = None  # features that stay
     plan: Plan | None = field(init=False)  # for the compiled core, where it knows rows and blocks
 
     def __post_init__(self, data: PartitionedRows) -> None:
         object.__setattr__(self, "likelihood", self.likelihood.over(data.kinds))
-        object.__setattr__(self, "plan", Plan.of(data, self.blocks))
+        object.__setattr__(self, "plan", Plan.of(data, self.blocks) if self.kept is None else None)
+
+
+class Kept(Protocol):
+    """Features that stay while parameters move."""
+
+    def settle(
+        self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, slopes: bool, windows: bool
+    ) -> Settled:
+        """The method's fixed point at given parameters, theta (k,), from the sites of the data."""
 
 
 def settle(
@@ -93,7 +104,9 @@ def _settle(
     slopes: bool,
     windows: bool,
 ) -> Settled:
-    """By the compiled core, where it knows how."""
+    """With features that stay, or by the compiled core, where it knows how."""
+    if model.kept is not None:
+        return model.kept.settle(data, theta, method, likelihood, slopes, windows)
     if model.plan is not None:
         view = method.view(likelihood.at(theta))
         noise = find_noise(method, view)
@@ -121,27 +134,30 @@ def _fixed_point(
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)
     setting = site_updates.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
-    keep = CACHE_BYTES // max(1, data.n * layout.row_features * 8)
-    states = data.partitions.map(site_updates.begin, setting, keep, windows)
+    size = max(1, data.n * layout.row_features * 8)
+    room = site_updates.Room(CACHE_BYTES // size, size <= SOUGHT_BYTES)
+    states = data.partitions.map(site_updates.begin, setting, room, windows)
     knots = next((block.knots for block in blocks if isinstance(block, StructuredTerm)), None)
-    known: _Known
+    known: Known
     if knots is None:
         nothing = identity(layout.p, layout.m, layout.size), np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0
-        known = _KnownSites(*add_up([nothing, *states.collect(site_updates.sums_of)]))
+        known = KnownSites(*add_up([nothing, *states.collect(site_updates.sums_of)]))
     else:
         A = np.concatenate(states.collect(site_updates.all_features))
         known = _BesideStructure(StructuredPosterior.of(knots, at, A))
-    end = _iterate(states, known, method, likelihood)
+    end = iterate(states, known, method, likelihood)
     q = end.q
     # The sums lose digits where the noise is small; another pass over many rows costs more than these are worth.
-    D = end.D + (sum(end.states.collect(site_updates.known_evidence, q)) if keep else known.evidence(end.states, q))
+    D = end.D + (
+        sum(end.states.collect(site_updates.known_evidence, q)) if room.times else known.evidence(end.states, q)
+    )
     evidence = D - 0.5 * q.quadratic - 0.5 * q.log_det
     field = None if q.structured is None else q.structured.field
     ended = end.iterations, end.residual, end.converged
     return Posterior(theta, at, layout, q.w, q.factor, evidence, *ended, q.structured, end.states, field)
 
 
-class _Known(Protocol):
+class Known(Protocol):
     """What stays known of the rows while sites are sought."""
 
     def evidence(self, states: Partitions, q: Gaussian) -> float:
@@ -167,7 +183,7 @@ class _BesideStructure:
 
 
 @dataclass(frozen=True, slots=True)
-class _KnownSites:
+class KnownSites:
     """What rows whose sites are known tell: parts of B (identity included) and r, ``y' Lambda y``, D without misfit."""
 
     B: Arrow
@@ -188,7 +204,9 @@ class _KnownSites:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class End:
+    """Where an iteration ended."""
+
     states: Partitions
     q: Gaussian
     D: float
@@ -197,7 +215,7 @@ class _End:
     converged: bool
 
 
-def _iterate(states: Partitions, known: _Known, method: Method, likelihood: Likelihood) -> _End:
+def iterate(states: Partitions, known: Known, method: Method, likelihood: Likelihood) -> End:
     """Fixed-point iteration on the sites that are sought, damped and accelerated.
 
     What ascends must not fall from step to step. Expectation propagation has nothing that rises: it takes damped steps
@@ -216,16 +234,16 @@ def _iterate(states: Partitions, known: _Known, method: Method, likelihood: Like
         states = states.map(site_updates.visit, q)
         found = add_up(states.collect(site_updates.sums_of))
         if not found:
-            return _End(states, q, 0.0, 0, 0.0, True)
+            return End(states, q, 0.0, 0, 0.0, True)
         n, squares, D, dots, *equations = found
         gap = float(np.sqrt(squares / n))
         if gap < method.tol or iteration == method.max_iterations:
-            return _End(states, q, float(D), iteration, gap, gap < method.tol)
+            return End(states, q, float(D), iteration, gap, gap < method.tol)
         value = _merit(ascends, known.evidence(states, q), q, float(D)) if ascends else -np.inf
         progress = progress.after(gap, value)
         near = ascends is not None and gap < NEAR
         if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if ascends else LONG_PATIENCE):
-            return _End(states, q, float(D), iteration, gap, near)
+            return End(states, q, float(D), iteration, gap, near)
         if ascends and value < merit - _slack(merit):
             rho = rho if is_mixed else SHORTEN * rho
             states, is_mixed = back.map(site_updates.take_step, rho), False
@@ -273,7 +291,7 @@ def _slack(merit: float) -> float:
     return 1e-10 * max(1.0, abs(merit)) if np.isfinite(merit) else 0.0
 
 
-def _shorten(known: _Known, states: Partitions, rho: float) -> tuple[Partitions, Gaussian, float]:
+def _shorten(known: Known, states: Partitions, rho: float) -> tuple[Partitions, Gaussian, float]:
     """Posterior after the longest step tried that leaves one, and its length; the sites follow."""
     while rho > SHORTEST**6:
         rho *= SHORTEN

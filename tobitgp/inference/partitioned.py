@@ -6,9 +6,9 @@ machine can be made again.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class RowPartition:
     inputs: tuple[Inputs, ...]  # of each block, all kinds after one another
     sites: Sites | None = None  # where to start from; None where nothing is known
     before: tuple[int, ...] = ()  # how many rows of each kind are in the parts before; empty in the first
+    kept: Any = None  # of its rows, where features stay while parameters move
 
     def __len__(self) -> int:
         return sum(map(len, self.rows))
@@ -71,13 +72,9 @@ class PartitionedRows:
         """The same rows with these sites to start from."""
         return replace(self, partitions=partitions, warm=True)
 
-    def thinned(self, step: int) -> PartitionedRows:
-        """Every ``step``-th row of each kind, however all are cut, with nothing known of their sites."""
-        thinned = self.partitions.map(thin, step)
-        sizes = thinned.collect(size)
-        return replace(
-            self, partitions=thinned, n=sum(n for n, _ in sizes), weight=sum(w for _, w in sizes), warm=False
-        )
+    def thawed(self) -> PartitionedRows:
+        """The same rows and sites with nothing kept of their features."""
+        return replace(self, partitions=self.partitions.map(without_features))
 
     def inputs(self, block: int) -> Inputs:
         """Those of all rows in one block, one partition after the other."""
@@ -122,28 +119,19 @@ def examples(rows: Sequence[Rows]) -> tuple[Rows, ...]:
     return tuple(found)
 
 
-def thin(part: RowPartition, step: int) -> RowPartition:
-    """Every ``step``-th row of each kind, counted from the first of all parts."""
-    first = [-n % step for n in part.before or [0] * len(part.rows)]
-    starts = np.cumsum([0, *map(len, part.rows)])
-    places = [np.arange(a + skip, b, step) for (a, b), skip in zip(itertools.pairwise(starts), first, strict=True)]
-    rows = tuple(rows[skip::step] for rows, skip in zip(part.rows, first, strict=True))
-    return RowPartition(rows, take(part.inputs, np.concatenate(places)))
-
-
 def block_inputs(part: RowPartition, block: int) -> Inputs:
     """Inputs in one block."""
     return part.inputs[block]
 
 
-def size(part: RowPartition) -> tuple[int, float]:
-    """Number of rows, and the sum of their weights."""
-    return len(part), float(sum(rows.weight.sum() for rows in part.rows))
-
-
 def without_sites(part: RowPartition) -> RowPartition:
     """The same rows with nothing known of their sites."""
     return replace(part, sites=None)
+
+
+def without_features(part: RowPartition) -> RowPartition:
+    """The same rows and sites with nothing kept."""
+    return replace(part, kept=None)
 
 
 def with_floor(part: RowPartition) -> RowPartition:

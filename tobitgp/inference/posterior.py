@@ -158,7 +158,7 @@ class Gaussian(NamedTuple):
     @property
     def quadratic(self) -> float:
         """``alpha' m``, which is ``|w|^2`` without a structured part."""
-        return float(self.w @ self.w) if self.structured is None else self.structured.quadratic
+        return self.factor.quadratic(self.w) if self.structured is None else self.structured.quadratic
 
     @property
     def log_det(self) -> float:

@@ -8,7 +8,7 @@ blocks of at most 96, which are taken as independent: (HYP9) to (HYP11) of the t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Literal, NamedTuple
@@ -22,7 +22,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Posterior, join_features, place_columns
-from tobitgp.inference.site_updates import CHUNK_ROWS, State
+from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Joined, State
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.choice import structure_of
@@ -143,29 +143,36 @@ class Cells(NamedTuple):
 
 def part_cells(state: State, posterior: Posterior, term: Term, width: Array, loadings: bool) -> Cells:
     """Cells of a part of the rows."""
-    chunks = ((c.inputs, state.sites.rows(c.span), term, loadings, state.part.places(c.span)) for c in state.chunks)
-    return join_cells([row_cells(posterior, *chunk) for chunk in chunks], width)
+
+    def cells(c: Chunk) -> Cells:
+        made = state.features(c)
+        return row_cells(posterior, c.inputs, made, state.sites.rows(c.span), term, loadings, state.part.places(c.span))
+
+    return join_cells(map(cells, state.chunks), width)
 
 
 def kept_cells(posterior: Posterior, prior: Prior, term: Term, loadings: bool) -> list[Cells]:
     """Cells of all rows of a fit that has ended."""
-    inputs = prior.inputs
-    return [
-        row_cells(posterior, [at.rows(span) for at in inputs], posterior.sites.rows(span), term, loadings)
-        for span in row_chunks(0, len(inputs[0].X), CHUNK_ROWS)
-    ]
+
+    def cells(span: slice) -> Cells:
+        inputs = [at.rows(span) for at in prior.inputs]
+        made = join_features(posterior.layout, posterior.blocks, inputs)
+        return row_cells(posterior, inputs, made, posterior.sites.rows(span), term, loadings)
+
+    return [cells(span) for span in row_chunks(0, len(prior.inputs[0].X), CHUNK_ROWS)]
 
 
 def row_cells(
     posterior: Posterior,
     inputs: Sequence[Inputs],
+    made: Joined,
     sites: Sites,
     term: Term,
     loadings: bool,
     places: slice | None = None,  # among the rows at hand
 ) -> Cells:
     """Each row as a cell of its own, those without information left out."""
-    parts, A, d = join_features(posterior.layout, posterior.blocks, inputs)
+    parts, A, d = made
     columns = [part.A if t == term.block else np.zeros_like(part.A) for t, part in enumerate(parts)]
     X, code = fold(term.covariance, inputs[term.block].X, term.theta), inputs[term.block].code
     U = np.empty((len(X), 0))
@@ -200,10 +207,16 @@ def _beside_structure(
     return m, values[:, 0] - values[:, 1:] @ posterior.w
 
 
-def join_cells(several: Sequence[Cells], width: Array) -> Cells:
+def join_cells(several: Iterable[Cells], width: Array) -> Cells:
     """Cells of at most that width, (d,), brought together wherever they come from."""
-    x, code, precision, pseudo, score, loadings = (np.concatenate(column) for column in zip(*several, strict=True))
-    key = code.astype(np.int64)
+    cells = Cells(*(np.concatenate(column) for column in zip(*several, strict=True)))
+    wide, which = bring_together(cells, width)
+    return with_loadings(wide, which, cells.loadings, np.arange(len(wide.x)))
+
+
+def bring_together(cells: Cells, width: Array) -> tuple[Cells, IntArray]:
+    """Wider cells, of at most that width (d,), as yet without loadings, and the place of each cell among them."""
+    key, x = cells.code.astype(np.int64), cells.x
     for j in range(x.shape[1]):
         place = np.floor(x[:, j] / width[j]).astype(np.int64)
         place -= place.min(initial=0)
@@ -211,32 +224,53 @@ def join_cells(several: Sequence[Cells], width: Array) -> Cells:
         key = np.unique(key, return_inverse=True)[1]
     c = int(key.max(initial=-1)) + 1
     if c == len(key):
-        return Cells(x, code, precision, pseudo, score, loadings)
-    total = csr_matrix((np.ones(len(key)), (key, np.arange(len(key)))), (c, len(key)))
-    D = total @ precision
-    first = np.empty(c, dtype=np.intp)
+        return cells, np.arange(c)
+    D, first = np.bincount(key, cells.precision), np.empty(c, dtype=np.intp)
     first[key] = np.arange(len(key))
-    mean = (total @ (precision[:, None] * x)) / D[:, None]
-    return Cells(mean, code[first], D, total @ pseudo, total @ score, total @ loadings)
+    mean = np.stack([np.bincount(key, cells.precision * column) / D for column in x.T], axis=1)
+    pseudo, scores = (np.bincount(key, values) for values in (cells.pseudo, cells.score))
+    return Cells(mean, cells.code[first], D, pseudo, scores, np.empty((c, 0))), key
 
 
-def cut_cells(cells: Cells, width: Array) -> list[IntArray]:
-    """Blocks of at most 96 neighbouring cells of one group: halves along the longest side, again and again."""
+def with_loadings(wide: Cells, which: IntArray, loadings: Array, chosen: IntArray) -> Cells:
+    """Some of the wider cells, with the sums of the loadings (n, p) of those in them."""
+    if len(which) == len(wide.x):  # each in a cell of its own
+        return take(wide._replace(loadings=loadings), chosen)
+    place = np.full(len(wide.x), -1)
+    place[chosen] = np.arange(len(chosen))
+    rows = np.flatnonzero(place[which] >= 0)
+    total = csr_matrix((np.ones(len(rows)), (place[which[rows]], np.arange(len(rows)))), (len(chosen), len(rows)))
+    return take(wide, chosen)._replace(loadings=total @ loadings[rows])
+
+
+def cut_cells(cells: Cells, width: Array, most: int) -> tuple[list[IntArray], int]:
+    """Blocks of at most 96 neighbouring cells of one group, so many of them, and how many there are.
+
+    Halves along the longest side, again and again.
+    """
     order = np.argsort(cells.code, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(cells.code[order])) + 1)
-    return [block for group in groups for block in _halves(cells.x / width, group)]
+    sizes = [-(-len(group) // BLOCK_CELLS) for group in groups]
+    n = sum(sizes)
+    chosen = np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(int)
+    blocks: list[IntArray] = []
+    for group, end in zip(groups, np.cumsum(sizes), strict=True):
+        first = end - -(-len(group) // BLOCK_CELLS)
+        blocks += _halves(cells.x / width, group, chosen[(chosen >= first) & (chosen < end)] - first)
+    return blocks, n
 
 
-def _halves(x: Array, rows: IntArray) -> Iterator[IntArray]:
+def _halves(x: Array, rows: IntArray, chosen: IntArray) -> Iterator[IntArray]:
+    """Those of the blocks of some cells that were chosen."""
     n = -(-len(rows) // BLOCK_CELLS)
-    if n <= 1:
-        yield rows
+    if n <= 1 or not len(chosen):
+        yield from [rows] * len(chosen)
         return
     along = x[rows, int(np.argmax(np.ptp(x[rows], axis=0)))]
-    at = len(rows) * (n // 2) // n
+    at, left = len(rows) * (n // 2) // n, chosen < n // 2
     order = rows[np.argsort(along, kind="stable")]
-    yield from _halves(x, order[:at])
-    yield from _halves(x, order[at:])
+    yield from _halves(x, order[:at], chosen[left])
+    yield from _halves(x, order[at:], chosen[~left] - n // 2)
 
 
 def variance_of_mean(cells: Cells) -> float:
@@ -327,12 +361,12 @@ def _try(
 ) -> list[Candidate]:
     """Several sds with the same length-scales, those of ``own`` (k_t,)."""
     width, sds = term.widths(own), np.log(tried)
-    cells = join_cells([cells], width)
-    blocks = cut_cells(cells, width)
+    wide, which = bring_together(cells, width)
     most = BLOCKS if cells.x.shape[1] == 1 else BLOCKS_OF_MANY_INPUTS
-    scale = max(len(blocks) / most, 1.0)
-    if scale > 1.0:
-        blocks = [blocks[i] for i in np.linspace(0, len(blocks) - 1, most).round().astype(int)]
+    blocks, n_blocks = cut_cells(wide, width, most)
+    scale, spread = max(n_blocks / most, 1.0), variance_of_mean(wide)
+    cells = with_loadings(wide, which, cells.loadings, np.concatenate(blocks))
+    blocks = np.split(np.arange(len(cells.x)), np.cumsum([len(block) for block in blocks])[:-1])
     free_sd, first = parameters.free[term.places.start], term.places.start
     z = np.nan
     try:
@@ -342,7 +376,7 @@ def _try(
             gains = log_evidence(systems, sds, 0) - log_evidence(systems, own[:1], 1)
         else:
             systems = [_added(cells, block, term, own) for block in blocks]
-            more = 0.5 * np.log(np.exp(2.0 * sds) + variance_of_mean(cells))
+            more = 0.5 * np.log(np.exp(2.0 * sds) + spread)
             starts = more if free_sd else np.repeat(own[0], len(sds))
             gains, z = log_evidence(systems, sds, 0), float(np.sqrt(scale) * score(systems))
     except (np.linalg.LinAlgError, NumericalError):

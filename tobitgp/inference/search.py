@@ -16,6 +16,7 @@ from tobitgp.inference.ascent import EPFailure, Maximum, Objective, ascend_with,
 from tobitgp.inference.evidence import COARSE, nats_left
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task, some_rows
 from tobitgp.inference.fixed_point import find_posterior, seed
+from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import EP, Method, loosened
 from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
@@ -27,15 +28,18 @@ from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.choice import choose_blocks
+from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
 NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
 SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
-THINNED = 3
+AGREED = 0.05  # nats, of features that stay with those chosen anew
+ROUGHER = 0.1  # so much shorter may log length-scales be than those at which features stay
 USUAL_EVALUATIONS = 4  # on all rows, once a sample has predicted where they lead
 RUNS = 3
+MORE = 1.1  # times the features, for another approach
 DENSE_WORK = 2e9  # rows times the square of basis functions
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
@@ -92,9 +96,11 @@ class Search:
         inverse = None
         if scale is not None and self.grows:
             theta, scale = self._grow(theta, scale)
+        expected = None
         if self.problem.n < self.data.n:
-            theta, inverse = self._thin(*self._refine(theta, scale))
-        return self._screen(self._as_started(self._maximise(theta, scale, inverse)))
+            theta, inverse = self._refine(theta, scale)
+            expected = self._freeze(theta, inverse)
+        return self._screen(self._as_started(self._maximise(theta, scale, inverse, expected)))
 
     def _as_started(self, maximum: Maximum) -> Maximum:
         """The maximum, or a higher one from where the user starts; on few rows that start was followed before."""
@@ -248,48 +254,76 @@ class Search:
         root = maximum.root / self.growth.factor(self.copies)[:, None]
         return maximum.theta, root @ root.T
 
-    def _thin(self, theta: Array, inverse: Array) -> tuple[Array, Array]:
-        """The same on every few rows of all, where there are very many."""
-        step = round(np.sqrt(self.copies / 2.0))
-        if step < THINNED or (self.sampled is not None and self.sampled.field is not None):
-            return theta, inverse
-        data = self._seeded(self.data.thinned(step))
+    def _freeze(self, theta: Array, inverse: Array) -> Maximum | None:
+        """Maximum on all rows with features that stay, where these are enough."""
+        scales = np.array(self.parameters.roles)[self.parameters.free] == "lengthscale"
         assert self.precision is not None
-        stage = f"thinned, {data.n} rows"
-        objective = self._objective(stage, data, self.prior, theta, self.precision, CAP)
-        from_sample, more = self.growth.factor(self.copies), self.growth.factor(step)
-        free, widened = theta[self.parameters.free], inverse * np.outer(more, more)
-        maximum = ascend_with(objective, free, widened, tol=10.0 * SAMPLE_TOL, max_iter=NEWTON_STEPS)
-        self.sampled = maximum.posterior
-        found = refined_root(objective, maximum.free, maximum.root)
-        self._log(stage, objective, maximum.value)
-        sampled = np.diag(np.sqrt(np.diag(inverse)) * from_sample)
-        self.growth = self.growth.learned(sampled, found, self.copies / step)
-        root = found / self.growth.factor(step)[:, None]
-        return maximum.theta, root @ root.T
+        found = None
+        for _ in range(RUNS):
+            if self.sampled is None or self.sampled.field is not None:
+                break
+            stage, data, free = (
+                f"features stay, {self.data.n} rows",
+                self._seeded(self.data),
+                theta[self.parameters.free],
+            )
+            objective = self._objective(stage, data, self.prior, theta, self.precision, CAP, LOOSE)
+            if any(isinstance(block, KernelBlock) and len(block.Z) >= CAP for block in objective.blocks):
+                break
+            kept, data = Frozen.of(data, objective.blocks, theta, self.method, self.likelihood)
+            objective = replace(objective, data=data, kept=kept)
+            found = ascend_with(objective, free, inverse, tol=SAMPLE_TOL, max_iter=NEWTON_STEPS)
+            found = replace(found, root=refined_root(objective, found.free, found.root))
+            self._log(stage, objective, found.value)
+            self.data, theta, inverse = objective.data.thawed(), found.theta, found.root @ found.root.T
+            found = replace(found, objective=replace(objective, data=self.data, kept=None, last=None))
+            if (found.free > free - ROUGHER)[scales].all():
+                break
+        return found
 
     def _seeded(self, data: PartitionedRows) -> PartitionedRows:
         """The rows with sites that a sample predicts."""
         # Bounds converge as soon without; under noise that is not log-concave such sites may leave no posterior.
         sampled = self.sampled
-        if sampled is None or sampled.field is not None or not self.concave or self.method.traits.ascends == "bound":
+        if data.warm or sampled is None or sampled.field is not None or not self.concave:
+            return data
+        if self.method.traits.ascends == "bound":
             return data
         return seed(data, sampled, self.method, self.likelihood)
 
-    def _maximise(self, theta: Array, scale: Array | None = None, inverse: Array | None = None) -> Maximum:
-        """Runs on all rows, inducing inputs chosen anew between; from a curvature of a subset or an inverse one."""
+    def _maximise(
+        self,
+        theta: Array,
+        scale: Array | None = None,
+        inverse: Array | None = None,
+        expected: Maximum | None = None,
+    ) -> Maximum:
+        """Runs on all rows, inducing inputs chosen anew between; from a curvature of a subset or an inverse one.
+
+        What features that stay led to needs no more than its value confirmed.
+        """
+        if expected is not None:
+            theta, inverse = expected.theta, expected.root @ expected.root.T
         data, sampled = self._seeded(self.data), self.problem.n < self.data.n
         precision = self.copies * likely_precisions(self.problem, theta) if self.precision is None else self.precision
-        if scale is not None and inverse is None:
-            objective = self._objective("approach", data, self.prior, theta, precision, self.first_cap, LOOSE)
+        cap, features = self.first_cap, 0.0
+        while scale is not None and inverse is None:
+            # Too few features hold length-scales up, which nothing is gained from finding exactly.
+            objective = self._objective("approach", data, self.prior, theta, precision, cap, LOOSE)
             free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
             theta, data = objective.theta(free), objective.data
             precision = precision if sampled else objective.precisions
+            last, cap = objective.settle(free), self.cap
+            if last.row_features < MORE * features or nats_left(last.posterior) <= COARSE:
+                break
+            features = last.row_features
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", data, self.prior, theta, precision, self.cap)
             free = theta[self.parameters.free]
-            if inverse is not None:
+            if expected is not None and abs(objective.value(free) - expected.value) < AGREED:
+                maximum = replace(expected, objective=objective, value=objective.value(free))
+            elif inverse is not None:
                 steps = min(self.settings.max_iter, NEWTON_STEPS)
                 maximum = ascend_with(objective, free, inverse, tol=self.tol, max_iter=steps)
             if inverse is None or maximum.gain_left > CONVERGED:

@@ -52,6 +52,7 @@ class Chunk:
     conjugate: bool  # whether their sites are known
     kept: tuple[Joined, ...] = ()  # their features, where memory allows, else empty
     for_slopes: bool = False  # whether what is kept serves slopes too
+    d: Array | None = None  # (n,), what features leave of the prior variance, once they were made
 
 
 class State(NamedTuple):
@@ -100,17 +101,29 @@ class State(NamedTuple):
         return A, Marginals(m, v_p, d, self.sites.lambda1[span], self.sites.lambda2[span]), whitened
 
 
-def begin(part: RowPartition, setting: Setting, keep: int, windows: bool = True) -> State:
+class Room(NamedTuple):
+    """How many times memory has room for the features of all rows, and whether for those whose sites are sought."""
+
+    times: int  # from 2 on with what slopes need
+    sought: bool
+
+
+NO_ROOM = Room(0, False)
+
+
+def begin(part: RowPartition, setting: Setting, room: Room, windows: bool = True) -> State:
     """Set the sites that are known (SIT4), the others to where they start or to flat ones.
 
     The sums are ``A' diag(lambda2) A``, ``A' lambda1`` and ``y' Lambda y`` of the rows whose sites are known, and their
     evidence part D as it were if the mean met every value.
     """
-    state = _arranged(part, setting, keep, windows)
-    sites = state.sites
+    state = _arranged(part, setting, room, windows)
+    sites, chunks = state.sites, list(state.chunks)
 
-    def known(chunk: Chunk) -> tuple[Any, ...]:
+    def known(place: int) -> tuple[Any, ...]:
+        chunk = chunks[place]
         _, A, d = state.features(chunk)
+        chunks[place] = replace(chunk, d=d)
         y, variance = chunk.rows.limit, setting.method.exact_variance(d, chunk.rows.noise(setting.sigma))
         precision = chunk.rows.weight / variance
         sites.lambda2[chunk.span] = precision
@@ -118,26 +131,30 @@ def begin(part: RowPartition, setting: Setting, keep: int, windows: bool = True)
         D = setting.method.exact_part(chunk.rows, y, d, setting.sigma).sum()
         return A.gram(precision), A.adjoint(precision * y), float(precision @ (y * y)), float(D)
 
-    return state._replace(sums=tuple(add_up(known(chunk) for chunk in state.chunks if chunk.conjugate)))
+    sums = tuple(add_up(known(place) for place, chunk in enumerate(state.chunks) if chunk.conjugate))
+    return state._replace(sums=sums, chunks=tuple(chunks))
 
 
-def _arranged(part: RowPartition, setting: Setting, keep: int, windows: bool) -> State:
-    """Chunks whose features are kept with ``keep``, from 2 on with what slopes need; untruncated without windows."""
+def _arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) -> State:
+    """Chunks whose features are kept where there is room; untruncated without windows."""
     n = len(part)
     sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
     seen = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)
     chunks = []
     for rows, span in spans(seen, CHUNK_ROWS):
-        inputs = tuple(at.rows(span) for at in part.inputs)
-        kept = (join_features(setting.layout, setting.blocks, inputs, slopes=keep > 1),) if keep else ()
-        chunks.append(Chunk(rows, span, inputs, setting.likelihood.is_conjugate(rows), kept, keep > 1))
+        inputs, conjugate = tuple(at.rows(span) for at in part.inputs), setting.likelihood.is_conjugate(rows)
+        chunk = Chunk(rows, span, inputs, conjugate, for_slopes=room.times > 1)
+        if room.times or (room.sought and not conjugate):
+            kept = join_features(setting.layout, setting.blocks, inputs, slopes=chunk.for_slopes)
+            chunk = replace(chunk, kept=(kept,), d=kept[2])
+        chunks.append(chunk)
     return State(part, setting, tuple(chunks), sites)
 
 
 def seeded(part: RowPartition, setting: Setting, q: Gaussian) -> RowPartition:
     """The part with sites that the posterior of other rows leads to: each row meets it as its cavity."""
     method, likelihood, sigma = setting.method, setting.likelihood, setting.sigma
-    state = _arranged(replace(part, sites=None), setting, 0, True)
+    state = _arranged(replace(part, sites=None), setting, NO_ROOM, True)
     for chunk in state.others():
         u = method.update(likelihood, chunk.rows, state.marginals(chunk, q)[1], sigma)
         state.sites.lambda1[chunk.span], state.sites.lambda2[chunk.span] = u.lambda1, u.lambda2
@@ -271,4 +288,5 @@ def final_moments(state: State, q: Gaussian) -> tuple[tuple[int, ...], tuple[Arr
 def unexplained(state: State) -> float:
     """``1/2 sum lambda2 d`` over the rows whose sites hold information, (FEA8)."""
     precision = np.maximum(state.sites.lambda2, 0.0)
-    return 0.5 * sum(float(precision[chunk.span] @ state.features(chunk)[2]) for chunk in state.chunks)
+    left = ((chunk, state.features(chunk)[2] if chunk.d is None else chunk.d) for chunk in state.chunks)
+    return 0.5 * sum(float(precision[chunk.span] @ d) for chunk, d in left)

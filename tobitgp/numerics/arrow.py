@@ -202,6 +202,10 @@ class Factor:
         back = by_group(common, A.own.code, G) @ (self.U.transpose(0, 2, 1) @ self.T).reshape(G * p, m)
         return common, by_group(own, A.own.code, G) @ self.T.reshape(G * m, m) - back
 
+    def quadratic(self, w: Array) -> float:
+        """``w'w``, of weights with these sums."""
+        return float(w @ w)
+
     def log_det(self) -> float:
         """``log |B|``."""
         groups = 0.0 if self.T is None else float(np.log(np.einsum("gii->gi", self.T)).sum())
@@ -234,6 +238,16 @@ def factorise(B: Arrow) -> Factor:
     U = T @ border[:, :, m:]
     flat = U.reshape(G * m, len(corner))
     return Factor(cholesky(corner - flat.T @ flat), T, U)
+
+
+def inverse_arrow(factor: Factor) -> Arrow:
+    """``B^-1`` where B has entries, the corner in full."""
+    corner = factor.inverse.T @ factor.inverse
+    if factor.T is None or factor.U is None:
+        return (corner,)
+    T_t, US = factor.T.transpose(0, 2, 1), factor.U @ corner
+    own = T_t @ (np.eye(factor.T.shape[1]) + US @ factor.U.transpose(0, 2, 1)) @ factor.T
+    return corner, np.concatenate([own, -T_t @ US], axis=2)
 
 
 def _columns(r: Array) -> Array:

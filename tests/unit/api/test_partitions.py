@@ -57,11 +57,11 @@ def test_files_give_the_fit_of_memory(frame, tmp_path, method, monkeypatch):
     assert not list(tmp_path.glob("tobitgp-*"))
 
 
-def test_rows_that_are_thinned_are_those_of_memory(frame, tmp_path, monkeypatch):
-    """Beyond 18 times the sample a stage sees every few rows, wherever files end."""
+def test_features_that_stay_are_those_of_memory(frame, tmp_path, monkeypatch):
+    """Beyond a sample features stay while parameters move, wherever files end."""
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 120)
     here = tg.fit(FORMULA, frame)
-    assert any("thinned" in stage for stage in here.fit_history["stage"])
+    assert any("features stay" in stage for stage in here.fit_history["stage"])
     for i, rows in enumerate((slice(0, 701), slice(701, 1500), slice(1500, None))):
         frame.iloc[rows].to_parquet(tmp_path / f"{i}.parquet")
     assert_same_fit(tg.fit(FORMULA, tmp_path), here, frame.head(20))
@@ -70,10 +70,9 @@ def test_rows_that_are_thinned_are_those_of_memory(frame, tmp_path, monkeypatch)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_files_without_rows_or_with_hardly_any_change_nothing(frame, tmp_path, method, monkeypatch):
-    """Where every few of the rows are seen, a short file may show none of its own."""
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 120)
     here = tg.fit(FORMULA, frame, method=method)
-    assert any("thinned" in stage for stage in here.fit_history["stage"])
+    assert any("features stay" in stage for stage in here.fit_history["stage"])
     for i, rows in enumerate((slice(0, 0), slice(0, 1200), slice(1200, 1201), slice(0, 0), slice(1201, None))):
         frame.iloc[rows].to_parquet(tmp_path / f"{i}.parquet")
     assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))

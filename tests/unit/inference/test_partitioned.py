@@ -43,21 +43,6 @@ def test_sites_come_back_in_the_order_of_the_problem(problem, rows, monkeypatch)
     np.testing.assert_allclose(got.lambda2, want.lambda2, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("rows", [100, 20, 7, 3])
-@pytest.mark.parametrize("step", [1, 2, 9])
-def test_thinned_rows_are_the_same_however_all_are_cut(problem, step, rows, monkeypatch):
-    monkeypatch.setattr(partitioned, "PART_ROWS", rows)
-    thin = cut(problem, [Inputs(problem.X[0])]).thinned(step)
-    partitions = thin.partitions.items
-    for t, kind in enumerate(problem.rows):
-        np.testing.assert_array_equal(np.concatenate([p.rows[t].weight for p in partitions]), kind.weight[::step])
-    kept = np.concatenate([r.weight for part in partitions for r in part.rows])
-    assert (thin.n, thin.weight) == (len(kept), kept.sum())
-    at = {w: x for w, x in zip(problem.weight, problem.X[0][:, 0], strict=True)}
-    seen = np.concatenate([part.inputs[0].X[:, 0] for part in partitions])
-    np.testing.assert_array_equal(seen, [at[w] for w in kept])
-
-
 def test_an_example_of_every_kind(problem):
     assert [len(r) for r in examples(problem.rows)] == [1] * len(problem.rows)
     assert [r.kind for r in examples(problem.rows)] == [r.kind for r in problem.rows]

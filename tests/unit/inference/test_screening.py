@@ -103,10 +103,15 @@ def test_blocks_are_small_and_hold_each_cell_once():
         x = np.random.default_rng(1).uniform(size=(1000, 2))
         code = np.arange(1000) % 3
 
-    blocks = cut_cells(Cells, np.ones(2))
+    blocks, n = cut_cells(Cells, np.ones(2), 1000)
     assert sorted(np.concatenate(blocks)) == list(range(1000))
+    assert len(blocks) == n
     assert max(map(len, blocks)) <= 96
     assert all(len(set(Cells.code[block])) == 1 for block in blocks)
+    some, same = cut_cells(Cells, np.ones(2), 5)
+    assert same == n
+    chosen = np.linspace(0, n - 1, 5).round().astype(int)
+    assert all(np.array_equal(one, blocks[i]) for one, i in zip(some, chosen, strict=True))
 
 
 def survival(n, seed):

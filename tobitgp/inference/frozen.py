@@ -1,0 +1,312 @@
+"""Evaluations with features that stay while parameters move, (FEA11) to (FEA14) of the theory pages.
+
+A block has features ``A = K_NM L0^-T`` at ``theta0``. At other parameters, with ``K_MM = L L'``, the weights of these
+have the covariance ``R R'`` with ``R = L0^-1 L``, but for what inducing inputs leave. So rows are met once: those
+whose sites are known as one Gram matrix, and a gradient visits none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from tobitgp.data.arrays import Rows
+from tobitgp.engines import Partitions, add_up
+from tobitgp.inference import site_updates
+from tobitgp.inference.evidence import implicit_sums
+from tobitgp.inference.fixed_point import SOUGHT_BYTES, iterate
+from tobitgp.inference.method import Method
+from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
+from tobitgp.inference.posterior import Gaussian, Layout, Settled, join_features, lay_out
+from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.numerics.arrow import Arrow, Factor, Loadings, Slope, factorise, identity, inverse_arrow, multiply
+from tobitgp.numerics.linear_algebra import cholesky, solve_lower, triangular_product
+from tobitgp.priors.block import Block, BlockAt, split_theta
+from tobitgp.priors.kernel_block import RELATIVE_RESIDUAL, KernelFeatures
+from tobitgp.typing import Array
+
+
+class KeptRows(NamedTuple):
+    """What stays of a part's rows."""
+
+    known: tuple[Chunk, ...]  # whose sites are known
+    sought: tuple[Chunk, ...]
+    sums: tuple[Any, ...]  # over those that are known, where there are any, as in `Known`
+
+
+class Known(NamedTuple):
+    """What the rows whose sites are known say of the weights, if sigma were 1."""
+
+    G: Arrow  # A' diag(precision) A
+    r: Array  # A' diag(precision) y
+    yy: float  # y' diag(precision) y
+    D: float  # if the mean met every value
+    weight: float  # frequency weights
+
+    def misfit(self, c: Array) -> float:
+        """Sum of precision times ``(y - A c)^2``."""
+        return self.yy - 2.0 * float(self.r @ c) + float(c @ multiply(self.G, c))
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """Blocks at ``theta0``, and what of the rows stays with them."""
+
+    blocks: Sequence[Block]
+    at: tuple[BlockAt, ...]
+    layout: Layout
+    known: Known
+
+    @classmethod
+    def of(
+        cls, data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood
+    ) -> tuple[Frozen, PartitionedRows]:
+        """At parameters as rough as any that will be asked for; and the rows, with what is kept of them."""
+        at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
+        layout = lay_out(at)
+        setting = Setting(at, layout, method, Spread(method.view(likelihood.over(data.kinds).at(theta))), 1.0)
+        kept = data.partitions.map(keep, setting, 8 * data.n * layout.row_features <= SOUGHT_BYTES)
+        G = tuple(0.0 * part for part in identity(layout.p, layout.m, layout.size))
+        nothing = Known(G, np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0, 0.0)
+        known = Known(*add_up([nothing, *filter(None, kept.collect(known_sums))]))
+        return cls(blocks, at, layout, known), replace(data, partitions=kept)
+
+    def settle(
+        self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, slopes: bool, windows: bool
+    ) -> Settled:
+        """The method's fixed point at given parameters."""
+        there = _There.of(self, theta)
+        setting = Setting(self.at, self.layout, method, Spread(method.view(likelihood.at(theta))), there.sigma)
+        end = iterate(data.partitions.map(begin, setting, windows), there, method, setting.likelihood)
+        q = end.q
+        evidence = end.D + there.evidence(end.states, q) - 0.5 * q.quadratic - 0.5 * q.log_det
+        gradient = None
+        if slopes:
+            u = there.implicit(end.states, q) if method.traits.ascends == "joint" else None
+            moved = None if u is None else there.root.times(u)
+            gradient = there.gradient(theta, q, u, add_up(end.states.collect(noise_slopes, q, moved)))
+        ended = evidence, end.iterations, end.residual, end.converged, self.layout.row_features
+        return Settled(theta, *ended, gradient, data.starting(end.states.map(site_updates.ended)), _no_posterior)
+
+
+def keep(part: RowPartition, setting: Setting, features: bool) -> RowPartition:
+    """The part with what stays of its rows: the sums over known ones, features of the others if there is room."""
+    known, sought = [], []
+    for rows, span in spans(part.rows, CHUNK_ROWS):
+        chunk = Chunk(rows, span, tuple(at.rows(span) for at in part.inputs), setting.likelihood.is_conjugate(rows))
+        (known if chunk.conjugate else sought).append(chunk)
+
+    def with_features(chunk: Chunk) -> Chunk:
+        _, A, d = join_features(setting.layout, setting.blocks, chunk.inputs)
+        return replace(chunk, inputs=(), kept=(((), A, d),))
+
+    def sums(chunk: Chunk) -> Known:
+        A, rows = join_features(setting.layout, setting.blocks, chunk.inputs)[1], chunk.rows
+        precision, D = _precision(rows), setting.method.exact_part(rows, rows.limit, np.zeros(len(rows)), 1.0)
+        y = precision * rows.limit
+        return Known(A.gram(precision), A.adjoint(y), float(y @ rows.limit), float(D.sum()), float(rows.weight.sum()))
+
+    of_known = add_up(map(sums, known))
+    kept = map(with_features, sought) if features else sought
+    return replace(part, kept=KeptRows(tuple(replace(c, inputs=()) for c in known), tuple(kept), of_known))
+
+
+def known_sums(part: RowPartition) -> tuple[Any, ...]:
+    """As in `Known`."""
+    assert part.kept is not None
+    return part.kept.sums
+
+
+def _precision(rows: Rows) -> Array:
+    """Site precisions of rows whose sites are known, if sigma were 1."""
+    return rows.weight / np.square(rows.noise(1.0))
+
+
+def begin(part: RowPartition, setting: Setting, windows: bool) -> State:
+    """Sites that are known, the others where they start or flat."""
+    assert part.kept is not None
+    sites = Sites(*np.zeros((2, len(part)))) if part.sites is None else part.sites.copy()
+    for chunk in part.kept.known:
+        sites.lambda2[chunk.span] = _precision(chunk.rows) / setting.sigma**2
+        sites.lambda1[chunk.span] = sites.lambda2[chunk.span] * chunk.rows.limit
+    chunks = part.kept.sought
+    if not windows:
+        chunks = tuple(replace(chunk, rows=replace(chunk.rows, window=None)) for chunk in chunks)
+    return State(part, setting, chunks, sites)
+
+
+def noise_slopes(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
+    """Derivatives in the noise parameters over the rows whose sites are sought; the mode moves by ``A implicit``."""
+    method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
+
+    def visit(chunk: Chunk) -> list[Array]:
+        A, marginals = state.marginals(chunk, q)
+        s = method.slopes(likelihood, chunk.rows, marginals, sigma)
+        moved = 0.0 if implicit is None or s.implicit is None else s.implicit[1] @ A.times(implicit)
+        return [s.e.sum(axis=1) + moved]
+
+    return add_up(map(visit, state.chunks))
+
+
+def _no_posterior() -> Any:
+    raise AssertionError("Features that stay are of training rows only.")
+
+
+def _moved(at: BlockAt, theta: Array) -> BlockAt:
+    """A block at other parameters, with the same inducing inputs."""
+    if not isinstance(at, KernelFeatures):
+        return at
+    variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
+    K = variance * at.covariance.value(at.Z, at.Z, parameters)
+    K[np.diag_indices_from(K)] += RELATIVE_RESIDUAL * variance
+    return KernelFeatures(at.covariance, variance, parameters, at.Z, cholesky(np.asfortranarray(K)), at.grouping)
+
+
+def _of_groups(w: Array, layout: Layout) -> Array:
+    """Weights (G, m) of the groups."""
+    return w[layout.p :].reshape(layout.size, layout.m)
+
+
+class Root(NamedTuple):
+    """The root R of the weights' covariance: of common ones, and of those of each group."""
+
+    common: Array  # (p, p)
+    own: Array  # (m, m)
+
+    def around(self, G: Arrow) -> Arrow:
+        """``R' G R``, its corner in full."""
+        m, corner = len(self.own), self.common.T @ (np.tril(G[0]) + np.tril(G[0], -1).T) @ self.common
+        if len(G) == 1:
+            return (corner,)
+        left = self.own.T @ G[1]
+        return corner, np.concatenate([left[:, :, :m] @ self.own, left[:, :, m:] @ self.common], axis=2)
+
+    def times(self, w: Array) -> Array:
+        """``R w``, (M,)."""
+        return self._by_part(w, self.common, self.own)
+
+    def adjoint(self, r: Array) -> Array:
+        """``R' r``, (M,)."""
+        return self._by_part(r, self.common.T, self.own.T)
+
+    def _by_part(self, w: Array, common: Array, own: Array) -> Array:
+        p, m = len(common), len(own)
+        return np.concatenate([common @ w[:p], (w[p:].reshape(-1, m) @ own.T).ravel()]) if m else common @ w
+
+
+@dataclass(frozen=True, slots=True)
+class MovedFactor(Factor):
+    """The factor of B of whitened weights w, for rows whose features have the weights ``R w``."""
+
+    root: Root = field(kw_only=True)
+    w: Array = field(kw_only=True)
+    W: Array = field(init=False)  # (p, p), lower triangular: ``L^-1 R'`` but for a rotation
+    both: Array = field(init=False)  # (G, m, m + p), what a group's features become: its own, and less in the corner
+
+    def __post_init__(self) -> None:
+        Factor.__post_init__(self)
+        Q, W = scipy.linalg.qr((self.inverse @ self.root.common.T)[:, ::-1])
+        object.__setattr__(self, "W", np.asfortranarray(W[::-1, ::-1]))
+        if self.T is not None and self.U is not None:
+            T = self.root.own @ self.T.transpose(0, 2, 1)
+            both = np.concatenate([T, T @ self.U @ self.inverse.T @ Q[:, ::-1]], axis=2)
+            object.__setattr__(self, "both", both)
+
+    def quadratic(self, w: Array) -> float:
+        """Of the whitened weights, whatever w is."""
+        return float(self.w @ self.w)
+
+    def whiten_rows(self, A: Loadings) -> Slope:
+        """``A R L^-T``, the corner rotated."""
+        corner = triangular_product(A.common.copy(), self.W, transposed=True)
+        if A.own is None:
+            return corner, None
+        G, m, width = self.both.shape
+        rows = A.own.expanded() @ self.both.reshape(G * m, width)
+        return corner - rows[:, m:], rows[:, :m]
+
+
+@dataclass(frozen=True, slots=True)
+class _There:
+    """Frozen blocks at given parameters."""
+
+    known: Known
+    layout: Layout
+    blocks: Sequence[BlockAt]
+    root: Root
+    sigma: float
+
+    @classmethod
+    def of(cls, frozen: Frozen, theta: Array) -> _There:
+        roots: dict[str, list[Array]] = {"common": [np.zeros((0, 0))], "own": [np.zeros((0, 0))]}
+        blocks = [_moved(at, own) for at, own in zip(frozen.at, split_theta(frozen.blocks, theta), strict=True)]
+        for place, at, now in zip(frozen.layout.places, frozen.at, blocks, strict=True):
+            is_kernel = isinstance(at, KernelFeatures) and isinstance(now, KernelFeatures)
+            root = solve_lower(at.L, now.L) if is_kernel else np.eye(at.size)
+            spread = np.kron(np.eye(at.grouping.size), root) if place.kind == "spread" and at.grouping else root
+            roots["own" if place.kind == "own" else "common"].append(spread)
+        root = Root(scipy.linalg.block_diag(*roots["common"]), scipy.linalg.block_diag(*roots["own"]))
+        return cls(frozen.known, frozen.layout, blocks, root, float(np.exp(theta[-1])))
+
+    def evidence(self, states: Partitions, q: Gaussian) -> float:
+        """D of the rows whose sites are known."""
+        known = self.known
+        return known.D - known.weight * np.log(self.sigma) - 0.5 * known.misfit(q.w) / self.sigma**2
+
+    def posterior(self, states: Partitions) -> Gaussian:
+        """Of the weights ``R w``, with the sums over the rows whose sites are sought, (FEA12)."""
+        root, layout, precision = self.root, self.layout, self.sigma**-2
+        known = tuple(precision * part for part in self.known.G), precision * self.known.r
+        G, r = add_up([known, *filter(None, [add_up(states.collect(site_updates.site_sums))])])
+        unit = identity(layout.p, layout.m, layout.size)
+        factor = factorise(tuple(eye + part for eye, part in zip(unit, root.around(G), strict=True)))
+        w = factor.solve(root.adjoint(r))
+        return Gaussian(root.times(w), MovedFactor(factor.L, factor.T, factor.U, root=root, w=w))
+
+    def implicit(self, states: Partitions, q: Gaussian) -> Array:
+        """How the whitened weights of the mode move, (LA5)."""
+        sums = add_up(states.collect(implicit_sums, q))
+        return q.factor.solve(self.root.adjoint(sums[0])) if sums else np.zeros_like(q.w)
+
+    def gradient(self, theta: Array, q: Gaussian, u: Array | None, by_noise: Sequence[Array]) -> Array:
+        """Of the evidence, (FEA13) and (FEA14); ``by_noise`` is of the rows whose sites are sought."""
+        factor, layout = q.factor, self.layout
+        assert isinstance(factor, MovedFactor)
+        S, w = inverse_arrow(factor), factor.w
+        pairs = [(w, w)]
+        if u is not None:
+            pairs += [(w, u), (u, w)]
+        E = {"common": S[0] - np.eye(layout.p) + sum(np.multiply.outer(a[: layout.p], b[: layout.p]) for a, b in pairs)}
+        E["spread"] = E["common"]
+        if layout.m:
+            E["own"] = S[1][:, :, : layout.m].sum(axis=0) - layout.size * np.eye(layout.m)
+            E["own"] += sum(_of_groups(a, layout).T @ _of_groups(b, layout) for a, b in pairs)
+        found = []
+        for place, block in zip(self.layout.places, self.blocks, strict=True):
+            if isinstance(block, KernelFeatures):
+                size = block.size
+                here = E[place.kind][place.columns, place.columns]
+                groups = len(here) // size
+                summed = np.einsum("gigj->ij", here.reshape(groups, size, groups, size))
+                found.append(block.finish((np.zeros(()), np.zeros(len(block.parameters)), -summed, np.zeros(()))))
+        noise = np.zeros(len(theta) - sum(map(len, found)))
+        noise += by_noise[0] if by_noise else 0.0
+        noise[-1] += (self.known.misfit(q.w) + self._spread(S)) / self.sigma**2 - self.known.weight
+        if u is not None:
+            residual = self.known.r - multiply(self.known.G, q.w)
+            noise[-1] -= 2.0 * float(residual @ self.root.times(u)) / self.sigma**2
+        return np.concatenate([*found, noise])
+
+    def _spread(self, S: Arrow) -> float:
+        """``tr(G R S R')`` of the known rows."""
+        (corner, *own), m = self.root.around(self.known.G), self.layout.m
+        found = float(np.sum(corner * S[0]))
+        for groups in own:
+            found += float(np.sum(groups[:, :, :m] * S[1][:, :, :m]) + 2.0 * np.sum(groups[:, :, m:] * S[1][:, :, m:]))
+        return found
