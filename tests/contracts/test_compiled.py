@@ -12,7 +12,8 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.student import Student
 from tobitgp.errors import NumericalError
-from tobitgp.inference import compiled
+from tobitgp.inference import compiled, compiled_rows, partitioned
+from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.fixed_point import Model, settle
 from tobitgp.inference.partitioned import cut
 from tobitgp.likelihoods.noise import Noise
@@ -28,12 +29,14 @@ NEAR = 1e-8
 
 def both(problem, blocks, theta, method, start=None, likelihood=GAUSSIAN):
     """Settled by the core and without it."""
-    data = cut(problem, [block.inputs for block in blocks], start)
-    model, pure = Model(data, blocks, likelihood), Model(data, blocks, likelihood)
-    object.__setattr__(pure, "plan", None)
+    data, theta = cut(problem, [block.inputs for block in blocks], start), np.asarray(theta, float)
+    model = Model(data, blocks, likelihood)
     assert model.plan is not None
-    assert compiled.find_noise(method, likelihood) is not None
-    return [settle(m, data, np.asarray(theta, float), method, slopes=True) for m in (model, pure)]
+    assert find_noise(method, likelihood) is not None
+    got = settle(model, data, theta, method, slopes=True)
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr(library, "load", lambda: None)
+        return got, settle(Model(data, blocks, likelihood), data, theta, method, slopes=True)
 
 
 def assert_equal(got, want):
@@ -124,6 +127,32 @@ def test_other_noise(name, noise, sd):
         problem, blocks, prior = STRUCTURES[structure]("matern52")
         theta = [sd, *prior[1:], *shape, np.log(0.4)]
         assert_equal(*both(problem, blocks, theta, tight(name), None, likelihood))
+
+
+@pytest.mark.parametrize("noise", ["normal", *NOISES])
+@pytest.mark.parametrize("name", METHODS)
+def test_rows_in_parts(name, noise, monkeypatch):
+    """Such rows are iterated on in Python, and visited by the core."""
+    likelihood, shape = NOISES.get(noise, (GAUSSIAN, []))
+    problem, blocks, prior = STRUCTURES["sparse, mixed, weighted"]("matern32")
+    theta = np.array([*prior, *shape, np.log(0.4)])
+    monkeypatch.setattr(partitioned, "PART_ROWS", 5)
+    data = cut(problem, [block.inputs for block in blocks])
+    assert Model(data, blocks, likelihood).plan is None
+    visits, visit = [], compiled_rows.Visitor.find_steps
+
+    def count(*args):
+        visits.append(1)
+        return visit(*args)
+
+    monkeypatch.setattr(compiled_rows.Visitor, "find_steps", count)
+    got = settle(Model(data, blocks, likelihood), data, theta, tight(name), slopes=True)
+    assert visits
+    monkeypatch.setattr(library, "load", lambda: None)
+    want = settle(Model(data, blocks, likelihood), data, theta, tight(name), slopes=True)
+    assert got.iterations == want.iterations
+    np.testing.assert_allclose(got.evidence, want.evidence, rtol=NEAR, atol=NEAR)
+    np.testing.assert_allclose(got.gradient, want.gradient, rtol=NEAR, atol=NEAR)
 
 
 # Limits far out on either side, and intervals from narrow to wide, near and far.

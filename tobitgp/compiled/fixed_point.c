@@ -123,36 +123,53 @@ static double known_evidence(const Iteration *s)
     return s->D - .5 * (s->yy - 2 * linear + square);
 }
 
-/* Find the step from the sites to the method's: squared standardised changes (SIT10), D, and cosines with the last. */
-static void visit(Iteration *s, int want_D, double *squares, double *D, double *cosines)
+/* What some rows say of the step from their sites to the method's, and of the step before. */
+typedef struct {
+    double squares, D; /* squared standardised changes (SIT10) */
+    double dots[6];    /* of both natural parameters: products of this step with the last, and of each with itself */
+} Change;
+
+/* Find the steps of some rows, one parameter's and the other's; corner (count, p) and own (count, m) are scratch. */
+static void find_steps(Evaluation *e, const double *inverse, const Part *part, int want_D, double *corner, double *own,
+                       double *mean, double *v, const double *last[2], double *step[2], Change *sums)
 {
-    Evaluation *e = s->e;
-    double dots[6] = {0}, *old = s->last;
-    s->last = s->step;
-    s->step = old;
-    *squares = *D = *cosines = 0;
-    for (int from = s->from; from < e->rows->n; from += BLOCK) {
-        Part part = rows_from(s, from, e->rows->n);
-        whiten_rows(e, s->inverse, &part, s->buffer, s->white, s->v + from, s->mean + from);
-        for (int i = from; i < from + part.count; i++) {
-            Update u = update_site(e, i, s->mean[i], s->v[i], want_D);
-            double g1 = u.lambda1 - e->lambda1[i], g2 = u.lambda2 - e->lambda2[i], scale = e->sigma / e->rows->weight[i];
-            double location = (g1 - g2 * s->mean[i]) * scale, size = g2 * scale * e->sigma;
-            *squares += location * location + size * size;
-            *D += u.D;
-            double held = larger(isfinite(size) ? fabs(size) / STEEPEST : 1 / STEEPEST, 1);
-            int k = i - s->from;
-            g1 /= held, g2 /= held;
-            s->step[k] = g1;
-            s->step[s->sought + k] = g2;
-            double l1 = s->last[k], l2 = s->last[s->sought + k];
-            dots[0] += g1 * l1, dots[1] += g1 * g1, dots[2] += l1 * l1;
-            dots[3] += g2 * l2, dots[4] += g2 * g2, dots[5] += l2 * l2;
+    whiten_rows(e, inverse, part, corner, own, v, mean);
+    for (int k = 0; k < part->count; k++) {
+        int i = part->from + k;
+        Update u = update_site(e, i, mean[k], v[k], want_D);
+        double g[2] = {u.lambda1 - e->lambda1[i], u.lambda2 - e->lambda2[i]}, scale = e->sigma / e->rows->weight[i];
+        double location = (g[0] - g[1] * mean[k]) * scale, size = g[1] * scale * e->sigma;
+        double held = larger(isfinite(size) ? fabs(size) / STEEPEST : 1 / STEEPEST, 1);
+        sums->squares += location * location + size * size;
+        sums->D += u.D;
+        for (int j = 0; j < 2; j++) {
+            double now = g[j] / held, before = last[j][k], *dots = sums->dots + 3 * j;
+            step[j][k] = now;
+            dots[0] += now * before, dots[1] += now * now, dots[2] += before * before;
         }
     }
-    for (int k = 0; k < 6; k += 3)
-        if (dots[k + 1] * dots[k + 2] > 0)
-            *cosines += dots[k] / sqrt(dots[k + 1] * dots[k + 2]);
+}
+
+/* The steps of all rows whose sites are sought, and the sum of cosines with the last ones. */
+static Change visit(Iteration *s, int want_D, double *cosines)
+{
+    Evaluation *e = s->e;
+    Change found = {0};
+    double *old = s->last;
+    s->last = s->step;
+    s->step = old;
+    for (int from = s->from; from < e->rows->n; from += BLOCK) {
+        Part part = rows_from(s, from, e->rows->n);
+        int k = from - s->from;
+        const double *last[2] = {s->last + k, s->last + s->sought + k};
+        double *step[2] = {s->step + k, s->step + s->sought + k};
+        find_steps(e, s->inverse, &part, want_D, s->buffer, s->white, s->mean + from, s->v + from, last, step, &found);
+    }
+    *cosines = 0;
+    for (const double *dots = found.dots; dots < found.dots + 6; dots += 3)
+        if (dots[1] * dots[2] > 0)
+            *cosines += dots[0] / sqrt(dots[1] * dots[2]);
+    return found;
 }
 
 /* Sites a part of the way along a step from the point given. */
@@ -237,15 +254,16 @@ static int iterate(Iteration *s)
     Evaluation *e = s->e;
     int ascends = e->method != EP, accelerated = e->method != LAPLACE, idle = 0, mixed = 0;
     double rho = e->damping, longest = 1, merit = -INFINITY, residual = INFINITY, least = INFINITY;
-    double progress = INFINITY, highest = -INFINITY, squares, D = 0, cosines;
+    double progress = INFINITY, highest = -INFINITY, D = 0, cosines;
     int done;
     e->converged = 1;
     e->residual = e->iterations = 0;
     for (int iteration = 1; s->sought; iteration++) {
-        visit(s, ascends || e->noise.distribution != NORMAL, &squares, &D, &cosines);
+        Change found = visit(s, ascends || e->noise.distribution != NORMAL, &cosines);
         if (e->failed)
             return 0;
-        double gap = sqrt(squares / s->sought), value = -INFINITY;
+        double gap = sqrt(found.squares / s->sought), value = -INFINITY;
+        D = found.D;
         e->residual = gap, e->iterations = iteration, e->converged = gap < e->tol;
         if (e->converged || iteration == e->max_iterations)
             break;
@@ -470,4 +488,43 @@ int evaluate(Evaluation *e)
     free(memory);
     free_noise(&e->noise);
     return done;
+}
+
+/* A visit to rows of a part that are iterated on elsewhere, with common columns only: their steps, (n,) of each natural
+   parameter, beside the last ones. 0 without memory. */
+int visit_rows(Evaluation *e, const double *inverse, const double *last1, const double *last2, double *step1,
+               double *step2, Change *found)
+{
+    double *corner = malloc(sizeof(double) * BLOCK * (e->p + 2L));
+    *found = (Change){0};
+    e->failed = 0;
+    if (!corner || !ready_noise(&e->noise)) {
+        free(corner);
+        return 0;
+    }
+    double *mean = corner + (long)BLOCK * e->p, *v = mean + BLOCK;
+    for (int from = 0; from < e->rows->n; from += BLOCK) {
+        Part part = {from, e->rows->n - from < BLOCK ? e->rows->n - from : BLOCK, e->A + (long)from * e->p, NULL};
+        const double *last[2] = {last1 + from, last2 + from};
+        double *step[2] = {step1 + from, step2 + from};
+        find_steps(e, inverse, &part, 1, corner, NULL, mean, v, last, step, found);
+    }
+    free(corner);
+    free_noise(&e->noise);
+    return 1;
+}
+
+/* Add what the sites of such rows say: A' diag(lambda2) A, of which the lower triangle counts, and A' lambda1. */
+int sum_rows(const Evaluation *e, double *B, double *r)
+{
+    double *buffer = malloc(sizeof(double) * BLOCK * e->p);
+    if (!buffer)
+        return 0;
+    Sums sums = {B, r, NULL, NULL};
+    for (int from = 0; from < e->rows->n; from += BLOCK) {
+        Part part = {from, e->rows->n - from < BLOCK ? e->rows->n - from : BLOCK, e->A + (long)from * e->p, NULL};
+        add_rows(&sums, e, &part, buffer);
+    }
+    free(buffer);
+    return 1;
 }

@@ -71,11 +71,11 @@ class DaskPartitions:
 
     def map(self, function: Callable[..., Any], *args: Any) -> DaskPartitions:
         """``function(partition, *args)`` of every partition, kept on the workers; errors are raised by ``collect``."""
-        return DaskPartitions(self._client, self._submit(function, args))
+        return DaskPartitions(self._client, self._submit(_hold, function, args))
 
     def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """``function(partition, *args)`` of every partition, in their order."""
-        found = list(self._client.gather(self._submit(function, args)))
+        found = list(self._client.gather(self._submit(_call, function, args)))
         for item in found:
             if isinstance(item, _Failure):
                 raise item.error
@@ -85,13 +85,13 @@ class DaskPartitions:
         """Some of them, in the order given."""
         return DaskPartitions(self._client, [self._futures[i] for i in places])
 
-    def _submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+    def _submit(self, run: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         name = getattr(function, "__name__", "call")
         sent: Any = args
         if _size(args) > _SMALL:
             sent = self._client.submit(_identity, args, pure=False, key=_key("arguments"))
         return [
-            self._client.submit(_call, function, partition, sent, pure=False, key=_key(name))
+            self._client.submit(run, function, partition, sent, pure=False, key=_key(name))
             for partition in self._futures
         ]
 
@@ -110,10 +110,38 @@ class _Failure:
     error: TobitGPError
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What stays with a worker, which says how large it is: one that seems small is sent about."""
+
+    value: Any
+
+    def __sizeof__(self) -> int:
+        return _bytes(self.value)
+
+
+def _bytes(value: Any) -> int:
+    """Of all arrays in a value."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return sum(_bytes(getattr(value, field.name)) for field in dataclasses.fields(value))
+    if isinstance(value, dict):
+        return sum(map(_bytes, value.values()))
+    return sum(map(_bytes, value)) if isinstance(value, tuple | list) else 0
+
+
+def _hold(function: Callable[..., Any], partition: Any, args: tuple[Any, ...]) -> Any:
+    """Run on a worker, the result to stay there."""
+    found = _call(function, partition, args)
+    return found if isinstance(found, _Failure) else _Held(found)
+
+
 def _call(function: Callable[..., Any], partition: Any, args: tuple[Any, ...]) -> Any:
     """Run on a worker, whose threads are the cluster's to give out."""
     if isinstance(partition, _Failure):
         return partition
+    partition = partition.value if isinstance(partition, _Held) else partition
     with single_blas_thread(), hold_threads():
         try:
             return function(partition, *args)

@@ -16,13 +16,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tobitgp.compiled import library
-from tobitgp.distributions.base import Distribution
-from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.student import Student
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
-from tobitgp.inference.method import EP, Laplace, Method
+from tobitgp.inference.compiled_rows import METHODS
+from tobitgp.inference.method import EP, Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
 from tobitgp.inference.posterior import (
     Layout,
@@ -34,11 +31,8 @@ from tobitgp.inference.posterior import (
     spread_columns,
 )
 from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
-from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.likelihoods.families import GaussianNoise
-from tobitgp.likelihoods.noise import Noise
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns
 from tobitgp.priors.block import Block, BlockAt, Features, Grouping, split_theta
 from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
@@ -46,26 +40,6 @@ from tobitgp.priors.prior import DenseBlock
 from tobitgp.typing import Array, IntArray
 
 MOST_BYTES = 2**26  # of the features of all rows, above which those of rows whose sites are known are not kept
-ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
-_METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
-_DISTRIBUTIONS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, Student: 3}
-
-
-def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
-    """The noise as the core takes it, at the parameters; None where it does not know it, or the method."""
-    if type(method) not in (EP, VI, Laplace) or method.evidence_kind not in _METHODS:
-        return None
-    if type(likelihood) is GaussianNoise:
-        return library.Noise(log_concave=True)
-    if type(likelihood) is not Noise or likelihood.windowed or type(likelihood.distribution) not in _DISTRIBUTIONS:
-        return None
-    of, bends = likelihood.distribution, (ctypes.c_double * 2)(*likelihood.distribution.bends)
-    df = 0.0 if of.shape_name is None else of.shape
-    concave = likelihood.log_concave
-    rough = method.tol > ROUGH_TOL
-    return library.Noise(
-        _DISTRIBUTIONS[type(of)], likelihood.free_df, concave, len(of.bends), rough, df, of.reach, bends
-    )
 
 
 class Member(NamedTuple):
@@ -156,7 +130,7 @@ class Plan:
             ctypes.addressof(self.rows),
             ctypes.addressof(blocks),
             len(blocks),
-            _METHODS[method.evidence_kind],
+            METHODS[method.evidence_kind],
             method.max_iterations,
             self.parameters if slopes else -1,
             isinstance(method, EP) and method.floored,

@@ -13,7 +13,8 @@ from tobitgp.data.arrays import join
 from tobitgp.engines import Partitions, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
-from tobitgp.inference.compiled import Plan, find_noise
+from tobitgp.inference.compiled import Plan
+from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor

@@ -97,7 +97,8 @@ class Frozen:
 
 def keep(part: RowPartition, setting: Setting, features: bool) -> RowPartition:
     """The part with what stays of its rows: the sums over known ones, features of the others if there is room."""
-    known, sought = [], []
+    known: list[Chunk] = []
+    sought: list[Chunk] = []
     for rows, span in spans(part.rows, CHUNK_ROWS):
         chunk = Chunk(rows, span, tuple(at.rows(span) for at in part.inputs), setting.likelihood.is_conjugate(rows))
         (known if chunk.conjugate else sought).append(chunk)
@@ -112,7 +113,7 @@ def keep(part: RowPartition, setting: Setting, features: bool) -> RowPartition:
         y = precision * rows.limit
         return Known(A.gram(precision), A.adjoint(y), float(y @ rows.limit), float(D.sum()), float(rows.weight.sum()))
 
-    of_known = add_up(map(sums, known))
+    of_known = tuple(add_up(map(sums, known)))
     kept = map(with_features, sought) if features else sought
     return replace(part, kept=KeptRows(tuple(replace(c, inputs=()) for c in known), tuple(kept), of_known))
 
@@ -168,6 +169,17 @@ def _moved(at: BlockAt, theta: Array) -> BlockAt:
     return KernelFeatures(at.covariance, variance, parameters, at.Z, cholesky(np.asfortranarray(K)), at.grouping)
 
 
+def _root(at: BlockAt, now: BlockAt) -> Array:
+    """``R`` of a block, (M_t, M_t), lower triangular."""
+    if isinstance(at, KernelFeatures) and isinstance(now, KernelFeatures):
+        return solve_lower(at.L, now.L)
+    return np.eye(at.size)
+
+
+def _block_diagonal(blocks: Sequence[Array]) -> Array:
+    return np.asarray(scipy.linalg.block_diag(*blocks), dtype=np.float64)
+
+
 def _of_groups(w: Array, layout: Layout) -> Array:
     """Weights (G, m) of the groups."""
     return w[layout.p :].reshape(layout.size, layout.m)
@@ -204,19 +216,26 @@ class Root(NamedTuple):
 class MovedFactor(Factor):
     """The factor of B of whitened weights w, for rows whose features have the weights ``R w``."""
 
-    root: Root = field(kw_only=True)
+    R: Root = field(kw_only=True)
     w: Array = field(kw_only=True)
     W: Array = field(init=False)  # (p, p), lower triangular: ``L^-1 R'`` but for a rotation
-    both: Array = field(init=False)  # (G, m, m + p), what a group's features become: its own, and less in the corner
+    both: Array | None = field(
+        init=False, default=None
+    )  # (G, m, m + p), what a group's features become: its own, and less in the corner
 
     def __post_init__(self) -> None:
         Factor.__post_init__(self)
-        Q, W = scipy.linalg.qr((self.inverse @ self.root.common.T)[:, ::-1])
+        Q, W = scipy.linalg.qr((self.inverse @ self.R.common.T)[:, ::-1])
         object.__setattr__(self, "W", np.asfortranarray(W[::-1, ::-1]))
         if self.T is not None and self.U is not None:
-            T = self.root.own @ self.T.transpose(0, 2, 1)
+            T = self.R.own @ self.T.transpose(0, 2, 1)
             both = np.concatenate([T, T @ self.U @ self.inverse.T @ Q[:, ::-1]], axis=2)
             object.__setattr__(self, "both", both)
+
+    @property
+    def root(self) -> Array:
+        """By which rows of common columns are whitened, (p, p), lower triangular."""
+        return self.W
 
     def quadratic(self, w: Array) -> float:
         """Of the whitened weights, whatever w is."""
@@ -225,7 +244,7 @@ class MovedFactor(Factor):
     def whiten_rows(self, A: Loadings) -> Slope:
         """``A R L^-T``, the corner rotated."""
         corner = triangular_product(A.common.copy(), self.W, transposed=True)
-        if A.own is None:
+        if A.own is None or self.both is None:
             return corner, None
         G, m, width = self.both.shape
         rows = A.own.expanded() @ self.both.reshape(G * m, width)
@@ -247,12 +266,12 @@ class _There:
         roots: dict[str, list[Array]] = {"common": [np.zeros((0, 0))], "own": [np.zeros((0, 0))]}
         blocks = [_moved(at, own) for at, own in zip(frozen.at, split_theta(frozen.blocks, theta), strict=True)]
         for place, at, now in zip(frozen.layout.places, frozen.at, blocks, strict=True):
-            is_kernel = isinstance(at, KernelFeatures) and isinstance(now, KernelFeatures)
-            root = solve_lower(at.L, now.L) if is_kernel else np.eye(at.size)
-            spread = np.kron(np.eye(at.grouping.size), root) if place.kind == "spread" and at.grouping else root
-            roots["own" if place.kind == "own" else "common"].append(spread)
-        root = Root(scipy.linalg.block_diag(*roots["common"]), scipy.linalg.block_diag(*roots["own"]))
-        return cls(frozen.known, frozen.layout, blocks, root, float(np.exp(theta[-1])))
+            root = _root(at, now)
+            if place.kind == "spread":
+                root = _block_diagonal([root] * ((place.columns.stop - place.columns.start) // at.size))
+            roots["own" if place.kind == "own" else "common"].append(root)
+        root_of_all = Root(*map(_block_diagonal, roots.values()))
+        return cls(frozen.known, frozen.layout, blocks, root_of_all, float(np.exp(theta[-1])))
 
     def evidence(self, states: Partitions, q: Gaussian) -> float:
         """D of the rows whose sites are known."""
@@ -267,7 +286,7 @@ class _There:
         unit = identity(layout.p, layout.m, layout.size)
         factor = factorise(tuple(eye + part for eye, part in zip(unit, root.around(G), strict=True)))
         w = factor.solve(root.adjoint(r))
-        return Gaussian(root.times(w), MovedFactor(factor.L, factor.T, factor.U, root=root, w=w))
+        return Gaussian(root.times(w), MovedFactor(factor.L, factor.T, factor.U, R=root, w=w))
 
     def implicit(self, states: Partitions, q: Gaussian) -> Array:
         """How the whitened weights of the mode move, (LA5)."""

@@ -33,7 +33,7 @@ class Sites:
 
     def rows(self, at: slice) -> Sites:
         """Those of some rows."""
-        return take(self, at)
+        return Sites(self.lambda1[at], self.lambda2[at])
 
     def plus(self, step: Sites, rho: float) -> Sites:
         """These and ``rho`` times a step."""

@@ -225,10 +225,11 @@ def bring_together(cells: Cells, width: Array) -> tuple[Cells, IntArray]:
     c = int(key.max(initial=-1)) + 1
     if c == len(key):
         return cells, np.arange(c)
-    D, first = np.bincount(key, cells.precision), np.empty(c, dtype=np.intp)
+    first = np.empty(c, dtype=np.intp)
     first[key] = np.arange(len(key))
-    mean = np.stack([np.bincount(key, cells.precision * column) / D for column in x.T], axis=1)
-    pseudo, scores = (np.bincount(key, values) for values in (cells.pseudo, cells.score))
+    columns = (cells.precision, cells.pseudo, cells.score, *(cells.precision * x.T))
+    D, pseudo, scores, *moments = (np.asarray(np.bincount(key, column), dtype=np.float64) for column in columns)
+    mean = np.stack([moment / D for moment in moments], axis=1)
     return Cells(mean, cells.code[first], D, pseudo, scores, np.empty((c, 0))), key
 
 
@@ -240,7 +241,7 @@ def with_loadings(wide: Cells, which: IntArray, loadings: Array, chosen: IntArra
     place[chosen] = np.arange(len(chosen))
     rows = np.flatnonzero(place[which] >= 0)
     total = csr_matrix((np.ones(len(rows)), (place[which[rows]], np.arange(len(rows)))), (len(chosen), len(rows)))
-    return take(wide, chosen)._replace(loadings=total @ loadings[rows])
+    return take(wide, chosen)._replace(loadings=np.asarray(total @ loadings[rows]))
 
 
 def cut_cells(cells: Cells, width: Array, most: int) -> tuple[list[IntArray], int]:

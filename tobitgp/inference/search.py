@@ -314,10 +314,10 @@ class Search:
             self._log("approach", objective, objective.value(free))
             theta, data = objective.theta(free), objective.data
             precision = precision if sampled else objective.precisions
-            last, cap = objective.settle(free), self.cap
-            if last.row_features < MORE * features or nats_left(last.posterior) <= COARSE:
+            found, cap = objective.settle(free), self.cap
+            if found.row_features < MORE * features or nats_left(found.posterior) <= COARSE:
                 break
-            features = last.row_features
+            features = found.row_features
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", data, self.prior, theta, precision, self.cap)
             free = theta[self.parameters.free]

@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tobitgp.compiled import library
 from tobitgp.data.arrays import Rows
 from tobitgp.engines import add_up
+from tobitgp.inference import compiled_rows
 from tobitgp.inference.method import Marginals, Method
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
 from tobitgp.inference.posterior import Gaussian, Layout, join_features
 from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.arrow import Loadings, Slope, squared_lengths
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember
 from tobitgp.priors.block import BlockAt, Features, Inputs
@@ -168,8 +171,15 @@ def sums_of(state: State) -> tuple[Any, ...]:
 
 def site_sums(state: State) -> list[Any]:
     """``A' diag(lambda2) A`` and ``A' lambda1`` of the rows whose sites are sought."""
-    found = ((state.features(chunk)[1], state.sites.rows(chunk.span)) for chunk in state.others())
-    return add_up((A.gram(sites.lambda2), A.adjoint(sites.lambda1)) for A, sites in found)
+
+    def sums(chunk: Chunk) -> tuple[Any, ...]:
+        A, sites = state.features(chunk)[1], state.sites.rows(chunk.span)
+        if library.load() is None or A.own is not None:
+            return A.gram(sites.lambda2), A.adjoint(sites.lambda1)
+        B, r = compiled_rows.site_sums(A.common, sites)
+        return (B,), r
+
+    return add_up(map(sums, state.others()))
 
 
 def visit(state: State, q: Gaussian) -> State:
@@ -181,8 +191,15 @@ def visit(state: State, q: Gaussian) -> State:
     method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
     step = Sites(np.zeros(len(state.sites.lambda1)), np.zeros(len(state.sites.lambda2)))
 
+    last = state.step or Sites(*np.zeros((2, len(state.sites.lambda1))))
+    visitor = _visitor(state, q)
+
     def move(chunk: Chunk) -> tuple[Any, ...]:
-        marginals = state.marginals(chunk, q)[1]
+        _, A, d = state.features(chunk)
+        if visitor is not None and A.own is None and chunk.rows.window is None and chunk.rows.side is None:
+            at = [sites.rows(chunk.span) for sites in (state.sites, last, step)]
+            return len(chunk.rows), *visitor.find_steps(chunk.rows, A.common, d, *at)
+        marginals = state.marginals_of(chunk, q, A, d)[1]
         m = marginals.m
         u = method.update(likelihood, chunk.rows, marginals, sigma)
         g1, g2 = u.lambda1 - marginals.lambda1, u.lambda2 - marginals.lambda2
@@ -204,6 +221,16 @@ def visit(state: State, q: Gaussian) -> State:
         history = remember(state.history, _flat(state, state.sites), _flat(state, step))
         sums = (*sums, *normal_equations(history))
     return state._replace(here=state.sites, step=step, history=history, sums=sums)
+
+
+def _visitor(state: State, q: Gaussian) -> compiled_rows.Visitor | None:
+    """The compiled core, where it knows the noise and nothing but features stands behind f."""
+    setting = state.setting
+    likelihood = setting.likelihood.noise if isinstance(setting.likelihood, Spread) else setting.likelihood
+    noise = compiled_rows.find_noise(setting.method, likelihood)
+    if library.load() is None or noise is None or q.structured is not None:
+        return None
+    return compiled_rows.Visitor(setting.method, noise, setting.sigma, q.w, q.factor.root)
 
 
 def take_step(state: State, rho: float) -> State:

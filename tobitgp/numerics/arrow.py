@@ -202,6 +202,11 @@ class Factor:
         back = by_group(common, A.own.code, G) @ (self.U.transpose(0, 2, 1) @ self.T).reshape(G * p, m)
         return common, by_group(own, A.own.code, G) @ self.T.reshape(G * m, m) - back
 
+    @property
+    def root(self) -> Array:
+        """By which rows of common columns are whitened, (p, p), lower triangular."""
+        return self.inverse
+
     def quadratic(self, w: Array) -> float:
         """``w'w``, of weights with these sums."""
         return float(w @ w)
