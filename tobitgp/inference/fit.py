@@ -30,7 +30,7 @@ from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scal
 from tobitgp.inference.parameters import Given, Parameters, words_for_little_noise
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.inference.posterior import Posterior
-from tobitgp.inference.search import CONVERGED, NATS, Search, warn
+from tobitgp.inference.search import NATS, Search, near_enough, warn
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.structured import gain_of_neighbours
 from tobitgp.likelihoods import Family
@@ -208,7 +208,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     points, weights, integrated = [_done(centre, held)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
         points, weights, integrated = _integrate(search, maximum, pilot, points[0], held)
-    converged = centre.converged and maximum.gain_left < CONVERGED
+    converged = centre.converged and near_enough(maximum)
     message = "converged" + _told_of_others(search) if converged else _complaint(centre, search.last, maximum)
     if not converged:
         warn(message)

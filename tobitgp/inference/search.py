@@ -43,7 +43,8 @@ MORE = 1.1  # times the features, for another approach
 DENSE_WORK = 2e9  # rows times the square of basis functions
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
-CONVERGED, LARGEST = 1e-3, 1e150
+CONVERGED, SHARE_OF_GAP = 1e-3, 1e-3  # nats, and times those that features leave, that a Newton step may gain
+LARGEST = 1e150
 OTHER_MAXIMUM = "another maximum"
 ROUNDS, GAINED, FAR = 4, 0.05, 3.0
 STRAYED = 1.5
@@ -272,7 +273,7 @@ class Search:
                 break
             kept, data = Frozen.of(data, objective.blocks, theta, self.method, self.likelihood)
             objective = replace(objective, data=data, kept=kept)
-            found = ascend_with(objective, free, inverse, tol=SAMPLE_TOL, max_iter=NEWTON_STEPS)
+            found = ascend_with(objective, free, inverse, tol=self.tol, max_iter=NEWTON_STEPS)
             found = replace(found, root=refined_root(objective, found.free, found.root))
             self._log(stage, objective, found.value)
             self.data, theta, inverse = objective.data.thawed(), found.theta, found.root @ found.root.T
@@ -321,16 +322,16 @@ class Search:
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", data, self.prior, theta, precision, self.cap)
             free = theta[self.parameters.free]
-            if expected is not None and abs(objective.value(free) - expected.value) < AGREED:
+            if expected is not None and self._agreed(objective.value(free), expected):
                 maximum = replace(expected, objective=objective, value=objective.value(free))
             elif inverse is not None:
-                steps = min(self.settings.max_iter, NEWTON_STEPS)
-                maximum = ascend_with(objective, free, inverse, tol=self.tol, max_iter=steps)
-            if inverse is None or maximum.gain_left > CONVERGED:
+                steps, tol = min(self.settings.max_iter, NEWTON_STEPS), self._tolerance(objective, free)
+                maximum = ascend_with(objective, free, inverse, tol=tol, max_iter=steps)
+            if inverse is None or not near_enough(maximum):
                 maximum = self._polished(objective, free if inverse is None else maximum.free)
             last = maximum.posterior
             self._log(f"run {run}", objective, maximum.value)
-            done = last.converged and (self.concave or maximum.gain_left <= CONVERGED)
+            done = last.converged and (self.concave or near_enough(maximum))
             if isinstance(self.method, EP) and not done:
                 raise EPFailure(last.theta)
             theta, data = last.theta, objective.data
@@ -340,14 +341,24 @@ class Search:
             precision = precision if sampled else objective.precisions
         return maximum
 
+    def _agreed(self, value: float, expected: Maximum) -> bool:
+        """Whether features made anew confirm a maximum; to a finer tolerance than is usual they are climbed on."""
+        return self.tol >= SAMPLE_TOL and abs(value - expected.value) < AGREED
+
     def _polished(self, objective: Objective, free: Array) -> Maximum:
         """Newton steps to the maximum, from where L-BFGS-B leads if they do not reach it."""
-        steps = min(self.settings.max_iter, NEWTON_STEPS)
-        maximum = polish(objective, free, tol=self.tol, max_iter=steps)
-        if maximum.gain_left > CONVERGED:
+        steps, tol = min(self.settings.max_iter, NEWTON_STEPS), self._tolerance(objective, free)
+        maximum = polish(objective, free, tol=tol, max_iter=steps)
+        if not near_enough(maximum):
             free = climb(objective, maximum.free, tol=1e-3, max_iter=self.settings.max_iter)
-            maximum = polish(objective, free, tol=self.tol, max_iter=steps)
+            maximum = polish(objective, free, tol=tol, max_iter=steps)
         return maximum
+
+    def _tolerance(self, objective: Objective, free: Array) -> float:
+        """Nats that a Newton step may still gain: the fewer do not matter, the more features leave."""
+        if all(not isinstance(block, KernelBlock) or len(block.Z) < self.cap for block in objective.blocks):
+            return self.tol
+        return max(self.tol, SHARE_OF_GAP * nats_left(objective.settle(free, slopes=True).posterior))
 
     def _raise_cap(self) -> bool:
         """Allow as many inducing inputs as there are rows, or as an evaluation takes seconds for, if that is more."""
@@ -413,6 +424,11 @@ class Search:
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
         self.stages.append((stage, objective.evaluations, objective.iterations, value))
+
+
+def near_enough(maximum: Maximum) -> bool:
+    """Whether a Newton step would gain nothing beside what features leave."""
+    return maximum.gain_left <= max(CONVERGED, SHARE_OF_GAP * nats_left(maximum.posterior))
 
 
 def warn(message: str) -> None:
