@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from tobitgp.data.absorbed import Columns
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -105,7 +106,7 @@ class ScaleDesign(HasRows):
 class Design(HasRows):
     """Covariates of n rows, in the user's units."""
 
-    H: Array  # (n, p), linear design, the intercept among its columns where there is one
+    H: Columns  # (n, p), linear design, the intercept among its columns where there is one
     columns: tuple[str, ...]  # formulaic's column names
     X: tuple[Array, ...]  # (n, d_t), inputs of each process; no columns for ``re()``
     offset: Array  # (n,)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import Design, Groups, ScaleDesign
 from tobitgp.data.columns import (
     bare_column,
@@ -115,7 +116,7 @@ class PartState:
     coded: tuple[Array, ...]  # values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``
     linear: LinearState
 
-    def replay(self, table: Table) -> Array:
+    def replay(self, table: Table) -> Columns:
         """Build the same columns on other rows; gives (n, p)."""
         for coding, seen in zip(self.spec.codings, self.coded, strict=True):
             values = evaluate(coding, table) if len(seen) else np.empty(0)
@@ -202,7 +203,7 @@ class DesignState:
         scale = None
         if self.scale is not None:
             columns = tuple(f"log(sigma)[{name}]" for name in self.scale.linear.columns)
-            scale = ScaleDesign(W[0], columns, scale_offset[0])
+            scale = ScaleDesign(as_dense(W[0]), columns, scale_offset[0])
         return Design(H, self.linear.columns, X, offset, groups, scale)
 
     def _groups(self, table: Table) -> tuple[Groups | None, ...]:

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
+from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.columns import call_own, check_size
 from tobitgp.data.table import Column, Table
 from tobitgp.errors import DataError, SpecError, TobitGPError, UnseenLevelError, user_level
@@ -39,21 +41,54 @@ class LinearState:
 
 @dataclass(frozen=True, slots=True)
 class Independence:
-    """What tells whether columns are linearly independent, of some of the rows."""
+    """What tells whether columns are linearly independent, of some of the rows: an upper factor of their QR.
+
+    The columns of an absorbed factor come first in it, and are orthogonal to each other.
+    """
 
     n: int  # rows
     largest: Array  # (p,), absolute values
-    triangle: Array  # (n, p), upper factor of the rows' QR decomposition
+    size: Array  # (G,), lengths of the factor's columns
+    border: Array  # (G, c), products of these at length 1 with the other columns
+    triangle: Array  # (n, c), factor of the other columns less what the factor's tell of them
+    start: int  # position of the factor's first column
 
     @classmethod
-    def of(cls, H: Array) -> Independence:
+    def of(cls, H: Columns) -> Independence:
         """Of columns (n, p)."""
-        return cls(len(H), np.abs(H).max(axis=0, initial=0.0), triangle(H))
+        if not isinstance(H, Absorbed):
+            largest = np.abs(H).max(axis=0, initial=0.0)
+            return cls(len(H), largest, np.zeros(0), np.zeros((0, H.shape[1])), triangle(H), 0)
+        size = np.sqrt(H.sums(H.value))
+        unit = 1.0 / np.where(size > 0.0, size, 1.0)
+        border = unit[:, None] * H.sums(H.common)
+        rest = triangle(H.common - (H.value * unit[H.code])[:, None] * border[H.code])
+        largest = H.join(np.abs(H.common).max(axis=0, initial=0.0), H.largest)
+        return cls(len(H), largest, size, border, rest, H.start)
 
     def merge(self, other: Independence) -> Independence:
-        """Of both sets of rows together."""
-        both = triangle(np.concatenate([self.triangle, other.triangle]))
-        return Independence(self.n + other.n, np.maximum(self.largest, other.largest), both)
+        """Of both sets of rows together: a rotation for each of the factor's columns, then all that is left."""
+        size = np.hypot(self.size, other.size)
+        unit = np.where(size > 0.0, size, 1.0)
+        mine, its = (self.size / unit)[:, None], (other.size / unit)[:, None]
+        left = its * self.border - mine * other.border
+        both = triangle(np.concatenate([self.triangle, other.triangle, left]))
+        border = mine * self.border + its * other.border
+        return Independence(self.n + other.n, np.maximum(self.largest, other.largest), size, border, both, self.start)
+
+    def dependent(self) -> tuple[int, Array] | None:
+        """Position of the first column that others determine, and the sizes (p,) of its coefficients in these."""
+        length = np.sqrt((self.triangle**2).sum(axis=0) + (self.border**2).sum(axis=0))
+        R, border = self.triangle / length, self.border / length
+        dependent = np.flatnonzero(np.abs(np.diag(R)) <= RANK_TOLERANCE)
+        if len(dependent) == 0:
+            return None
+        j, c = int(dependent[0]), len(length)
+        common = np.zeros(c)
+        common[:j] = np.linalg.solve(R[:j, :j], R[:j, j])
+        own, rest = border[:, j] - border @ common, np.arange(c)
+        weights = np.abs(np.concatenate([common[: self.start], own, common[self.start :]]))
+        return int(np.where(rest < self.start, rest, rest + len(own))[j]), weights
 
 
 def linear_terms(state: LinearState) -> list[tuple[str, tuple[int, ...]]]:
@@ -76,7 +111,7 @@ def learn_linear(spec: LinearPart, table: Table) -> LinearState:
         state = LinearState(("Intercept",) * spec.intercept + spec.plain, spec.plain, {}, None)
     else:
         text, aliases, restore = alias_text(spec)
-        H, model_spec = _materialise(text, spec, table, aliases)
+        H, model_spec = _materialise(text, spec, table, aliases, "sparse")
         state = LinearState(tuple(restore(name) for name in model_spec.column_names), None, aliases, model_spec)
         _check_finite(H, state.columns, table, spec.part)
         _warn_single_levels(spec, table)
@@ -86,7 +121,22 @@ def learn_linear(spec: LinearPart, table: Table) -> LinearState:
     return state
 
 
-def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Array:
+MOST_DENSE = 100  # columns of a factor, or of an interaction of factors, beyond which it is absorbed
+
+
+def absorbed_columns(state: LinearState) -> slice | None:
+    """The columns of the widest term, where they are many and each row has an entry in one of them at most."""
+    if state.model_spec is None:
+        return None
+    from formulaic.transforms.contrasts import TreatmentContrasts
+
+    term, columns = max(state.model_spec.term_indices.items(), key=lambda item: len(item[1]))
+    codings = [state.model_spec.factor_contrasts.get(factor) for factor in term.factors]
+    indicators = all(coding is not None and isinstance(coding.contrasts, TreatmentContrasts) for coding in codings)
+    return slice(columns[0], columns[-1] + 1) if indicators and len(columns) > MOST_DENSE else None
+
+
+def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Columns:
     """Build the same columns on other rows; gives (n, p)."""
     if state.plain is not None:
         H = np.empty((table.n, len(state.columns)))
@@ -97,7 +147,10 @@ def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Array:
         H = np.empty((0, len(state.columns)))
     else:
         assert state.model_spec is not None
-        H = _materialise(state.model_spec, spec, table, state.aliases)[0]
+        own = absorbed_columns(state)
+        H = _materialise(state.model_spec, spec, table, state.aliases, "numpy" if own is None else "sparse")[0]
+        _check_finite(H, state.columns, table, spec.part)
+        return np.ascontiguousarray(np.asarray(H), dtype=np.float64) if own is None else Absorbed.of(H.tocsc(), own)
     _check_finite(H, state.columns, table, spec.part)
     return H
 
@@ -112,12 +165,10 @@ def check_independence(found: Independence, columns: tuple[str, ...], part: str 
     if p > n:
         have = "is only 1 row" if n == 1 else f"are only {n} rows"
         raise DataError(f"The {part} has {p} columns, but there {have}: {quoted(columns)}")
-    R: Array = found.triangle / np.sqrt(np.einsum("ij,ij->j", found.triangle, found.triangle))
-    dependent = np.flatnonzero(np.abs(np.diag(R)) <= RANK_TOLERANCE)
-    if len(dependent) == 0:
+    dependent = found.dependent()
+    if dependent is None:
         return
-    j = int(dependent[0])
-    weights = np.abs(np.linalg.solve(R[:j, :j], R[:j, j]))
+    j, weights = dependent
     others = tuple(columns[i] for i in np.flatnonzero(weights > 1e-6 * weights.max()))
     if others == ("Intercept",):
         remedy = "leave it out, or take the intercept out by 0 +"
@@ -133,9 +184,11 @@ def quoted(names: tuple[str, ...]) -> str:
     return f"{listed} and {len(names) - 6} more" if len(names) > 6 else listed
 
 
-def _check_finite(H: Array, columns: tuple[str, ...], table: Table, part: str) -> None:
-    if np.isfinite(H).all():
+def _check_finite(H: Any, columns: tuple[str, ...], table: Table, part: str) -> None:
+    """Refuse columns, an array or a sparse matrix (n, p), that are not finite."""
+    if np.isfinite(H.data if issparse(H) else np.asarray(H, dtype=np.float64)).all():
         return
+    H = H.toarray() if issparse(H) else np.asarray(H, dtype=np.float64)
     j = int(np.flatnonzero(~np.isfinite(H).all(axis=0))[0])
     wrong = ~np.isfinite(H[:, j])
     raise DataError(f"{columns[j]} of the {part} is not a finite number in {table.rows(wrong)}")
@@ -151,7 +204,9 @@ def alias_text(spec: LinearPart) -> tuple[str, dict[str, str], Callable[[str], s
     return text, aliases, partial(_restore, aliases=aliases)
 
 
-def _materialise(source: Any, spec: LinearPart, table: Table, aliases: Mapping[str, str]) -> tuple[Array, Any]:
+def _materialise(
+    source: Any, spec: LinearPart, table: Table, aliases: Mapping[str, str], output: str
+) -> tuple[Any, Any]:
     """Run formulaic on clean data, from text or from what it learned; its complaints become ours."""
     from formulaic import Formula
     from formulaic.errors import DataMismatchWarning
@@ -164,7 +219,7 @@ def _materialise(source: Any, spec: LinearPart, table: Table, aliases: Mapping[s
         warnings.simplefilter("error", DataMismatchWarning)
         try:
             source = Formula(source) if isinstance(source, str) else source
-            matrix = source.get_model_matrix(frame, context=context, na_action="ignore", output="numpy")
+            matrix = source.get_model_matrix(frame, context=context, na_action="ignore", output=output)
         except DataMismatchWarning as warning:
             message = f"A factor of the {spec.part} has a level that is not known: {warning}"
             raise UnseenLevelError(_restore(message, aliases)) from None
@@ -175,7 +230,7 @@ def _materialise(source: Any, spec: LinearPart, table: Table, aliases: Mapping[s
             remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
             cause = re.sub(r"Value `(.*)` for `\w+\.base` is.*", r"there is no level \1", _restore(str(error), aliases))
             raise DataError(f"The {spec.part} {spec.linear!r} cannot be computed: {cause}{remedy}") from error
-    return np.ascontiguousarray(np.asarray(matrix), dtype=np.float64), matrix.model_spec
+    return matrix, matrix.model_spec
 
 
 def _own_words(error: BaseException | None) -> TobitGPError | None:

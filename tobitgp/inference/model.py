@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tobitgp.data import standardisation
+from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design, Groups, Problem, Units, merge, with_limits
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.standardisation import KnownRows, Measured, Scaling, Standard
@@ -57,12 +58,12 @@ class GPModel:
         units = self.problem.units
         codes = [None if groups is None else groups.code for groups in design.groups]
         X = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
-        return _join_inputs(self.linear, design.H, X, codes, units.scale)
+        return _join_inputs(self.linear, as_dense(design.H), X, codes, units.scale)
 
     def known_mean(self, design: Design) -> Array:
         """What is added to f once back in the user's units: centre, offset, prior means of coefficients; (n,)."""
         mean = design.offset + self.problem.units.centre
-        return mean if self.linear is None else mean + (design.H - self.linear.centre) @ self.linear.mean
+        return mean if self.linear is None else mean + (as_dense(design.H) - self.linear.centre) @ self.linear.mean
 
 
 def plan_rows(

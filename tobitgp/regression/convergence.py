@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.outcome import Outcome
+from tobitgp.numerics.bordered import Bordered
 from tobitgp.regression.newton import Climb, State, Step
 from tobitgp.regression.working import Designs, Working, log_sigmas
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -53,7 +55,7 @@ def _onwards(end: Climb, function: Callable[[Array], State], step: Callable[[Sta
     state = end.state
     for _ in range(_MORE_STEPS):
         trial = function(step(state).at(1.0))
-        if not np.isfinite(trial.value) or not np.isfinite(trial.hessian).all():
+        if not np.isfinite(trial.value) or not trial.hessian.finite:
             break
         state = trial
     return state
@@ -62,14 +64,12 @@ def _onwards(end: Climb, function: Callable[[Array], State], step: Callable[[Sta
 def _least_information(state: State, working: Working) -> float:
     """Smallest eigenvalue of the dimensionless information of location and scale."""
     matrix = information(state, working)
-    return float(np.linalg.eigvalsh(matrix)[0]) if len(matrix) else 1.0
+    return float(matrix.reduced().spectrum()[0][0]) if len(matrix) else 1.0
 
 
-def information(state: State, working: Working) -> Array:
+def information(state: State, working: Working) -> Bordered:
     """Minus the Hessian in location and scale, (p + q, p + q), in units in which exact rows bring about 1."""
-    unit = units(state, working)
-    p_q = working.p + working.q
-    return -state.hessian[:p_q, :p_q] * unit * unit[:, None]
+    return state.hessian.leading(working.p + working.q).each(np.negative).scaled(units(state, working))
 
 
 def units(state: State, working: Working) -> Array:
@@ -171,7 +171,7 @@ def explain(end: Climb, working: Working, *, outcome: Outcome, design: Designs, 
 def _about_scale(state: State, working: Working) -> bool:
     """Whether nothing is known of a log sigma any more, alone or in directions that leave the location as it is."""
     p = working.p
-    if bool((np.abs(np.diag(information(state, working))[p:]) < _NOTHING).any()):
+    if bool((np.abs(information(state, working).diagonal[p:]) < _NOTHING).any()):
         return True
     return float((_flat_directions(state, working)[:p] ** 2).sum()) < 0.5
 
@@ -249,20 +249,27 @@ def _separation(rows: BoolArray, directions: Array, outcome: Outcome, design: De
 
 def _flat_directions(state: State, working: Working) -> Array:
     """Directions of location and scale in their units, (p + q, k), of which the rows as good as nothing tell."""
-    values, vectors = np.linalg.eigh(information(state, working))
+    values, vectors = information(state, working).reduced().spectrum()
     return vectors[:, values < max(SUSPECT, 2.0 * float(values[0]))]
 
 
-def _alone(columns: Array, rows: BoolArray) -> IntArray:
+def _alone(columns: Columns, rows: BoolArray) -> IntArray:
     """Positions of the columns that vary, but not outside these rows."""
+    if isinstance(columns, Absorbed):
+        inside, outside = (columns.sums(np.where(some, columns.value, 0.0)) for some in (rows, ~rows))
+        return np.flatnonzero(columns.join(_is_alone(columns.common, rows), (inside > 0.0) & (outside == 0.0)))
+    return np.flatnonzero(_is_alone(columns, rows))
+
+
+def _is_alone(columns: Array, rows: BoolArray) -> BoolArray:
     outside = columns[~rows]
     if not len(outside):
-        return np.zeros(0, dtype=np.intp)
-    return np.flatnonzero((outside == outside[0]).all(axis=0) & ~(columns == columns[0]).all(axis=0))
+        return np.zeros(columns.shape[1], dtype=np.bool_)
+    return np.asarray((outside == outside[0]).all(axis=0) & ~(columns == columns[0]).all(axis=0))
 
 
-def _contributing(H: Array, directions: Array) -> IntArray:
+def _contributing(H: Columns, directions: Array) -> IntArray:
     """Positions of the columns that make up most of these directions; constant ones only where nothing else does."""
-    spread = np.ptp(H, axis=0)
+    spread = H.join(np.ptp(H.common, axis=0), H.largest) if isinstance(H, Absorbed) else np.ptp(H, axis=0)
     sizes = np.abs(directions).max(axis=1, initial=0.0) * (spread if spread.any() else np.abs(H).max(axis=0))
     return np.flatnonzero(sizes > _COUNTS * sizes.max())

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.logistic import Logistic
@@ -146,14 +147,14 @@ class Ascent:
             begins = [self.state(concave_start(self.working, self.distribution))]
         else:
             begins = [self.state(x) for x in starts(self.working, self.distribution)]
-        good = [state for state in begins[1:] if np.isfinite(state.value) and np.isfinite(state.hessian).all()]
+        good = [state for state in begins[1:] if np.isfinite(state.value) and state.hessian.finite]
         found = [self.climb(state, max_iter) for state in (begins[0], *good)]
         return [convergence.judge(end, self.working, self.state, self.step) for end in found]
 
 
 def maximise(
     outcome: Outcome,
-    H: Array,
+    H: Columns,
     *,
     distribution: Distribution | None = None,
     offset: Array | None = None,
@@ -183,7 +184,7 @@ def maximise(
     if not n:
         raise DataError("There are no rows to fit.")
     design = split(
-        np.asarray(H, dtype=np.float64),
+        H if isinstance(H, Absorbed) else np.asarray(H, dtype=np.float64),
         np.ones((n, 1)) if W is None else np.asarray(W, dtype=np.float64),
         np.zeros(n) if offset is None else offset,
         np.zeros(n) if scale_offset is None else scale_offset,

@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import block_diag, solve_triangular
 
+from tobitgp.data.absorbed import as_dense
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import DataError, SpecError
+from tobitgp.numerics.bordered import Reduced
 from tobitgp.regression import convergence
 from tobitgp.regression.newton import Climb, State, chunk_terms, df_terms, distribution_at
 from tobitgp.regression.working import Designs, Working
@@ -40,7 +41,6 @@ class Maximum:
     df: float | None  # degrees of freedom of Student's distribution, estimated or given
     log_likelihood: float  # of the response on the scale that was modelled: for log time add ``outcome.log_jacobian``
     gradient_norm: float  # largest derivative of the log likelihood in standardised coordinates
-    information: Array  # (k, k), minus the Hessian, NaN at parameters that were given
     inverse_information: Array  # (k, k), covariance of the estimates, generalised where some of them run off
     unidentified: Array  # (k, k), N, with ``a'Na > 0`` where ``a'theta`` is one of those that run off
     free: BoolArray  # (k,), parameters that were estimated
@@ -67,14 +67,13 @@ def in_users_units(
     coefficients[design.free_H] = working.inverse_R @ (working.shift + working.scale * x[:p])
     gamma[design.free_W] = working.inverse_V @ x[p : p + q]
     free = np.concatenate([design.free_H, design.free_W, np.ones(int(working.free_df), dtype=np.bool_)])
-    information, inverse, lost = _informations(end.state, working, free, flat=end.reason == "flat")
+    inverse, lost = _inverse_information(end.state, working, free, flat=end.reason == "flat")
     return Maximum(
         coefficients,
         gamma,
         getattr(distribution_at(distribution, working, x), "df", None),
         end.state.value + working.log_scale_sum,
         float(np.abs(end.state.gradient).max(initial=0.0)),
-        information,
         inverse,
         lost,
         free,
@@ -90,7 +89,6 @@ def with_given_df(fit: Maximum, message: str) -> Maximum:
     more = ((0, 1), (0, 1))
     return replace(
         fit,
-        information=np.pad(fit.information, more, constant_values=np.nan),
         inverse_information=np.pad(fit.inverse_information, more),
         unidentified=np.pad(fit.unidentified, more),
         free=np.append(fit.free, False),
@@ -99,34 +97,50 @@ def with_given_df(fit: Maximum, message: str) -> Maximum:
     )
 
 
-def _informations(state: State, working: Working, free: BoolArray, *, flat: bool) -> tuple[Array, Array, Array]:
-    """Information, its inverse and what is unidentified, (k, k) each, in the user's units."""
-    A = block_diag(working.scale * working.inverse_R, working.inverse_V, np.eye(int(working.free_df)))
-    B = solve_triangular(A, np.eye(len(A)))
+def _inverse_information(state: State, working: Working, free: BoolArray, *, flat: bool) -> tuple[Array, Array]:
+    """Covariance of the estimates, and what is unidentified, (k, k) each, in the user's units."""
     k = len(free)
     at = np.ix_(free, free)
-    information, inverse, lost = np.full((k, k), np.nan), np.zeros((k, k)), np.zeros((k, k))
-    information[at] = B.T @ -state.hessian @ B
+    inverse, lost = np.zeros((k, k)), np.zeros((k, k))
     if flat:
-        inverse[at], lost[at] = _open_and_flat(state, working, A)
-        return information, inverse, lost
-    size = np.sqrt(np.maximum(np.abs(np.diag(state.hessian)), 1e-200))
+        inverse[at], lost[at] = _open_and_flat(state, working)
+        return inverse, lost
+    size = np.sqrt(np.maximum(np.abs(state.hessian.diagonal), 1e-200))
+    curvature = state.hessian.each(np.negative).scaled(size, np.divide).reduced()
     try:
-        root = np.linalg.inv(np.linalg.cholesky(-state.hessian / size / size[:, None])) / size
-        inverse[at] = (root @ A.T).T @ (root @ A.T)
+        root = _users(curvature.expand(np.linalg.inv(np.linalg.cholesky(curvature.S)).T) / size[:, None], working)
     except np.linalg.LinAlgError:
         inverse[at] = np.nan
-    return information, inverse, lost
+        return inverse, lost
+    inverse[at] = root @ root.T + np.diag(_of_levels(curvature, size, working))
+    return inverse, lost
 
 
-def _open_and_flat(state: State, working: Working, A: Array) -> tuple[Array, Array]:
+def _open_and_flat(state: State, working: Working) -> tuple[Array, Array]:
     """Squares (k, k) of the directions of which the rows tell, over their information, and of those that run off."""
     unit = np.append(convergence.units(state, working), np.ones(int(working.free_df)))
-    values, vectors = np.linalg.eigh(-state.hessian * unit * unit[:, None])
-    directions = A @ (unit[:, None] * vectors)
+    information = state.hessian.each(np.negative).scaled(unit).reduced()
+    values, vectors = information.spectrum()
+    directions = _users(unit[:, None] * vectors, working)
     flat = values < max(convergence.FLAT, 2.0 * float(values[0]))
     told = directions[:, ~flat] / np.sqrt(values[~flat])
-    return told @ told.T, directions[:, flat] @ directions[:, flat].T
+    inverse = told @ told.T + np.diag(_of_levels(information, 1.0 / unit, working))
+    return inverse, directions[:, flat] @ directions[:, flat].T
+
+
+def _users(x: Array, working: Working) -> Array:
+    """Working coordinates (k, m) in the user's units."""
+    p, q = working.p, working.q
+    return np.concatenate([working.scale * (working.inverse_R @ x[:p]), working.inverse_V @ x[p : p + q], x[p + q :]])
+
+
+def _of_levels(information: Reduced, size: Array, working: Working) -> Array:
+    """Variances (k,) of levels that were eliminated given all else, in the user's units."""
+    out, R = np.zeros(len(size)), working.inverse_R
+    if len(information.gone):
+        length = R.size[information.gone - R.start] * size[information.gone] / working.scale
+        out[information.gone] = 1.0 / (information.pivot * length**2)
+    return out
 
 
 def _scores(working: Working, distribution: Distribution, x: Array, design: Designs, free: BoolArray) -> Array:
@@ -139,7 +153,7 @@ def _scores(working: Working, distribution: Distribution, x: Array, design: Desi
         rows = working.order[start : start + len(chunk.seen)]
         start += len(rows)
         terms = chunk_terms(chunk, working, distribution_at(distribution, working, x), x)
-        out[np.ix_(rows, columns[:p])] = (terms.eta / working.scale)[:, None] * design.H[rows]
+        out[np.ix_(rows, columns[:p])] = (terms.eta / working.scale)[:, None] * as_dense(design.H[rows])
         out[np.ix_(rows, columns[p : p + q])] = terms.tau[:, None] * design.W[rows]
         if working.free_df:
             out[rows, -1] = df_terms(chunk, working, distribution, x, terms)[0]

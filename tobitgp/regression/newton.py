@@ -18,14 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
+from tobitgp.data.absorbed import Absorbed
 from tobitgp.distributions.base import Distribution
 from tobitgp.engines import add_up
 from tobitgp.likelihoods.base import Terms, row_terms, subtract
+from tobitgp.numerics.bordered import Bordered
 from tobitgp.regression.working import Chunk, Working
 from tobitgp.typing import Array
 
@@ -39,15 +41,22 @@ class State:
     x: Array  # (k,)
     value: float
     gradient: Array  # (k,)
-    hessian: Array  # (k, k)
+    hessian: Bordered  # (k, k)
+
+    @property
+    def finite(self) -> bool:
+        """Whether value and derivatives are."""
+        return bool(np.isfinite(self.value) and np.isfinite(self.gradient).all()) and self.hessian.finite
 
 
 def evaluate(working: Working, distribution: Distribution, x: Array) -> State:
     """Log likelihood, gradient and Hessian at x = (b, g[, log df])."""
-    value, gradient, hessian = add_up(_sums(chunk, working, distribution, x) for chunk in working.chunks)
-    p = working.p
-    hessian[p:, :p] = hessian[:p, p:].T
-    return State(x, float(value), gradient, 0.5 * (hessian + hessian.T))
+    sums = add_up(_sums(chunk, working, distribution, x) for chunk in working.chunks)
+    value, gradient, corner, of_factor, border, block = sums
+    p = working.p - len(block)
+    corner[p:, :p] = corner[:p, p:].T
+    hessian = Bordered(0.5 * (corner + corner.T), border.T, block, working.inverse_R.start)
+    return State(x, float(value), hessian.join(gradient, of_factor), hessian)
 
 
 def distribution_at(distribution: Distribution, working: Working, x: Array) -> Distribution:
@@ -85,12 +94,14 @@ def df_terms(
     return slope("value"), second, slope("eta"), slope("tau")
 
 
-def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) -> tuple[float, Array, Array]:
-    """One chunk's part of value, gradient and Hessian."""
+def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) -> tuple[Any, ...]:
+    """One chunk's part of value, gradient and corner of the Hessian; of an absorbed factor gradient, border, block."""
     here = chunk_terms(chunk, working, distribution_at(distribution, working, x), x)
-    p, q, w, Q = working.p, working.q, chunk.seen.weight, chunk.Q
+    q, w, absorbed = working.q, chunk.seen.weight, chunk.Q if isinstance(chunk.Q, Absorbed) else None
+    Q: Array = chunk.Q if absorbed is None else absorbed.common
     terms = Terms(*(w * t for t in here))
-    gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
+    p, r = Q.shape[1], len(x) - (0 if absorbed is None else absorbed.size)
+    gradient, hessian, cross = np.zeros(r), np.zeros((r, r)), [terms.eta_eta[:, None] * Q] if absorbed else []
     gradient[:p] = terms.eta @ Q
     hessian[:p, :p] = _weighted_gram(Q, terms.eta_eta)
     at = slice(p, p + q)
@@ -100,12 +111,18 @@ def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) 
         gradient[at] = terms.tau @ chunk.V
         hessian[:p, at] = (Q.T * terms.eta_tau) @ chunk.V
         hessian[at, at] = _weighted_gram(chunk.V, terms.tau_tau)
+    cross.append(terms.eta_tau[:, None] * chunk.V)
     if working.free_df:
         slope, second, eta, tau = (w * t for t in df_terms(chunk, working, distribution, x, here))
         gradient[-1], hessian[-1, -1] = slope.sum(), second.sum()
         hessian[:p, -1] = eta @ Q
         hessian[at, -1] = hessian[-1, at] = tau @ chunk.V
-    return float(terms.value.sum()), gradient, hessian
+        cross.append(eta[:, None])
+    value = float(terms.value.sum())
+    if absorbed is None:
+        return value, gradient, hessian, np.zeros(0), np.zeros((0, r)), np.zeros(0)
+    block = absorbed.sums(absorbed.value * terms.eta_eta)
+    return value, gradient, hessian, absorbed.sums(terms.eta), absorbed.sums(np.hstack(cross)), block
 
 
 def _weighted_gram(A: Array, d: Array) -> Array:
@@ -175,7 +192,7 @@ def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
     t, slack = 1.0, 1e-14 * (1.0 + abs(state.value))
     for _ in range(_HALVINGS):
         trial = evaluate(move.at(t))
-        if np.isfinite(trial.value) and np.isfinite(trial.gradient).all() and np.isfinite(trial.hessian).all():
+        if trial.finite:
             gain = trial.value - state.value
             if gain >= _ARMIJO * t * move.slope or (move.decrement < 1e-8 and gain >= -slack):
                 return trial
@@ -183,25 +200,30 @@ def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
     return None
 
 
-def olsen_derivatives(state: State, sigma: float) -> tuple[Array, Array]:
+def olsen_derivatives(state: State, sigma: float) -> tuple[Array, Bordered]:
     """Gradient and Hessian in ``(delta, h / h_now)``, dimensionless."""
     b, g, H = state.x[:-1], state.gradient, state.hessian
-    k = len(b) + 1
-    J = sigma * np.eye(k)
-    J[:-1, -1], J[-1, -1] = -b, -1.0
-    gradient = J.T @ g
-    hessian = J.T @ H @ J
-    hessian[:-1, -1] -= sigma * g[:-1]
-    hessian[-1, :-1] -= sigma * g[:-1]
-    hessian[-1, -1] += 2.0 * b @ g[:-1] + g[-1]
-    return gradient, hessian
+    (rest, own), r = H.places, len(H.corner)
+    J = sigma * np.eye(r)
+    J[:-1, -1], J[-1, -1] = -b[rest[:-1]], -1.0
+    corner, border, of_own = J.T @ H.corner @ J, sigma * (J.T @ H.border), -b[own]
+    corner[-1] += border @ of_own / sigma
+    corner[:, -1] += border @ of_own / sigma
+    corner[-1, -1] += H.block @ of_own**2
+    border[-1] += sigma * (H.block * of_own - g[own])
+    corner[:-1, -1] -= sigma * g[rest[:-1]]
+    corner[-1, :-1] -= sigma * g[rest[:-1]]
+    corner[-1, -1] += 2.0 * b @ g[:-1] + g[-1]
+    gradient = H.join(J.T @ g[rest], sigma * g[own])
+    gradient[-1] += of_own @ g[own]
+    return gradient, Bordered(corner, border, sigma**2 * H.block, H.start)
 
 
 def olsen_step(state: State, tau0: float) -> Step:
     """Newton's step in (b / sigma, 1 / sigma), 1 / sigma kept above a tenth of itself."""
     sigma = float(np.exp(tau0 + state.x[-1]))
     gradient, hessian = olsen_derivatives(state, sigma)
-    move = _solve(-hessian, gradient)
+    move = _solve(hessian.each(np.negative), gradient)
     decrement = float(gradient @ move)
     part = -0.9 / min(move[-1], -0.9)
     move *= part
@@ -216,24 +238,24 @@ def olsen_step(state: State, tau0: float) -> Step:
 
 def guarded_step(state: State, reach: Callable[[Array], float]) -> Step:
     """Newton's step in x with eigenvalues of the curvature made positive, no log scale moved further than 1.5."""
-    move = _solve(-state.hessian, state.gradient, nonconcave=True)
+    move = _solve(state.hessian.each(np.negative), state.gradient, nonconcave=True)
     decrement = float(state.gradient @ move)
     part = _LONGEST / max(reach(move), _LONGEST)
     return Step(lambda t: state.x + t * part * move, decrement, part * decrement)
 
 
-def _solve(curvature: Array, gradient: Array, nonconcave: bool = False) -> Array:
+def _solve(curvature: Bordered, gradient: Array, nonconcave: bool = False) -> Array:
     """Newton direction; the curvature is scaled to unit diagonal and its eigenvalues floored where it must be."""
     if not len(gradient):
         return gradient
-    size = np.abs(np.diag(curvature))
+    size = np.abs(curvature.diagonal)
     diagonal = np.sqrt(np.maximum(size, max(1e-30 * float(size.max()), 1e-200)))
-    C = curvature / diagonal / diagonal[:, None]
-    factor, info = lapack.dpotrf(C, lower=1)
+    C, g = curvature.scaled(diagonal, np.divide).reduced(), gradient / diagonal
+    factor, info = lapack.dpotrf(C.S, lower=1)
     if info == 0 and np.diag(factor).min() > 1e-6:
-        out, _ = lapack.dpotrs(factor, gradient / diagonal, lower=1)
-        return np.asarray(out / diagonal)
-    values, vectors = np.linalg.eigh(C)
+        out, _ = lapack.dpotrs(factor, C.contract(g), lower=1)
+        return np.asarray((C.expand(out) + C.rest(g)) / diagonal)
+    values, vectors = np.linalg.eigh(C.S)
     floor = (_FLOOR if nonconcave else _CONCAVE_FLOOR) * max(float(np.abs(values).max()), 1e-300)
     values = np.maximum(np.abs(values) if nonconcave else values, floor)
-    return np.asarray((vectors @ ((vectors.T @ (gradient / diagonal)) / values)) / diagonal)
+    return np.asarray((C.expand(vectors @ ((vectors.T @ C.contract(g)) / values)) + C.rest(g)) / diagonal)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.data.absorbed import Absorbed, Columns, choose_columns
 from tobitgp.data.arrays import take
 from tobitgp.data.columns import check_size
 from tobitgp.data.outcome import Outcome
@@ -28,7 +29,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 class Designs:
     """Designs split into what is estimated and what is known."""
 
-    H: Array  # (n, p), columns of the location whose coefficients are estimated
+    H: Columns  # (n, p), columns of the location whose coefficients are estimated
     W: Array  # (n, q), those of log sigma
     offset: Array  # (n,), the rest of the location, known coefficients included
     tau_offset: Array  # (n,), the rest of log sigma
@@ -39,20 +40,19 @@ class Designs:
 
     def without_rows(self) -> Designs:
         """Which coefficients are estimated, and the values of the others."""
-        H, W, offset, tau_offset = (rows[:0] for rows in (self.H, self.W, self.offset, self.tau_offset))
-        return replace(self, H=H, W=W, offset=offset, tau_offset=tau_offset)
+        return replace(self, H=self.H[:0], W=self.W[:0], offset=self.offset[:0], tau_offset=self.tau_offset[:0])
 
 
 def split(
-    H: Array, W: Array, offset: Array, tau_offset: Array, coefficients: Array | None, gamma: Array | None
+    H: Columns, W: Array, offset: Array, tau_offset: Array, coefficients: Array | None, gamma: Array | None
 ) -> Designs:
     """Move known coefficients, those that are not NaN, into the offsets."""
     beta = np.full(H.shape[1], np.nan) if coefficients is None else np.array(coefficients, dtype=np.float64)
     known = np.full(W.shape[1], np.nan) if gamma is None else np.array(gamma, dtype=np.float64)
     free_H, free_W = np.isnan(beta), np.isnan(known)
     if not free_H.all():
-        offset = offset + H[:, ~free_H] @ beta[~free_H]
-        H = H[:, free_H]
+        offset = offset + choose_columns(H, ~free_H) @ beta[~free_H]
+        H = choose_columns(H, free_H)
     if not free_W.all():
         tau_offset = tau_offset + W[:, ~free_W] @ known[~free_W]
         W = W[:, free_W]
@@ -70,9 +70,41 @@ class Chunk:
     kind: Kind  # what is known of the row
     window: Kind  # what is known of its window; "open" without truncation
     seen: Outcome
-    Q: Array  # (m, p)
+    Q: Columns  # (m, p)
     V: Array  # (m, q)
     tau0: Array  # (m,), known part of log sigma
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """What makes columns orthonormal, an absorbed factor first: ``Q = H R^-1``."""
+
+    inverse: Array  # (c, c), of the other columns less what the factor's tell of them
+    size: Array  # (G,), lengths of the factor's columns
+    border: Array  # (G, c), products of these at length 1 with the other columns
+    start: int  # position of the factor's first column
+
+    def __len__(self) -> int:
+        return len(self.inverse) + len(self.size)
+
+    def __matmul__(self, b: Array) -> Array:
+        """``R^-1 b``, (p, ...): coefficients of the columns as they are."""
+        own = slice(self.start, self.start + len(self.size))
+        common = self.inverse @ (np.delete(b, own, axis=0) if len(self.size) else b)
+        if not len(self.size):
+            return common
+        rest = ((b[own] - self.border @ common).T / self.size).T
+        return np.concatenate([common[: self.start], rest, common[self.start :]])
+
+    def rotate(self, H: Columns) -> Columns:
+        """``H R^-1``, its other columns each in one piece."""
+        if isinstance(H, Absorbed):
+            return replace(H, common=(self.inverse.T @ self.unexplained(H).T).T, value=H.value / self.size[H.code])
+        return (self.inverse.T @ H.T).T
+
+    def unexplained(self, H: Absorbed) -> Array:
+        """The other columns (n, c) less what the factor's tell of them."""
+        return H.common - (H.value / self.size[H.code])[:, None] * self.border[H.code]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +114,7 @@ class Working:
     chunks: tuple[Chunk, ...]
     n: int  # number of rows
     order: IntArray  # (n,), position of each working row among the rows given; of one partition only
-    inverse_R: Array  # (p, p), ``Q = H inverse_R``
+    inverse_R: Rotation  # (p, p), ``Q = H inverse_R``
     inverse_V: Array  # (q, q), ``V = W inverse_V``
     shift: Array  # (p,), b0, in the user's units of y
     scale: float
@@ -109,7 +141,7 @@ class Sorted:
     order: IntArray  # (m,), position of each row in the partition
     outcome: Outcome
     middle: Array  # (m,), the value, the finite end or the mid-point
-    H: Array  # (m, p)
+    H: Columns  # (m, p)
     W: Array  # (m, q)
     tau_offset: Array  # (m,)
 
@@ -131,16 +163,16 @@ def standardise(partitions: LocalPartitions, *, free_df: bool, keep: Keep = hold
     n = sum(rows.collect(lambda part: len(part.key)))
     constants = rows.collect(_scale_constants)
     constant = constants[0] is not None and all(one == constants[0] for one in constants)
-    to_Q = _orthonormal(rows, "H")
-    to_V = np.diag(1.0 / np.array(constants[0][0])) if constant else _orthonormal(rows, "W") * np.sqrt(n)
+    to_Q = _rotation(rows)
+    to_V = np.diag(1.0 / np.array(constants[0][0])) if constant else _orthonormal(rows, lambda part: part.W) * np.sqrt(n)
 
     def rotate(part: Sorted) -> Sorted:
         """Orthonormal columns in place of those given, each in one piece; those of log sigma of mean square 1, or 1."""
         V = np.ones_like(part.W) if constant else (to_V.T @ part.W.T).T
-        return keep("rotated", replace(part, H=(to_Q.T @ part.H.T).T, W=V))
+        return keep("rotated", replace(part, H=to_Q.rotate(part.H), W=V))
 
     rows = rows.map(rotate)
-    shift = np.sum(rows.collect(lambda part: part.H.T @ part.middle), axis=0)
+    shift = np.sum(rows.collect(lambda part: part.middle @ part.H), axis=0)
     scale = _root_mean_square(rows, shift, n)
     check_size("the response", scale)
     chunks = rows.collect(lambda part: keep("chunks", _cut(part, shift, scale)))
@@ -160,8 +192,7 @@ def _sort(outcome: Outcome, design: Designs) -> Sorted:
     lower, upper = at.lower, at.upper
     middle = np.where(np.isinf(lower), upper, np.where(np.isinf(upper), lower, 0.5 * lower + 0.5 * upper))
     middle[~np.isfinite(middle)] = 0.0
-    H, W, tau_offset = design.H.take(order, axis=0), design.W[order], design.tau_offset[order]
-    return Sorted(key[order], order, at, middle, H, W, tau_offset)
+    return Sorted(key[order], order, at, middle, *take((design.H, design.W, design.tau_offset), order))
 
 
 def _scale_constants(rows: Sorted) -> tuple[list[float], float] | None:
@@ -170,11 +201,26 @@ def _scale_constants(rows: Sorted) -> tuple[list[float], float] | None:
     return (rows.W[0].tolist(), float(rows.tau_offset[0])) if same else None
 
 
-def _orthonormal(rows: LocalPartitions, which: str) -> Array:
-    """Matrix that gives the columns nearly unit Gram matrix."""
+def _rotation(rows: LocalPartitions) -> Rotation:
+    """What makes the columns of the location orthonormal."""
+    if not isinstance(rows.items[0].H, Absorbed):
+        return Rotation(_orthonormal(rows, lambda part: part.H), np.zeros(0), np.zeros((0, 0)), 0)
+    squares, border = (
+        np.sum(rows.collect(sums), axis=0)
+        for sums in (lambda part: part.H.sums(part.H.value), lambda part: part.H.sums(part.H.common))
+    )
+    if not squares.all():
+        raise DataError("A column of the design is 0 in every row.")
+    size, G = np.sqrt(squares), len(squares)
+    factor = Rotation(np.empty((0, 0)), size, border.reshape(G, -1) / size[:, None], rows.items[0].H.start)
+    return replace(factor, inverse=_orthonormal(rows, lambda part: factor.unexplained(part.H)))
+
+
+def _orthonormal(rows: LocalPartitions, columns: Callable[[Sorted], Array]) -> Array:
+    """Matrix that gives columns nearly unit Gram matrix."""
 
     def each(of: Callable[[Array], Array]) -> list[Array]:
-        return rows.collect(lambda part: of(np.ascontiguousarray(getattr(part, which))))
+        return rows.collect(lambda part: of(np.ascontiguousarray(columns(part))))
 
     gram = np.sum(each(lambda A: A.T @ A), axis=0)
     if not len(gram):

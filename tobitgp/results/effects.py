@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.absorbed import Columns, centred
 from tobitgp.data.arrays import Design
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
@@ -73,7 +74,7 @@ def _read(positive: bool, what: str, below: Any, above: Any) -> Ask:
 class Side(NamedTuple):
     """n rows with a column at one of its two values."""
 
-    H: Array  # (n, p), designs of location and log scale
+    H: Columns  # (n, p), designs of location and log scale
     W: Array  # (n, q)
     x: tuple[Array, ...]  # location, log scale and, where it is estimated, log df, (n,) each
 
@@ -93,7 +94,7 @@ def _regression_effect(
         value += sign * float(share @ question.number(at.new))
         slopes, designs = share * at.slopes(question.number), (side.H, side.W, np.ones((len(share), 1)))
         gradient += sign * np.concatenate([x @ design for x, design in zip(slopes, designs, strict=False)])
-        size += np.concatenate([np.abs(x) @ np.abs(design) for x, design in zip(slopes, designs, strict=False)])
+        size += np.concatenate([np.abs(x) @ abs(design) for x, design in zip(slopes, designs, strict=False)])
     gradient[np.abs(gradient) <= _ROUNDING * size] = 0.0
     intensive = np.nan
     if split:
@@ -106,7 +107,7 @@ def _regression_effect(
 def _side(parts: RegressionParts, design: Design) -> Side:
     eta, tau = predictors(parts, design)
     rest = [np.full_like(tau, np.log(parts.noise.shape))] if parts.family.estimate_df else []
-    return Side(design.H - parts.centre, scale_design(parts, design), (eta, tau, *rest))
+    return Side(centred(design.H, parts.centre), scale_design(parts, design), (eta, tau, *rest))
 
 
 def _about_mean(

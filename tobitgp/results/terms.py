@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.absorbed import only_columns
 from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState, Level
 from tobitgp.data.linear import INTERCEPT, linear_terms
@@ -69,14 +70,14 @@ def find_terms(parts: Source, names: Any) -> list[Term]:
 def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[int]]:
     """Design in which terms are zero, and the blocks to pass over."""
     skip: set[int] = set()
-    H = design.H.copy()
+    kept = np.ones(design.H.shape[1], dtype=np.bool_)
     for term in terms:
-        H[:, list(term.columns)] = 0.0
+        kept[list(term.columns)] = False
         if term.block is not None:
             skip.add(term.block)
         if term.name == OFFSET:
             design = replace(design, offset=np.zeros_like(design.offset))
-    return replace(design, H=H), frozenset(skip)
+    return replace(design, H=only_columns(design.H, np.flatnonzero(kept))), frozenset(skip)
 
 
 def check_levels(parts: Source, excluded: Sequence[Term]) -> None:

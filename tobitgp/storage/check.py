@@ -51,7 +51,7 @@ def check_regression(parts: RegressionParts) -> None:
     wanted: Shapes = {"coefficients": (maximum.coefficients, (p,)), "gamma": (maximum.gamma, (q,))}
     wanted |= {"free": (maximum.free, (k,)), "covariance": (parts.covariance, (k, k)), "centre": (parts.centre, (p,))}
     wanted |= {"unidentified": (parts.unidentified, (k, k))}
-    squares = ("information", "inverse_information", "unidentified")
+    squares = ("inverse_information", "unidentified")
     wanted |= {f"{name} of the maximum": (getattr(maximum, name), (k, k)) for name in squares}
     _check_shapes(wanted)
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design, Groups
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import log_jacobian
@@ -109,7 +110,7 @@ def term_nodes(parts: Parts, design: Design, skip: frozenset[int] = frozenset())
         mean, sd = np.zeros((len(fitted.points), n)), np.zeros((len(fitted.points), n))
         if term.columns:
             at = list(term.columns)
-            H = design.H[:, at]
+            H = as_dense(design.H)[:, at]
             mean = linear.mean[:, at] @ H.T
             V = linear.covariance[:, at][:, :, at]
             sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))

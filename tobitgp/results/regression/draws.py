@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.data.absorbed import centred
 from tobitgp.data.arrays import Design, take
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
@@ -17,7 +18,7 @@ from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.convergence import LARGEST_DF, SMALLEST_DF
 from tobitgp.regression.maximum import hide, normal_root
 from tobitgp.results.joint import JointPosterior, draw_within
-from tobitgp.results.regression.parts import DF, SIGMA, RegressionParts, predictors, scale_design
+from tobitgp.results.regression.parts import DF, SIGMA, RegressionParts, predictors, scale_design, uncentred
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
@@ -30,8 +31,8 @@ class JointEstimates(JointPosterior):
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of eta."""
-        H, p = asked.design.H - self.parts.centre, len(self.parts.columns)
-        V, N = (H @ each[:p, :p] @ H.T for each in (self.parts.covariance, self.parts.unidentified))
+        H, p = centred(asked.design.H, self.parts.centre), len(self.parts.columns)
+        V, N = (H @ (H @ each[:p, :p]).T for each in (self.parts.covariance, self.parts.unidentified))
         return predictors(self.parts, asked.design)[0], hide(V, N)
 
     @property
@@ -70,7 +71,7 @@ def moved_predictors(parts: RegressionParts, design: Design, change: Array) -> t
     """Locations and log scales of rows, (n, draws) each, where the parameters move by ``change`` (k, draws)."""
     (location, log_scale), W = predictors(parts, design), scale_design(parts, design)
     p, q = len(parts.columns), W.shape[1]
-    eta = location[:, None] + (design.H - parts.centre) @ change[:p]
+    eta = location[:, None] + centred(design.H, parts.centre) @ change[:p]
     return eta, log_scale[:, None] + W @ change[p : p + q]
 
 
@@ -120,7 +121,7 @@ class EstimateDraws(Draws):
         """Coefficients of the columns as written, sigma and df on their natural scale, (S, k)."""
         parts, p = self.parts, len(self.parts.columns)
         out = (parts.maximum.parameters[:, None] + self.change).T
-        out[:, :p] = out[:, :p] @ parts.uncentring.T
+        out[:, :p] = uncentred(parts, out[:, :p].T).T
         positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
         with np.errstate(over="ignore"):
             out[:, p:] = np.where(positive, np.exp(out[:, p:]), out[:, p:])

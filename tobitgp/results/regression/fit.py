@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.absorbed import Absorbed, Columns, centred
 from tobitgp.data.linear import quoted
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.partition import DataPartition, naming
@@ -63,7 +64,7 @@ def fit_regression(
     centre = _centre(linear, coefficients, [_weighted_sums(training.design.H, rows.weight)])
     maximum = maximise(
         rows,
-        training.design.H - centre,
+        centred(training.design.H, centre),
         fixed_coefficients=coefficients,
         fixed_gamma=gamma,
         scores=cov_type != "nonrobust",
@@ -128,7 +129,7 @@ def fit_partitions(
             known = outcome(part.response, log_time=family.log_time, labels=part.labels.to_numpy())
         design, one = part.design, np.ones((len(known), 1))
         W = one if design.scale is None else design.scale.W
-        H, given = (one, np.array([np.nan])) if centre is None else (design.H - centre, coefficients)
+        H, given = (one, np.array([np.nan])) if centre is None else (centred(design.H, centre), coefficients)
         return store.keep("modelled", (known, split(H, W, design.offset, design.log_noise, given, gamma)))
 
     rows = partitions.map(modelled, centre)
@@ -160,12 +161,12 @@ def _rows_of(partition: DataPartition) -> int:
     return len(partition.labels)
 
 
-def _weighted_sums(H: Array, weight: Array) -> tuple[Array, float]:
-    return weight @ H, float(weight.sum())
+def _weighted_sums(H: Columns, weight: Array) -> tuple[Array, float]:
+    return (np.zeros(H.shape[1]) if isinstance(H, Absorbed) else weight @ H), float(weight.sum())
 
 
 def _centre(columns: Sequence[str], coefficients: Array, sums: Sequence[tuple[Array, float]]) -> Array:
-    """Weighted means (p,) of the linear columns, where a free intercept takes them up."""
+    """Weighted means (p,) of the linear columns, where a free intercept takes them up; 0 beside an absorbed factor."""
     if "Intercept" not in columns or not np.isnan(coefficients[columns.index("Intercept")]):
         return np.zeros(len(columns))
     total, weight = (np.sum(each, axis=0) for each in zip(*sums, strict=True))

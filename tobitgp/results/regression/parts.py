@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import block_diag
 
+from tobitgp.data.absorbed import Columns, as_dense, centred, only_columns
 from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import outcome
@@ -17,6 +17,7 @@ from tobitgp.data.training_summary import Facts
 from tobitgp.diagnostics.draws import log_jacobian
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
@@ -33,6 +34,7 @@ from tobitgp.results.views import Source
 from tobitgp.typing import Array, Frame
 
 SIGMA, DF = "sigma", "df"
+_CHUNK = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +61,9 @@ class RegressionParts(Source):
         return self.state.linear.columns
 
     @property
-    def uncentring(self) -> Array:
-        """Matrix (p, p) from coefficients of centred columns to those of the columns as written."""
-        T = np.eye(len(self.centre))
-        if "Intercept" in self.columns:
-            T[self.columns.index("Intercept")] -= self.centre
-        return T
-
-    @property
     def coefficients(self) -> Array:
         """Of the linear columns as written, (p,)."""
-        return self.uncentring @ self.maximum.coefficients
+        return uncentred(self, self.maximum.coefficients)
 
     @property
     def scale_names(self) -> list[str]:
@@ -106,11 +100,20 @@ class RegressionParts(Source):
         return replace(self, facts=facts, maximum=maximum, llnull=llnull, training=None, covariates=None)
 
 
+def uncentred(parts: RegressionParts, beta: Array) -> Array:
+    """Coefficients of the columns as written, or more after them, (p or more, ...), from those of the centred ones."""
+    if "Intercept" not in parts.columns or not parts.centre.any():
+        return beta
+    beta = beta.copy()
+    beta[parts.columns.index("Intercept")] -= parts.centre @ beta[: len(parts.centre)]
+    return beta
+
+
 def linear_estimates(parts: RegressionParts) -> Linear:
     """Linear coefficients: one normal."""
     p = len(parts.columns)
-    fixed, T = ~parts.maximum.free[:p], parts.uncentring
-    V, N = (T @ each[:p, :p] @ T.T for each in (parts.covariance, parts.unidentified))
+    fixed = ~parts.maximum.free[:p]
+    V, N = (uncentred(parts, uncentred(parts, each[:p, :p]).T) for each in (parts.covariance, parts.unidentified))
     return Linear(np.ones(1), parts.coefficients[None], V[None], fixed, N)
 
 
@@ -118,8 +121,7 @@ def scale_estimates(parts: RegressionParts) -> Transformed:
     """Sigma, and df where it is a parameter."""
     p = len(parts.columns)
     theta = parts.maximum.parameters[p:]
-    T = block_diag(parts.uncentring, np.eye(len(theta)))
-    V = hide(T @ parts.covariance @ T.T, T @ parts.unidentified @ T.T)
+    V = hide(*(uncentred(parts, uncentred(parts, each).T) for each in (parts.covariance, parts.unidentified)))
     positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
     given = ~parts.maximum.free[p:]
     if parts.family.estimate_df:
@@ -168,7 +170,7 @@ def scale_design(parts: RegressionParts, design: Design) -> Array:
 def predictors(parts: RegressionParts, design: Design) -> tuple[Array, Array]:
     """Locations and log scales of the rows of a design, (n,) each."""
     tau = scale_design(parts, design) @ parts.maximum.gamma + design.log_noise
-    return (design.H - parts.centre) @ parts.maximum.coefficients + design.offset, tau
+    return centred(design.H, parts.centre) @ parts.maximum.coefficients + design.offset, tau
 
 
 def distributions_at(parts: RegressionParts, x: tuple[Array, ...]) -> LocationScale:
@@ -193,19 +195,21 @@ def estimates_of(parts: RegressionParts, design: Design, *, bands: bool = True) 
         x, unit = (*x, np.full_like(tau, np.log(parts.noise.shape))), (*unit, np.full_like(tau, _DF_STEP))
     V = N = np.empty((len(eta), 0, 0))
     if bands:
-        H, W = design.H - parts.centre, scale_design(parts, design)
+        H, W = centred(design.H, parts.centre), scale_design(parts, design)
         V, N = (row_covariance(H, W, each, len(x)) for each in (parts.covariance, parts.unidentified))
     return Estimates(lambda at: distributions_at(parts, at), x, unit, V, N)
 
 
-def row_covariance(H: Array, W: Array, V: Array, r: int) -> Array:
+def row_covariance(H: Columns, W: Array, V: Array, r: int) -> Array:
     """Covariance (n, r, r) of location, log scale and log df in rows, of that of all parameters."""
     p, q = H.shape[1], W.shape[1]
     out = np.empty((len(H), r, r))
-    sides = ((H, slice(0, p)), (W, slice(p, p + q)), (np.ones((len(H), 1)), slice(p + q, p + q + 1)))[:r]
-    for a, (left, rows) in enumerate(sides):
-        for b, (right, columns) in enumerate(sides):
-            out[:, a, b] = np.einsum("ij,ij->i", left @ V[rows, columns], right)
+    for at in row_chunks(0, len(H), _CHUNK):
+        one = np.ones((len(H[at]), 1))
+        sides = ((as_dense(H[at]), slice(0, p)), (W[at], slice(p, p + q)), (one, slice(p + q, p + q + 1)))[:r]
+        for a, (left, rows) in enumerate(sides):
+            for b, (right, columns) in enumerate(sides):
+                out[at, a, b] = np.einsum("ij,ij->i", left @ V[rows, columns], right)
     return out
 
 
@@ -213,11 +217,13 @@ def term_estimates(parts: RegressionParts, design: Design) -> dict[str, Estimate
     """Every term of the location in the rows of a design."""
     out = {}
     for term in model_terms(parts):
-        H = np.zeros_like(design.H)
-        H[:, list(term.columns)] = design.H[:, list(term.columns)]
+        H = only_columns(design.H, term.columns)
         value = design.offset if term.name == OFFSET else H @ parts.coefficients
-        one, T = np.ones_like(value), H @ parts.uncentring
-        V, N = (row_covariance(T, one[:, None], each, 1) for each in (parts.covariance, parts.unidentified))
+        one = np.ones_like(value)
+        V, N = (
+            row_covariance(H, one[:, None], uncentred(parts, uncentred(parts, each).T), 1)
+            for each in (parts.covariance, parts.unidentified)
+        )
         out[term.name] = Estimates(lambda x: LocationScale(parts.noise, x[0], one), (value,), (one,), V, N)  # noqa: B023
     return out
 

@@ -1,0 +1,122 @@
+"""Linear columns with an absorbed factor: a term of very many columns, of which each row has an entry in one at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tobitgp.typing import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Absorbed:
+    """Columns (n, p) of which ``size``, from ``start`` on, are those of one factor, kept as a code and a value."""
+
+    common: Array  # (n, c), the other columns
+    value: Array  # (n,), each row's entry in its own column of the factor; 0 where it has none
+    code: IntArray  # (n,), which of the factor's columns that is
+    start: int
+    size: int
+    __array_ufunc__ = None  # ``array @ columns`` is left to ``__rmatmul__``
+
+    @classmethod
+    def of(cls, sparse: Any, own: slice) -> Absorbed:
+        """Of a sparse matrix (n, p) whose rows have an entry in one at most of the columns ``own``."""
+        rows = sparse[:, own].tocoo()
+        value, code = np.zeros(sparse.shape[0]), np.zeros(sparse.shape[0], dtype=np.intp)
+        value[rows.row], code[rows.row] = rows.data, rows.col
+        common = sparse[:, np.delete(np.arange(sparse.shape[1]), own)].toarray(order="C")
+        return cls(np.asarray(common, dtype=np.float64), value, code, own.start, own.stop - own.start)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the columns."""
+        return len(self.value), self.common.shape[1] + self.size
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, rows: slice | BoolArray | IntArray) -> Absorbed:
+        return replace(self, common=self.common[rows], value=self.value[rows], code=self.code[rows])
+
+    def __abs__(self) -> Absorbed:
+        return replace(self, common=np.abs(self.common), value=np.abs(self.value))
+
+    def split(self, beta: Array) -> tuple[Array, Array]:
+        """What goes with the other columns (c, ...) and what with the factor's (size, ...), of values (p, ...)."""
+        own = slice(self.start, self.start + self.size)
+        return np.delete(beta, own, axis=0), beta[own]
+
+    def join(self, common: Array, own: Array) -> Array:
+        """The way back from :meth:`split`."""
+        return np.concatenate([common[: self.start], own, common[self.start :]])
+
+    def __matmul__(self, beta: Array) -> Array:
+        common, own = self.split(beta)
+        return self.common @ common + (self.value * own[self.code].T).T
+
+    def __rmatmul__(self, weight: Array) -> Array:
+        """Sums over the rows, (p,) or (k, p), of weights (n,) or (k, n)."""
+        return self.join((weight @ self.common).T, self.sums(weight.T)).T
+
+    def sums(self, values: Array) -> Array:
+        """Sums (size,) or (size, k) of values (n,) or (n, k) times the rows' entries in the factor's columns."""
+        columns = [np.bincount(self.code, self.value * v, self.size) for v in np.atleast_2d(values.T)]
+        return np.asarray(columns[0] if values.ndim == 1 else np.column_stack(columns), dtype=np.float64)
+
+    @property
+    def largest(self) -> Array:
+        """Largest size of an entry in each of the factor's columns, (size,)."""
+        out = np.zeros(self.size)
+        np.maximum.at(out, self.code, np.abs(self.value))
+        return out
+
+    def choose(self, kept: BoolArray) -> Absorbed:
+        """Some of the columns, kept (p,)."""
+        common, own = self.split(kept)
+        place = np.maximum(np.cumsum(own) - 1, 0)
+        start, value = int(kept[: self.start].sum()), np.where(own[self.code], self.value, 0.0)
+        return Absorbed(self.common[:, common], value, place[self.code], start, int(own.sum()))
+
+    def only(self, columns: Sequence[int]) -> Absorbed:
+        """The same columns, 0 but for some."""
+        kept = np.zeros(self.shape[1], dtype=np.bool_)
+        kept[list(columns)] = True
+        common, own = self.split(kept)
+        return replace(self, common=self.common * common, value=np.where(own[self.code], self.value, 0.0))
+
+    def dense(self) -> Array:
+        """The columns as an array (n, p)."""
+        own = np.zeros((len(self), self.size))
+        own[np.arange(len(self)), self.code] = self.value
+        return np.concatenate([self.common[:, : self.start], own, self.common[:, self.start :]], axis=1)
+
+
+Columns: TypeAlias = Array | Absorbed
+
+
+def as_dense(H: Columns) -> Array:
+    """Columns as an array (n, p)."""
+    return H.dense() if isinstance(H, Absorbed) else H
+
+
+def choose_columns(H: Columns, kept: BoolArray) -> Columns:
+    """Some of the columns, kept (p,)."""
+    return H.choose(kept) if isinstance(H, Absorbed) else H[:, kept]
+
+
+def only_columns(H: Columns, columns: Sequence[int]) -> Columns:
+    """The same columns, 0 but for some."""
+    if isinstance(H, Absorbed):
+        return H.only(columns)
+    out = np.zeros_like(H)
+    out[:, list(columns)] = H[:, list(columns)]
+    return out
+
+
+def centred(H: Columns, centre: Array) -> Columns:
+    """Columns less a centre (p,), which is 0 beside an absorbed factor."""
+    return H if isinstance(H, Absorbed) else H - centre

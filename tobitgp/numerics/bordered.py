@@ -1,0 +1,117 @@
+"""Symmetric matrices a block of which is diagonal, as that of an absorbed factor is in an information matrix.
+
+With ``M = [[C, B], [B', D]]`` the block is eliminated first: ``S = C - B D^-1 B'``, of which all else is dense. Entries
+of D without information stay beside C, so that S is what decides of definiteness and of small eigenvalues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tobitgp.typing import Array, IntArray
+
+_TOLD = 1e-2  # least entry of D that is eliminated, in units in which all entries of M are about 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bordered:
+    """Symmetric matrix (k, k) of which G rows and columns, from ``start`` on, have a diagonal block."""
+
+    corner: Array  # (r, r), of all others; the whole matrix where G is 0
+    border: Array  # (r, G)
+    block: Array  # (G,), the diagonal
+    start: int
+
+    def __len__(self) -> int:
+        return len(self.corner) + len(self.block)
+
+    @property
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Positions of the corner (r,) and of the block (G,)."""
+        r, G = self.border.shape
+        rest = np.arange(r)
+        return np.where(rest < self.start, rest, rest + G), np.arange(self.start, self.start + G)
+
+    @property
+    def diagonal(self) -> Array:
+        """Of the whole, (k,)."""
+        return self.join(np.diag(self.corner), self.block)
+
+    @property
+    def finite(self) -> bool:
+        """Whether all entries are."""
+        return all(bool(np.isfinite(part).all()) for part in (self.corner, self.border, self.block))
+
+    def join(self, corner: Array, block: Array) -> Array:
+        """Values of the corner (r, ...) and of the block (G, ...) in the order of the whole."""
+        return np.concatenate([corner[: self.start], block, corner[self.start :]])
+
+    def each(self, change: Callable[[Array], Array]) -> Bordered:
+        """Another such matrix."""
+        return Bordered(change(self.corner), change(self.border), change(self.block), self.start)
+
+    def scaled(self, unit: Array, by: Callable[[Array, Array], Array] = np.multiply) -> Bordered:
+        """Rows and columns times, or divided by, units (k,)."""
+        u, v = (unit[at] for at in self.places)
+        corner, border = by(by(self.corner, u), u[:, None]), by(by(self.border, v), u[:, None])
+        return Bordered(corner, border, by(by(self.block, v), v), self.start)
+
+    def leading(self, k: int) -> Bordered:
+        """The first k rows and columns, the block among them."""
+        r = k - len(self.block)
+        return Bordered(self.corner[:r, :r], self.border[:r], self.block, self.start)
+
+    def reduced(self) -> Reduced:
+        """The matrix with the block eliminated as far as it holds information."""
+        rest, own = self.places
+        told = self.block > _TOLD
+        pivot, few = self.block[told], np.flatnonzero(~told)
+        S = np.block([[self.corner, self.border[:, few]], [self.border[:, few].T, np.diag(self.block[few])]])
+        B = np.concatenate([self.border[:, told], np.zeros((len(few), len(pivot)))])
+        W = B / pivot
+        return Reduced(S - W @ B.T, np.concatenate([rest, own[few]]), W, own[told], pivot)
+
+    def dense(self) -> Array:
+        """The whole, (k, k)."""
+        out = np.zeros((len(self), len(self)))
+        rest, own = self.places
+        out[np.ix_(rest, rest)] = self.corner
+        out[np.ix_(rest, own)], out[np.ix_(own, rest)] = self.border, self.border.T
+        out[own, own] = self.block
+        return out
+
+
+class Reduced(NamedTuple):
+    """A symmetric matrix with some rows and columns eliminated: ``M^-1 = X S^-1 X' + P^-1``, X by :meth:`expand`."""
+
+    S: Array  # (s, s), Schur complement of the others
+    kept: IntArray  # (s,), their positions
+    W: Array  # (s, t), border over pivots
+    gone: IntArray  # (t,), positions of those eliminated
+    pivot: Array  # (t,)
+
+    def expand(self, z: Array) -> Array:
+        """``X z``, (k, ...): values (s, ...), and what those eliminated are given these."""
+        out = np.empty((len(self.kept) + len(self.gone), *z.shape[1:]))
+        out[self.kept], out[self.gone] = z, -(self.W.T @ z)
+        return out
+
+    def contract(self, g: Array) -> Array:
+        """``X' g``, (s,)."""
+        return np.asarray(g[self.kept] - self.W @ g[self.gone])
+
+    def rest(self, g: Array) -> Array:
+        """``P^-1 g``, (k,): zero but for those eliminated."""
+        out = np.zeros(len(g))
+        out[self.gone] = g[self.gone] / self.pivot
+        return out
+
+    def spectrum(self) -> tuple[Array, Array]:
+        """Small eigenvalues, ascending, with vectors (k, s): exact where nothing is eliminated or they vanish."""
+        root = np.linalg.inv(np.linalg.cholesky(np.eye(len(self.S)) + self.W @ self.W.T))
+        values, vectors = np.linalg.eigh(root @ self.S @ root.T)
+        return values, self.expand(root.T @ vectors)
