@@ -1,11 +1,24 @@
 """The standardised problem of a regression on rows in memory."""
 
 import numpy as np
+from scipy.linalg import block_diag
 
+from tobitgp.distributions.normal import Normal
 from tobitgp.engines import LocalPartitions
+from tobitgp.regression.newton import evaluate
 from tobitgp.regression.working import split, standardise
 
 
 def standardised(outcome, H, W, free_df=False):
     nothing = np.zeros(len(outcome))
     return standardise(LocalPartitions([(outcome, split(H, W, nothing, nothing, None, None))]), free_df=free_df)
+
+
+def information(outcome, H, fit):
+    """Minus the Hessian (k, k) of the log likelihood under normal noise of one sigma, in the units of the columns."""
+    at = standardised(outcome, H, np.ones((len(outcome), 1)))
+    A = block_diag(at.scale * (at.inverse_R @ np.eye(at.p)), at.inverse_V)
+    shift = np.append(at.inverse_R @ at.shift, 0.0)
+    state = evaluate(at, Normal(), np.linalg.solve(A, np.append(fit.coefficients, fit.gamma) - shift))
+    B = np.linalg.inv(A)
+    return -B.T @ state.hessian.dense() @ B

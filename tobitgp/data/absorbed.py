@@ -74,9 +74,11 @@ class Absorbed:
         np.maximum.at(out, self.code, np.abs(self.value))
         return out
 
-    def choose(self, kept: BoolArray) -> Absorbed:
+    def choose(self, kept: BoolArray) -> Columns:
         """Some of the columns, kept (p,)."""
         common, own = self.split(kept)
+        if not own.any():
+            return self.common[:, common]
         place = np.maximum(np.cumsum(own) - 1, 0)
         start, value = int(kept[: self.start].sum()), np.where(own[self.code], self.value, 0.0)
         return Absorbed(self.common[:, common], value, place[self.code], start, int(own.sum()))

@@ -25,6 +25,7 @@ def test_olsens_coordinates(distribution, mixed):
 
     state = evaluate(problem, distribution, x)
     got, hessian = olsen_derivatives(state, sigma)
+    hessian = hessian.dense()
     np.testing.assert_allclose(got, gradient(value, np.zeros(4), 1e-3), rtol=1e-6, atol=1e-6)
     rows = gradient_rows(value, 4)
     np.testing.assert_allclose(hessian, rows, rtol=1e-4, atol=1e-3)
