@@ -1,4 +1,4 @@
-"""Linear columns with an absorbed factor: a term of very many columns, of which each row has an entry in one at most."""
+"""Linear columns with an absorbed factor: a term of many columns, of which each row has an entry in one at most."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_matrix, hstack
 
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -45,12 +46,12 @@ class Absorbed:
     def __abs__(self) -> Absorbed:
         return replace(self, common=np.abs(self.common), value=np.abs(self.value))
 
-    def split(self, beta: Array) -> tuple[Array, Array]:
+    def split(self, beta: Any) -> tuple[Any, Any]:
         """What goes with the other columns (c, ...) and what with the factor's (size, ...), of values (p, ...)."""
         own = slice(self.start, self.start + self.size)
         return np.delete(beta, own, axis=0), beta[own]
 
-    def join(self, common: Array, own: Array) -> Array:
+    def join(self, common: Any, own: Any) -> Any:
         """The way back from :meth:`split`."""
         return np.concatenate([common[: self.start], own, common[self.start :]])
 
@@ -74,6 +75,11 @@ class Absorbed:
         np.maximum.at(out, self.code, np.abs(self.value))
         return out
 
+    def squares(self, own: Array) -> Array:
+        """Sums (n,) of each row's squared entries with weights (p,)."""
+        common, levels = self.split(own)
+        return np.square(self.common) @ common + np.square(self.value) * levels[self.code]
+
     def choose(self, kept: BoolArray) -> Columns:
         """Some of the columns, kept (p,)."""
         common, own = self.split(kept)
@@ -83,12 +89,23 @@ class Absorbed:
         start, value = int(kept[: self.start].sum()), np.where(own[self.code], self.value, 0.0)
         return Absorbed(self.common[:, common], value, place[self.code], start, int(own.sum()))
 
-    def only(self, columns: Sequence[int]) -> Absorbed:
+    def only(self, columns: Sequence[int] | IntArray) -> Absorbed:
         """The same columns, 0 but for some."""
         kept = np.zeros(self.shape[1], dtype=np.bool_)
         kept[list(columns)] = True
         common, own = self.split(kept)
         return replace(self, common=self.common * common, value=np.where(own[self.code], self.value, 0.0))
+
+    def less_levels(self, y: Array) -> Array:
+        """Columns (n, k) less what the factor's columns tell of them."""
+        squares = self.sums(self.value)
+        slopes = self.sums(y) / np.where(squares > 0.0, squares, 1.0)[:, None]
+        return y - self.value[:, None] * slopes[self.code]
+
+    def sparse(self) -> Any:
+        """The columns as a sparse matrix (n, p)."""
+        own = csr_matrix((self.value, self.code, np.arange(len(self) + 1)), (len(self), self.size))
+        return hstack([csr_matrix(self.common[:, : self.start]), own, csr_matrix(self.common[:, self.start :])], "csr")
 
     def dense(self) -> Array:
         """The columns as an array (n, p)."""
@@ -110,7 +127,7 @@ def choose_columns(H: Columns, kept: BoolArray) -> Columns:
     return H.choose(kept) if isinstance(H, Absorbed) else H[:, kept]
 
 
-def only_columns(H: Columns, columns: Sequence[int]) -> Columns:
+def only_columns(H: Columns, columns: Sequence[int] | IntArray) -> Columns:
     """The same columns, 0 but for some."""
     if isinstance(H, Absorbed):
         return H.only(columns)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
 
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.columns import call_own, check_size
@@ -150,7 +149,7 @@ def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Columns
         own = absorbed_columns(state)
         H = _materialise(state.model_spec, spec, table, state.aliases, "numpy" if own is None else "sparse")[0]
         _check_finite(H, state.columns, table, spec.part)
-        return np.ascontiguousarray(np.asarray(H), dtype=np.float64) if own is None else Absorbed.of(H.tocsc(), own)
+        return H if own is None else Absorbed.of(H, own)
     _check_finite(H, state.columns, table, spec.part)
     return H
 
@@ -186,9 +185,9 @@ def quoted(names: tuple[str, ...]) -> str:
 
 def _check_finite(H: Any, columns: tuple[str, ...], table: Table, part: str) -> None:
     """Refuse columns, an array or a sparse matrix (n, p), that are not finite."""
-    if np.isfinite(H.data if issparse(H) else np.asarray(H, dtype=np.float64)).all():
+    if np.isfinite(H if isinstance(H, np.ndarray) else H.data).all():
         return
-    H = H.toarray() if issparse(H) else np.asarray(H, dtype=np.float64)
+    H = H if isinstance(H, np.ndarray) else H.toarray()
     j = int(np.flatnonzero(~np.isfinite(H).all(axis=0))[0])
     wrong = ~np.isfinite(H[:, j])
     raise DataError(f"{columns[j]} of the {part} is not a finite number in {table.rows(wrong)}")
@@ -230,7 +229,8 @@ def _materialise(
             remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
             cause = re.sub(r"Value `(.*)` for `\w+\.base` is.*", r"there is no level \1", _restore(str(error), aliases))
             raise DataError(f"The {spec.part} {spec.linear!r} cannot be computed: {cause}{remedy}") from error
-    return matrix, matrix.model_spec
+    made = np.ascontiguousarray(np.asarray(matrix), dtype=np.float64) if output == "numpy" else matrix.tocsc()
+    return made, matrix.model_spec
 
 
 def _own_words(error: BaseException | None) -> TobitGPError | None:

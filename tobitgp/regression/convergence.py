@@ -270,6 +270,10 @@ def _is_alone(columns: Array, rows: BoolArray) -> BoolArray:
 
 def _contributing(H: Columns, directions: Array) -> IntArray:
     """Positions of the columns that make up most of these directions; constant ones only where nothing else does."""
-    spread = H.join(np.ptp(H.common, axis=0), H.largest) if isinstance(H, Absorbed) else np.ptp(H, axis=0)
-    sizes = np.abs(directions).max(axis=1, initial=0.0) * (spread if spread.any() else np.abs(H).max(axis=0))
+    if isinstance(H, Absorbed):
+        spread = H.join(np.ptp(H.common, axis=0), H.largest)
+    else:
+        spread = np.ptp(H, axis=0)
+        spread = spread if spread.any() else np.abs(H).max(axis=0)
+    sizes = np.abs(directions).max(axis=1, initial=0.0) * spread
     return np.flatnonzero(sizes > _COUNTS * sizes.max())

@@ -15,14 +15,16 @@ White (1982), Maximum likelihood estimation of misspecified models, *Econometric
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from scipy.sparse import csr_matrix, hstack, issparse
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Absorbed
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import DataError, SpecError
 from tobitgp.numerics.bordered import Reduced
+from tobitgp.numerics.factored import Covariance, Factored, dense, variances
 from tobitgp.regression import convergence
 from tobitgp.regression.newton import Climb, State, chunk_terms, df_terms, distribution_at
 from tobitgp.regression.working import Designs, Working
@@ -41,10 +43,10 @@ class Maximum:
     df: float | None  # degrees of freedom of Student's distribution, estimated or given
     log_likelihood: float  # of the response on the scale that was modelled: for log time add ``outcome.log_jacobian``
     gradient_norm: float  # largest derivative of the log likelihood in standardised coordinates
-    inverse_information: Array  # (k, k), covariance of the estimates, generalised where some of them run off
-    unidentified: Array  # (k, k), N, with ``a'Na > 0`` where ``a'theta`` is one of those that run off
+    inverse_information: Covariance  # (k, k), covariance of the estimates, generalised where some of them run off
+    unidentified: Covariance  # (k, k), N, with ``a'Na > 0`` where ``a'theta`` is one of those that run off
     free: BoolArray  # (k,), parameters that were estimated
-    scores: Array | None  # (n, k), derivatives of each row's log likelihood
+    scores: Any  # (n, k), or None, derivatives of each row's log likelihood
     iterations: int
     converged: bool
     message: str  # what happened, and where there is no maximum its cause and a remedy
@@ -86,46 +88,62 @@ def in_users_units(
 
 def with_given_df(fit: Maximum, message: str) -> Maximum:
     """Put log df among the parameters of a fit that was made with df given."""
-    more = ((0, 1), (0, 1))
+
+    def padded(V: Covariance) -> Covariance:
+        if isinstance(V, Factored):
+            return Factored(np.pad(V.root, ((0, 1), (0, 0))), np.append(V.own, 0.0))
+        return np.pad(V, ((0, 1), (0, 1)))
+
     return replace(
         fit,
-        inverse_information=np.pad(fit.inverse_information, more),
-        unidentified=np.pad(fit.unidentified, more),
+        inverse_information=padded(fit.inverse_information),
+        unidentified=padded(fit.unidentified),
         free=np.append(fit.free, False),
-        scores=None if fit.scores is None else np.pad(fit.scores, ((0, 0), (0, 1))),
+        scores=None if fit.scores is None else fit.scores @ csr_matrix(np.eye(len(fit.free), len(fit.free) + 1)),
         message=message,
     )
 
 
-def _inverse_information(state: State, working: Working, free: BoolArray, *, flat: bool) -> tuple[Array, Array]:
+def _inverse_information(
+    state: State, working: Working, free: BoolArray, *, flat: bool
+) -> tuple[Covariance, Covariance]:
     """Covariance of the estimates, and what is unidentified, (k, k) each, in the user's units."""
-    k = len(free)
-    at = np.ix_(free, free)
-    inverse, lost = np.zeros((k, k)), np.zeros((k, k))
+    lost = np.zeros((len(state.x), 0))
     if flat:
-        inverse[at], lost[at] = _open_and_flat(state, working)
-        return inverse, lost
-    size = np.sqrt(np.maximum(np.abs(state.hessian.diagonal), 1e-200))
-    curvature = state.hessian.each(np.negative).scaled(size, np.divide).reduced()
-    try:
-        root = _users(curvature.expand(np.linalg.inv(np.linalg.cholesky(curvature.S)).T) / size[:, None], working)
-    except np.linalg.LinAlgError:
-        inverse[at] = np.nan
-        return inverse, lost
-    inverse[at] = root @ root.T + np.diag(_of_levels(curvature, size, working))
-    return inverse, lost
+        told, own, lost = _told_and_flat(state, working)
+    else:
+        size = np.sqrt(np.maximum(np.abs(state.hessian.diagonal), 1e-200))
+        curvature = state.hessian.each(np.negative).scaled(size, np.divide).reduced()
+        try:
+            root = np.linalg.inv(np.linalg.cholesky(curvature.S)).T
+        except np.linalg.LinAlgError:
+            root = np.full_like(curvature.S, np.nan)
+        told = _users(curvature.expand(root) / size[:, None], working)
+        own = _of_levels(curvature, size, working)
+    absorbed = len(working.inverse_R.size) > 0
+    return _of_all(told, own, free, absorbed), _of_all(lost, np.zeros(len(lost)), free, absorbed)
 
 
-def _open_and_flat(state: State, working: Working) -> tuple[Array, Array]:
-    """Squares (k, k) of the directions of which the rows tell, over their information, and of those that run off."""
+def _of_all(root: Array, own: Array, free: BoolArray, absorbed: bool) -> Covariance:
+    """``root root' + diag(own)`` of the free among all parameters; an array where no factor is absorbed."""
+    if absorbed:
+        every = Factored(np.zeros((len(free), root.shape[1])), np.zeros(len(free)))
+        every.root[free], every.own[free] = root, own
+        return every
+    out = np.zeros((len(free), len(free)))
+    out[np.ix_(free, free)] = root @ root.T
+    return out
+
+
+def _told_and_flat(state: State, working: Working) -> tuple[Array, Array, Array]:
+    """Directions (k, m) of which the rows tell, over their information, variances of levels, and those that run off."""
     unit = np.append(convergence.units(state, working), np.ones(int(working.free_df)))
     information = state.hessian.each(np.negative).scaled(unit).reduced()
     values, vectors = information.spectrum()
     directions = _users(unit[:, None] * vectors, working)
     flat = values < max(convergence.FLAT, 2.0 * float(values[0]))
     told = directions[:, ~flat] / np.sqrt(values[~flat])
-    inverse = told @ told.T + np.diag(_of_levels(information, 1.0 / unit, working))
-    return inverse, directions[:, flat] @ directions[:, flat].T
+    return told, _of_levels(information, 1.0 / unit, working), directions[:, flat]
 
 
 def _users(x: Array, working: Working) -> Array:
@@ -143,20 +161,24 @@ def _of_levels(information: Reduced, size: Array, working: Working) -> Array:
     return out
 
 
-def _scores(working: Working, distribution: Distribution, x: Array, design: Designs, free: BoolArray) -> Array:
-    """Scores (n, k) in the order of the rows given."""
-    out = np.zeros((len(working.order), len(free)))
-    columns = np.flatnonzero(free)
-    p, q = working.p, working.q
+def _scores(working: Working, distribution: Distribution, x: Array, design: Designs, free: BoolArray) -> Any:
+    """Scores (n, k) in the order of the rows given, a sparse matrix of those of an absorbed factor."""
+    n, q = len(working.order), working.q
+    by_eta, rest = np.zeros(n), np.zeros((n, q + working.free_df))
     start = 0
     for chunk in working.chunks:
         rows = working.order[start : start + len(chunk.seen)]
         start += len(rows)
         terms = chunk_terms(chunk, working, distribution_at(distribution, working, x), x)
-        out[np.ix_(rows, columns[:p])] = (terms.eta / working.scale)[:, None] * as_dense(design.H[rows])
-        out[np.ix_(rows, columns[p : p + q])] = terms.tau[:, None] * design.W[rows]
+        by_eta[rows] = terms.eta / working.scale
+        rest[rows, :q] = terms.tau[:, None] * design.W[rows]
         if working.free_df:
-            out[rows, -1] = df_terms(chunk, working, distribution, x, terms)[0]
+            rest[rows, -1] = df_terms(chunk, working, distribution, x, terms)[0]
+    if isinstance(design.H, Absorbed):
+        scores = hstack([design.H.sparse().multiply(by_eta[:, None]), csr_matrix(rest)], format="csr")
+        return scores @ csr_matrix(np.eye(len(free))[free])
+    out = np.zeros((n, len(free)))
+    out[:, free] = np.hstack([by_eta[:, None] * design.H, rest])
     return out
 
 
@@ -168,31 +190,34 @@ _ROUNDING = 1e-10
 
 def covariance(
     fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: IntArray | None = None
-) -> Array:
+) -> Covariance:
     """Covariance of all parameters: coefficients, scale coefficients and, where it is estimated, log df.
 
     Shapes: weight, groups (n,); gives (k, k).
     """
     if kind not in KINDS:
         raise SpecError(f"cov_type {kind!r} is not one of {', '.join(KINDS)}.")
-    V = fit.inverse_information
     if kind == "nonrobust":
-        return V
+        return fit.inverse_information
     if fit.scores is None:
         raise SpecError(f"cov_type {kind!r} needs the rows' scores: fit with scores=True.")
-    c = np.ones(len(fit.scores)) if weight is None else weight
-    D = fit.scores @ V
+    V = dense(fit.inverse_information)
+    scores: Any = fit.scores
+    c = np.ones(scores.shape[0]) if weight is None else weight
     if kind == "cluster":
-        total = _cluster_sums(D * c[:, None], groups)
+        total = _cluster_sums(scores, c, groups, V)
         return np.asarray(total.T @ total)
     more = float(c.sum() - fit.free.sum()) if kind == "HC1" else float(c.sum())
     factor = float(c.sum()) / more if more > 0.0 else np.nan
+    if isinstance(fit.inverse_information, Factored):
+        return np.asarray(factor * (V @ (scores.T @ scores.multiply(c[:, None]).tocsr()).toarray() @ V))
+    D = scores @ V
     return np.asarray(factor * (D.T * c) @ D)
 
 
 def unidentified(
     fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: IntArray | None = None
-) -> Array:
+) -> Covariance:
     r"""What the rows, or the scores of a sandwich, leave open: N, with :math:`a'Na > 0` where :math:`a'\theta` is.
 
     A sandwich does not see the noise of a row that alone determines a combination of the parameters (leverage 1: the
@@ -201,30 +226,43 @@ def unidentified(
 
     Gives (k, k).
     """
-    if kind == "nonrobust" or fit.scores is None or not np.isfinite(fit.inverse_information).all():
+    V = fit.inverse_information
+    if kind == "nonrobust" or fit.scores is None or not np.isfinite(variances(V)).all():
         return fit.unidentified
     at = np.ix_(fit.free, fit.free)
-    root = normal_root(fit.inverse_information[at])
-    scores = fit.scores[:, fit.free] @ root * np.sqrt(np.ones(len(fit.scores)) if weight is None else weight)[:, None]
+    root = normal_root(dense(V)[at])
+    c = np.ones(fit.scores.shape[0]) if weight is None else weight
     if kind == "cluster":
-        scores = _cluster_sums(scores if weight is None else scores * np.sqrt(weight)[:, None], groups)
+        scores = _cluster_sums(fit.scores[:, fit.free], c, groups, root)
         if len(scores) <= len(root):
             return fit.unidentified
-    values, vectors = np.linalg.eigh(scores.T @ scores)
+        middle = scores.T @ scores
+    elif isinstance(V, Factored):
+        scores = fit.scores[:, fit.free].multiply(np.sqrt(c)[:, None]).tocsr()
+        middle = root.T @ ((scores.T @ scores) @ root)
+    else:
+        scores = fit.scores[:, fit.free] @ root * np.sqrt(c)[:, None]
+        middle = scores.T @ scores
+    values, vectors = np.linalg.eigh(middle)
     blind = root @ vectors[:, values < _BLIND]
-    out = fit.unidentified.copy()
+    out = dense(fit.unidentified).copy()
     out[at] += blind @ blind.T
     return out
 
 
 def known(variance: Array, lost: Array) -> Array:
     """Variances, NaN where the quadratic form ``lost`` of what is unidentified is more than rounding errors."""
-    return np.where(lost > _ROUNDING * variance, np.nan, variance)
+    return np.where(is_lost(variance, lost), np.nan, variance)
+
+
+def is_lost(variance: Array, lost: Array) -> BoolArray:
+    """Whether a quadratic form of what is unidentified is more than rounding errors of a variance."""
+    return np.asarray(lost > _ROUNDING * variance)
 
 
 def hide(V: Array, N: Array) -> Array:
     """A covariance (..., k, k) with NaN in the rows and columns of what is unidentified by N (k, k)."""
-    lost = np.diag(N) > _ROUNDING * np.einsum("...ii->...i", V)
+    lost = is_lost(np.einsum("...ii->...i", V), np.diag(N))
     return np.where(lost[..., None] | lost[..., None, :], np.nan, V)
 
 
@@ -237,11 +275,15 @@ def normal_root(covariance: Array) -> Array:
     return np.asarray(size[:, None] * vectors * np.sqrt(values))
 
 
-def _cluster_sums(D: Array, groups: IntArray | None) -> Array:
-    """Sums (G, k) of rows within clusters."""
+def _cluster_sums(scores: Any, weight: Array, groups: IntArray | None, A: Array) -> Array:
+    """Sums (G, m) within clusters of weighted scores times A (k, m)."""
     if groups is None:
         raise SpecError('cov_type "cluster" needs groups.')
     levels, code = np.unique(groups, return_inverse=True)
     if len(levels) < 2:
         raise DataError("Clustered standard errors need at least two clusters.")
+    if issparse(scores):
+        of_cluster: Any = csr_matrix((weight, (code, np.arange(len(code)))), (len(levels), len(code)))
+        return np.asarray((of_cluster @ scores) @ A)
+    D = (scores @ A) * weight[:, None]
     return np.column_stack([np.bincount(code, weights=column, minlength=len(levels)) for column in D.T])

@@ -98,7 +98,7 @@ def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) 
     """One chunk's part of value, gradient and corner of the Hessian; of an absorbed factor gradient, border, block."""
     here = chunk_terms(chunk, working, distribution_at(distribution, working, x), x)
     q, w, absorbed = working.q, chunk.seen.weight, chunk.Q if isinstance(chunk.Q, Absorbed) else None
-    Q: Array = chunk.Q if absorbed is None else absorbed.common
+    Q: Any = chunk.Q if absorbed is None else absorbed.common
     terms = Terms(*(w * t for t in here))
     p, r = Q.shape[1], len(x) - (0 if absorbed is None else absorbed.size)
     gradient, hessian, cross = np.zeros(r), np.zeros((r, r)), [terms.eta_eta[:, None] * Q] if absorbed else []

@@ -102,7 +102,7 @@ class Rotation:
             return replace(H, common=(self.inverse.T @ self.unexplained(H).T).T, value=H.value / self.size[H.code])
         return (self.inverse.T @ H.T).T
 
-    def unexplained(self, H: Absorbed) -> Array:
+    def unexplained(self, H: Any) -> Array:
         """The other columns (n, c) less what the factor's tell of them."""
         return H.common - (H.value / self.size[H.code])[:, None] * self.border[H.code]
 
@@ -164,7 +164,9 @@ def standardise(partitions: LocalPartitions, *, free_df: bool, keep: Keep = hold
     constants = rows.collect(_scale_constants)
     constant = constants[0] is not None and all(one == constants[0] for one in constants)
     to_Q = _rotation(rows)
-    to_V = np.diag(1.0 / np.array(constants[0][0])) if constant else _orthonormal(rows, lambda part: part.W) * np.sqrt(n)
+    to_V = (
+        np.diag(1.0 / np.array(constants[0][0])) if constant else _orthonormal(rows, lambda part: part.W) * np.sqrt(n)
+    )
 
     def rotate(part: Sorted) -> Sorted:
         """Orthonormal columns in place of those given, each in one piece; those of log sigma of mean square 1, or 1."""
@@ -216,7 +218,7 @@ def _rotation(rows: LocalPartitions) -> Rotation:
     return replace(factor, inverse=_orthonormal(rows, lambda part: factor.unexplained(part.H)))
 
 
-def _orthonormal(rows: LocalPartitions, columns: Callable[[Sorted], Array]) -> Array:
+def _orthonormal(rows: LocalPartitions, columns: Callable[[Sorted], Any]) -> Array:
     """Matrix that gives columns nearly unit Gram matrix."""
 
     def each(of: Callable[[Array], Array]) -> list[Array]:

@@ -11,6 +11,7 @@ import numpy as np
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
+from tobitgp.numerics.factored import variances
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
 
@@ -260,7 +261,7 @@ def _regression_notes(results: RegressionResults) -> list[str]:
     notes, message = [], results.parts.maximum.message
     if not results.converged:
         rest = "Read no number here as final."
-        if results.parts.maximum.unidentified.any():
+        if variances(results.parts.maximum.unidentified).any():
             rest = "All else is the limit, with its errors; the errors of what runs off are nan."
         notes.append(f"NOT CONVERGED: {message} {rest}")
     elif "df" in results.params.index and message != "converged":

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import Columns, centred
+from tobitgp.data.absorbed import centred
 from tobitgp.data.arrays import Design
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.rows_together import variance_of_sum
+from tobitgp.numerics.factored import of_sums
 from tobitgp.posterior import questions
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
@@ -74,7 +75,7 @@ def _read(positive: bool, what: str, below: Any, above: Any) -> Ask:
 class Side(NamedTuple):
     """n rows with a column at one of its two values."""
 
-    H: Columns  # (n, p), designs of location and log scale
+    H: Any  # (n, p), designs of location and log scale
     W: Array  # (n, q)
     x: tuple[Array, ...]  # location, log scale and, where it is estimated, log df, (n,) each
 
@@ -100,7 +101,7 @@ def _regression_effect(
     if split:
         (mass, mean), (mass_low, mean_low) = (distributions_at(parts, s.x).inside(*rows.limits) for s in (high, low))
         intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
-    variance, lost = (float(gradient @ V @ gradient) for V in (parts.covariance, parts.unidentified))
+    variance, lost = (float(of_sums(gradient[None], V).item()) for V in (parts.covariance, parts.unidentified))
     return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
 
 

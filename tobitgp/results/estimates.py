@@ -11,8 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.numerics.factored import Covariance, Factored, dense, of_sums, variances
 from tobitgp.numerics.normal import normal_quantile, total_sd
-from tobitgp.regression.maximum import hide
+from tobitgp.regression.maximum import hide, known
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
 from tobitgp.typing import Array, BoolArray
@@ -30,24 +31,30 @@ class Linear:
 
     weight: Array  # (J,)
     mean: Array  # (J, p), in the user's units
-    covariance: Array  # (J, p, p)
+    covariance: Covariance  # (J, p, p); of one component that of a factor's levels without its entries
     fixed: BoolArray  # (p,)
-    unidentified: Array | None = None  # (p, p), what the covariance does not cover
+    unidentified: Covariance | None = None  # (p, p), what the covariance does not cover
 
     @property
     def within(self) -> Array:
         """Covariances (J, p, p), NaN where they are not identified."""
-        return self.covariance if self.unidentified is None else hide(self.covariance, self.unidentified)
+        V = dense(self.covariance)[None] if isinstance(self.covariance, Factored) else self.covariance
+        return V if self.unidentified is None else hide(V, dense(self.unidentified))
 
     @property
     def sd(self) -> Array:
         """Standard deviations within the components, (J, p)."""
-        return np.sqrt(np.einsum("jii->ji", self.within))
+        V = self.covariance
+        variance = variances(V)[None] if isinstance(V, Factored) else np.einsum("jii->ji", V)
+        return np.sqrt(variance if self.unidentified is None else known(variance, variances(self.unidentified)))
 
     def combine(self, R: Array, null: Array) -> Linear:
         """Posterior of the combinations ``R beta - null`` of the rows of R (k, p)."""
-        covariance = np.einsum("ki,jil,ml->jkm", R, self.covariance, R)
-        lost = None if self.unidentified is None else R @ self.unidentified @ R.T
+        if isinstance(self.covariance, Factored):
+            covariance = of_sums(R, self.covariance)[None]
+        else:
+            covariance = np.einsum("ki,jil,ml->jkm", R, self.covariance, R)
+        lost = None if self.unidentified is None else of_sums(R, self.unidentified)
         fixed = ~((R != 0.0) & ~self.fixed).any(axis=1)
         return Linear(self.weight, self.mean @ R.T - null, covariance, fixed, lost)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc
 
+from tobitgp.data.absorbed import Absorbed, Columns, as_dense, choose_columns
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.results.comparable import check_same_rows, subject_of
@@ -18,7 +19,7 @@ from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import FRAME_COLUMNS
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 if TYPE_CHECKING:
     from tobitgp.results.regression.results import RegressionResults
@@ -172,6 +173,7 @@ def _aliased(text: str, alias: dict[str, str]) -> str:
 
 
 _SPANNED, _LOCAL = 1e-8, 1e-6
+_BLOCK = 200  # columns
 
 
 def likelihood_ratio(larger: RegressionResults, smaller: RegressionResults) -> WaldResults:
@@ -207,26 +209,38 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
     return next((reason for reason, whole, part in pairs if not _spans(*whole, *part)), "")
 
 
-def _spans(H: Array, offset: Array, H_part: Array, offset_part: Array) -> bool:
+def _spans(H: Columns, offset: Array, H_part: Columns, offset_part: Array) -> bool:
     """Whether every ``H_part b + offset_part`` is an ``H c + offset``."""
-    wanted = np.column_stack([H_part, offset_part - offset])
-    size = np.maximum(np.abs(wanted).max(axis=0), 1e-300)
-    wanted = wanted / size
+    blocks = (*_in_blocks(H_part), (offset_part - offset)[:, None])
+    return all(_spanned(H, wanted / np.maximum(np.abs(wanted).max(axis=0), 1e-300)) for wanted in blocks)
+
+
+def _in_blocks(H: Columns) -> Iterator[Array]:
+    """The columns, some at a time."""
+    for at in np.array_split(np.arange(H.shape[1]), H.shape[1] // _BLOCK + 1):
+        yield as_dense(choose_columns(H, np.isin(np.arange(H.shape[1]), at)))
+
+
+def _spanned(H: Columns, wanted: Array) -> bool:
+    """Whether columns of H add up to all those wanted, of size 1."""
+    if isinstance(H, Absorbed):
+        return _spanned(H.less_levels(H.common), H.less_levels(wanted))
     scale = np.maximum(np.abs(H).max(axis=0, initial=0.0), 1e-300)
     left = wanted - (H / scale) @ np.linalg.lstsq(H / scale, wanted, rcond=None)[0] if H.shape[1] else wanted
     return bool((np.abs(left).max(axis=0) <= _SPANNED).all())
 
 
-def _predictors(parts: RegressionParts) -> Iterator[tuple[Array, Array]]:
+def _predictors(parts: RegressionParts) -> Iterator[tuple[Columns, Array]]:
     """Free columns of the location and of log sigma, and their known parts."""
     design, p = parts.rows.design, len(parts.columns)
     W = np.ones((len(design.H), 1)) if design.scale is None else design.scale.W
     of_location, of_scale = np.split(parts.maximum.free[: p + W.shape[1]], [p])
-    for X, offset, free, b in (
+    of_both: tuple[tuple[Columns, Array, BoolArray, Array], ...] = (
         (design.H, design.offset, of_location, parts.coefficients),
         (W, design.log_noise, of_scale, parts.maximum.gamma),
-    ):
-        yield X[:, free], offset + X[:, ~free] @ b[~free]
+    )
+    for X, offset, free, b in of_both:
+        yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 
 def t_test(results: Results, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:

@@ -18,6 +18,7 @@ from tobitgp.inference.posterior import Posterior, lay_out
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
+from tobitgp.numerics.factored import Factored
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression.maximum import KINDS
@@ -49,10 +50,13 @@ def check_regression(parts: RegressionParts) -> None:
     q = 1 if parts.state.scale is None else len(parts.scale_columns)
     k = p + q + parts.family.estimate_df
     wanted: Shapes = {"coefficients": (maximum.coefficients, (p,)), "gamma": (maximum.gamma, (q,))}
-    wanted |= {"free": (maximum.free, (k,)), "covariance": (parts.covariance, (k, k)), "centre": (parts.centre, (p,))}
-    wanted |= {"unidentified": (parts.unidentified, (k, k))}
-    squares = ("inverse_information", "unidentified")
-    wanted |= {f"{name} of the maximum": (getattr(maximum, name), (k, k)) for name in squares}
+    wanted |= {"free": (maximum.free, (k,)), "centre": (parts.centre, (p,))}
+    of_maximum = {f"{name} of the maximum": getattr(maximum, name) for name in ("inverse_information", "unidentified")}
+    for name, V in {"covariance": parts.covariance, "unidentified": parts.unidentified, **of_maximum}.items():
+        if isinstance(V, Factored):
+            wanted |= {f"root of {name}": (V.root, (k, *V.root.shape[1:2])), f"own part of {name}": (V.own, (k,))}
+        else:
+            wanted[name] = V, (k, k)
     _check_shapes(wanted)
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
     if parts.spec.gps or maximum.scores is not None or parts.cov_type not in KINDS:

@@ -30,6 +30,7 @@ from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, Diri
 from tobitgp.mixture.model import Bayes, Points, State
 from tobitgp.mixture.rows import Units as MixtureUnits
 from tobitgp.numerics.arrow import Factor
+from tobitgp.numerics.factored import Factored
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
@@ -57,6 +58,7 @@ CLASSES: dict[str, type] = {
         EMCM,
         EP,
         Factor,
+        Factored,
         Facts,
         Field,
         FitTrace,

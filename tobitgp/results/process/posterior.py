@@ -112,7 +112,7 @@ def term_nodes(parts: Parts, design: Design, skip: frozenset[int] = frozenset())
             at = list(term.columns)
             H = as_dense(design.H)[:, at]
             mean = linear.mean[:, at] @ H.T
-            V = linear.covariance[:, at][:, :, at]
+            V = linear.within[:, at][:, :, at]
             sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
         elif term.block is not None and term.block not in skip:
             mean, sd = process_moments(parts, inputs, term.block)

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.data.absorbed import centred
+from tobitgp.data.absorbed import as_dense, centred
 from tobitgp.data.arrays import Design, take
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.base import log_likelihoods
+from tobitgp.numerics.factored import Factored, leading, of_sums, variances
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.convergence import LARGEST_DF, SMALLEST_DF
-from tobitgp.regression.maximum import hide, normal_root
+from tobitgp.regression.maximum import hide, is_lost, normal_root
 from tobitgp.results.joint import JointPosterior, draw_within
 from tobitgp.results.regression.parts import DF, SIGMA, RegressionParts, predictors, scale_design, uncentred
 from tobitgp.results.rows import Asked
@@ -32,7 +33,7 @@ class JointEstimates(JointPosterior):
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of eta."""
         H, p = centred(asked.design.H, self.parts.centre), len(self.parts.columns)
-        V, N = (H @ (H @ each[:p, :p]).T for each in (self.parts.covariance, self.parts.unidentified))
+        V, N = (of_sums(as_dense(H), leading(each, p)) for each in (self.parts.covariance, self.parts.unidentified))
         return predictors(self.parts, asked.design)[0], hide(V, N)
 
     @property
@@ -52,7 +53,7 @@ class JointEstimates(JointPosterior):
     ) -> Array:
         """Draws (n, draws) of eta, or of eta plus noise: all parameters anew in each."""
         root = estimate_root(self.parts)
-        change = root @ rng.standard_normal((len(root), draws))
+        change = root @ rng.standard_normal((root.shape[1], draws))
         eta, tau = moved_predictors(self.parts, asked.design, change)
         if not noise:
             return eta
@@ -61,10 +62,13 @@ class JointEstimates(JointPosterior):
 
 
 def estimate_root(parts: RegressionParts) -> Array:
-    """A root R (k, k) of the covariance ``R R'`` of the estimates, columns of zeros where that is singular."""
-    if not np.isfinite(np.diag(hide(parts.covariance, parts.unidentified))).all():
+    """A root R (k, m) of the covariance ``R R'`` of the estimates, columns of zeros where that is singular."""
+    V, variance = parts.covariance, variances(parts.covariance)
+    if not np.isfinite(variance).all() or is_lost(variance, variances(parts.unidentified)).any():
         raise SpecError("Some estimates have no standard error: nothing can be drawn.")
-    return normal_root(parts.covariance)
+    if isinstance(V, Factored):
+        return np.hstack([V.root, np.diag(np.sqrt(V.own))[:, V.own > 0.0]])
+    return normal_root(V)
 
 
 def moved_predictors(parts: RegressionParts, design: Design, change: Array) -> tuple[Array, Array]:

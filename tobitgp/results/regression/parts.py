@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import Columns, as_dense, centred, only_columns
+from tobitgp.data.absorbed import Absorbed, Columns, as_dense, centred, only_columns
 from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import outcome
@@ -22,10 +22,11 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.base import log_likelihoods
+from tobitgp.numerics.factored import Covariance, Factored, dense, leading, rows, variances
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import Maximum, maximise, null_log_likelihood
-from tobitgp.regression.maximum import hide
+from tobitgp.regression.maximum import is_lost
 from tobitgp.regression.residuals import dfbeta, dfbetas
 from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.rows import Scored, ask, response_of_rows
@@ -46,8 +47,8 @@ class RegressionParts(Source):
     facts: Facts
     family: Family
     maximum: Maximum  # of columns less their ``centre``, whose intercept is that at the columns' means
-    covariance: Array  # (k, k), of all parameters in the order of ``maximum.parameters``
-    unidentified: Array  # (k, k), what that covariance does not cover, in the same order
+    covariance: Covariance  # (k, k), of all parameters in the order of ``maximum.parameters``
+    unidentified: Covariance  # (k, k), what that covariance does not cover, in the same order
     centre: Array  # (p,), taken from each linear column where an intercept takes it up
     cov_type: str
     log_jacobian: float  # what the log likelihood of log times needs to be that of the response
@@ -109,25 +110,32 @@ def uncentred(parts: RegressionParts, beta: Array) -> Array:
     return beta
 
 
+def as_written(parts: RegressionParts, V: Covariance) -> Covariance:
+    """A covariance in the coefficients of the columns as written, (p or more, p or more)."""
+    return V if isinstance(V, Factored) else uncentred(parts, uncentred(parts, V).T)
+
+
 def linear_estimates(parts: RegressionParts) -> Linear:
     """Linear coefficients: one normal."""
     p = len(parts.columns)
     fixed = ~parts.maximum.free[:p]
-    V, N = (uncentred(parts, uncentred(parts, each[:p, :p]).T) for each in (parts.covariance, parts.unidentified))
-    return Linear(np.ones(1), parts.coefficients[None], V[None], fixed, N)
+    V, N = (as_written(parts, leading(each, p)) for each in (parts.covariance, parts.unidentified))
+    return Linear(np.ones(1), parts.coefficients[None], V if isinstance(V, Factored) else V[None], fixed, N)
 
 
 def scale_estimates(parts: RegressionParts) -> Transformed:
     """Sigma, and df where it is a parameter."""
     p = len(parts.columns)
     theta = parts.maximum.parameters[p:]
-    V = hide(*(uncentred(parts, uncentred(parts, each).T) for each in (parts.covariance, parts.unidentified)))
+    V, N = (as_written(parts, each) for each in (parts.covariance, parts.unidentified))
+    lost = is_lost(variances(V), variances(N))
+    of_scale = np.where(lost[p:, None] | lost, np.nan, rows(V, slice(p, None)))
     positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
     given = ~parts.maximum.free[p:]
     if parts.family.estimate_df:
         given[-1] = False  # not given, but held at its bound
     value = np.where(positive, np.exp(np.where(positive, theta, 0.0)), theta)
-    return Transformed(value, theta, V[p:, p:], V[p:, :p], positive, given, theta, np.zeros_like(theta))
+    return Transformed(value, theta, of_scale[:, p:], of_scale[:, :p], positive, given, theta, np.zeros_like(theta))
 
 
 def model_arguments(design: Design, family: Family) -> dict[str, Any]:
@@ -200,16 +208,21 @@ def estimates_of(parts: RegressionParts, design: Design, *, bands: bool = True) 
     return Estimates(lambda at: distributions_at(parts, at), x, unit, V, N)
 
 
-def row_covariance(H: Columns, W: Array, V: Array, r: int) -> Array:
+def row_covariance(H: Columns, W: Array, V: Covariance, r: int) -> Array:
     """Covariance (n, r, r) of location, log scale and log df in rows, of that of all parameters."""
     p, q = H.shape[1], W.shape[1]
     out = np.empty((len(H), r, r))
     for at in row_chunks(0, len(H), _CHUNK):
         one = np.ones((len(H[at]), 1))
-        sides = ((as_dense(H[at]), slice(0, p)), (W[at], slice(p, p + q)), (one, slice(p + q, p + q + 1)))[:r]
-        for a, (left, rows) in enumerate(sides):
-            for b, (right, columns) in enumerate(sides):
-                out[at, a, b] = np.einsum("ij,ij->i", left @ V[rows, columns], right)
+        sides: Any = ((H[at], slice(0, p)), (W[at], slice(p, p + q)), (one, slice(p + q, p + q + 1)))
+        for a, (left, of_left) in enumerate(sides[:r]):
+            for b, (right, of_right) in enumerate(sides[:r]):
+                if isinstance(V, Factored):
+                    out[at, a, b] = np.einsum("ij,ij->i", left @ V.root[of_left], right @ V.root[of_right])
+                else:
+                    out[at, a, b] = np.einsum("ij,ij->i", as_dense(left @ V[of_left, of_right]), as_dense(right))
+        if isinstance(V, Factored) and isinstance(H, Absorbed):
+            out[at, 0, 0] += H[at].squares(V.own[:p])
     return out
 
 
@@ -221,7 +234,7 @@ def term_estimates(parts: RegressionParts, design: Design) -> dict[str, Estimate
         value = design.offset if term.name == OFFSET else H @ parts.coefficients
         one = np.ones_like(value)
         V, N = (
-            row_covariance(H, one[:, None], uncentred(parts, uncentred(parts, each).T), 1)
+            row_covariance(H, one[:, None], as_written(parts, each), 1)
             for each in (parts.covariance, parts.unidentified)
         )
         out[term.name] = Estimates(lambda x: LocationScale(parts.noise, x[0], one), (value,), (one,), V, N)  # noqa: B023
@@ -253,9 +266,10 @@ def influence_table(parts: RegressionParts, *, scaled: bool) -> pd.DataFrame:
     )
     if again.scores is None or not again.converged:
         raise SpecError("The fit has not converged, so that the influence of rows on it has no meaning.")
-    change: Any = dfbeta(again.scores, again.inverse_information, parts.rows.response.weight)
+    V = dense(again.inverse_information)
+    change: Any = dfbeta(again.scores, V, parts.rows.response.weight)
     if scaled:
-        change = dfbetas(change, again.inverse_information)
+        change = dfbetas(change, V)
     names = [f"log({name})" if name in ("sigma", "df") else name for name in parts.names]
     return pd.DataFrame(asked.spread(change), index=asked.index, columns=names)
 
