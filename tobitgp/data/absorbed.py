@@ -65,8 +65,13 @@ class Absorbed:
 
     def sums(self, values: Array) -> Array:
         """Sums (size,) or (size, k) of values (n,) or (n, k) times the rows' entries in the factor's columns."""
-        columns = [np.bincount(self.code, self.value * v, self.size) for v in np.atleast_2d(values.T)]
-        return np.asarray(columns[0] if values.ndim == 1 else np.column_stack(columns), dtype=np.float64)
+        if values.ndim == 1:
+            return np.asarray(np.bincount(self.code, self.value * values, self.size), dtype=np.float64)
+        return (
+            np.stack([self.sums(column) for column in values.T], axis=1)
+            if values.shape[1]
+            else np.zeros((self.size, 0))
+        )
 
     @property
     def largest(self) -> Array:
@@ -74,11 +79,6 @@ class Absorbed:
         out = np.zeros(self.size)
         np.maximum.at(out, self.code, np.abs(self.value))
         return out
-
-    def squares(self, own: Array) -> Array:
-        """Sums (n,) of each row's squared entries with weights (p,)."""
-        common, levels = self.split(own)
-        return np.square(self.common) @ common + np.square(self.value) * levels[self.code]
 
     def choose(self, kept: BoolArray) -> Columns:
         """Some of the columns, kept (p,)."""
@@ -120,6 +120,13 @@ Columns: TypeAlias = Array | Absorbed
 def as_dense(H: Columns) -> Array:
     """Columns as an array (n, p)."""
     return H.dense() if isinstance(H, Absorbed) else H
+
+
+def squares(H: Columns, weight: Array) -> Array:
+    """Sums (n,) of each row's squared entries with weights (p,)."""
+    if not isinstance(H, Absorbed):
+        return np.square(H) @ weight
+    return replace(H, common=np.square(H.common), value=np.square(H.value)) @ weight
 
 
 def choose_columns(H: Columns, kept: BoolArray) -> Columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -124,15 +125,22 @@ MOST_DENSE = 100  # columns of a factor, or of an interaction of factors, beyond
 
 
 def absorbed_columns(state: LinearState) -> slice | None:
-    """The columns of the widest term, where they are many and each row has an entry in one of them at most."""
+    """The widest run of columns of which each row has an entry in one at most, if they are many: indicators."""
     if state.model_spec is None:
         return None
     from formulaic.transforms.contrasts import TreatmentContrasts
 
-    term, columns = max(state.model_spec.term_indices.items(), key=lambda item: len(item[1]))
-    codings = [state.model_spec.factor_contrasts.get(factor) for factor in term.factors]
-    indicators = all(coding is not None and isinstance(coding.contrasts, TreatmentContrasts) for coding in codings)
-    return slice(columns[0], columns[-1] + 1) if indicators and len(columns) > MOST_DENSE else None
+    widest, codings, first = slice(0, 0), state.model_spec.factor_contrasts, 0
+    for item in state.model_spec.structure:
+        start, first = first, first + len(item.columns)
+        for term in item.scoped_terms:
+            of_term = [codings.get(each.factor.factor) for each in term.factors]
+            if not all(coding and isinstance(coding.contrasts, TreatmentContrasts) for coding in of_term):
+                break
+            counts = (len(coding.levels) - each.reduced for coding, each in zip(of_term, term.factors, strict=True))
+            start, before = start + math.prod(counts), start
+            widest = max(widest, slice(before, start), key=lambda run: run.stop - run.start)
+    return widest if widest.stop - widest.start > MOST_DENSE else None
 
 
 def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Columns:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import Absorbed, Columns, as_dense, centred, only_columns
+from tobitgp.data.absorbed import Columns, as_dense, centred, only_columns, squares
 from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import outcome
@@ -221,8 +221,8 @@ def row_covariance(H: Columns, W: Array, V: Covariance, r: int) -> Array:
                     out[at, a, b] = np.einsum("ij,ij->i", left @ V.root[of_left], right @ V.root[of_right])
                 else:
                     out[at, a, b] = np.einsum("ij,ij->i", as_dense(left @ V[of_left, of_right]), as_dense(right))
-        if isinstance(V, Factored) and isinstance(H, Absorbed):
-            out[at, 0, 0] += H[at].squares(V.own[:p])
+        if isinstance(V, Factored):
+            out[at, 0, 0] += squares(H[at], V.own[:p])
     return out
 
 
