@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csc_matrix
 
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.columns import call_own, check_size
@@ -145,21 +146,19 @@ def absorbed_columns(state: LinearState) -> slice | None:
 
 def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Columns:
     """Build the same columns on other rows; gives (n, p)."""
+    own = absorbed_columns(state)
+    H: Any = np.empty((table.n, len(state.columns)))
     if state.plain is not None:
-        H = np.empty((table.n, len(state.columns)))
         H[:, : len(state.columns) - len(state.plain)] = 1.0
         for j, name in enumerate(state.plain, start=len(state.columns) - len(state.plain)):
             H[:, j] = table.columns[name].values
-    elif table.n == 0:
-        H = np.empty((0, len(state.columns)))
-    else:
-        assert state.model_spec is not None
-        own = absorbed_columns(state)
-        H = _materialise(state.model_spec, spec, table, state.aliases, "numpy" if own is None else "sparse")[0]
-        _check_finite(H, state.columns, table, spec.part)
-        return H if own is None else Absorbed.of(H, own)
+    elif table.n:
+        output = "numpy" if own is None else "sparse"
+        H = _materialise(state.model_spec, spec, table, state.aliases, output)[0]
+    elif own is not None:
+        H = csc_matrix(H.shape)
     _check_finite(H, state.columns, table, spec.part)
-    return H
+    return H if own is None else Absorbed.of(H, own)
 
 
 def check_independence(found: Independence, columns: tuple[str, ...], part: str = LinearPart.part) -> None:

@@ -146,3 +146,13 @@ def test_a_saved_fit_answers_the_same(data, monkeypatch, tmp_path):
     pd.testing.assert_frame_equal(again.summary_frame(), a.summary_frame())
     pd.testing.assert_frame_equal(again.cov_params(), a.cov_params())
     pd.testing.assert_frame_equal(again.predict(data.head(9), se=True), a.predict(data.head(9), se=True))
+
+
+def test_partitioned_rows(data, monkeypatch, tmp_path):
+    monkeypatch.setattr(linear, "MOST_DENSE", 4)
+    for i, part in enumerate([data[:70], data[:0], data[70:]]):
+        part.to_parquet(tmp_path / f"{i}.parquet")
+    parts = tg.fit("y ~ x + C(g) | censor(-0.5)", str(tmp_path / "*.parquet"))
+    whole = tg.fit("y ~ x + C(g) | censor(-0.5)", data)
+    assert parts.llf == pytest.approx(whole.llf, rel=1e-12)
+    np.testing.assert_allclose(parts.summary_frame(), whole.summary_frame(), rtol=1e-6, atol=1e-9)
