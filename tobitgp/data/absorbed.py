@@ -67,11 +67,10 @@ class Absorbed:
         """Sums (size,) or (size, k) of values (n,) or (n, k) times the rows' entries in the factor's columns."""
         if values.ndim == 1:
             return np.asarray(np.bincount(self.code, self.value * values, self.size), dtype=np.float64)
-        return (
-            np.stack([self.sums(column) for column in values.T], axis=1)
-            if values.shape[1]
-            else np.zeros((self.size, 0))
-        )
+        out = np.empty((self.size, values.shape[1]))
+        for j, column in enumerate(values.T):
+            out[:, j] = self.sums(column)
+        return out
 
     @property
     def largest(self) -> Array:
@@ -144,5 +143,5 @@ def only_columns(H: Columns, columns: Sequence[int] | IntArray) -> Columns:
 
 
 def centred(H: Columns, centre: Array) -> Columns:
-    """Columns less a centre (p,), which is 0 beside an absorbed factor."""
-    return H if isinstance(H, Absorbed) else H - centre
+    """Columns less a centre (p,), which is 0 in a fit with an absorbed factor."""
+    return H if isinstance(H, Absorbed) and not centre.any() else as_dense(H) - centre

@@ -61,11 +61,9 @@ class Independence:
             largest = np.abs(H).max(axis=0, initial=0.0)
             return cls(len(H), largest, np.zeros(0), np.zeros((0, H.shape[1])), triangle(H), 0)
         size = np.sqrt(H.sums(H.value))
-        unit = 1.0 / np.where(size > 0.0, size, 1.0)
-        border = unit[:, None] * H.sums(H.common)
-        rest = triangle(H.common - (H.value * unit[H.code])[:, None] * border[H.code])
+        border = H.sums(H.common) / np.where(size > 0.0, size, 1.0)[:, None]
         largest = H.join(np.abs(H.common).max(axis=0, initial=0.0), H.largest)
-        return cls(len(H), largest, size, border, rest, H.start)
+        return cls(len(H), largest, size, border, triangle(H.less_levels(H.common)), H.start)
 
     def merge(self, other: Independence) -> Independence:
         """Of both sets of rows together: a rotation for each of the factor's columns, then all that is left."""

@@ -68,6 +68,8 @@ class Bordered:
     def reduced(self) -> Reduced:
         """The matrix with the block eliminated as far as it holds information."""
         rest, own = self.places
+        if not len(own):
+            return Reduced(self.corner, rest, self.border, own, self.block)
         told = self.block > _TOLD
         pivot, few = self.block[told], np.flatnonzero(~told)
         S = np.block([[self.corner, self.border[:, few]], [self.border[:, few].T, np.diag(self.block[few])]])
@@ -112,6 +114,8 @@ class Reduced(NamedTuple):
 
     def spectrum(self) -> tuple[Array, Array]:
         """Small eigenvalues, ascending, with vectors (k, s): exact where nothing is eliminated or they vanish."""
-        root = np.linalg.inv(np.linalg.cholesky(np.eye(len(self.S)) + self.W @ self.W.T))
+        root = np.eye(len(self.S))
+        if len(self.gone):
+            root = np.linalg.inv(np.linalg.cholesky(root + self.W @ self.W.T))
         values, vectors = np.linalg.eigh(root @ self.S @ root.T)
         return values, self.expand(root.T @ vectors)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_matrix, hstack, issparse
+from scipy.sparse import csr_matrix, eye, hstack, issparse
 
 from tobitgp.data.absorbed import Absorbed
 from tobitgp.distributions.base import Distribution
@@ -99,7 +99,7 @@ def with_given_df(fit: Maximum, message: str) -> Maximum:
         inverse_information=padded(fit.inverse_information),
         unidentified=padded(fit.unidentified),
         free=np.append(fit.free, False),
-        scores=None if fit.scores is None else fit.scores @ csr_matrix(np.eye(len(fit.free), len(fit.free) + 1)),
+        scores=None if fit.scores is None else fit.scores @ eye(len(fit.free), len(fit.free) + 1, format="csr"),
         message=message,
     )
 
@@ -176,7 +176,7 @@ def _scores(working: Working, distribution: Distribution, x: Array, design: Desi
             rest[rows, -1] = df_terms(chunk, working, distribution, x, terms)[0]
     if isinstance(design.H, Absorbed):
         scores = hstack([design.H.sparse().multiply(by_eta[:, None]), csr_matrix(rest)], format="csr")
-        return scores @ csr_matrix(np.eye(len(free))[free])
+        return scores @ eye(len(free), format="csr")[free]
     out = np.zeros((n, len(free)))
     out[:, free] = np.hstack([by_eta[:, None] * design.H, rest])
     return out

@@ -101,7 +101,7 @@ def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) 
     Q: Any = chunk.Q if absorbed is None else absorbed.common
     terms = Terms(*(w * t for t in here))
     p, r = Q.shape[1], len(x) - (0 if absorbed is None else absorbed.size)
-    gradient, hessian, cross = np.zeros(r), np.zeros((r, r)), [terms.eta_eta[:, None] * Q] if absorbed else []
+    gradient, hessian = np.zeros(r), np.zeros((r, r))
     gradient[:p] = terms.eta @ Q
     hessian[:p, :p] = _weighted_gram(Q, terms.eta_eta)
     at = slice(p, p + q)
@@ -111,18 +111,19 @@ def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) 
         gradient[at] = terms.tau @ chunk.V
         hessian[:p, at] = (Q.T * terms.eta_tau) @ chunk.V
         hessian[at, at] = _weighted_gram(chunk.V, terms.tau_tau)
-    cross.append(terms.eta_tau[:, None] * chunk.V)
+    by_df = np.zeros((len(w), 0))
     if working.free_df:
         slope, second, eta, tau = (w * t for t in df_terms(chunk, working, distribution, x, here))
         gradient[-1], hessian[-1, -1] = slope.sum(), second.sum()
         hessian[:p, -1] = eta @ Q
         hessian[at, -1] = hessian[-1, at] = tau @ chunk.V
-        cross.append(eta[:, None])
+        by_df = eta[:, None]
     value = float(terms.value.sum())
     if absorbed is None:
         return value, gradient, hessian, np.zeros(0), np.zeros((0, r)), np.zeros(0)
+    by_eta = np.hstack([terms.eta_eta[:, None] * Q, terms.eta_tau[:, None] * chunk.V, by_df])
     block = absorbed.sums(absorbed.value * terms.eta_eta)
-    return value, gradient, hessian, absorbed.sums(terms.eta), absorbed.sums(np.hstack(cross)), block
+    return value, gradient, hessian, absorbed.sums(terms.eta), absorbed.sums(by_eta), block
 
 
 def _weighted_gram(A: Array, d: Array) -> Array:

@@ -27,7 +27,8 @@ def test_products_are_those_of_the_array(columns, rng):
     np.testing.assert_array_equal(columns.sparse().toarray(), H)
     np.testing.assert_array_equal(abs(columns).dense(), abs(H))
     np.testing.assert_array_equal(columns.largest, np.abs(H[:, 2:7]).max(axis=0))
-    assert centred(columns, b) is columns
+    assert centred(columns, np.zeros(9)) is columns
+    np.testing.assert_array_equal(centred(columns, b), H - b)
 
 
 @pytest.mark.parametrize("kept", [[0, 3, 5, 8], [2, 3, 4, 5, 6], [0, 7], [5]], ids=str)
