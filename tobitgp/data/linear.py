@@ -144,17 +144,18 @@ def absorbed_columns(state: LinearState) -> slice | None:
 
 def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Columns:
     """Build the same columns on other rows; gives (n, p)."""
-    own = absorbed_columns(state)
-    H: Any = np.empty((table.n, len(state.columns)))
+    own, p = absorbed_columns(state), len(state.columns)
+    H: Any
     if state.plain is not None:
-        H[:, : len(state.columns) - len(state.plain)] = 1.0
-        for j, name in enumerate(state.plain, start=len(state.columns) - len(state.plain)):
+        H = np.empty((table.n, p))
+        H[:, : p - len(state.plain)] = 1.0
+        for j, name in enumerate(state.plain, start=p - len(state.plain)):
             H[:, j] = table.columns[name].values
     elif table.n:
         output = "numpy" if own is None else "sparse"
         H = _materialise(state.model_spec, spec, table, state.aliases, output)[0]
-    elif own is not None:
-        H = csc_matrix(H.shape)
+    else:
+        H = np.empty((0, p)) if own is None else csc_matrix((0, p))
     _check_finite(H, state.columns, table, spec.part)
     return H if own is None else Absorbed.of(H, own)
 
