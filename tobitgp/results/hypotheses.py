@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,7 +212,7 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
 
 def _spans(H: Columns, offset: Array, H_part: Columns, offset_part: Array) -> bool:
     """Whether every ``H_part b + offset_part`` is an ``H c + offset``."""
-    blocks = (*_in_blocks(H_part), (offset_part - offset)[:, None])
+    blocks = chain(_in_blocks(H_part), [(offset_part - offset)[:, None]])
     return all(_spanned(H, wanted / np.maximum(np.abs(wanted).max(axis=0), 1e-300)) for wanted in blocks)
 
 
