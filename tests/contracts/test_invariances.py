@@ -48,6 +48,7 @@ def test_size_of_chunks_and_kept_features(data, name, rows, copies, monkeypatch)
     whole = settled(data, name)
     monkeypatch.setattr(site_updates, "CHUNK_ROWS", rows)
     monkeypatch.setattr(fixed_point, "CACHE_BYTES", copies * 16 * whole[0].layout.row_features * 8)
+    monkeypatch.setattr(fixed_point, "SOUGHT_BYTES", 0)
     partitions = settled(data, name)
     assert len(chunks(partitions[0])) > len(chunks(whole[0]))
     assert {(bool(chunk.kept), chunk.for_slopes) for chunk in chunks(partitions[0])} == {(copies > 0, copies > 1)}
