@@ -195,3 +195,7 @@ PROBLEMS = [
     Problem("R6", "the surface of P4, 2000 rows", 3, _two_dimensional(2000)),
     Problem("A1", "two curves, a slope and 200 groups, 5000 rows, 40% censored", 5, _grouped),
 ]
+GROWTH_ROWS = (30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+GROWTH = [
+    Problem(f"G{n}", f"the surface of P4, {n:,} rows", 5 if n < 30_000 else 1, _two_dimensional(n)) for n in GROWTH_ROWS
+]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from benchmarks.peers import gpboost, gpflow, gpytorch, regressions, sklearn, tobit
 from benchmarks.peers.answer import Fit
 from benchmarks.peers.rscript import mgcv, survreg
+from benchmarks.problems import GROWTH_ROWS
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,12 @@ _DISCRETE = "bam(discrete = TRUE)"
 _INTERACTION = "te(x1, x3) + s(x2) + s(x4)"
 _LINEAR = "x1 + x2 + x3 + x4 + x5"
 
+_FEW, _MANY = "G30 G100", " ".join(f"G{n}" for n in GROWTH_ROWS if n >= 300)
+
 # A problem is left out where a peer cannot state it or would take minutes; dense ones hold n^2 numbers.
 # Others are compared with the first tobitgp fit of a problem.
 PEERS = (
-    Peer("tobitgp (ep)", "P1 P2 P3 P4 P5 A1 R1 R2 R3 R4 R5 R6", tobit.process()),
+    Peer("tobitgp (ep)", f"P1 P2 P3 P4 P5 A1 R1 R2 R3 R4 R5 R6 {_FEW} {_MANY}", tobit.process()),
     Peer("tobitgp (ep, pure Python)", "P1 P2 P3 P4 A1", tobit.process(pure=True)),
     Peer("tobitgp (ep, maximum)", "P1 P2 P3 A1", tobit.process(hyper="maximize")),
     Peer("tobitgp (laplace)", "P1 P2 P3 P4", tobit.process(method="laplace")),
@@ -42,7 +45,8 @@ PEERS = (
     Peer("mgcv gam, additive", "P3", mgcv("s(x1) + s(x2) + s(x3) + s(x4)")),
     Peer("mgcv gam, told the interaction", "P3", mgcv(_INTERACTION)),
     Peer("mgcv bam, told the interaction", "P3", mgcv(_INTERACTION, _DISCRETE)),
-    Peer("mgcv bam, s(x1, x2) k=100", "P4 P5 R6", mgcv("s(x1, x2, k = 100)", _DISCRETE)),
+    Peer("mgcv bam, s(x1, x2) k=100", f"P4 P5 R6 {_MANY}", mgcv("s(x1, x2, k = 100)", _DISCRETE)),
+    Peer("mgcv gam, s(x1, x2) k=15", _FEW, mgcv("s(x1, x2, k = 15)")),
     Peer("mgcv bam, te(x1, x2) k=10", "P4 P5", mgcv("te(x1, x2, k = 10)", _DISCRETE)),
     Peer("mgcv bam, cr k=800", "R1 R2 R3", mgcv('s(x, bs = "cr", k = 800)', _DISCRETE)),
     Peer("mgcv bam, gp k=500", "R1 R2 R3", mgcv('s(x, bs = "gp", m = 3, k = 500)', _DISCRETE)),
@@ -57,7 +61,7 @@ PEERS = (
     Peer("GPBoost, Cholesky", "R1 R2 R3", gpboost.vecchia("matern", 1.5, inversion="cholesky")),
     Peer("GPBoost", "R4 R5", gpboost.vecchia("exponential")),
     Peer("GPBoost, Cholesky", "R4 R5", gpboost.vecchia("exponential", inversion="cholesky")),
-    Peer("GPBoost", "R6", gpboost.vecchia("gaussian")),
+    Peer("GPBoost", f"R6 {_FEW} {_MANY}", gpboost.vecchia("gaussian")),
     Peer("GPBoost, Cholesky", "R6", gpboost.vecchia("gaussian", inversion="cholesky")),
     Peer("GPflow VGP", "P1", gpflow.vgp(steps=100)),
     Peer("GPflow VGP", "P2", gpflow.vgp(steps=60)),
