@@ -129,6 +129,28 @@ typedef struct {
     const double *theta;  /* its parameters */
 } Block;
 
+/* chain.c: a sum of Matern processes of one input, and of random intercepts, as a Markov chain */
+enum { MOST_STATES = 12, COLUMNS_AT_ONCE = 8 };
+typedef struct {
+    int knots, states, terms;
+    const int *smoothness;        /* of each term, p of Matern-(p + 1/2), or -1 of a random intercept */
+    const double *gap;            /* (knots,) before each, infinite where a series starts */
+    const double *theta;          /* of each term log sd, and log length-scale of what has one */
+    const double *lambda2;        /* (knots,) precisions of sites */
+    double *Phi, *C;              /* (knots, S, S) transitions; given the sites: */
+    double *P, *G;                /* (knots + 1, S, S) filtered covariance one knot before; backward information */
+    double *gain, *back, *site;   /* what columns meet forward, (knots, S), and back, (knots, S, S) and (knots, S) */
+    double *by_mu, *by_g;         /* (knots, S), slopes of the mean of f in the filtered mean and backward information */
+    double *variance;             /* (knots,), diag V0 */
+    double *columns;              /* (2 knots + 1, COLUMNS_AT_ONCE, S), scratch */
+    double log_det;               /* log |I + K Lambda| */
+} Chain;
+void fix_chain(const Chain *c);
+int condition_chain(Chain *c);
+void carry_columns(const Chain *c, int k, int stride, const double *U, double *mu, double *g);
+void solve_chain(const Chain *c, int k, const double *U, double *out);
+void slope_chain(const Chain *c, int k, const double *U, const double *signs, double *gradient);
+
 enum { EP, VI, LAPLACE };
 typedef struct {
     const Rows *rows;

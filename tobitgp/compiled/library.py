@@ -20,6 +20,7 @@ SWITCH = "TOBITGP_COMPILED"
 NAME = "core" + (sysconfig.get_config_var("SHLIB_SUFFIX") or ".so")
 
 COLUMNS = -1
+MOST_STATES, COLUMNS_AT_ONCE = 12, 8  # of chains, as in ``core.h``
 
 _BLAS = ("dgemm", "dsyrk", "dtrmm", "dgemv")
 _LAPACK = ("dpotrf", "dpstrf", "dtrtri", "dgelss")
@@ -80,6 +81,18 @@ class Block(ctypes.Structure):
         ("pivots", ctypes.c_void_p),
         ("variance", ctypes.c_double),
         *((name, ctypes.c_void_p) for name in ("L", "T", "Z_kept", "theta")),
+    ]
+
+
+class Chain(ctypes.Structure):
+    """A Markov chain, as in ``core.h``."""
+
+    _fields_ = [
+        *((name, ctypes.c_int) for name in ("knots", "states", "terms")),
+        *((name, ctypes.c_void_p) for name in ("smoothness", "gap", "theta", "lambda2")),
+        *((name, ctypes.c_void_p) for name in ("Phi", "C", "P", "G", "gain", "back", "site", "by_mu", "by_g")),
+        *((name, ctypes.c_void_p) for name in ("variance", "columns")),
+        ("log_det", ctypes.c_double),
     ]
 
 

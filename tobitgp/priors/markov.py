@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate, pairwise, product
 from math import comb, factorial
 from typing import Any, ClassVar, NamedTuple
@@ -16,8 +17,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammainc
 
-from tobitgp.numerics.chain import Chain, ConditionedChain, SmoothedChain, Transition, cuts, halving
+from tobitgp.numerics.chain import Chain, ConditionedChain, Halving, SmoothedChain, Transition, cuts, halving
 from tobitgp.priors.block import Inputs
+from tobitgp.priors.compiled_chain import CompiledChain, CompiledConditioned, is_known
 from tobitgp.priors.kernels import Covariance
 from tobitgp.typing import Array, IntArray
 
@@ -133,7 +135,7 @@ class Terms(NamedTuple):
         return np.array(slopes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Markov:
     """A sum of processes of one input, one for every group where there are groups."""
 
@@ -141,8 +143,7 @@ class Markov:
     inputs: Inputs  # of the knots, (N, 1), in any order
     terms: tuple[Covariance, ...]
     order: IntArray = field(init=False, repr=False, compare=False)  # (N,), knots by group and input
-    place: IntArray = field(init=False, repr=False, compare=False)  # (N,), of each knot in the chain
-    gap: Array = field(init=False, repr=False, compare=False)  # before each place: infinite at starts, 0 at the end
+    gap: Array = field(init=False, repr=False, compare=False)  # (N,), before each in that order: infinite at starts
 
     def __post_init__(self) -> None:
         x, code = self.inputs.X[:, 0], self.inputs.code
@@ -150,23 +151,45 @@ class Markov:
         gap = np.diff(x[order], prepend=-np.inf)
         if code is not None:
             gap[np.flatnonzero(np.diff(code[order])) + 1] = np.inf
-        layout = halving(len(x))
-        place, spread = np.empty(len(x), dtype=np.intp), np.zeros(layout.size)
-        place[order], spread[layout.at] = layout.at, gap
-        for name, value in (("order", order), ("place", place), ("gap", spread)):
+        for name, value in (("order", order), ("gap", gap)):
             object.__setattr__(self, name, value)
+
+    @cached_property
+    def layout(self) -> Halving:
+        """Places in which a chain is halved."""
+        return halving(len(self.order))
+
+    @cached_property
+    def rank(self) -> IntArray:
+        """Of each knot in the order of groups and inputs, (N,)."""
+        rank = np.empty_like(self.order)
+        rank[self.order] = np.arange(len(rank))
+        return rank
+
+    @cached_property
+    def place(self) -> IntArray:
+        """Of each knot in a halved chain, (N,)."""
+        return self.layout.at[self.rank]
+
+    def spread(self, values: Array) -> Array:
+        """Values (k, N) of the knots in the places of a halved chain, (k, size)."""
+        out = np.zeros((*values.shape[:-1], self.layout.size))
+        out[..., self.place] = values
+        return out
 
     @property
     def lead(self) -> int:
         """The first term that is no random intercept."""
         return next(t for t, term in enumerate(self.terms) if term.factors)
 
+    @property
+    def smoothness(self) -> tuple[int | None, ...]:
+        """Of each term p, None for a random intercept."""
+        return tuple(term.factors[0].kernel.markov if term.factors else None for term in self.terms)
+
     def at(self, theta: Sequence[Array]) -> MarkovAt:
         """Fix the parameters of each term: log sd, and log lengthscale where it has one."""
-        markov = tuple(term.factors[0].kernel.markov if term.factors else None for term in self.terms)
-        terms = Terms(markov, tuple(theta))
-        chain = Chain(*terms.transitions(self.gap), terms.h(), halving(len(self.order)).pairs)
-        return MarkovAt(self, terms, chain)
+        return MarkovAt(self, Terms(self.smoothness, tuple(theta)))
 
     def extended(self, inputs: Inputs) -> Markov:
         """The same process on further knots too, which follow its own."""
@@ -174,24 +197,70 @@ class Markov:
         return Markov(Inputs(X, code if code is None else np.concatenate([code, inputs.code])), self.terms)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MarkovAt:
     """A sum of processes at fixed parameters."""
 
     structure: Markov
     terms: Terms
-    chain: Chain
 
-    def condition(self, lambda2: Array) -> ConditionedMarkov:
+    @cached_property
+    def chain(self) -> Chain:
+        """Transitions in the places of a halved chain."""
+        gap = self.structure.spread(self.structure.gap[self.structure.rank])
+        return Chain(*self.terms.transitions(gap), self.terms.h(), self.structure.layout.pairs)
+
+    @cached_property
+    def compiled(self) -> CompiledChain:
+        """Transitions as the compiled core takes them."""
+        return CompiledChain.of(self.terms.markov, self.terms.theta, self.structure.gap)
+
+    def condition(self, lambda2: Array) -> ConditionedMarkov | CompiledMarkov:
         """Condition on sites with precisions ``lambda2`` (N,), some of which may be negative."""
         structure = self.structure
-        spread = np.zeros(len(structure.gap))
-        spread[structure.place] = lambda2
-        return ConditionedMarkov(structure, self.terms, self.chain.condition(spread))
+        if is_known(self.terms.places[-1].stop):
+            return CompiledMarkov(structure, self.terms, self.compiled.condition(lambda2[structure.order]))
+        return ConditionedMarkov(structure, self.terms, self.chain.condition(structure.spread(lambda2)))
 
     def draw(self, draws: int, rng: np.random.Generator) -> Array:
         """Draws of the prior, (N, draws)."""
         return self.chain.draw(draws, rng)[:, self.structure.place].T
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledMarkov:
+    """A sum of processes given the precisions of sites, by the compiled core."""
+
+    structure: Markov
+    terms: Terms
+    chain: CompiledConditioned
+
+    @property
+    def variance(self) -> Array:
+        """``diag(V0)``, (N,)."""
+        return self.chain.arrays["variance"][self.structure.rank]
+
+    @property
+    def log_det(self) -> float:
+        """``log |I + K_e Lambda|``."""
+        return float(self.chain.made.log_det)
+
+    def solve(self, U: Array) -> Array:
+        """``V0 U``, (N, k)."""
+        return self.chain.solve(U[self.structure.order])[self.structure.rank]
+
+    def gradient(self, U: Array, signs: Array) -> Array:
+        """``1/2 sum_j signs_j x_j' dK_e x_j - 1/2 tr(R0 dK_e)`` by all parameters, (MKV11)."""
+        return self.chain.gradient(U[self.structure.order], signs)
+
+    def smooth(self, U: Array) -> SmoothedMarkov:
+        """``V0 U`` at other places."""
+        order, none = self.structure.order, np.empty((self.terms.places[-1].stop, 0))
+        Phi, C, P, G = map(self.chain.components_first, ("Phi", "C", "P", "G"))
+        chain, lambda2 = Chain(Phi, C, self.terms.h(), ()), self.chain.held[-1]
+        given = ConditionedChain(chain, lambda2, self.log_det, self.chain.arrays["variance"], (), P, G, none, none)
+        smoothed = SmoothedChain(given, U[order].T, *self.chain.carry(U[order]))
+        return SmoothedMarkov(self.terms, smoothed, _keys(self.structure.inputs)[order], np.arange(len(order)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,35 +281,31 @@ class ConditionedMarkov:
         """``log |I + K_e Lambda|``."""
         return self.chain.log_det
 
-    def _spread(self, U: Array) -> Array:
-        """Natural means (N, k) in the places of the chain, (k, size)."""
-        lambda1 = np.zeros((U.shape[1], len(self.structure.gap)))
-        lambda1[:, self.structure.place] = U.T
-        return lambda1
-
     def solve(self, U: Array) -> Array:
         """``V0 U``, (N, k)."""
-        return self.chain.solve(self._spread(U))[:, self.structure.place].T
+        return self.chain.solve(self.structure.spread(U.T))[:, self.structure.place].T
 
     def gradient(self, U: Array, signs: Array) -> Array:
         """``1/2 sum_j signs_j x_j' dK_e x_j - 1/2 tr(R0 dK_e)`` by all parameters, (MKV11)."""
-        weights = self.chain.weights(self._spread(U), signs)
-        return self.terms.gradient(self.structure.gap, self.chain.chain.Phi, self.chain.chain.C, *weights)
+        weights = self.chain.weights(self.structure.spread(U.T), signs)
+        gap = self.structure.spread(self.structure.gap[self.structure.rank])
+        return self.terms.gradient(gap, self.chain.chain.Phi, self.chain.chain.C, *weights)
 
     def smooth(self, U: Array) -> SmoothedMarkov:
         """``V0 U`` at other places."""
         keys = _keys(self.structure.inputs)[self.structure.order]
-        return SmoothedMarkov(self.structure, self.terms, self.chain.smooth(self._spread(U)), keys)
+        chain = self.chain.smooth(self.structure.spread(U.T))
+        return SmoothedMarkov(self.terms, chain, keys, self.structure.layout.at)
 
 
 @dataclass(frozen=True, slots=True)
 class SmoothedMarkov:
     """``V0 U`` beyond the knots."""
 
-    structure: Markov
     terms: Terms
     chain: SmoothedChain
-    keys: Any  # (N,), numbers in whose order the knots stand in the chain
+    keys: Any  # (N,), numbers in the order of groups and inputs
+    places: IntArray  # (N,), of the knots in the chain, in that order
 
     def at(self, inputs: Inputs, terms: Sequence[int] | None = None) -> tuple[Array, Array]:
         """At n places, values (n, k) and variance (n,) of the sum of some terms, or of all."""
@@ -255,7 +320,7 @@ class SmoothedMarkov:
         near = np.clip(rank, 0, len(keys) - 1)
         step = places - keys[near]
         gap = np.where((rank == near) & (step.real == 0.0), np.abs(step.imag), np.inf)
-        return self.structure.place[self.structure.order[near]], *self.terms.transitions(gap)
+        return self.places[near], *self.terms.transitions(gap)
 
 
 def _keys(inputs: Inputs) -> Any:

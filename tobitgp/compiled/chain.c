@@ -1,0 +1,492 @@
+/* Markov chains of Gaussian states given sites, one knot after the other: priors/markov.py and numerics/chain.py.
+
+   The filter runs forward in covariances, the backward pass in information, so that neither C nor a moment is inverted;
+   as neither needs the other, both take their steps in turn. Square matrices are in C order. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define AT(matrices, i) ((matrices) + (long)(i) * S * S)
+enum { MOST = MOST_STATES * MOST_STATES };
+
+/* Of priors/markov.py; q, F + I and g by powers of u of (MKV1) and (MKV2), by smoothness. */
+static const double FAR = 1000, q[3] = {2, 4, 16. / 3};
+static const double SHIFTED[3][9] = {{0}, {1, 1, -1, -1}, {1, 1, 0, 0, 1, 1, -1, -3, -2}};
+static const double POLYNOMIALS[3][9] = {{1}, {0, 1, 1, -1}, {0, 0, .5, 0, 1, -.5, 1, -2, .5}};
+
+/* A B of square matrices. */
+INLINE void multiply(int S, const double *A, const double *B, double *out)
+{
+    for (int i = 0; i < S; i++)
+        for (int j = 0; j < S; j++) {
+            double sum = 0;
+            for (int k = 0; k < S; k++)
+                sum += A[i * S + k] * B[k * S + j];
+            out[i * S + j] = sum;
+        }
+}
+
+/* A X A' + C, symmetric; with `turned` A' X A + C. */
+INLINE void carry(int S, int turned, const double *A, const double *X, const double *C, double *out)
+{
+    double AX[MOST];
+    for (int i = 0; i < S; i++)
+        for (int j = 0; j < S; j++) {
+            double sum = 0;
+            for (int k = 0; k < S; k++)
+                sum += A[turned ? k * S + i : i * S + k] * X[k * S + j];
+            AX[i * S + j] = sum;
+        }
+    for (int i = 0; i < S; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = C[i * S + j];
+            for (int k = 0; k < S; k++)
+                sum += AX[i * S + k] * A[turned ? k * S + j : j * S + k];
+            out[i * S + j] = out[j * S + i] = sum;
+        }
+}
+
+/* (I + C J)^-1 by elimination with pivots; whether its determinant is positive. */
+INLINE int invert_beside_identity(int S, const double *C, const double *J, double *out)
+{
+    double M[MOST];
+    int positive = 1;
+    multiply(S, C, J, M);
+    for (int i = 0; i < S; i++)
+        M[i * S + i] += 1;
+    if (S == 1) {
+        out[0] = 1 / M[0];
+        return M[0] > 0;
+    }
+    if (S == 2) {
+        double det = M[0] * M[3] - M[1] * M[2], inverse = 1 / det;
+        out[0] = M[3] * inverse, out[1] = -M[1] * inverse;
+        out[2] = -M[2] * inverse, out[3] = M[0] * inverse;
+        return det > 0;
+    }
+    memset(out, 0, sizeof(double) * S * S);
+    for (int i = 0; i < S; i++)
+        out[i * S + i] = 1;
+    for (int k = 0; k < S; k++) {
+        int best = k;
+        for (int i = k + 1; i < S; i++)
+            best = fabs(M[i * S + k]) > fabs(M[best * S + k]) ? i : best;
+        for (int j = 0; best != k && j < S; j++) {
+            double m = M[k * S + j], o = out[k * S + j];
+            M[k * S + j] = M[best * S + j], M[best * S + j] = m;
+            out[k * S + j] = out[best * S + j], out[best * S + j] = o;
+        }
+        double inverse = 1 / M[k * S + k];
+        positive ^= (best != k) ^ !(M[k * S + k] > 0);
+        for (int j = 0; j < S; j++)
+            M[k * S + j] *= inverse, out[k * S + j] *= inverse;
+        for (int i = 0; i < S; i++) {
+            double share = M[i * S + k];
+            for (int j = 0; i != k && j < S; j++)
+                M[i * S + j] -= share * M[k * S + j], out[i * S + j] -= share * out[k * S + j];
+        }
+    }
+    return positive && isfinite(out[0]);
+}
+
+/* g of (MKV2) without its exponential. */
+INLINE void components(int S, double u, double *g)
+{
+    for (int a = 0; a < S; a++) {
+        g[a] = 0;
+        for (int k = S - 1; k >= 0; k--)
+            g[a] = g[a] * u + POLYNOMIALS[S - 1][a * S + k];
+    }
+}
+
+/* The lower incomplete gamma function of a whole number. */
+static double lower_gamma(int K, double x)
+{
+    double decay = exp(-x), term = 1, sum = 1, factorial = 1, power = x;
+    if (x < K) {
+        for (int n = 1; term > 1e-17 * sum; n++)
+            sum += term *= x / (K + n);
+        for (int k = 1; k < K; k++)
+            power *= x;
+        return power * decay * sum / K;
+    }
+    for (int k = 1; k < K; k++) {
+        sum += term *= x / k;
+        factorial *= k;
+    }
+    return factorial * (1 - decay * sum);
+}
+
+/* Phi and C of one Matern process over a gap, (MKV1) and (MKV2), in matrices whose rows are `stride` apart. */
+static void matern(int p, double u, double variance, int stride, double *Phi, double *C)
+{
+    int S = p + 1, K = 2 * p + 1;
+    double term[9], next[9], g[3], powers[5] = {1}, I[5], decay = exp(-u);
+    for (int i = 0; i < S; i++)
+        for (int j = 0; j < S; j++)
+            Phi[i * stride + j] = term[i * S + j] = i == j ? decay : 0;
+    for (int k = 1; k < S; k++) {
+        multiply(S, term, SHIFTED[p], next);
+        for (int i = 0; i < S; i++)
+            for (int j = 0; j < S; j++)
+                Phi[i * stride + j] += term[i * S + j] = next[i * S + j] * u / k;
+    }
+    components(S, u, g);
+    I[K - 1] = ldexp(lower_gamma(K, 2 * u), -K); /* of t^k exp(-2 t) from 0 to u; by parts, all terms positive */
+    for (int k = 1; k < K; k++)
+        powers[k] = powers[k - 1] * u;
+    for (int k = K - 1; k > 0; k--)
+        I[k - 1] = (2 * I[k] + powers[k] * decay * decay) / k;
+    for (int a = 0; a < S; a++)
+        for (int b = a; b < S; b++) {
+            double sum = 0;
+            for (int j = 0; j < S; j++)
+                for (int k = 0; k < S; k++)
+                    sum += POLYNOMIALS[p][a * S + j] * POLYNOMIALS[p][b * S + k] * I[j + k];
+            if (b == a + 1)
+                sum = .5 * g[a] * g[a] * decay * decay;
+            C[a * stride + b] = C[b * stride + a] = q[p] * variance * sum;
+        }
+}
+
+/* Lengths of gaps in units of a term's 1 / kappa. */
+static double scaled(int p, const double *theta, double gap) { return smaller(sqrt(2 * p + 1) * exp(-theta[1]) * gap, FAR); }
+
+/* The first state of each term, of which f is the sum, and after all the number of states. */
+static void find_states(const Chain *c, int *first)
+{
+    first[0] = 0;
+    for (int t = 0; t < c->terms; t++)
+        first[t + 1] = first[t] + (c->smoothness[t] < 0 ? 1 : c->smoothness[t] + 1);
+}
+
+/* Transitions to all knots. */
+void fix_chain(const Chain *c)
+{
+    int S = c->states, first[MOST_STATES + 1];
+    find_states(c, first);
+    memset(c->Phi, 0, sizeof(double) * c->knots * S * S);
+    memset(c->C, 0, sizeof(double) * c->knots * S * S);
+    const double *theta = c->theta;
+    for (int t = 0; t < c->terms; t++) {
+        int p = c->smoothness[t], at = first[t] * S + first[t];
+        double variance = exp(2 * theta[0]);
+        for (int i = 0; i < c->knots; i++) {
+            double *Phi = AT(c->Phi, i) + at, *C = AT(c->C, i) + at;
+            if (p >= 0)
+                matern(p, scaled(p, theta, c->gap[i]), variance, S, Phi, C);
+            else
+                *Phi = isfinite(c->gap[i]), *C = isfinite(c->gap[i]) ? 0 : variance;
+        }
+        theta += p < 0 ? 1 : 2;
+    }
+}
+
+INLINE double read_state(int terms, const int *h, const double *x)
+{
+    double sum = x[h[0]];
+    for (int t = 1; t < terms; t++)
+        sum += x[h[t]];
+    return sum;
+}
+
+/* A covariance given a site on f, which must not be the prior's place: c k in `gain`; gives 1 + lambda2 h'c. */
+INLINE double meet_site(int S, int terms, const int *h, const double *prior, double lambda2, double *gain, double *out)
+{
+    double c[MOST_STATES];
+    for (int a = 0; a < S; a++) {
+        c[a] = prior[a * S + h[0]];
+        for (int t = 1; t < terms; t++)
+            c[a] += prior[a * S + h[t]];
+    }
+    double size = 1 + lambda2 * read_state(terms, h, c), k = 1 / size;
+    for (int a = 0; a < S; a++)
+        gain[a] = k * c[a];
+    for (int a = 0; a < S; a++)
+        for (int b = 0; b < S; b++)
+            out[a * S + b] = prior[a * S + b] - lambda2 * c[a] * gain[b];
+    for (int a = 0; a < S && terms == 1; a++) /* where the difference would lose digits */
+        out[a * S + h[0]] = out[h[0] * S + a] = gain[a];
+    return size;
+}
+
+/* (MKV8) over one knot. */
+INLINE double step_forward(int S, int terms, const int *h, const Chain *c, int i)
+{
+    double predicted[MOST];
+    carry(S, 0, AT(c->Phi, i), AT(c->P, i), AT(c->C, i), predicted);
+    return meet_site(S, terms, h, predicted, c->lambda2[i], c->gain + (long)i * S, AT(c->P, i + 1));
+}
+
+/* Its transition and site are the element of (MKV5); what it makes of eta is lambda1 `site` besides `back` times g. */
+INLINE int step_back(int S, int terms, const int *h, const Chain *c, int i, double *G)
+{
+    const double *Phi = AT(c->Phi, i), *next = AT(c->G, i);
+    double lambda2 = c->lambda2[i], gain[MOST_STATES], phi[MOST_STATES], A[MOST], C[MOST], J[MOST], E[MOST], GE[MOST];
+    double k = 1 / meet_site(S, terms, h, AT(c->C, i), lambda2, gain, C);
+    for (int b = 0; b < S; b++) {
+        phi[b] = Phi[h[0] * S + b];
+        for (int t = 1; t < terms; t++)
+            phi[b] += Phi[h[t] * S + b];
+    }
+    for (int a = 0; a < S; a++)
+        for (int b = 0; b < S; b++) {
+            A[a * S + b] = terms == 1 && a == h[0] ? k * phi[b] : Phi[a * S + b] - lambda2 * gain[a] * phi[b];
+            J[a * S + b] = lambda2 * k * phi[a] * phi[b];
+        }
+    int done = invert_beside_identity(S, C, next, E) && k > 0;
+    double *back = AT(c->back, i), *site = c->site + (long)i * S;
+    multiply(S, next, E, GE);
+    carry(S, 1, A, GE, J, G);
+    for (int a = 0; a < S; a++) {
+        site[a] = k * phi[a];
+        for (int b = 0; b < S; b++) {
+            double sum = 0, along = 0;
+            for (int j = 0; j < S; j++) {
+                sum += A[j * S + a] * E[b * S + j];
+                along += A[j * S + a] * GE[j * S + b];
+            }
+            back[a * S + b] = sum;
+            site[a] -= along * gain[b];
+        }
+    }
+    return done;
+}
+
+/* How f depends on mu and g, (MKV10). */
+INLINE int meet(int S, int terms, const int *h, const Chain *c, int i)
+{
+    const double *P = AT(c->P, i + 1);
+    double E[MOST], *by_mu = c->by_mu + (long)i * S, *by_g = c->by_g + (long)i * S;
+    int done = invert_beside_identity(S, P, AT(c->G, i), E);
+    for (int a = 0; a < S; a++) {
+        by_mu[a] = E[h[0] * S + a];
+        for (int t = 1; t < terms; t++)
+            by_mu[a] += E[h[t] * S + a];
+    }
+    for (int a = 0; a < S; a++) {
+        by_g[a] = 0;
+        for (int b = 0; b < S; b++)
+            by_g[a] += by_mu[b] * P[b * S + a];
+    }
+    c->variance[i] = read_state(terms, h, by_g);
+    return done;
+}
+
+INLINE int condition_states(int S, int terms, const int *h, Chain *c)
+{
+    int N = c->knots, done = 1;
+    double unused[MOST];
+    memset(c->P, 0, sizeof(double) * S * S);
+    memset(AT(c->G, N - 1), 0, sizeof(double) * S * S);
+    for (int i = 0, j = N - 1; i < N; i++, j--) {
+        c->variance[i] = step_forward(S, terms, h, c, i); /* until its logarithm is taken */
+        done &= c->variance[i] > 0;
+        done &= step_back(S, terms, h, c, j, j ? AT(c->G, j - 1) : unused);
+    }
+    if (!done)
+        return 0;
+    fill_log(c->variance, N);
+    c->log_det = 0;
+    for (int i = 0; i < N; i++)
+        c->log_det += c->variance[i];
+    for (int i = 0; i < N; i++)
+        done &= meet(S, terms, h, c, i);
+    return done;
+}
+
+INLINE void pass_columns(int S, int terms, const int *h, const Chain *c, int k, int stride, const double *U, double *mu,
+                         double *g)
+{
+    int N = c->knots;
+    memset(mu, 0, sizeof(double) * k * S);
+    memset(g + (long)(N - 1) * k * S, 0, sizeof(double) * k * S);
+    for (int i = 0; i < N; i++) {
+        const double *Phi = AT(c->Phi, i), *gain = c->gain + (long)i * S, *from = mu + (long)i * k * S;
+        double *to = mu + (long)(i + 1) * k * S;
+        for (int j = 0; j < k; j++, from += S, to += S) {
+            for (int a = 0; a < S; a++) {
+                to[a] = 0;
+                for (int b = 0; b < S; b++)
+                    to[a] += Phi[a * S + b] * from[b];
+            }
+            double surprise = U[(long)i * stride + j] - c->lambda2[i] * read_state(terms, h, to);
+            for (int a = 0; a < S; a++)
+                to[a] += gain[a] * surprise;
+        }
+    }
+    for (int i = N - 1; i > 0; i--) {
+        const double *back = AT(c->back, i), *site = c->site + (long)i * S, *from = g + (long)i * k * S;
+        double *to = g + (long)(i - 1) * k * S;
+        for (int j = 0; j < k; j++, from += S, to += S)
+            for (int a = 0; a < S; a++) {
+                to[a] = U[(long)i * stride + j] * site[a];
+                for (int b = 0; b < S; b++)
+                    to[a] += back[a * S + b] * from[b];
+            }
+    }
+}
+
+/* Means of f (knots, k), rows of both columns `stride` apart. */
+INLINE void read_columns(int S, const Chain *c, int k, int stride, const double *mu, const double *g, double *f)
+{
+    for (int i = 0; i < c->knots; i++) {
+        const double *by_mu = c->by_mu + (long)i * S, *by_g = c->by_g + (long)i * S;
+        for (int j = 0; j < k; j++) {
+            const double *m = mu + ((long)(i + 1) * k + j) * S, *back = g + ((long)i * k + j) * S;
+            double sum = 0;
+            for (int a = 0; a < S; a++)
+                sum += by_mu[a] * m[a] + by_g[a] * back[a];
+            f[(long)i * stride + j] = sum;
+        }
+    }
+}
+
+/* X and W of (MKV11) at one knot from some columns; `first`: whether R is to be taken off too. */
+INLINE void weigh(int S, int terms, const int *h, const Chain *c, int i, int k, int stride, const double *U,
+                  const double *signs, int first, const double *mu, const double *g, double *X, double *W)
+{
+    const double *Phi = AT(c->Phi, i), *G = AT(c->G, i), *gain = c->gain + (long)i * S;
+    double D[MOST], R[MOST], WPhi[MOST], lambda2 = c->lambda2[i];
+    invert_beside_identity(S, AT(c->P, i + 1), G, D);
+    for (int a = 0; a < S; a++) {
+        double lost = 0;
+        for (int b = 0; b < S; b++)
+            lost += D[a * S + b] * gain[b];
+        for (int t = 0; t < terms; t++)
+            D[a * S + h[t]] -= lambda2 * lost; /* (I + P^- J^+)^-1 */
+    }
+    multiply(S, G, D, R);
+    for (int b = 0; b < S; b++) {
+        double sum = D[h[0] * S + b];
+        for (int t = 1; t < terms; t++)
+            sum += D[h[t] * S + b];
+        for (int t = 0; t < terms; t++)
+            R[h[t] * S + b] += lambda2 * sum;
+    }
+    for (int a = 0; a < S * S; a++)
+        W[a] = first ? -R[a] : 0, X[a] = 0;
+    mu += (long)i * k * S, g += (long)i * k * S;
+    for (int j = 0; j < k; j++, mu += S, g += S) {
+        double ahead[MOST_STATES], eta[MOST_STATES], rho[MOST_STATES];
+        for (int a = 0; a < S; a++) {
+            ahead[a] = 0;
+            for (int b = 0; b < S; b++)
+                ahead[a] += Phi[a * S + b] * mu[b];
+        }
+        for (int a = 0; a < S; a++) {
+            eta[a] = g[a];
+            for (int b = 0; b < S; b++)
+                eta[a] -= G[a * S + b] * ahead[b];
+        }
+        double surprise = U[(long)i * stride + j] - lambda2 * read_state(terms, h, ahead);
+        for (int t = 0; t < terms; t++)
+            eta[h[t]] += surprise;
+        for (int a = 0; a < S; a++) {
+            rho[a] = 0;
+            for (int b = 0; b < S; b++)
+                rho[a] += D[b * S + a] * eta[b];
+        }
+        for (int a = 0; a < S; a++)
+            for (int b = 0; b < S; b++) {
+                X[a * S + b] += signs[j] * rho[a] * mu[b];
+                W[a * S + b] += signs[j] * rho[a] * rho[b];
+            }
+    }
+    multiply(S, W, Phi, WPhi);
+    multiply(S, WPhi, AT(c->P, i), R);
+    for (int a = 0; a < S * S; a++)
+        X[a] += R[a];
+}
+
+/* Add tr(X' dPhi) + 1/2 tr(W dC) at one knot by the parameters of all terms, (MKV3). */
+static void add_slopes_at(const Chain *c, const int *first, int i, const double *X, const double *W, double *gradient)
+{
+    int S = c->states;
+    const double *theta = c->theta, *Phi = AT(c->Phi, i), *C = AT(c->C, i);
+    for (int t = 0; t < c->terms; t++) {
+        int p = c->smoothness[t], at = first[t] * S + first[t], own = first[t + 1] - first[t];
+        double by_sd = 0, by_scale = 0, by_C = 0, g[3], u = p < 0 ? 0 : scaled(p, theta, c->gap[i]);
+        if (p >= 0)
+            components(own, u, g);
+        for (int a = 0; a < own; a++)
+            for (int b = 0; b < own; b++) {
+                int place = at + a * S + b;
+                by_sd += W[place] * C[place];
+                if (p < 0)
+                    continue;
+                double slope = -Phi[place];
+                for (int k = 0; k < own; k++)
+                    slope += SHIFTED[p][a * own + k] * Phi[at + k * S + b];
+                by_scale -= u * slope * X[place];
+                by_C += W[place] * g[a] * g[b];
+            }
+        *gradient++ += by_sd;
+        if (p >= 0)
+            *gradient++ += by_scale - .5 * q[p] * exp(2 * (theta[0] - u)) * u * by_C;
+        theta += p < 0 ? 1 : 2;
+    }
+}
+
+INLINE void add_slopes_of(int S, int terms, const int *h, const Chain *c, int k, int stride, const double *U,
+                          const double *signs, int with_R, const double *mu, const double *g, double *gradient)
+{
+    double X[MOST], W[MOST];
+    for (int i = 0; i < c->knots; i++) {
+        weigh(S, terms, h, c, i, k, stride, U, signs, with_R, mu, g, X, W);
+        add_slopes_at(c, h, i, X, W, gradient);
+    }
+}
+
+/* Functions by the number of states, where one term makes them few. */
+#define SPECIALISED(function, c, first, ...)                                                                                 \
+    ((c)->terms > 1        ? function((c)->states, (c)->terms, first, __VA_ARGS__)                                           \
+     : (c)->states == 1    ? function(1, 1, first, __VA_ARGS__)                                                              \
+     : (c)->states == 2    ? function(2, 1, first, __VA_ARGS__)                                                              \
+                           : function(3, 1, first, __VA_ARGS__))
+
+/* Condition on the precisions of the sites; 0 where these leave no posterior. */
+VECTORISED int condition_chain(Chain *c)
+{
+    int first[MOST_STATES + 1];
+    find_states(c, first);
+    return SPECIALISED(condition_states, c, first, c);
+}
+
+/* Filtered means one knot before (knots + 1, k, S) and backward information, own site excluded, (knots, k, S), from
+   natural means U (knots, k) whose rows are `stride` apart; (MKV9). */
+VECTORISED void carry_columns(const Chain *c, int k, int stride, const double *U, double *mu, double *g)
+{
+    int first[MOST_STATES + 1];
+    find_states(c, first);
+    SPECIALISED(pass_columns, c, first, c, k, stride, U, mu, g);
+}
+
+/* V0 U, (knots, k). */
+VECTORISED void solve_chain(const Chain *c, int k, const double *U, double *out)
+{
+    for (int from = 0; from < k; from += COLUMNS_AT_ONCE) {
+        int some = k - from < COLUMNS_AT_ONCE ? k - from : COLUMNS_AT_ONCE;
+        double *mu = c->columns, *g = mu + (c->knots + 1l) * some * c->states;
+        carry_columns(c, some, k, U + from, mu, g);
+        read_columns(c->states, c, some, k, mu, g, out + from);
+    }
+}
+
+/* (STR6) by the parameters of all terms; the squares of columns U (knots, k) count with their signs. */
+VECTORISED void slope_chain(const Chain *c, int k, const double *U, const double *signs, double *gradient)
+{
+    int first[MOST_STATES + 1], parameters = 0;
+    find_states(c, first);
+    for (int t = 0; t < c->terms; t++)
+        parameters += c->smoothness[t] < 0 ? 1 : 2;
+    memset(gradient, 0, sizeof(double) * parameters);
+    for (int from = 0; from < k || from == 0; from += COLUMNS_AT_ONCE) {
+        int some = k - from < COLUMNS_AT_ONCE ? k - from : COLUMNS_AT_ONCE;
+        double *mu = c->columns, *g = mu + (c->knots + 1l) * some * c->states;
+        carry_columns(c, some, k, U + from, mu, g);
+        SPECIALISED(add_slopes_of, c, first, c, some, k, U + from, signs + from, from == 0, mu, g, gradient);
+    }
+}

@@ -1,0 +1,111 @@
+"""Markov chains by the compiled core: knot after knot, in the order of groups and inputs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.compiled import library
+from tobitgp.errors import NumericalError
+from tobitgp.typing import Array
+
+
+def is_known(states: int) -> bool:
+    """Whether the core is there and takes so many states."""
+    return library.load() is not None and states <= library.MOST_STATES
+
+
+def shapes(knots: int, states: int) -> dict[str, tuple[int, ...]]:
+    """Of the arrays of a chain, by their names in ``core.h``; columns at once are the scratch of a solution."""
+    square, row = (knots, states, states), (knots, states)
+    given = {"P": (knots + 1, states, states), "G": square, "gain": row, "back": square, "site": row}
+    return {"Phi": square, "C": square, **given, "by_mu": row, "by_g": row, "variance": (knots,)}
+
+
+def scratch(knots: int, states: int, columns: int) -> int:
+    """Numbers that a solution for so many columns needs."""
+    return (2 * knots + 1) * min(columns, library.COLUMNS_AT_ONCE) * states
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledChain:
+    """Transitions at fixed parameters."""
+
+    made: library.Chain
+    arrays: Mapping[str, Array]  # that it points to
+    held: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, smoothness: Sequence[int | None], theta: Sequence[Array], gap: Array) -> CompiledChain:
+        """Chain of terms of smoothness p + 1/2, None for a random intercept, over the gaps before knots (N,)."""
+        numbers = np.array([-1 if p is None else p for p in smoothness], dtype=np.int32)
+        N, S = len(gap), int(np.maximum(numbers, 0).sum()) + len(numbers)
+        held = numbers, np.ascontiguousarray(gap), np.concatenate(theta)
+        arrays = {name: np.empty(shape) for name, shape in shapes(N, S).items() if name in ("Phi", "C")}
+        made = library.Chain(N, S, len(numbers), *map(library.address, held))
+        made.Phi, made.C = map(library.address, arrays.values())
+        library.load().fix_chain(ctypes.byref(made))
+        return cls(made, arrays, held)
+
+    def condition(self, lambda2: Array) -> CompiledConditioned:
+        """Condition on sites of precisions ``lambda2`` (N,)."""
+        N, S = self.made.knots, self.made.states
+        arrays = dict(self.arrays) | {
+            name: np.empty(shape) for name, shape in shapes(N, S).items() if name not in self.arrays
+        }
+        made, held = library.Chain.from_buffer_copy(self.made), np.ascontiguousarray(lambda2)
+        made.lambda2 = library.address(held)
+        for name, array in arrays.items():
+            setattr(made, name, library.address(array))
+        if not library.load().condition_chain(ctypes.byref(made)):
+            raise NumericalError("Negative precisions of the sites outweigh the prior.")
+        return CompiledConditioned(made, arrays, (*self.held, held))
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledConditioned:
+    """A chain given the precisions of sites; columns (N, k) are natural means."""
+
+    made: library.Chain
+    arrays: Mapping[str, Array]
+    held: tuple[np.ndarray, ...]
+
+    def _with_scratch(self, columns: int) -> tuple[library.Chain, Array]:
+        """A copy of its own for every call, as several threads may ask."""
+        made = library.Chain.from_buffer_copy(self.made)
+        memory = np.empty(scratch(made.knots, made.states, columns))
+        made.columns = library.address(memory)
+        return made, memory
+
+    def solve(self, U: Array) -> Array:
+        """``V0 U``, (N, k)."""
+        U = np.ascontiguousarray(U)
+        out, (made, _held) = np.empty_like(U), self._with_scratch(U.shape[1])
+        library.load().solve_chain(ctypes.byref(made), U.shape[1], *_pointers(U, out))
+        return out
+
+    def gradient(self, U: Array, signs: Array) -> Array:
+        """(STR6) by the parameters of all terms; the squares of columns count with their signs (k,)."""
+        U, signs = np.ascontiguousarray(U), np.ascontiguousarray(signs)
+        out, (made, _held) = np.empty(len(self.held[2])), self._with_scratch(U.shape[1])
+        library.load().slope_chain(ctypes.byref(made), U.shape[1], *_pointers(U, signs, out))
+        return out
+
+    def carry(self, U: Array) -> tuple[Array, Array]:
+        """Filtered means one knot before, and the backward information of every knot, (S, k, N)."""
+        U, (N, S) = np.ascontiguousarray(U), self.arrays["gain"].shape
+        k = U.shape[1]
+        mu, g = np.empty((N + 1, k, S)), np.empty((N, k, S))
+        library.load().carry_columns(ctypes.byref(self.made), k, k, *_pointers(U, mu, g))
+        return mu[:N].transpose(2, 1, 0), g.transpose(2, 1, 0)
+
+    def components_first(self, name: str) -> Array:
+        """Its matrices as (S, S, N)."""
+        return self.arrays[name][: self.made.knots].transpose(1, 2, 0)
+
+
+def _pointers(*arrays: Array) -> list[ctypes.c_void_p]:
+    return [ctypes.c_void_p(library.address(array)) for array in arrays]
