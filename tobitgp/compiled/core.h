@@ -163,11 +163,14 @@ typedef struct {
     Noise noise;
     double *lambda1, *lambda2;/* (n,) sites: where to start and where the iteration ended */
     const double *given_d;    /* (n,), residual variances of columns, or NULL */
+    Chain *chain;             /* beside the blocks, whose columns are then all common and kept, or NULL ... */
+    const int *knot;          /* ... and where each row stands in it, (n,) */
     /* what comes out: */
     int p, m;                 /* common columns, and those of a row's own group */
     double *A, *own, *d;      /* features (n - stored, p), (n - stored, m), residual variances (n,) */
     double *w, *L, *T, *U;    /* mean (p + groups m), factor (p, p), (groups, m, m), (groups, m, p) */
     double *gradient;         /* in the parameters of all blocks, log df if it is free, log sigma, where asked for */
+    double *chain_gradient;   /* in the parameters of the chain */
     double *G, *G_own, *g_d;  /* derivatives (n, p), (n, m), (n,) of the evidence, or NULL where nobody needs them */
     double evidence, residual;
     int iterations, converged, failed; /* failed: a cavity had no variance */
@@ -202,6 +205,25 @@ void solve_arrow(const Evaluation *e, const double *inverse, double *r, double *
 int find_posterior(Evaluation *e, const Sums *known, const Sums *sought, double *inverse, double *log_det, double *scratch);
 void whiten_rows(const Evaluation *e, const double *inverse, const Part *part, double *corner, double *own, double *v,
                  double *mean);
+
+/* structured.c: of all but the chain itself what a posterior beside it needs */
+typedef struct {
+    double *lambda2, *U, *known_lambda2, *known_U; /* (knots,) and (knots, 1 + p): sums of precisions, and of natural means
+                                                      and Lambda A; of all rows, and of those whose sites are known */
+    double *V0_U;                                  /* (knots, 1 + p) */
+    double *A, *mean;                              /* (n, p) and (n,), A~ and the means of f */
+    double *implicit, *moved;                      /* (knots,), u - Lambda A q and V0 u of Laplace's method */
+    double *columns, *signs;                       /* of the gradient */
+    double quadratic;                              /* alpha' m */
+} Structured;
+long structured_size(const Evaluation *e);
+void begin_structured(Structured *s, Evaluation *e, double *memory);
+void add_known_rows(Structured *s, const Evaluation *e, int from, int to);
+int find_structured(Structured *s, Evaluation *e, int known, const Sums *none, Sums *sums, double *inverse, double *log_det,
+                    double *buffer, double *scratch);
+void add_chain(const Structured *s, const Evaluation *e, int from, int count, double *mean, double *v);
+void move_chain(Structured *s, const Evaluation *e, const double *q);
+void slope_structured(Structured *s, const Evaluation *e, int implicit, double *inverse);
 
 /* sites.c */
 typedef struct { double lambda1, lambda2, D; } Update;

@@ -35,6 +35,7 @@ typedef struct {
     double *point_step;
     int remembered, newest;
     double log_det;
+    Structured beside;        /* where there is a chain */
 } Iteration;
 
 static double *slice(double **memory, long size)
@@ -44,21 +45,26 @@ static double *slice(double **memory, long size)
     return out;
 }
 
-static double quadratic(const Evaluation *e)
+static double quadratic(const Iteration *s)
 {
+    const Evaluation *e = s->e;
     double sum = 0;
+    if (e->chain)
+        return s->beside.quadratic;
     long size = e->p + (long)(e->m ? e->rows->groups : 0) * e->m;
     for (long k = 0; k < size; k++)
         sum += e->w[k] * e->w[k];
     return sum;
 }
 
-/* At most BLOCK rows from one on, before another, with their features. */
+/* At most BLOCK rows from one on, before another, with their features, beside a chain A~. */
 static Part rows_from(const Iteration *s, int from, int to)
 {
     const Evaluation *e = s->e;
     Part part = {from, to - from < BLOCK ? to - from : BLOCK, s->A, s->own};
-    if (from >= e->stored) {
+    if (e->chain) {
+        part.A = s->beside.A + (long)from * e->p;
+    } else if (from >= e->stored) {
         part.A = e->A + (long)(from - e->stored) * e->p;
         part.own = e->own + (long)(from - e->stored) * e->m;
     } else {
@@ -67,8 +73,19 @@ static Part rows_from(const Iteration *s, int from, int to)
     return part;
 }
 
+/* As whiten_rows, with what a chain adds. */
+static void meet_part(const Iteration *s, const Part *part, double *corner, double *own, double *v, double *mean)
+{
+    whiten_rows(s->e, s->inverse, part, corner, own, v, mean);
+    if (s->e->chain)
+        add_chain(&s->beside, s->e, part->from, part->count, mean, v);
+}
+
 static int refresh_posterior(Iteration *s)
 {
+    if (s->e->chain)
+        return find_structured(&s->beside, s->e, s->from, &s->known, &s->found, s->inverse, &s->log_det, s->buffer,
+                               s->scratch);
     clear_sums(&s->found, s->found.B, s->e);
     for (int from = s->from; from < s->e->rows->n; from += BLOCK) {
         Part part = rows_from(s, from, s->e->rows->n);
@@ -94,7 +111,9 @@ static void meet_rows(Iteration *s)
             s->yy += e->lambda1[i] * e->rows->limit[i];
             s->D += known_part(e, i, e->rows->limit[i]);
         }
-        if (known)
+        if (known && e->chain)
+            add_known_rows(&s->beside, e, from, from + part.count);
+        else if (known)
             add_rows(&s->known, e, &part, s->buffer);
         from += part.count;
     }
@@ -105,7 +124,12 @@ static double known_evidence(const Iteration *s)
 {
     const Evaluation *e = s->e;
     int p = e->p, m = e->m, groups = m ? e->rows->groups : 0;
-    double linear = 0, square = 0;
+    double linear = 0, square = 0, D = 0;
+    if (e->chain) {
+        for (int i = 0; i < s->from; i++)
+            D += known_part(e, i, s->beside.mean[i]);
+        return D;
+    }
     for (int j = 0; j < p; j++) {
         linear += s->known.r[j] * e->w[j];
         square += s->known.B[j + (long)j * p] * e->w[j] * e->w[j];
@@ -129,11 +153,10 @@ typedef struct {
     double dots[6];    /* of both natural parameters: products of this step with the last, and of each with itself */
 } Change;
 
-/* Find the steps of some rows, one parameter's and the other's; corner (count, p) and own (count, m) are scratch. */
-static void find_steps(Evaluation *e, const double *inverse, const Part *part, int want_D, double *corner, double *own,
-                       double *mean, double *v, const double *last[2], double *step[2], Change *sums)
+/* Find the steps of some rows, one parameter's and the other's, from means and variances of f. */
+static void find_steps(Evaluation *e, const Part *part, int want_D, const double *mean, const double *v,
+                       const double *last[2], double *step[2], Change *sums)
 {
-    whiten_rows(e, inverse, part, corner, own, v, mean);
     for (int k = 0; k < part->count; k++) {
         int i = part->from + k;
         Update u = update_site(e, i, mean[k], v[k], want_D);
@@ -163,7 +186,8 @@ static Change visit(Iteration *s, int want_D, double *cosines)
         int k = from - s->from;
         const double *last[2] = {s->last + k, s->last + s->sought + k};
         double *step[2] = {s->step + k, s->step + s->sought + k};
-        find_steps(e, s->inverse, &part, want_D, s->buffer, s->white, s->mean + from, s->v + from, last, step, &found);
+        meet_part(s, &part, s->buffer, s->white, s->v + from, s->mean + from);
+        find_steps(e, &part, want_D, s->mean + from, s->v + from, last, step, &found);
     }
     *cosines = 0;
     for (const double *dots = found.dots; dots < found.dots + 6; dots += 3)
@@ -268,7 +292,7 @@ static int iterate(Iteration *s)
         if (e->converged || iteration == e->max_iterations)
             break;
         if (ascends)
-            value = D + known_evidence(s) - .5 * quadratic(e) - (e->method == VI ? .5 * s->log_det : 0);
+            value = D + known_evidence(s) - .5 * quadratic(s) - (e->method == VI ? .5 * s->log_det : 0);
         int nearer = gap < progress, higher = value > highest + slack(highest), near = ascends && gap < NEAR;
         progress = nearer ? .5 * gap : progress;
         highest = larger(highest, value);
@@ -318,7 +342,7 @@ static int iterate(Iteration *s)
         for (int i = s->from; i < e->rows->n; i++)
             D += update_site(e, i, s->mean[i], s->v[i], 1).D;
     }
-    for (int from = 0; from < s->from && e->stored == 0; from += BLOCK) { /* sums lose digits where the noise is small */
+    for (int from = 0; from < s->from && e->stored == 0 && !e->chain; from += BLOCK) { /* sums lose digits where the noise is small */
         Part part = rows_from(s, from, s->from);
         for (int i = 0; i < part.count; i++) {
             double mean = dot(e->p, part.A + (long)i * e->p, e->w);
@@ -327,9 +351,9 @@ static int iterate(Iteration *s)
             D += known_part(e, from + i, mean);
         }
     }
-    if (e->stored)
+    if (e->stored || e->chain)
         D += known_evidence(s);
-    e->evidence = D - .5 * quadratic(e) - .5 * s->log_det;
+    e->evidence = D - .5 * quadratic(s) - .5 * s->log_det;
     return 1;
 }
 
@@ -344,7 +368,7 @@ VECTORISED static void row_slopes(Iteration *s, const double *implicit, double *
     for (int from = 0; from < e->rows->n;) {
         Part part = rows_from(s, from, from < s->from ? s->from : e->rows->n);
         int count = part.count;
-        whiten_rows(e, s->inverse, &part, G, G_own, v, mean);
+        meet_part(s, &part, G, G_own, v, mean);
         if (p)
             lib.dtrmm("L", "L", "T", "N", &p, &count, &one, s->inverse, &p, G, &p);
         for (int k = 0; k < count; k++) {
@@ -358,7 +382,7 @@ VECTORISED static void row_slopes(Iteration *s, const double *implicit, double *
             Slope x = site_slopes(e, i, mean[k], v[k]);
             g_d[k] = x.g_d;
             if (implicit)
-                moved = dot(p, a, implicit) + dot(m, own, q);
+                moved = dot(p, a, implicit) + dot(m, own, q) + (e->chain ? s->beside.moved[e->knot[i]] : 0);
             for (int l = 0; l < 2; l++)
                 in_noise[l] += x.e[l] + x.e_m[l] * moved;
             double along = x.u - lambda2 * moved;
@@ -373,6 +397,8 @@ VECTORISED static void row_slopes(Iteration *s, const double *implicit, double *
             for (int j = 0; j < p; j++)
                 g[j] = alpha * e->w[j] - lambda2 * g[j] + (implicit ? alpha * implicit[j] + along * e->w[j] : 0);
         }
+        if (e->chain)
+            part.A = e->A + (long)from * p;
         add_slopes(e, &part, G, G_own, g_d, sums, s->scratch);
         if (e->G) {
             memcpy(e->G + (long)from * p, G, sizeof(double) * count * p);
@@ -406,11 +432,15 @@ static void implicit_weights(Iteration *s, double *out)
     Evaluation *e = s->e;
     int p = e->p, m = e->m, groups = m ? e->rows->groups : 0;
     memset(out, 0, sizeof(double) * (p + (long)groups * m));
+    if (e->chain)
+        memset(s->beside.implicit, 0, sizeof(double) * e->chain->knots);
     for (int from = s->from; from < e->rows->n; from += BLOCK) {
         Part part = rows_from(s, from, e->rows->n);
-        whiten_rows(e, s->inverse, &part, s->buffer, s->white, s->v, s->mean);
+        meet_part(s, &part, s->buffer, s->white, s->v, s->mean);
         for (int k = 0; k < part.count; k++) {
             double u = site_slopes(e, from + k, s->mean[k], s->v[k]).u;
+            if (e->chain)
+                s->beside.implicit[e->knot[from + k]] += u;
             for (int j = 0; j < p; j++)
                 out[j] += u * part.A[(long)k * p + j];
             for (int j = 0; j < m; j++)
@@ -418,12 +448,14 @@ static void implicit_weights(Iteration *s, double *out)
         }
     }
     solve_arrow(e, s->inverse, out, s->scratch);
+    if (e->chain)
+        move_chain(&s->beside, e, out);
 }
 
 /* One evaluation: 1; 0 where the computation breaks down; -1 without memory. */
 int evaluate(Evaluation *e)
 {
-    double *first = malloc(sizeof(double) * scratch_size(e));
+    double *first = malloc(sizeof(double) * (scratch_size(e) + 1));
     if (!first)
         return -1;
     int done = fix_blocks(e, first), n = e->rows->n;
@@ -437,7 +469,7 @@ int evaluate(Evaluation *e)
     long p = e->p, m = e->m, weights = p + (m ? e->rows->groups : 0) * m, sums = sums_size(e), slopes = slopes_size(e);
     long scratch = scratch_size(e) > p + m * (m + p) ? scratch_size(e) : p + m * (m + p);
     long size = 2 * sums + p * p + BLOCK * (2 * (p + m) + 1) + 2 * n + scratch + weights + slopes
-                + (14 + 4 * MEMORY) * (long)s.sought;
+                + (14 + 4 * MEMORY) * (long)s.sought + (e->chain ? structured_size(e) : 0);
     double *memory = malloc(sizeof(double) * size), *at = memory;
     if (!memory) {
         free_noise(&e->noise);
@@ -462,6 +494,8 @@ int evaluate(Evaluation *e)
     s.point_step = slice(&at, 2 * s.sought);
     s.dX = slice(&at, 2 * MEMORY * s.sought);
     s.dG = slice(&at, 2 * MEMORY * s.sought);
+    if (e->chain)
+        begin_structured(&s.beside, e, at);
     memset(by_rows, 0, sizeof(double) * slopes);
     memset(s.step, 0, sizeof(double) * 2 * s.sought);
     memset(s.last, 0, sizeof(double) * 2 * s.sought);
@@ -484,6 +518,8 @@ int evaluate(Evaluation *e)
         e->gradient[e->slopes + e->noise.free_df] = in_noise[0];
         fill_between(&s, q, s.known.B); /* in the place of sums that are not needed again */
         finish_slopes(e, s.known.B, by_rows, s.scratch);
+        if (e->chain)
+            slope_structured(&s.beside, e, q != NULL, s.inverse);
     }
     free(memory);
     free_noise(&e->noise);
@@ -507,7 +543,8 @@ int visit_rows(Evaluation *e, const double *inverse, const double *last1, const 
         Part part = {from, e->rows->n - from < BLOCK ? e->rows->n - from : BLOCK, e->A + (long)from * e->p, NULL};
         const double *last[2] = {last1 + from, last2 + from};
         double *step[2] = {step1 + from, step2 + from};
-        find_steps(e, inverse, &part, 1, corner, NULL, mean, v, last, step, found);
+        whiten_rows(e, inverse, &part, corner, NULL, v, mean);
+        find_steps(e, &part, 1, mean, v, last, step, found);
     }
     free(corner);
     free_noise(&e->noise);

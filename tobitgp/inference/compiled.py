@@ -66,14 +66,17 @@ class Plan:
     outputs: Mapping[str, int]  # where each begins in one piece of memory, in numbers; its end last
 
     @classmethod
-    def of(cls, data: PartitionedRows, blocks: Sequence[Block]) -> Plan | None:
-        """For rows in one part; None where the core is not there, or does not know the rows or the blocks."""
+    def of(cls, data: PartitionedRows, blocks: Sequence[Block], *, together: bool = False) -> Plan | None:
+        """For rows in one part; None where the core is not there, or does not know the rows or the blocks.
+
+        With ``together``, beside a chain, all columns are common to the groups and kept.
+        """
         if library.load() is None or not isinstance(data.partitions, LocalPartitions) or len(data.partitions) != 1:
             return None
         part: RowPartition = data.partitions.items[0]
         if not all(isinstance(block, DenseBlock | KernelBlock) for block in blocks):
             return None
-        own = _own_grouping(blocks)
+        own = None if together else _own_grouping(blocks)
         members = tuple(_member(block, own) for block in blocks)
         groups = 0 if own is None else own.size
         if any(rows.window is not None or rows.side is not None for rows in part.rows):
@@ -81,7 +84,7 @@ class Plan:
         rows, held = _rows(part, members, groups)
         made, arrays = _blocks(part, members)
         width = sum(member.width for member in members)
-        stored = 0 if 8 * len(part) * width <= MOST_BYTES else rows.exact
+        stored = 0 if together or 8 * len(part) * width <= MOST_BYTES else rows.exact
         parameters = sum(member.block.n_parameters for member in members if member.kernel is not None)
         outputs = _outputs(len(part), stored, members, groups)
         return cls(part, members, groups, parameters, stored, rows, made, (*held, *arrays), outputs)
@@ -109,6 +112,7 @@ class Plan:
         noise: library.Noise,
         *,
         slopes: bool,
+        beside: Beside | None = None,
     ) -> Settled:
         """Find the fixed point from the sites of the rows, noise being what the core calls the likelihood."""
         assert isinstance(data.partitions, LocalPartitions)
@@ -143,10 +147,15 @@ class Plan:
             lambda1,
             lambda1 + 8 * len(part),
             None,
+            None,
+            None,
             0,
             0,
             *(base + 8 * self.outputs[name] for name in _OF_ALL[1:]),
         )
+        if beside is not None:
+            e.chain, e.knot = ctypes.addressof(beside.chain), library.address(beside.knot)
+            e.chain_gradient = library.address(beside.gradient)
         if given:
             d = np.sum([made.features.d for made in given.values()], axis=0)
             e.given_d = library.address(d)
@@ -176,6 +185,15 @@ class Plan:
             given[t] = Given(at, features, A)
             blocks[t].size, blocks[t].X = A.shape[1], library.address(A)
         return given
+
+
+class Beside(NamedTuple):
+    """A chain beside the blocks, and where its part of the gradient belongs."""
+
+    chain: library.Chain
+    held: tuple[np.ndarray, ...]  # arrays that it points to
+    knot: np.ndarray  # (n,), of each row
+    gradient: Array
 
 
 class Given(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, replace
-from typing import Protocol
+from functools import partial
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tobitgp.engines import Partitions, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.compiled import Plan
+from tobitgp.inference.compiled_chain import ChainPlan
 from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.inference.method import Method
@@ -55,11 +57,12 @@ class Model:
     blocks: Sequence[Block]
     likelihood: Likelihood
     kept: Kept | None = None  # features that stay
-    plan: Plan | None = field(init=False)  # for the compiled core, where it knows rows and blocks
+    plan: Plan | ChainPlan | None = field(init=False)  # for the compiled core, where it knows rows and blocks
 
     def __post_init__(self, data: PartitionedRows) -> None:
         object.__setattr__(self, "likelihood", self.likelihood.over(data.kinds))
-        object.__setattr__(self, "plan", Plan.of(data, self.blocks) if self.kept is None else None)
+        plan = None if self.kept is not None else ChainPlan.of(data, self.blocks) or Plan.of(data, self.blocks)
+        object.__setattr__(self, "plan", plan)
 
 
 class Kept(Protocol):
@@ -112,7 +115,12 @@ def _settle(
         view = method.view(likelihood.at(theta))
         noise = find_noise(method, view)
         if noise is not None and not (noise.distribution and model.plan.stored):
-            return model.plan.settle(data, theta, method, view, noise, slopes=slopes)
+            found = model.plan.settle(data, theta, method, view, noise, slopes=slopes)
+            return (
+                replace(found, complete=partial(_completed, model, found, method))
+                if isinstance(model.plan, ChainPlan)
+                else found
+            )
     p = _fixed_point(data, model.blocks, theta, method, likelihood, windows)
     gradient = evidence_gradient(p, method) if slopes else None
     there = data.starting(p.rows.map(site_updates.ended))
@@ -127,10 +135,19 @@ def seed(data: PartitionedRows, posterior: Posterior, method: Method, likelihood
     return data.starting(data.partitions.map(site_updates.seeded, setting, posterior.q))
 
 
-def _fixed_point(
+class _Beginning(NamedTuple):
+    """What an iteration starts from."""
+
+    setting: site_updates.Setting
+    states: Partitions
+    known: Known
+    room: site_updates.Room
+
+
+def _begin(
     data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood, windows: bool
-) -> Posterior:
-    """Iterate one method from given or flat sites."""
+) -> _Beginning:
+    """Set known sites, and all others to where they start."""
     likelihood = Spread(method.view(likelihood.at(theta)))
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)
@@ -146,7 +163,24 @@ def _fixed_point(
     else:
         A = np.concatenate(states.collect(site_updates.all_features))
         known = _BesideStructure(StructuredPosterior.of(knots, at, A))
-    end = iterate(states, known, method, likelihood)
+    return _Beginning(setting, states, known, room)
+
+
+def _completed(model: Model, found: Settled, method: Method) -> Posterior:
+    """The posterior of the sites found."""
+    setting, states, known, _ = _begin(found.data, model.blocks, found.theta, method, model.likelihood, True)
+    q, ended = known.posterior(states), (found.evidence, found.iterations, found.residual, found.converged)
+    field = None if q.structured is None else q.structured.field
+    return Posterior(found.theta, setting.blocks, setting.layout, q.w, q.factor, *ended, q.structured, states, field)
+
+
+def _fixed_point(
+    data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood, windows: bool
+) -> Posterior:
+    """Iterate one method from given or flat sites."""
+    setting, states, known, room = _begin(data, blocks, theta, method, likelihood, windows)
+    at, layout = setting.blocks, setting.layout
+    end = iterate(states, known, method, setting.likelihood)
     q = end.q
     # The sums lose digits where the noise is small; another pass over many rows costs more than these are worth.
     D = end.D + (

@@ -12,10 +12,20 @@ from tobitgp.compiled import library
 from tobitgp.errors import NumericalError
 from tobitgp.typing import Array
 
+Smoothness = Sequence[int | None]  # p of terms of smoothness p + 1/2, None of random intercepts
 
-def is_known(states: int) -> bool:
-    """Whether the core is there and takes so many states."""
-    return library.load() is not None and states <= library.MOST_STATES
+
+def is_known(smoothness: Smoothness) -> bool:
+    """Whether the core is there and takes the states of so many terms."""
+    return library.load() is not None and sum((p or 0) + 1 for p in smoothness) <= library.MOST_STATES
+
+
+def describe(smoothness: Smoothness, theta: Array, gap: Array) -> tuple[library.Chain, tuple[np.ndarray, ...]]:
+    """A chain as the core takes it, over the gaps before knots (N,), and the arrays that it points to."""
+    numbers = np.array([-1 if p is None else p for p in smoothness], dtype=np.int32)
+    held = numbers, np.ascontiguousarray(gap), np.ascontiguousarray(theta)
+    states = int((np.maximum(numbers, 0) + 1).sum())
+    return library.Chain(len(gap), states, len(numbers), *map(library.address, held)), held
 
 
 def shapes(knots: int, states: int) -> dict[str, tuple[int, ...]]:
@@ -39,13 +49,11 @@ class CompiledChain:
     held: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, smoothness: Sequence[int | None], theta: Sequence[Array], gap: Array) -> CompiledChain:
-        """Chain of terms of smoothness p + 1/2, None for a random intercept, over the gaps before knots (N,)."""
-        numbers = np.array([-1 if p is None else p for p in smoothness], dtype=np.int32)
-        N, S = len(gap), int(np.maximum(numbers, 0).sum()) + len(numbers)
-        held = numbers, np.ascontiguousarray(gap), np.concatenate(theta)
-        arrays = {name: np.empty(shape) for name, shape in shapes(N, S).items() if name in ("Phi", "C")}
-        made = library.Chain(N, S, len(numbers), *map(library.address, held))
+    def of(cls, smoothness: Smoothness, theta: Sequence[Array], gap: Array) -> CompiledChain:
+        """Over the gaps before knots (N,)."""
+        made, held = describe(smoothness, np.concatenate(theta), gap)
+        every = shapes(made.knots, made.states)
+        arrays = {name: np.empty(every[name]) for name in ("Phi", "C")}
         made.Phi, made.C = map(library.address, arrays.values())
         library.load().fix_chain(ctypes.byref(made))
         return cls(made, arrays, held)

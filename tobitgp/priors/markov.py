@@ -218,7 +218,7 @@ class MarkovAt:
     def condition(self, lambda2: Array) -> ConditionedMarkov | CompiledMarkov:
         """Condition on sites with precisions ``lambda2`` (N,), some of which may be negative."""
         structure = self.structure
-        if is_known(self.terms.places[-1].stop):
+        if is_known(self.terms.markov):
             return CompiledMarkov(structure, self.terms, self.compiled.condition(lambda2[structure.order]))
         return ConditionedMarkov(structure, self.terms, self.chain.condition(structure.spread(lambda2)))
 
