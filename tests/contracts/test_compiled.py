@@ -1,10 +1,11 @@
 """The compiled core beside the pure package, which it must equal."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.blocks import CODES, STRUCTURES, WEIGHT, wavy
+from support.blocks import CHAINS, CODES, STRUCTURES, WEIGHT, wavy
 from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product, simulate, tight
 
 from tobitgp.compiled import library
@@ -17,14 +18,21 @@ from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.fixed_point import Model, settle
 from tobitgp.inference.partitioned import cut
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.priors import kernel_block
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import greedy_inducing
 
 pytestmark = pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off")
 
 METHODS = ("ep", "vi", "laplace")
+MATERNS = ("matern12", "matern32", "matern52")
 NEAR = 1e-8
+
+
+@contextmanager
+def without_core():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library, "load", lambda: None)
+        yield
 
 
 def both(problem, blocks, theta, method, start=None, likelihood=GAUSSIAN):
@@ -34,8 +42,7 @@ def both(problem, blocks, theta, method, start=None, likelihood=GAUSSIAN):
     assert model.plan is not None
     assert find_noise(method, likelihood) is not None
     got = settle(model, data, theta, method, slopes=True)
-    with pytest.MonkeyPatch.context() as without:
-        without.setattr(library, "load", lambda: None)
+    with without_core():
         return got, settle(Model(data, blocks, likelihood), data, theta, method, slopes=True)
 
 
@@ -44,11 +51,17 @@ def assert_equal(got, want):
     assert want.converged
     np.testing.assert_allclose(got.evidence, want.evidence, rtol=NEAR, atol=NEAR)
     np.testing.assert_allclose(got.gradient, want.gradient, rtol=NEAR, atol=NEAR)
-    sites = [x.data.partitions.items[0].sites for x in (got, want)]
-    np.testing.assert_allclose(sites[0].lambda1, sites[1].lambda1, rtol=NEAR, atol=NEAR)
-    np.testing.assert_allclose(sites[0].lambda2, sites[1].lambda2, rtol=NEAR, atol=NEAR)
-    inputs = tuple(got.data.inputs(t) for t in range(len(got.posterior.blocks)))
-    for a, b in zip(got.posterior.marginals(inputs), want.posterior.marginals(inputs), strict=True):
+    for a, b in zip(got.data.partitions.items, want.data.partitions.items, strict=True):
+        np.testing.assert_allclose(a.sites.lambda1, b.sites.lambda1, rtol=NEAR, atol=NEAR)
+        np.testing.assert_allclose(a.sites.lambda2, b.sites.lambda2, rtol=NEAR, atol=NEAR)
+    assert_equal_marginals(got, want, tuple(got.data.inputs(t) for t in range(len(got.posterior.blocks))))
+
+
+def assert_equal_marginals(got, want, inputs):
+    found = got.posterior.marginals(inputs)
+    with without_core():
+        expected = want.posterior.marginals(inputs)
+    for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=NEAR, atol=NEAR)
 
 
@@ -94,7 +107,7 @@ def test_features_that_are_not_kept(name, monkeypatch):
     assert_equal(*both(problem, blocks, [0.1, -0.5, -1.0, 0.1, 0.8, -1.0], tight(name)))
 
 
-def test_marginals_of_new_rows_and_new_groups(monkeypatch, rng):
+def test_marginals_of_new_rows_and_new_groups(rng):
     problem = many()
     Z = np.linspace(-1.6, 1.6, 9)[:, None]
     blocks = [dense(problem), gp(problem, "matern52", Z), gp(problem, "rbf", Z[::3], t=1)]
@@ -102,8 +115,7 @@ def test_marginals_of_new_rows_and_new_groups(monkeypatch, rng):
     X, code = rng.uniform(-3.0, 3.0, (300, 1)), rng.integers(-1, 9, 300)
     inputs = [Inputs(rng.normal(size=(300, 3))), Inputs(X), Inputs(X, code)]
     got = found.marginals(inputs)
-    with monkeypatch.context() as without:
-        without.setattr(library, "load", lambda: None)
+    with without_core():
         want = found.marginals(inputs)
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=NEAR, atol=1e-12)
@@ -155,6 +167,46 @@ def test_rows_in_parts(name, noise, monkeypatch):
     np.testing.assert_allclose(got.gradient, want.gradient, rtol=NEAR, atol=NEAR)
 
 
+@pytest.mark.parametrize("structure", CHAINS)
+@pytest.mark.parametrize("kernel", MATERNS)
+@pytest.mark.parametrize("name", METHODS)
+def test_chains(name, kernel, structure, rng):
+    problem, blocks, prior = CHAINS[structure](kernel)
+    got, want = both(problem, blocks, [*prior, np.log(0.4)], tight(name))
+    assert_equal(got, want)
+    new = []
+    for at in (block.inputs for block in blocks):
+        X, code = rng.uniform(-2.0, 2.0, (50, at.X.shape[1])), rng.integers(-1, 6, 50)
+        new.append(Inputs(X, None if at.code is None else code))
+    assert_equal_marginals(got, want, new)
+
+
+@pytest.mark.parametrize("sd", [-1.0, 0.1, 1.5])
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("name", METHODS)
+def test_chains_under_other_noise(name, noise, sd):
+    likelihood, shape = NOISES[noise]
+    problem, blocks, prior = CHAINS["mixed"]("matern32")
+    assert_equal(*both(problem, blocks, [sd, *prior[1:], *shape, np.log(0.4)], tight(name), None, likelihood))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_chains_of_rows_in_several_parts(name, monkeypatch):
+    """As of those in one, and warm starts from sites in several parts."""
+    theta = np.array([0.1, -0.5, np.log(0.4)])
+    problem, blocks, _ = CHAINS["mixed"]("matern52")
+    alone = both(problem, blocks, theta, tight(name))[0]
+    monkeypatch.setattr(partitioned, "PART_ROWS", 12)
+    problem, blocks, _ = CHAINS["mixed"]("matern52")  # whose knots are in the order of the parts
+    got, want = both(problem, blocks, theta, tight(name))
+    assert len(got.data.partitions) > 1
+    assert_equal(got, want)
+    np.testing.assert_allclose(got.gradient, alone.gradient, rtol=NEAR, atol=NEAR)
+    again = settle(Model(got.data, blocks, GAUSSIAN), got.data, theta, tight(name))
+    assert again.iterations <= 2
+    np.testing.assert_allclose(again.evidence, got.evidence, rtol=NEAR)
+
+
 # Limits far out on either side, and intervals from narrow to wide, near and far.
 FAR = np.array([-40.0, -9.0, -3.0, 0.0, 2.0, 8.0, 35.0])
 
@@ -194,14 +246,13 @@ def test_warm_starts_end_where_cold_ones_do(name):
 
 @pytest.mark.parametrize("kernel", RADIAL)
 @pytest.mark.parametrize("d", [1, 3])
-def test_the_same_inducing_inputs_are_chosen(monkeypatch, kernel, d):
+def test_the_same_inducing_inputs_are_chosen(kernel, d):
     rng = np.random.default_rng(d)
     X, weight = rng.uniform(-1.7, 1.7, (600, d)), rng.uniform(0.5, 2.0, 600)
     theta = np.array([0.2, *np.linspace(-0.6, 0.1, d)])
     for nats, cap in ((0.01, 80), (0.01, 5), (1e9, 80), (0.0, 40)):
         got = greedy_inducing(X, product((kernel, d)), theta, weight, nats=nats, cap=cap)
-        with monkeypatch.context() as without:
-            without.setattr(kernel_block.library, "load", lambda: None)
+        with without_core():
             want = greedy_inducing(X, product((kernel, d)), theta, weight, nats=nats, cap=cap)
         np.testing.assert_array_equal(got[0], want[0])
         np.testing.assert_allclose(got[1], want[1], rtol=NEAR, atol=NEAR)

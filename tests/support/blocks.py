@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from support.problems import dense, gp, make_problem, product, simulate
+from support.problems import CENSORING, dense, gp, make_problem, product, simulate
+from support.structures import in_structure
+from tobitgp.priors.markov import Markov
 
 WEIGHT = np.linspace(1.0, 3.0, 12)  # EP's cavity need not exist for less than one copy
 
@@ -97,4 +99,48 @@ STRUCTURES = {
     "two processes": two_processes,
     "ard": lambda kernel: planar(kernel, ard=True),
     "isotropic": lambda kernel: planar(kernel, ard=False),
+}
+
+
+def series(censoring="mixed", n=40, code=None, columns=2, inputs=(), weight=True):
+    """A longer series in an order of its own with ties, with columns and other inputs beside it."""
+    data, rng = simulate(censoring, n, seed=3, noise=0.4), np.random.default_rng(3)
+    X, order = data.X.copy(), rng.permutation(n)
+    X[5], X[21:24] = X[4], X[20]
+    H = np.column_stack([np.ones(n), rng.standard_normal((n, columns - 1))]) if columns else None
+    codes = (code, *(None for _ in inputs))
+    more = tuple(rng.uniform(-1.7, 1.7, (n, 1)) for _ in inputs)
+    weights = np.linspace(1.0, 2.5, n) if weight else None
+    return make_problem((X[order], *more), data.lower[order], data.upper[order], weights, H, codes)
+
+
+def chain(kernels, prior, **words):
+    """A sum of processes as a chain; None stands for a random intercept."""
+
+    def build(kernel):
+        problem = series(**words)
+        names = tuple(kernel if name == "kernel" else name for name in kernels)
+        blocks = [dense(problem)] if problem.H.size else []
+        return problem, [*blocks, *in_structure(problem, Markov, names)], prior
+
+    return build
+
+
+def chain_beside_processes(kernel):
+    """With columns that the core makes and such that it does not."""
+    problem = series(inputs=(1, 2))
+    beside = [gp(problem, "rbf", problem.X[1][::4], t=1), gp(problem, product(("periodic", 1)), problem.X[2][::4], t=2)]
+    blocks = [dense(problem), *in_structure(problem, Markov, (kernel,)), *beside]
+    return problem, blocks, [0.1, -0.5, -0.4, 0.2, -0.6, 0.3, 0.7]
+
+
+GROUPS = np.random.default_rng(4).integers(0, 5, 40)
+CHAINS = {
+    **{censoring: chain(["kernel"], [0.1, -0.5], censoring=censoring) for censoring in CENSORING},
+    "no columns": chain(["kernel"], [0.1, -0.5], columns=0, weight=False),
+    "many columns": chain(["kernel"], [0.1, -0.5], columns=12),
+    "sum": chain(["kernel", "matern12"], [0.1, -0.2, -0.4, -1.0]),
+    "groups": chain(["kernel"], [0.1, -0.5], code=GROUPS),
+    "groups and their levels": chain(["kernel", None], [0.1, -0.5, -0.3], code=GROUPS),
+    "beside processes": chain_beside_processes,
 }
