@@ -48,7 +48,7 @@ INLINE void carry(int S, int turned, const double *A, const double *X, const dou
         }
 }
 
-/* (I + C J)^-1 by elimination with pivots; whether its determinant is positive. */
+/* (I + C J)^-1, by cofactors where that is quick, else by elimination with pivots; whether the determinant is positive. */
 INLINE int invert_beside_identity(int S, const double *C, const double *J, double *out)
 {
     double M[MOST];
@@ -56,14 +56,19 @@ INLINE int invert_beside_identity(int S, const double *C, const double *J, doubl
     multiply(S, C, J, M);
     for (int i = 0; i < S; i++)
         M[i * S + i] += 1;
-    if (S == 1) {
-        out[0] = 1 / M[0];
-        return M[0] > 0;
-    }
-    if (S == 2) {
-        double det = M[0] * M[3] - M[1] * M[2], inverse = 1 / det;
-        out[0] = M[3] * inverse, out[1] = -M[1] * inverse;
-        out[2] = -M[2] * inverse, out[3] = M[0] * inverse;
+    if (S <= 3) {
+        double det = 0;
+        for (int i = 0; i < S; i++)
+            for (int j = 0; j < S; j++) {
+                int a = (i + 1) % 3, b = (i + 2) % 3, c = (j + 1) % 3, d = (j + 2) % 3;
+                out[j * S + i] = S == 1   ? 1
+                                 : S == 2 ? (i == j ? 1 : -1) * M[(1 - i) * S + 1 - j]
+                                          : M[a * S + c] * M[b * S + d] - M[a * S + d] * M[b * S + c];
+            }
+        for (int j = 0; j < S; j++)
+            det += M[j] * out[j * S];
+        for (int i = 0; i < S * S; i++)
+            out[i] *= 1 / det;
         return det > 0;
     }
     memset(out, 0, sizeof(double) * S * S);
@@ -79,7 +84,7 @@ INLINE int invert_beside_identity(int S, const double *C, const double *J, doubl
             out[k * S + j] = out[best * S + j], out[best * S + j] = o;
         }
         double inverse = 1 / M[k * S + k];
-        positive ^= (best != k) ^ !(M[k * S + k] > 0);
+        positive ^= (best != k) ^ !(inverse > 0);
         for (int j = 0; j < S; j++)
             M[k * S + j] *= inverse, out[k * S + j] *= inverse;
         for (int i = 0; i < S; i++) {
@@ -101,10 +106,10 @@ INLINE void components(int S, double u, double *g)
     }
 }
 
-/* The lower incomplete gamma function of a whole number. */
-static double lower_gamma(int K, double x)
+/* The lower incomplete gamma function of a whole number K at x, with exp(-x). */
+INLINE double lower_gamma(int K, double x, double decay)
 {
-    double decay = exp(-x), term = 1, sum = 1, factorial = 1, power = x;
+    double term = 1, sum = 1, factorial = 1, power = x;
     if (x < K) {
         for (int n = 1; term > 1e-17 * sum; n++)
             sum += term *= x / (K + n);
@@ -119,11 +124,11 @@ static double lower_gamma(int K, double x)
     return factorial * (1 - decay * sum);
 }
 
-/* Phi and C of one Matern process over a gap, (MKV1) and (MKV2), in matrices whose rows are `stride` apart. */
-static void matern(int p, double u, double variance, int stride, double *Phi, double *C)
+/* Phi and C of one Matern process over u, (MKV1) and (MKV2), in matrices whose rows are `stride` apart. */
+INLINE void matern(int p, double u, double variance, int stride, double *Phi, double *C)
 {
     int S = p + 1, K = 2 * p + 1;
-    double term[9], next[9], g[3], powers[5] = {1}, I[5], decay = exp(-u);
+    double term[9], next[9], g[3], powers[5] = {1}, I[5], decay = exp(-u), square = decay * decay;
     for (int i = 0; i < S; i++)
         for (int j = 0; j < S; j++)
             Phi[i * stride + j] = term[i * S + j] = i == j ? decay : 0;
@@ -134,11 +139,11 @@ static void matern(int p, double u, double variance, int stride, double *Phi, do
                 Phi[i * stride + j] += term[i * S + j] = next[i * S + j] * u / k;
     }
     components(S, u, g);
-    I[K - 1] = ldexp(lower_gamma(K, 2 * u), -K); /* of t^k exp(-2 t) from 0 to u; by parts, all terms positive */
+    I[K - 1] = lower_gamma(K, 2 * u, square) / (1 << K); /* of t^k exp(-2 t) from 0 to u; by parts, all terms positive */
     for (int k = 1; k < K; k++)
         powers[k] = powers[k - 1] * u;
     for (int k = K - 1; k > 0; k--)
-        I[k - 1] = (2 * I[k] + powers[k] * decay * decay) / k;
+        I[k - 1] = (2 * I[k] + powers[k] * square) / k;
     for (int a = 0; a < S; a++)
         for (int b = a; b < S; b++) {
             double sum = 0;
@@ -146,13 +151,17 @@ static void matern(int p, double u, double variance, int stride, double *Phi, do
                 for (int k = 0; k < S; k++)
                     sum += POLYNOMIALS[p][a * S + j] * POLYNOMIALS[p][b * S + k] * I[j + k];
             if (b == a + 1)
-                sum = .5 * g[a] * g[a] * decay * decay;
+                sum = .5 * g[a] * g[a] * square;
             C[a * stride + b] = C[b * stride + a] = q[p] * variance * sum;
         }
 }
 
-/* Lengths of gaps in units of a term's 1 / kappa. */
-static double scaled(int p, const double *theta, double gap) { return smaller(sqrt(2 * p + 1) * exp(-theta[1]) * gap, FAR); }
+INLINE void fix_term(int p, const Chain *c, double kappa, double variance, double *Phi, double *C)
+{
+    long step = (long)c->states * c->states;
+    for (int i = 0; i < c->knots; i++)
+        matern(p, smaller(kappa * c->gap[i], FAR), variance, c->states, Phi + i * step, C + i * step);
+}
 
 /* The first state of each term, of which f is the sum, and after all the number of states. */
 static void find_states(const Chain *c, int *first)
@@ -172,13 +181,16 @@ void fix_chain(const Chain *c)
     const double *theta = c->theta;
     for (int t = 0; t < c->terms; t++) {
         int p = c->smoothness[t], at = first[t] * S + first[t];
-        double variance = exp(2 * theta[0]);
-        for (int i = 0; i < c->knots; i++) {
-            double *Phi = AT(c->Phi, i) + at, *C = AT(c->C, i) + at;
-            if (p >= 0)
-                matern(p, scaled(p, theta, c->gap[i]), variance, S, Phi, C);
-            else
-                *Phi = isfinite(c->gap[i]), *C = isfinite(c->gap[i]) ? 0 : variance;
+        double variance = exp(2 * theta[0]), kappa = p < 0 ? 0 : sqrt(2 * p + 1) * exp(-theta[1]);
+        if (p == 0)
+            fix_term(0, c, kappa, variance, c->Phi + at, c->C + at);
+        else if (p == 1)
+            fix_term(1, c, kappa, variance, c->Phi + at, c->C + at);
+        else if (p == 2)
+            fix_term(2, c, kappa, variance, c->Phi + at, c->C + at);
+        for (int i = 0; p < 0 && i < c->knots; i++) {
+            AT(c->Phi, i)[at] = isfinite(c->gap[i]);
+            AT(c->C, i)[at] = isfinite(c->gap[i]) ? 0 : variance;
         }
         theta += p < 0 ? 1 : 2;
     }
@@ -297,36 +309,55 @@ INLINE int condition_states(int S, int terms, const int *h, Chain *c)
     return done;
 }
 
-INLINE void pass_columns(int S, int terms, const int *h, const Chain *c, int k, int stride, const double *U, double *mu,
-                         double *g)
+/* As carry_columns, of `some` columns next to each other. */
+INLINE void pass_some(int S, int terms, const int *h, const Chain *c, int some, int k, int stride, const double *U,
+                      double *mu, double *g)
 {
     int N = c->knots;
-    memset(mu, 0, sizeof(double) * k * S);
-    memset(g + (long)(N - 1) * k * S, 0, sizeof(double) * k * S);
-    for (int i = 0; i < N; i++) {
-        const double *Phi = AT(c->Phi, i), *gain = c->gain + (long)i * S, *from = mu + (long)i * k * S;
-        double *to = mu + (long)(i + 1) * k * S;
-        for (int j = 0; j < k; j++, from += S, to += S) {
+    double now[2 * MOST_STATES] = {0}, next[2 * MOST_STATES];
+    for (int i = 0; i <= N; i++) {
+        for (int a = 0; a < some * S; a++)
+            mu[(long)i * k * S + a] = now[a];
+        const double *Phi = AT(c->Phi, i), *gain = c->gain + (long)i * S;
+        for (int j = 0; j < some && i < N; j++) {
+            double *to = next + j * S;
             for (int a = 0; a < S; a++) {
                 to[a] = 0;
                 for (int b = 0; b < S; b++)
-                    to[a] += Phi[a * S + b] * from[b];
+                    to[a] += Phi[a * S + b] * now[j * S + b];
             }
             double surprise = U[(long)i * stride + j] - c->lambda2[i] * read_state(terms, h, to);
             for (int a = 0; a < S; a++)
                 to[a] += gain[a] * surprise;
         }
+        for (int a = 0; a < some * S; a++)
+            now[a] = next[a];
     }
-    for (int i = N - 1; i > 0; i--) {
-        const double *back = AT(c->back, i), *site = c->site + (long)i * S, *from = g + (long)i * k * S;
-        double *to = g + (long)(i - 1) * k * S;
-        for (int j = 0; j < k; j++, from += S, to += S)
+    memset(now, 0, sizeof(double) * some * S);
+    for (int i = N - 1; i >= 0; i--) {
+        const double *back = AT(c->back, i), *site = c->site + (long)i * S;
+        for (int a = 0; a < some * S; a++)
+            g[(long)i * k * S + a] = now[a];
+        for (int j = 0; j < some; j++)
             for (int a = 0; a < S; a++) {
-                to[a] = U[(long)i * stride + j] * site[a];
+                double *to = next + j * S + a;
+                *to = U[(long)i * stride + j] * site[a];
                 for (int b = 0; b < S; b++)
-                    to[a] += back[a * S + b] * from[b];
+                    *to += back[a * S + b] * now[j * S + b];
             }
+        for (int a = 0; a < some * S; a++)
+            now[a] = next[a];
     }
+}
+
+INLINE void pass_columns(int S, int terms, const int *h, const Chain *c, int k, int stride, const double *U, double *mu,
+                         double *g)
+{
+    int j = 0;
+    for (; j + 1 < k; j += 2)
+        pass_some(S, terms, h, c, 2, k, stride, U + j, mu + j * S, g + j * S);
+    if (j < k)
+        pass_some(S, terms, h, c, 1, k, stride, U + j, mu + j * S, g + j * S);
 }
 
 /* Means of f (knots, k), rows of both columns `stride` apart. */
@@ -401,42 +432,47 @@ INLINE void weigh(int S, int terms, const int *h, const Chain *c, int i, int k, 
         X[a] += R[a];
 }
 
-/* Add tr(X' dPhi) + 1/2 tr(W dC) at one knot by the parameters of all terms, (MKV3). */
-static void add_slopes_at(const Chain *c, const int *first, int i, const double *X, const double *W, double *gradient)
+/* Add tr(X' dPhi) + 1/2 tr(W dC) at one knot by a term's log sd and log length-scale, (MKV3). */
+INLINE void add_slopes_at(int p, int stride, double u, double variance, const double *Phi, const double *C, const double *X,
+                          const double *W, double *gradient)
 {
-    int S = c->states;
-    const double *theta = c->theta, *Phi = AT(c->Phi, i), *C = AT(c->C, i);
-    for (int t = 0; t < c->terms; t++) {
-        int p = c->smoothness[t], at = first[t] * S + first[t], own = first[t + 1] - first[t];
-        double by_sd = 0, by_scale = 0, by_C = 0, g[3], u = p < 0 ? 0 : scaled(p, theta, c->gap[i]);
-        if (p >= 0)
-            components(own, u, g);
-        for (int a = 0; a < own; a++)
-            for (int b = 0; b < own; b++) {
-                int place = at + a * S + b;
-                by_sd += W[place] * C[place];
-                if (p < 0)
-                    continue;
-                double slope = -Phi[place];
-                for (int k = 0; k < own; k++)
-                    slope += SHIFTED[p][a * own + k] * Phi[at + k * S + b];
-                by_scale -= u * slope * X[place];
-                by_C += W[place] * g[a] * g[b];
-            }
-        *gradient++ += by_sd;
-        if (p >= 0)
-            *gradient++ += by_scale - .5 * q[p] * exp(2 * (theta[0] - u)) * u * by_C;
-        theta += p < 0 ? 1 : 2;
-    }
+    double by_C = 0, g[3], square = exp(-2 * u);
+    components(p + 1, u, g);
+    for (int a = 0; a <= p; a++)
+        for (int b = 0; b <= p; b++) {
+            double slope = -Phi[a * stride + b]; /* F Phi */
+            for (int k = 0; k <= p; k++)
+                slope += SHIFTED[p][a * (p + 1) + k] * Phi[k * stride + b];
+            gradient[0] += W[a * stride + b] * C[a * stride + b];
+            gradient[1] -= u * slope * X[a * stride + b];
+            by_C += W[a * stride + b] * g[a] * g[b];
+        }
+    gradient[1] -= .5 * q[p] * variance * square * u * by_C;
 }
 
 INLINE void add_slopes_of(int S, int terms, const int *h, const Chain *c, int k, int stride, const double *U,
                           const double *signs, int with_R, const double *mu, const double *g, double *gradient)
 {
-    double X[MOST], W[MOST];
+    double X[MOST], W[MOST], kappa[MOST_STATES] = {0}, variance[MOST_STATES];
+    const double *theta = c->theta;
+    for (int t = 0; t < terms; t++) {
+        variance[t] = exp(2 * theta[0]);
+        if (c->smoothness[t] >= 0)
+            kappa[t] = sqrt(2 * c->smoothness[t] + 1) * exp(-theta[1]);
+        theta += c->smoothness[t] < 0 ? 1 : 2;
+    }
     for (int i = 0; i < c->knots; i++) {
         weigh(S, terms, h, c, i, k, stride, U, signs, with_R, mu, g, X, W);
-        add_slopes_at(c, h, i, X, W, gradient);
+        double *out = gradient;
+        for (int t = 0; t < terms; t++) {
+            int at = h[t] * S + h[t], p = terms == 1 ? S - 1 : c->smoothness[t];
+            double u = smaller(kappa[t] * c->gap[i], FAR);
+            if (p < 0)
+                *out += W[at] * AT(c->C, i)[at];
+            else
+                add_slopes_at(p, S, u, variance[t], AT(c->Phi, i) + at, AT(c->C, i) + at, X + at, W + at, out);
+            out += p < 0 ? 1 : 2;
+        }
     }
 }
 
