@@ -9,7 +9,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define AT(matrices, i) ((matrices) + (long)(i) * S * S)
-enum { MOST = MOST_STATES * MOST_STATES };
+enum { MOST = MOST_STATES * MOST_STATES, PLACES_AT_ONCE = 16 };
 
 /* Of priors/markov.py; q, F + I and g by powers of u of (MKV1) and (MKV2), by smoothness. */
 static const double FAR = 1000, q[3] = {2, 4, 16. / 3};
@@ -156,11 +156,10 @@ INLINE void matern(int p, double u, double variance, int stride, double *Phi, do
         }
 }
 
-INLINE void fix_term(int p, const Chain *c, double kappa, double variance, double *Phi, double *C)
+INLINE void fill_term(int p, int S, long n, const double *gap, double kappa, double variance, double *Phi, double *C)
 {
-    long step = (long)c->states * c->states;
-    for (int i = 0; i < c->knots; i++)
-        matern(p, smaller(kappa * c->gap[i], FAR), variance, c->states, Phi + i * step, C + i * step);
+    for (long i = 0; i < n; i++)
+        matern(p, smaller(kappa * gap[i], FAR), variance, S, AT(Phi, i), AT(C, i));
 }
 
 /* The first state of each term, of which f is the sum, and after all the number of states. */
@@ -171,30 +170,33 @@ static void find_states(const Chain *c, int *first)
         first[t + 1] = first[t] + (c->smoothness[t] < 0 ? 1 : c->smoothness[t] + 1);
 }
 
-/* Transitions to all knots. */
-void fix_chain(const Chain *c)
+/* Transitions (n, S, S) over gaps. */
+static void fill_transitions(const Chain *c, long n, const double *gap, double *Phi, double *C)
 {
     int S = c->states, first[MOST_STATES + 1];
     find_states(c, first);
-    memset(c->Phi, 0, sizeof(double) * c->knots * S * S);
-    memset(c->C, 0, sizeof(double) * c->knots * S * S);
+    memset(Phi, 0, sizeof(double) * n * S * S);
+    memset(C, 0, sizeof(double) * n * S * S);
     const double *theta = c->theta;
     for (int t = 0; t < c->terms; t++) {
         int p = c->smoothness[t], at = first[t] * S + first[t];
         double variance = exp(2 * theta[0]), kappa = p < 0 ? 0 : sqrt(2 * p + 1) * exp(-theta[1]);
         if (p == 0)
-            fix_term(0, c, kappa, variance, c->Phi + at, c->C + at);
+            fill_term(0, S, n, gap, kappa, variance, Phi + at, C + at);
         else if (p == 1)
-            fix_term(1, c, kappa, variance, c->Phi + at, c->C + at);
+            fill_term(1, S, n, gap, kappa, variance, Phi + at, C + at);
         else if (p == 2)
-            fix_term(2, c, kappa, variance, c->Phi + at, c->C + at);
-        for (int i = 0; p < 0 && i < c->knots; i++) {
-            AT(c->Phi, i)[at] = isfinite(c->gap[i]);
-            AT(c->C, i)[at] = isfinite(c->gap[i]) ? 0 : variance;
+            fill_term(2, S, n, gap, kappa, variance, Phi + at, C + at);
+        for (long i = 0; p < 0 && i < n; i++) {
+            AT(Phi, i)[at] = isfinite(gap[i]);
+            AT(C, i)[at] = isfinite(gap[i]) ? 0 : variance;
         }
         theta += p < 0 ? 1 : 2;
     }
 }
+
+/* Transitions to all knots. */
+void fix_chain(const Chain *c) { fill_transitions(c, c->knots, c->gap, c->Phi, c->C); }
 
 INLINE double read_state(int terms, const int *h, const double *x)
 {
@@ -232,12 +234,13 @@ INLINE double step_forward(int S, int terms, const int *h, const Chain *c, int i
     return meet_site(S, terms, h, predicted, c->lambda2[i], c->gain + (long)i * S, AT(c->P, i + 1));
 }
 
-/* Its transition and site are the element of (MKV5); what it makes of eta is lambda1 `site` besides `back` times g. */
-INLINE int step_back(int S, int terms, const int *h, const Chain *c, int i, double *G)
+/* (MKV8) from the information `next` at the end of a transition, which with the site there is the element of (MKV5); g
+   becomes `back` times it and lambda1 `site`, (MKV9). */
+INLINE int step_back(int S, int terms, const int *h, const double *Phi, const double *noise, double lambda2,
+                     const double *next, double *G, double *back, double *site)
 {
-    const double *Phi = AT(c->Phi, i), *next = AT(c->G, i);
-    double lambda2 = c->lambda2[i], gain[MOST_STATES], phi[MOST_STATES], A[MOST], C[MOST], J[MOST], E[MOST], GE[MOST];
-    double k = 1 / meet_site(S, terms, h, AT(c->C, i), lambda2, gain, C);
+    double gain[MOST_STATES], phi[MOST_STATES], A[MOST], C[MOST], J[MOST], E[MOST], GE[MOST];
+    double k = 1 / meet_site(S, terms, h, noise, lambda2, gain, C);
     for (int b = 0; b < S; b++) {
         phi[b] = Phi[h[0] * S + b];
         for (int t = 1; t < terms; t++)
@@ -249,7 +252,6 @@ INLINE int step_back(int S, int terms, const int *h, const Chain *c, int i, doub
             J[a * S + b] = lambda2 * k * phi[a] * phi[b];
         }
     int done = invert_beside_identity(S, C, next, E) && k > 0;
-    double *back = AT(c->back, i), *site = c->site + (long)i * S;
     multiply(S, next, E, GE);
     carry(S, 1, A, GE, J, G);
     for (int a = 0; a < S; a++) {
@@ -267,12 +269,12 @@ INLINE int step_back(int S, int terms, const int *h, const Chain *c, int i, doub
     return done;
 }
 
-/* How f depends on mu and g, (MKV10). */
-INLINE int meet(int S, int terms, const int *h, const Chain *c, int i)
+/* How f depends on mu and g, (MKV10), and its variance; whether there is one. */
+INLINE int meet(int S, int terms, const int *h, const double *P, const double *G, double *by_mu, double *by_g,
+                double *variance)
 {
-    const double *P = AT(c->P, i + 1);
-    double E[MOST], *by_mu = c->by_mu + (long)i * S, *by_g = c->by_g + (long)i * S;
-    int done = invert_beside_identity(S, P, AT(c->G, i), E);
+    double E[MOST];
+    int done = invert_beside_identity(S, P, G, E);
     for (int a = 0; a < S; a++) {
         by_mu[a] = E[h[0] * S + a];
         for (int t = 1; t < terms; t++)
@@ -283,7 +285,7 @@ INLINE int meet(int S, int terms, const int *h, const Chain *c, int i)
         for (int b = 0; b < S; b++)
             by_g[a] += by_mu[b] * P[b * S + a];
     }
-    c->variance[i] = read_state(terms, h, by_g);
+    *variance = read_state(terms, h, by_g);
     return done;
 }
 
@@ -296,7 +298,8 @@ INLINE int condition_states(int S, int terms, const int *h, Chain *c)
     for (int i = 0, j = N - 1; i < N; i++, j--) {
         c->variance[i] = step_forward(S, terms, h, c, i); /* until its logarithm is taken */
         done &= c->variance[i] > 0;
-        done &= step_back(S, terms, h, c, j, j ? AT(c->G, j - 1) : unused);
+        done &= step_back(S, terms, h, AT(c->Phi, j), AT(c->C, j), c->lambda2[j], AT(c->G, j),
+                          j ? AT(c->G, j - 1) : unused, AT(c->back, j), c->site + (long)j * S);
     }
     if (!done)
         return 0;
@@ -305,7 +308,8 @@ INLINE int condition_states(int S, int terms, const int *h, Chain *c)
     for (int i = 0; i < N; i++)
         c->log_det += c->variance[i];
     for (int i = 0; i < N; i++)
-        done &= meet(S, terms, h, c, i);
+        done &= meet(S, terms, h, AT(c->P, i + 1), AT(c->G, i), c->by_mu + (long)i * S, c->by_g + (long)i * S,
+                     c->variance + i);
     return done;
 }
 
@@ -476,6 +480,39 @@ INLINE void add_slopes_of(int S, int terms, const int *h, const Chain *c, int k,
     }
 }
 
+/* As smooth_chain, at a few places. */
+INLINE void smooth_some(int S, int terms, const int *h, const Chain *c, int k, const double *U, const double *mu,
+                        const double *g, const Places *at, long from, int some, double *f, double *variance)
+{
+    double Phi[PLACES_AT_ONCE * MOST], C[PLACES_AT_ONCE * MOST], to_next[PLACES_AT_ONCE * MOST], noise[PLACES_AT_ONCE * MOST];
+    double P[MOST], G[MOST], back[MOST], site[MOST_STATES], by_mu[MOST_STATES], by_g[MOST_STATES];
+    int shown[MOST_STATES] = {0}, n_shown = 0;
+    for (int t = 0; t < terms; t++)
+        if (at->shown[t])
+            shown[n_shown++] = h[t];
+    fill_transitions(c, some, at->from_left + from, Phi, C);
+    fill_transitions(c, some, at->to_right + from, to_next, noise);
+    for (int n = 0; n < some; n++) {
+        long i = at->left[from + n], j = at->right[from + n];
+        double *out = f + (from + n) * k;
+        carry(S, 0, AT(Phi, n), AT(c->P, i + 1), AT(C, n), P);
+        step_back(S, terms, h, AT(to_next, n), AT(noise, n), c->lambda2[j], AT(c->G, j), G, back, site);
+        meet(S, n_shown, shown, P, G, by_mu, by_g, variance + from + n);
+        for (int l = 0; l < k; l++) {
+            const double *m = mu + ((i + 1) * k + l) * S, *ahead = g + (j * k + l) * S;
+            out[l] = 0;
+            for (int a = 0; a < S; a++) {
+                double here = U[j * k + l] * site[a], filtered = 0;
+                for (int b = 0; b < S; b++) {
+                    here += back[a * S + b] * ahead[b];
+                    filtered += AT(Phi, n)[a * S + b] * m[b];
+                }
+                out[l] += by_mu[a] * filtered + by_g[a] * here;
+            }
+        }
+    }
+}
+
 /* Functions by the number of states, where one term makes them few. */
 #define SPECIALISED(function, c, first, ...)                                                                                 \
     ((c)->terms > 1        ? function((c)->states, (c)->terms, first, __VA_ARGS__)                                           \
@@ -524,5 +561,17 @@ VECTORISED void slope_chain(const Chain *c, int k, const double *U, const double
         double *mu = c->columns, *g = mu + (c->knots + 1l) * some * c->states;
         carry_columns(c, some, k, U + from, mu, g);
         SPECIALISED(add_slopes_of, c, first, c, some, k, U + from, signs + from, from == 0, mu, g, gradient);
+    }
+}
+
+/* V0 U (n, k) and the variance at places between knots, from columns carried there. */
+VECTORISED void smooth_chain(const Chain *c, int k, const double *U, const double *mu, const double *g, const Places *at,
+                             double *f, double *variance)
+{
+    int first[MOST_STATES + 1];
+    find_states(c, first);
+    for (long from = 0; from < at->n; from += PLACES_AT_ONCE) {
+        int some = at->n - from < PLACES_AT_ONCE ? at->n - from : PLACES_AT_ONCE;
+        SPECIALISED(smooth_some, c, first, c, k, U, mu, g, at, from, some, f, variance);
     }
 }

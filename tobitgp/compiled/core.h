@@ -145,6 +145,12 @@ typedef struct {
     double *columns;              /* (2 knots + 1, COLUMNS_AT_ONCE, S), scratch */
     double log_det;               /* log |I + K Lambda| */
 } Chain;
+typedef struct {
+    long n;
+    const int *left, *right;             /* (n,), the knots on both sides, any where there is none ... */
+    const double *from_left, *to_right;  /* ... and how far they are, infinitely there */
+    const int *shown;                    /* of each term, whether it counts */
+} Places;
 void fix_chain(const Chain *c);
 int condition_chain(Chain *c);
 void carry_columns(const Chain *c, int k, int stride, const double *U, double *mu, double *g);

@@ -96,6 +96,15 @@ class Chain(ctypes.Structure):
     ]
 
 
+class Places(ctypes.Structure):
+    """Places between the knots of a chain, as in ``core.h``."""
+
+    _fields_ = [
+        ("n", ctypes.c_long),
+        *((name, ctypes.c_void_p) for name in ("left", "right", "from_left", "to_right", "shown")),
+    ]
+
+
 class Evaluation(ctypes.Structure):
     """One evaluation, as in ``core.h``."""
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from tobitgp.compiled import library
 from tobitgp.errors import NumericalError
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
+Step = tuple[IntArray, Array]  # knots (n,), and how far it is from there or to there
 Smoothness = Sequence[int | None]  # p of terms of smoothness p + 1/2, None of random intercepts
 
 
@@ -102,17 +103,34 @@ class CompiledConditioned:
         library.load().slope_chain(ctypes.byref(made), U.shape[1], *_pointers(U, signs, out))
         return out
 
-    def carry(self, U: Array) -> tuple[Array, Array]:
-        """Filtered means one knot before, and the backward information of every knot, (S, k, N)."""
+    def smooth(self, U: Array) -> CompiledSmoothed:
+        """``V0 U`` at other places."""
         U, (N, S) = np.ascontiguousarray(U), self.arrays["gain"].shape
         k = U.shape[1]
-        mu, g = np.empty((N + 1, k, S)), np.empty((N, k, S))
-        library.load().carry_columns(ctypes.byref(self.made), k, k, *_pointers(U, mu, g))
-        return mu[:N].transpose(2, 1, 0), g.transpose(2, 1, 0)
+        carried = np.empty((N + 1, k, S)), np.empty((N, k, S))
+        library.load().carry_columns(ctypes.byref(self.made), k, k, *_pointers(U, *carried))
+        return CompiledSmoothed(self, U, *carried)
 
-    def components_first(self, name: str) -> Array:
-        """Its matrices as (S, S, N)."""
-        return self.arrays[name][: self.made.knots].transpose(1, 2, 0)
+
+@dataclass(frozen=True, slots=True)
+class CompiledSmoothed:
+    """A chain given sites, and columns carried along it."""
+
+    given: CompiledConditioned
+    U: Array  # (N, k), natural means
+    mu: Array  # (N + 1, k, S), filtered means one knot before
+    g: Array  # (N, k, S), backward information, own site excluded
+
+    def between(self, start: Step, end: Step, shown: Sequence[bool]) -> tuple[Array, Array]:
+        """What ``V0 U`` is at n places, (n, k), and the variance (n,) there, of the terms that are shown."""
+        n, k = len(start[0]), self.U.shape[1]
+        held = [np.ascontiguousarray(near, dtype=np.int32) for near, _ in (start, end)]
+        held += [np.ascontiguousarray(gap) for _, gap in (start, end)]
+        held.append(np.array(shown, dtype=np.int32))
+        places, f, variance = library.Places(n, *map(library.address, held)), np.empty((n, k)), np.empty(n)
+        arguments = k, *_pointers(self.U, self.mu, self.g), ctypes.byref(places), *_pointers(f, variance)
+        library.load().smooth_chain(ctypes.byref(self.given.made), *arguments)
+        return f, variance
 
 
 def _pointers(*arrays: Array) -> list[ctypes.c_void_p]:

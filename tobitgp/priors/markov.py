@@ -19,7 +19,7 @@ from scipy.special import gammainc
 
 from tobitgp.numerics.chain import Chain, ConditionedChain, Halving, SmoothedChain, Transition, cuts, halving
 from tobitgp.priors.block import Inputs
-from tobitgp.priors.compiled_chain import CompiledChain, CompiledConditioned, is_known
+from tobitgp.priors.compiled_chain import CompiledChain, CompiledConditioned, CompiledSmoothed, Step, is_known
 from tobitgp.priors.kernels import Covariance
 from tobitgp.typing import Array, IntArray
 
@@ -253,14 +253,12 @@ class CompiledMarkov:
         """``1/2 sum_j signs_j x_j' dK_e x_j - 1/2 tr(R0 dK_e)`` by all parameters, (MKV11)."""
         return self.chain.gradient(U[self.structure.order], signs)
 
-    def smooth(self, U: Array) -> SmoothedMarkov:
+    def smooth(self, U: Array) -> CompiledSmoothedMarkov:
         """``V0 U`` at other places."""
-        order, none = self.structure.order, np.empty((self.terms.places[-1].stop, 0))
-        Phi, C, P, G = map(self.chain.components_first, ("Phi", "C", "P", "G"))
-        chain, lambda2 = Chain(Phi, C, self.terms.h(), ()), self.chain.held[-1]
-        given = ConditionedChain(chain, lambda2, self.log_det, self.chain.arrays["variance"], (), P, G, none, none)
-        smoothed = SmoothedChain(given, U[order].T, *self.chain.carry(U[order]))
-        return SmoothedMarkov(self.terms, smoothed, _keys(self.structure.inputs)[order], np.arange(len(order)))
+        order = self.structure.order
+        return CompiledSmoothedMarkov(
+            self.chain.smooth(U[order]), _keys(self.structure.inputs)[order], len(self.terms.theta)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,18 +307,39 @@ class SmoothedMarkov:
 
     def at(self, inputs: Inputs, terms: Sequence[int] | None = None) -> tuple[Array, Array]:
         """At n places, values (n, k) and variance (n,) of the sum of some terms, or of all."""
-        keys, places = self.keys, _keys(inputs)
-        after = np.searchsorted(keys, places, side="right")
-        start, end = self._transition(keys, places, after - 1), self._transition(keys, places, after)
+        start, end = (self._transition(*step) for step in _steps(self.keys, inputs))
         f, variance = self.chain.between(start, end, self.terms.h(terms))
         return f.T, variance
 
-    def _transition(self, keys: Any, places: Any, rank: IntArray) -> Transition:
-        """Knots of these ranks, as far as there are any, and the transitions between them and places."""
-        near = np.clip(rank, 0, len(keys) - 1)
-        step = places - keys[near]
-        gap = np.where((rank == near) & (step.real == 0.0), np.abs(step.imag), np.inf)
+    def _transition(self, near: IntArray, gap: Array) -> Transition:
         return self.places[near], *self.terms.transitions(gap)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSmoothedMarkov:
+    """``V0 U`` beyond the knots, by the compiled core."""
+
+    chain: CompiledSmoothed
+    keys: Any  # (N,), as above
+    size: int  # how many terms there are
+
+    def at(self, inputs: Inputs, terms: Sequence[int] | None = None) -> tuple[Array, Array]:
+        """At n places, values (n, k) and variance (n,) of the sum of some terms, or of all."""
+        shown = [terms is None or t in terms for t in range(self.size)]
+        return self.chain.between(*_steps(self.keys, inputs), shown)
+
+
+def _steps(keys: Any, inputs: Inputs) -> tuple[Step, Step]:
+    """Knots before and after places, as far as there are any of the group, and how far these are from them."""
+    places = _keys(inputs)
+    after = np.searchsorted(keys, places, side="right")
+    return _step(keys, places, after - 1), _step(keys, places, after)
+
+
+def _step(keys: Any, places: Any, rank: IntArray) -> Step:
+    near = np.clip(rank, 0, len(keys) - 1)
+    step = places - keys[near]
+    return near, np.where((rank == near) & (step.real == 0.0), np.abs(step.imag), np.inf)
 
 
 def _keys(inputs: Inputs) -> Any:
