@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tobitgp.compiled import library
-from tobitgp.data.arrays import join
+from tobitgp.data.arrays import join, take
 from tobitgp.engines import LocalPartitions
 from tobitgp.inference.compiled import Beside, Plan
 from tobitgp.inference.method import Method
@@ -42,9 +42,10 @@ class ChainPlan:
         if not isinstance(structure, Markov) or not is_known(structure.smoothness):
             return None
         stands = [isinstance(block, StructuredTerm) for block in blocks]
-        part, order = _gathered(data.partitions.items, np.flatnonzero(np.logical_not(stands)))
-        others = [block for block in blocks if not isinstance(block, StructuredTerm)]
-        plan = Plan.of(replace(data, partitions=LocalPartitions([part])), others, together=True)
+        others = [t for t, in_chain in enumerate(stands) if not in_chain]
+        part, order = _gathered(data.partitions.items, others)
+        here = replace(data, partitions=LocalPartitions([part]))
+        plan = Plan.of(here, [blocks[t] for t in others], together=True)
         if plan is None:
             return None
         knot = structure.rank[knots.of_row[order]].astype(np.int32)
@@ -94,7 +95,7 @@ def _gathered(parts: Sequence[RowPartition], blocks: Sequence[int]) -> tuple[Row
 def _joined(parts: Sequence[RowPartition], order: IntArray) -> Sites | None:
     """Sites to start from."""
     sites = [part.sites for part in parts if part.sites is not None]
-    return join(sites).rows(order) if sites else None
+    return take(join(sites), order) if sites else None
 
 
 def _cut(sites: Sites, parts: Sequence[RowPartition], order: IntArray) -> list[RowPartition]:

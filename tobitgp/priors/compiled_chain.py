@@ -26,7 +26,8 @@ def describe(smoothness: Smoothness, theta: Array, gap: Array) -> tuple[library.
     numbers = np.array([-1 if p is None else p for p in smoothness], dtype=np.int32)
     held = numbers, np.ascontiguousarray(gap), np.ascontiguousarray(theta)
     states = int((np.maximum(numbers, 0) + 1).sum())
-    return library.Chain(len(gap), states, len(numbers), *map(library.address, held)), held
+    pointers = [library.address(array) for array in held]
+    return library.Chain(len(gap), states, len(numbers), *pointers), held
 
 
 def shapes(knots: int, states: int) -> dict[str, tuple[int, ...]]:

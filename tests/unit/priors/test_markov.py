@@ -131,6 +131,20 @@ def test_near_ties_and_a_wide_gap(name, rng):
     np.testing.assert_allclose(found.gradient(case.U, case.signs), case.slopes(case.x, case.signs), rtol=1e-7)
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1e-3, 1e3, 1e8, "all"])
+@pytest.mark.parametrize("name", MATERNS)
+def test_gaps_of_any_length(name, scale, rng):
+    gaps = 10.0 ** rng.uniform(-9.0, 3.0, 120) if scale == "all" else rng.exponential(scale, 120)
+    case = Case([name], None, rng, gaps=gaps, k=20)
+    found = case.conditioned
+    assert found.log_det == pytest.approx(np.linalg.slogdet(case.B)[1], abs=1e-9)
+    np.testing.assert_allclose(found.variance, case.V.diagonal(), rtol=1e-9)
+    # The dense V is a difference of matrices as large as the prior's.
+    np.testing.assert_allclose(found.solve(case.U), case.V @ case.U, rtol=0, atol=1e-10 * case.K.max())
+    want = case.slopes(case.x, case.signs)
+    np.testing.assert_allclose(found.gradient(case.U, case.signs), want, rtol=1e-7, atol=1e-8 * np.abs(want).max())
+
+
 def exact_cholesky(B):
     """In the longest numbers there are, which LAPACK has not."""
     L = B.copy()
