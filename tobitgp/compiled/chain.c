@@ -3,7 +3,6 @@
    The filter runs forward in covariances, the backward pass in information, so that neither C nor a moment is inverted;
    as neither needs the other, both take their steps in turn. Square matrices are in C order. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "core.h"
 
@@ -206,7 +205,7 @@ INLINE double read_state(int terms, const int *h, const double *x)
     return sum;
 }
 
-/* A covariance given a site on f, which must not be the prior's place: c k in `gain`; gives 1 + lambda2 h'c. */
+/* A covariance given a site on f, not in place, and k c of (MKV5) in `gain`; gives 1 / k. */
 INLINE double meet_site(int S, int terms, const int *h, const double *prior, double lambda2, double *gain, double *out)
 {
     double c[MOST_STATES];
@@ -226,7 +225,7 @@ INLINE double meet_site(int S, int terms, const int *h, const double *prior, dou
     return size;
 }
 
-/* (MKV8) over one knot. */
+/* The filtered covariance at a knot from that one knot before, and 1 + lambda2 h'P^-h. */
 INLINE double step_forward(int S, int terms, const int *h, const Chain *c, int i)
 {
     double predicted[MOST];
@@ -234,8 +233,8 @@ INLINE double step_forward(int S, int terms, const int *h, const Chain *c, int i
     return meet_site(S, terms, h, predicted, c->lambda2[i], c->gain + (long)i * S, AT(c->P, i + 1));
 }
 
-/* (MKV8) from the information `next` at the end of a transition, which with the site there is the element of (MKV5); g
-   becomes `back` times it and lambda1 `site`, (MKV9). */
+/* G of (MKV8) from the information `next` at the end of a transition, which with the site there is the element of (MKV5);
+   g becomes `back` g + lambda1 `site`, (MKV9). */
 INLINE int step_back(int S, int terms, const int *h, const double *Phi, const double *noise, double lambda2,
                      const double *next, double *G, double *back, double *site)
 {
@@ -289,6 +288,7 @@ INLINE int meet(int S, int terms, const int *h, const double *P, const double *G
     return done;
 }
 
+/* As condition_chain; (MKV7) is the filter's. */
 INLINE int condition_states(int S, int terms, const int *h, Chain *c)
 {
     int N = c->knots, done = 1;

@@ -165,7 +165,8 @@ class Plan:
         if status < 0:
             raise MemoryError
         if status == 0:
-            raise NumericalError(f"A matrix of {e.p + self.groups * e.m} features is not positive definite.")
+            why = f"A matrix of {e.p + self.groups * e.m} features is not positive definite."
+            raise NumericalError("The sites of the rows leave no posterior." if beside else why)
         answer = _Answer(self, e, blocks, memory, theta, own, given, method, likelihood, sites)
         here = data.starting(LocalPartitions([replace(part, sites=sites)]))
         found = e.evidence, e.iterations, e.residual, bool(e.converged), e.p + e.m

@@ -43,13 +43,14 @@ class ChainPlan:
             return None
         stands = [isinstance(block, StructuredTerm) for block in blocks]
         others = [t for t, in_chain in enumerate(stands) if not in_chain]
-        part, order = _gathered(data.partitions.items, others)
+        knot = structure.rank[knots.of_row]
+        part, order = _gathered(data.partitions.items, others, knot)
         here = replace(data, partitions=LocalPartitions([part]))
         plan = Plan.of(here, [blocks[t] for t in others], together=True)
         if plan is None:
             return None
-        knot = structure.rank[knots.of_row[order]].astype(np.int32)
-        return cls(plan, structure, np.repeat(stands, [block.n_parameters for block in blocks]), knot, order)
+        standing = np.repeat(stands, [block.n_parameters for block in blocks])
+        return cls(plan, structure, standing, knot[order].astype(np.int32), order)
 
     @property
     def stored(self) -> int:
@@ -83,13 +84,18 @@ class ChainPlan:
         return replace(found, theta=theta, gradient=gradient, data=data.starting(there))
 
 
-def _gathered(parts: Sequence[RowPartition], blocks: Sequence[int]) -> tuple[RowPartition, IntArray]:
-    """Rows of all parts in the order of kinds, with the inputs of some blocks, and where they were."""
+def _gathered(parts: Sequence[RowPartition], blocks: Sequence[int], knot: IntArray) -> tuple[RowPartition, IntArray]:
+    """Rows of all parts by kind and then by knot, with the inputs of some blocks, and where they were."""
     kinds = np.concatenate([np.repeat(np.arange(len(part.rows)), list(map(len, part.rows))) for part in parts])
-    order = np.argsort(kinds, kind="stable")
-    rows = tuple(join(of_kind) for of_kind in zip(*(part.rows for part in parts), strict=True))
-    inputs = (join([part.inputs[t] for part in parts]) for t in blocks)
-    return RowPartition(rows, tuple(at.rows(order) for at in inputs)), order
+    rows, order = [], []
+    for kind, of_kind in enumerate(zip(*(part.rows for part in parts), strict=True)):
+        places = np.flatnonzero(kinds == kind)
+        along = np.argsort(knot[places], kind="stable")
+        rows.append(join(of_kind)[along])
+        order.append(places[along])
+    both = np.concatenate(order)
+    inputs = (join([part.inputs[t] for part in parts]).rows(both) for t in blocks)
+    return RowPartition(tuple(rows), tuple(inputs)), both
 
 
 def _joined(parts: Sequence[RowPartition], order: IntArray) -> Sites | None:
