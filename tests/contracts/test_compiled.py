@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -179,6 +180,11 @@ def test_chains(name, kernel, structure, rng):
         X, code = rng.uniform(-2.0, 2.0, (50, at.X.shape[1])), rng.integers(-1, 6, 50)
         new.append(Inputs(X, None if at.code is None else code))
     assert_equal_marginals(got, want, new)
+
+
+def test_sizes_are_those_of_the_core():
+    header = Path(library.__file__).with_name("core.h").read_text()
+    assert f"MOST_STATES = {library.MOST_STATES}, COLUMNS_AT_ONCE = {library.COLUMNS_AT_ONCE} " in header
 
 
 @pytest.mark.parametrize("sd", [-1.0, 0.1, 1.5])

@@ -116,11 +116,9 @@ def _settle(
         noise = find_noise(method, view)
         if noise is not None and not (noise.distribution and model.plan.stored):
             found = model.plan.settle(data, theta, method, view, noise, slopes=slopes)
-            return (
-                replace(found, complete=partial(_completed, model, found, method))
-                if isinstance(model.plan, ChainPlan)
-                else found
-            )
+            if isinstance(model.plan, ChainPlan):
+                return replace(found, complete=partial(_completed, model, found, method))
+            return found
     p = _fixed_point(data, model.blocks, theta, method, likelihood, windows)
     gradient = evidence_gradient(p, method) if slopes else None
     there = data.starting(p.rows.map(site_updates.ended))

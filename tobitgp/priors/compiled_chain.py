@@ -31,7 +31,7 @@ def describe(smoothness: Smoothness, theta: Array, gap: Array) -> tuple[library.
 
 
 def shapes(knots: int, states: int) -> dict[str, tuple[int, ...]]:
-    """Of the arrays of a chain, by their names in ``core.h``; columns at once are the scratch of a solution."""
+    """Of the arrays of a chain, by their names in ``core.h``; scratch is made anew for every call."""
     square, row = (knots, states, states), (knots, states)
     given = {"P": (knots + 1, states, states), "G": square, "gain": row, "back": square, "site": row}
     return {"Phi": square, "C": square, **given, "by_mu": row, "by_g": row, "variance": (knots,)}

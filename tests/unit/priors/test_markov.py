@@ -18,6 +18,7 @@ CASES = {
     "matern12 + matern32, 4 groups": (["matern12", "matern32"], 4),
     "matern32 and levels of 5 groups": (["matern32", LEVEL], 5),
     "matern52 and levels of 40 groups": (["matern52", LEVEL], 40),
+    "more states than the compiled core takes": (["matern52"] * 5, 4),
 }
 
 
