@@ -47,7 +47,7 @@ INLINE void carry(int S, int turned, const double *A, const double *X, const dou
         }
 }
 
-/* (I + C J)^-1, by cofactors where that is quick, else by elimination with pivots; whether the determinant is positive. */
+/* (I + C J)^-1, by cofactors where few, else by elimination with pivots; whether its determinant is positive. */
 INLINE int invert_beside_identity(int S, const double *C, const double *J, double *out)
 {
     double M[MOST];
@@ -138,7 +138,7 @@ INLINE void matern(int p, double u, double variance, int stride, double *Phi, do
                 Phi[i * stride + j] += term[i * S + j] = next[i * S + j] * u / k;
     }
     components(S, u, g);
-    I[K - 1] = lower_gamma(K, 2 * u, square) / (1 << K); /* of t^k exp(-2 t) from 0 to u; by parts, all terms positive */
+    I[K - 1] = lower_gamma(K, 2 * u, square) / (1 << K); /* of t^k exp(-2 t) from 0 to u; by parts, terms positive */
     for (int k = 1; k < K; k++)
         powers[k] = powers[k - 1] * u;
     for (int k = K - 1; k > 0; k--)
@@ -233,8 +233,8 @@ INLINE double step_forward(int S, int terms, const int *h, const Chain *c, int i
     return meet_site(S, terms, h, predicted, c->lambda2[i], c->gain + (long)i * S, AT(c->P, i + 1));
 }
 
-/* G of (MKV8) from the information `next` at the end of a transition, which with the site there is the element of (MKV5);
-   g becomes `back` g + lambda1 `site`, (MKV9). */
+/* G of (MKV8) from the information `next` at the end of a transition, with the site there the element of (MKV5); g
+   becomes `back` g + lambda1 `site`, (MKV9). */
 INLINE int step_back(int S, int terms, const int *h, const double *Phi, const double *noise, double lambda2,
                      const double *next, double *G, double *back, double *site)
 {
@@ -437,8 +437,8 @@ INLINE void weigh(int S, int terms, const int *h, const Chain *c, int i, int k, 
 }
 
 /* Add tr(X' dPhi) + 1/2 tr(W dC) at one knot by a term's log sd and log length-scale, (MKV3). */
-INLINE void add_slopes_at(int p, int stride, double u, double variance, const double *Phi, const double *C, const double *X,
-                          const double *W, double *gradient)
+INLINE void add_slopes_at(int p, int stride, double u, double variance, const double *Phi, const double *C,
+                          const double *X, const double *W, double *gradient)
 {
     double by_C = 0, g[3], square = exp(-2 * u);
     components(p + 1, u, g);
@@ -484,7 +484,8 @@ INLINE void add_slopes_of(int S, int terms, const int *h, const Chain *c, int k,
 INLINE void smooth_some(int S, int terms, const int *h, const Chain *c, int k, const double *U, const double *mu,
                         const double *g, const Places *at, long from, int some, double *f, double *variance)
 {
-    double Phi[PLACES_AT_ONCE * MOST], C[PLACES_AT_ONCE * MOST], to_next[PLACES_AT_ONCE * MOST], noise[PLACES_AT_ONCE * MOST];
+    double Phi[PLACES_AT_ONCE * MOST], C[PLACES_AT_ONCE * MOST];
+    double to_next[PLACES_AT_ONCE * MOST], noise[PLACES_AT_ONCE * MOST];
     double P[MOST], G[MOST], back[MOST], site[MOST_STATES], by_mu[MOST_STATES], by_g[MOST_STATES];
     int shown[MOST_STATES] = {0}, n_shown = 0;
     for (int t = 0; t < terms; t++)
@@ -514,10 +515,10 @@ INLINE void smooth_some(int S, int terms, const int *h, const Chain *c, int k, c
 }
 
 /* Functions by the number of states, where one term makes them few. */
-#define SPECIALISED(function, c, first, ...)                                                                                 \
-    ((c)->terms > 1        ? function((c)->states, (c)->terms, first, __VA_ARGS__)                                           \
-     : (c)->states == 1    ? function(1, 1, first, __VA_ARGS__)                                                              \
-     : (c)->states == 2    ? function(2, 1, first, __VA_ARGS__)                                                              \
+#define SPECIALISED(function, c, first, ...)                                                              \
+    ((c)->terms > 1        ? function((c)->states, (c)->terms, first, __VA_ARGS__)                        \
+     : (c)->states == 1    ? function(1, 1, first, __VA_ARGS__)                                           \
+     : (c)->states == 2    ? function(2, 1, first, __VA_ARGS__)                                           \
                            : function(3, 1, first, __VA_ARGS__))
 
 /* Condition on the precisions of the sites; 0 where these leave no posterior. */
@@ -565,8 +566,8 @@ VECTORISED void slope_chain(const Chain *c, int k, const double *U, const double
 }
 
 /* V0 U (n, k) and the variance at places between knots, from columns carried there. */
-VECTORISED void smooth_chain(const Chain *c, int k, const double *U, const double *mu, const double *g, const Places *at,
-                             double *f, double *variance)
+VECTORISED void smooth_chain(const Chain *c, int k, const double *U, const double *mu, const double *g,
+                             const Places *at, double *f, double *variance)
 {
     int first[MOST_STATES + 1];
     find_states(c, first);

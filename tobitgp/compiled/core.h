@@ -214,19 +214,19 @@ void whiten_rows(const Evaluation *e, const double *inverse, const Part *part, d
 
 /* structured.c: of all but the chain itself what a posterior beside it needs */
 typedef struct {
-    double *lambda2, *U, *known_lambda2, *known_U; /* (knots,) and (knots, 1 + p): sums of precisions, and of natural means
-                                                      and Lambda A; of all rows, and of those whose sites are known */
-    double *V0_U;                                  /* (knots, 1 + p) */
-    double *A, *mean;                              /* (n, p) and (n,), A~ and the means of f */
-    double *implicit, *moved;                      /* (knots,), u - Lambda A q and V0 u of Laplace's method */
-    double *columns, *signs;                       /* of the gradient */
-    double quadratic;                              /* alpha' m */
+    double *lambda2, *U;              /* (knots,) and (knots, 1 + p), sums of precisions, and of lambda1 and Lambda A ... */
+    double *known_lambda2, *known_U;  /* ... and those of rows whose sites are known */
+    double *V0_U;                     /* (knots, 1 + p) */
+    double *A, *mean;                 /* (n, p) and (n,), A~ and the means of f */
+    double *implicit, *moved;         /* (knots,), u - Lambda A q and V0 u of Laplace's method */
+    double *columns, *signs;          /* of the gradient */
+    double quadratic;                 /* alpha' m */
 } Structured;
 long structured_size(const Evaluation *e);
 void begin_structured(Structured *s, Evaluation *e, double *memory);
 void add_known_rows(Structured *s, const Evaluation *e, int from, int to);
-int find_structured(Structured *s, Evaluation *e, int known, const Sums *none, Sums *sums, double *inverse, double *log_det,
-                    double *buffer, double *scratch);
+int find_structured(Structured *s, Evaluation *e, int known, const Sums *none, Sums *sums, double *inverse,
+                    double *log_det, double *buffer, double *scratch);
 void add_chain(const Structured *s, const Evaluation *e, int from, int count, double *mean, double *v);
 void move_chain(Structured *s, const Evaluation *e, const double *q);
 void slope_structured(Structured *s, const Evaluation *e, int implicit, double *inverse);

@@ -342,7 +342,8 @@ static int iterate(Iteration *s)
         for (int i = s->from; i < e->rows->n; i++)
             D += update_site(e, i, s->mean[i], s->v[i], 1).D;
     }
-    for (int from = 0; from < s->from && e->stored == 0 && !e->chain; from += BLOCK) { /* sums lose digits where the noise is small */
+    int visited = e->stored == 0 && !e->chain; /* as sums lose digits where the noise is small */
+    for (int from = 0; from < s->from && visited; from += BLOCK) {
         Part part = rows_from(s, from, s->from);
         for (int i = 0; i < part.count; i++) {
             double mean = dot(e->p, part.A + (long)i * e->p, e->w);
@@ -351,7 +352,7 @@ static int iterate(Iteration *s)
             D += known_part(e, from + i, mean);
         }
     }
-    if (e->stored || e->chain)
+    if (!visited)
         D += known_evidence(s);
     e->evidence = D - .5 * quadratic(s) - .5 * s->log_det;
     return 1;

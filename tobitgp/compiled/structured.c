@@ -1,6 +1,6 @@
 /* The posterior beside a Markov chain, f = A w + e: inference/structured.py.
 
-   The chain is integrated out first: A~ = A - V0 Lambda A, B = I + A' Lambda A~ and r = A' (lambda1 - Lambda V0 lambda1),
+   The chain is integrated out first: A~ = A - V0 Lambda A, B = I + A' Lambda A~, r = A' (lambda1 - Lambda V0 lambda1),
    (STR2) and (STR3). Rows that share a knot add up there. */
 #include <string.h>
 #include "core.h"
