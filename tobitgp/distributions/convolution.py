@@ -23,11 +23,11 @@ import numpy as np
 from tobitgp.distributions import intervals
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.numerics.quadrature import Function, integrals, log_integrals
+from tobitgp.numerics.quadrature import BEYOND, Function, integrals, log_integrals
 from tobitgp.typing import Array, IntArray
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
-BEYOND, _FARTHEST = 9.0, 38.0
+_FARTHEST = 38.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.distributions.base import FAR, Distribution
-from tobitgp.distributions.convolution import BEYOND, log_density, log_tail, reach
+from tobitgp.distributions.convolution import log_density, log_tail, reach
 from tobitgp.distributions.location_scale import RowDistributions, complementary
+from tobitgp.numerics.quadrature import STEP, narrowness
 from tobitgp.typing import Array, IntArray
 
-_STEP, _MOST = 0.7, 3000  # between nodes, in widths of the integrands; how many nodes
+_MOST = 3000  # nodes
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _LEAST, _LOWEST = 1e-280, -700.0  # a sum that has all its digits, a logarithm whose exponential is a number
 
@@ -109,9 +110,7 @@ def lattice(mean: Array, sd: Array, low: Array, high: Array, t: Array) -> tuple[
     They reach from ``mean + low sd`` to ``mean + high sd``; integrands have features of width sd / t. All are (n, 1).
     """
     first, last = (mean + sd * low).min(), (mean + sd * high).max()
-    # Far out, where an integrand is largest x away from 0, it may be narrower by this root of 1 + t x.
-    narrow = np.sqrt(1.0 + np.square(t) + t * (np.maximum(-low, high) - BEYOND))
-    step = _STEP * (sd / narrow).min()
+    step = STEP * (sd / narrowness(low, high, t)).min()
     if not last - first < _MOST * step:
         return None
     g = np.arange(first, last + step, step)

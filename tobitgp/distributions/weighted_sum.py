@@ -15,7 +15,7 @@ from tobitgp.distributions.location_scale import (
     complementary,
 )
 from tobitgp.numerics.normal import average, normal_quantile, total_sd
-from tobitgp.numerics.roots import solve_quantile
+from tobitgp.numerics.roots import Rows, solve_quantile
 from tobitgp.typing import Array
 
 
@@ -95,10 +95,11 @@ class WeightedSum(RowDistributions):
         of = [(noise.noise, np.broadcast_to(noise.t, mean.shape[1:])) for noise in noises]  # type: ignore[attr-defined]
         sd = np.stack([t for _, t in of]) * scale
 
-        def mixed(x: Array) -> tuple[Array, Array]:
-            pairs = [cdf(noise, z, t) for (noise, t), z in zip(of, (x - mean) / scale, strict=True)]
+        def mixed(x: Array, rows: Rows) -> tuple[Array, Array]:
+            s = scale[:, rows]
+            pairs = [cdf(noise, z, t[rows]) for (noise, t), z in zip(of, (x - mean[:, rows]) / s, strict=True)]
             F, density = (np.stack(values) for values in zip(*pairs, strict=True))
-            return average(self.weight, F), average(self.weight, density / scale)
+            return average(self.weight, F), average(self.weight, density / s)
 
         def quantile(order: float) -> Array:
             each = np.array([float(noise.ppf(np.array(order))) for noise, _ in of])

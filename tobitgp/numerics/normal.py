@@ -28,7 +28,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
-from tobitgp.numerics.roots import solve_quantile
+from tobitgp.numerics.roots import Rows, solve_quantile
 from tobitgp.typing import Array
 
 _ROOT_2_OVER_PI = float(np.sqrt(2.0 / np.pi))
@@ -125,12 +125,13 @@ def normal_quantile(p: float, weight: Array, mean: Array, sd: Array) -> Array:
     z = float(ndtri(p))
     if len(weight) == 1:
         return np.asarray(mean[0] + z * sd[0])
-    sd = np.maximum(sd, 1e-300)
+    sd = np.broadcast_to(np.maximum(sd, 1e-300), mean.shape)
     ends = mean + z * sd
 
-    def cdf(x: Array) -> tuple[Array, Array]:
-        u = (x - mean) / sd
-        return average(weight, ndtr(u)), average(weight, np.exp(-0.5 * u * u) / sd) / _ROOT_2PI
+    def cdf(x: Array, rows: Rows) -> tuple[Array, Array]:
+        s = sd[:, rows]
+        u = (x - mean[:, rows]) / s
+        return average(weight, ndtr(u)), average(weight, np.exp(-0.5 * u * u) / s) / _ROOT_2PI
 
     start = average(weight, mean) + z * total_sd(weight, mean, sd * sd)
     return solve_quantile(cdf, p, low=ends.min(axis=0), high=ends.max(axis=0), start=start)

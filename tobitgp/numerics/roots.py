@@ -10,7 +10,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
+
+Rows = slice | IntArray
 
 _MAX_STEPS = 200
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
@@ -50,30 +52,39 @@ def area(survive: Callable[[Array], Array], breaks: Array) -> Array:
 
 
 def solve_quantile(
-    cdf: Callable[[Array], tuple[Array, Array]],
+    cdf: Callable[[Array, Rows], tuple[Array, Array]],
     p: float,
     *,
     low: Array,
     high: Array,
     start: Array,
-    tolerance: float = 1e-11,
+    tolerance: float = 1e-8,
 ) -> Array:
-    """Solve ``F(x) = p`` in many rows: Newton's method on ``Phi^-1(F)``, nearly linear, bisection where it strays."""
+    """Solve ``F(x) = p`` in n rows: Newton's method on ``Phi^-1(F)``, nearly linear, bisection where it strays.
+
+    The cdf and its density are asked for in those rows that are still open. A last step of Newton's leaves about the
+    square of the tolerance, which is relative to the distance of the ends.
+    """
     target = float(ndtri(p))
-    x = np.clip(start, low, high)
-    close = tolerance * np.maximum(high - low, 0.0)
+    out = np.clip(start, low, high)
+    x, close, rows = out, tolerance * np.maximum(high - low, 0.0), slice(None)  # type: Array, Array, Rows
     with np.errstate(all="ignore"):
         for _ in range(_MAX_STEPS // 2):
-            F, density = cdf(x)
+            F, density = cdf(x, rows)
             z = ndtri(F)
             low, high = np.where(z < target, x, low), np.where(z < target, high, x)
             new = x - (z - target) * np.exp(-0.5 * z * z) / (_ROOT_2PI * density)
             new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
-            moved = np.abs(new - x)
+            still = np.abs(new - x) > close + 1e-15 * np.abs(new)
             x = new
-            if (moved <= close + 1e-15 * np.abs(x)).all():
-                break
-    return x
+            if 2 * np.count_nonzero(still) <= len(x):
+                out[rows] = x
+                rows = np.flatnonzero(still) if isinstance(rows, slice) else rows[still]
+                x, low, high, close = (values[still] for values in (x, low, high, close))
+                if not len(x):
+                    break
+    out[rows] = x
+    return out
 
 
 _PLACES = (-2.0, -1.0, 1.0, 2.0)

@@ -17,9 +17,11 @@ from scipy.special import ndtr
 
 from tobitgp.distributions.convolution import HALF_LOG_2PI
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.engines import row_chunks
 from tobitgp.numerics.normal import average, normal_quantile
-from tobitgp.numerics.roots import solve_quantile
+from tobitgp.numerics.roots import Rows, solve_quantile
 from tobitgp.posterior.questions import UNLINK, Question
+from tobitgp.posterior.shared_quantiles import shared_quantiles
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
@@ -27,22 +29,38 @@ if TYPE_CHECKING:
 
 _REACH, _STEP = 6.0, 0.05  # of nodes, in standard deviations of f and in widths of the noise
 _NODES, _MORE_NODES = 65, 513
-_CELLS = 512
+_CELLS, _MANY = 512, 50  # rows
 _NEWTON_STEPS, _SLOPE = 50, 1e-5
 
 
 def quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
-    """Quantiles of the number given f and the noise, (n,) each."""
+    """Quantiles of the number given f and the noise, (n,) each, or (n, m) of rows beside several values each."""
+    if nodes.mean.ndim > 2:
+        return _each_value(nodes, question, orders)
     with np.errstate(all="ignore"):
         if question.linear:
             return [_shifted_quantile(nodes, question, p) for p in orders]
         if question.pivot is not None and len(set(nodes.noises)) == 1:
             return [_pivot_quantile(nodes, question, p) for p in orders]
-        if question.monotone:
-            return [_monotone_quantile(nodes, question, p) for p in orders]
         if question.minus_log is not None:
             return [np.exp(-x) for x in quantiles(nodes, question.minus_log, tuple(1.0 - p for p in orders))]
+        if (found := shared_quantiles(nodes, question, orders)) is not None:
+            return found
+        if question.monotone:
+            return [_monotone_quantile(nodes, question, p) for p in orders]
         return _cell_quantiles(nodes, question, orders)
+
+
+def _each_value(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
+    """Of rows beside several values each: of many rows a value after another, which they may share."""
+    n, m = np.broadcast_shapes(nodes.mean.shape[1:], *(x.shape for x in question.at))
+    rows, values = (places.ravel() for places in np.indices((n, m)))
+    if n < _MANY:
+        flat = quantiles(nodes.beside_one_value(rows), question.of_pairs(rows, values), orders)
+        return [found.reshape(n, m) for found in flat]
+    rows, part = np.arange(n), nodes.beside_one_value(np.arange(n))
+    columns = [quantiles(part, question.of_pairs(rows, np.full(n, k)), orders) for k in range(m)]
+    return [np.stack(found, axis=1) for found in zip(*columns, strict=True)]
 
 
 def _shifted_quantile(nodes: Nodes, question: Question, p: float) -> Array:
@@ -119,56 +137,54 @@ def _equivalent(nodes: Nodes, question: Question, p: float, reference: LocationS
 
     With ``g(f_j, sigma_j) = g(x, sigma)`` the cdf of the number there is ``sum weight_j Phi((f_j - mean_j) / sd_j)``.
     """
-    mean, sd, step, start = nodes.mean, np.maximum(nodes.sd, 1e-300), _SLOPE * nodes.sigma, reference.location
-    f, ratio, last = np.repeat(start[None], len(mean), axis=0), np.ones_like(mean), start
-    alike = len(set(nodes.noises)) == 1
+    mean, sd, start = nodes.mean, np.maximum(nodes.sd, 1e-300), reference.location
+    f, ratio, last = np.repeat(start[None], len(mean), axis=0), np.ones_like(mean), start.copy()
 
-    def ranks(f: Array) -> Array:
-        if alike:
-            return question.rank(LocationScale(nodes.noises[0], f, nodes.sigma, nodes.log))
-        return np.stack([question.rank(nodes.given(j, row)) for j, row in enumerate(f)])
-
-    def cdf(x: Array) -> tuple[Array, Array]:
-        nonlocal f, ratio, last
-        aim = question.rank(replace(reference, location=x))
-        rise = (question.rank(replace(reference, location=x + step[0])) - aim) / step[0]
-        f = f + ratio * (x - last)
+    def cdf(x: Array, rows: Rows) -> tuple[Array, Array]:
+        part, asked, s = nodes.take(rows), question.take(rows), sd[:, rows]
+        at, step = replace(reference, location=x, scale=reference.scale[rows]), _SLOPE * part.sigma
+        aim = asked.rank(at)
+        rise = (asked.rank(replace(at, location=x + step[0])) - aim) / step[0]
+        place = f[:, rows] + ratio[:, rows] * (x - last[rows])
         for _ in range(_NEWTON_STEPS):
-            rank = ranks(f)
-            slope = (ranks(f + step) - rank) / step
+            rank = _ranks(part, asked, place)
+            slope = (_ranks(part, asked, place + step) - rank) / step
             move = (aim - rank) / slope
-            f = f + np.where(np.isfinite(move), move, 0.0)
-            if not (np.abs(move) > 1e-7 * sd).any():
+            place = place + np.where(np.isfinite(move), move, 0.0)
+            if not (np.abs(move) > 1e-7 * s).any():
                 break
-        ratio, last = np.clip(rise / slope, 0.01, 100.0), x
-        u = (f - mean) / sd
-        density = np.exp(-0.5 * u * u - HALF_LOG_2PI) / sd * ratio
+        f[:, rows], ratio[:, rows], last[rows] = place, np.clip(rise / slope, 0.01, 100.0), x
+        u = (place - mean[:, rows]) / s
+        density = np.exp(-0.5 * u * u - HALF_LOG_2PI) / s * ratio[:, rows]
         return average(nodes.weight, ndtr(u)), average(nodes.weight, density)
 
     away = 10.0 * (np.ptp(mean, axis=0) + 10.0 * sd.max(axis=0) + nodes.sigma.max())
     return solve_quantile(cdf, p if question.rises else 1.0 - p, low=start - away, high=start + away, start=start)
 
 
+def _ranks(nodes: Nodes, question: Question, f: Array) -> Array:
+    """Ranks (J, n) of the number at values of f."""
+    if len(set(nodes.noises)) == 1:
+        return question.rank(LocationScale(nodes.noises[0], f, nodes.sigma, nodes.log))
+    return np.stack([question.rank(nodes.given(j, row)) for j, row in enumerate(f)])
+
+
 def _cell_quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
     """Of any number, from its values at nodes of f in every component."""
-    shape = np.broadcast_shapes(nodes.mean.shape[1:], *(x.shape for x in question.at))
     widest = float((nodes.sd / nodes.sigma).max(initial=0.0))
-    count = _MORE_NODES if len(shape) == 1 else int(np.clip(2.0 * _REACH * widest / _STEP, _NODES, _MORE_NODES))
+    count = int(np.clip(2.0 * _REACH * widest / _STEP, _NODES, _MORE_NODES)) if question.sure else _MORE_NODES
     x = np.linspace(-_REACH, _REACH, count)
-    out = [np.empty(shape) for _ in orders]
-    each = max(_CELLS // int(np.prod(shape[1:], dtype=int)), 1)
-    for start in range(0, shape[0], each):
-        rows = slice(start, start + each)
+    made = []
+    for rows in row_chunks(0, nodes.mean.shape[1], _CELLS) or [slice(0, 0)]:
         part, asked = nodes.take(rows), question.take(rows)
-        here = (len(range(*rows.indices(shape[0]))), *shape[1:])
-        spread = x.reshape(-1, *[1] * len(shape))
-        values = np.empty((len(nodes.weight), len(x), *here))
-        for j, (m, s) in enumerate(zip(part.mean, part.sd, strict=True)):
-            values[j] = asked(part.given(j, m + s * spread))
-        cells = np.ascontiguousarray(np.moveaxis(values.reshape(*values.shape[:2], -1), 1, 2))
-        for column, found in zip(out, _of_cells(cells, x, nodes.weight, orders), strict=True):
-            column[rows] = UNLINK[question.link](found).reshape(here)
-    return out
+        cells = np.stack(
+            [
+                asked(part.given(j, m + s * x[:, None])).T
+                for j, (m, s) in enumerate(zip(part.mean, part.sd, strict=True))
+            ]
+        )
+        made.append(list(_of_cells(np.ascontiguousarray(cells), x, nodes.weight, orders)))
+    return [UNLINK[question.link](np.concatenate(found)) for found in zip(*made, strict=True)]
 
 
 def _of_cells(values: Array, nodes: Array, weight: Array, orders: tuple[float, ...]) -> Iterator[Array]:
@@ -176,10 +192,10 @@ def _of_cells(values: Array, nodes: Array, weight: Array, orders: tuple[float, .
     first, last = values[..., :-1], values[..., 1:]
     low, high, below, gap = np.fmin(first, last), np.fmax(first, last), ndtr(nodes), nodes[1] - nodes[0]
 
-    def cdf(c: Array) -> tuple[Array, Array]:
-        F = np.einsum("jnk,j,k->n", high <= c[:, None], weight, np.diff(below), optimize=True)
-        j, i, k = np.nonzero((low < c[:, None]) & (c[:, None] < high))
-        before, rise = first[j, i, k], last[j, i, k] - first[j, i, k]
+    def cdf(c: Array, rows: Rows) -> tuple[Array, Array]:
+        F = np.einsum("jnk,j,k->n", high[:, rows] <= c[:, None], weight, np.diff(below), optimize=True)
+        j, i, k = np.nonzero((low[:, rows] < c[:, None]) & (c[:, None] < high[:, rows]))
+        before, rise = first[:, rows][j, i, k], (last - first)[:, rows][j, i, k]
         x = nodes[k] + gap * (c[i] - before) / rise
         part = np.where(rise > 0.0, ndtr(x) - below[k], below[k + 1] - ndtr(x))
         slope = np.exp(-0.5 * x * x - HALF_LOG_2PI) * gap / np.abs(rise)
@@ -189,4 +205,4 @@ def _of_cells(values: Array, nodes: Array, weight: Array, orders: tuple[float, .
     rises = weight @ (values[..., -1] - values[..., 0]) > 0.0
     for p in orders:
         start = weight @ np.where(rises, *(values[..., int(np.searchsorted(below, order))] for order in (p, 1.0 - p)))
-        yield solve_quantile(cdf, p, low=low.min(axis=(0, 2)), high=high.max(axis=(0, 2)), start=start, tolerance=1e-9)
+        yield solve_quantile(cdf, p, low=low.min(axis=(0, 2)), high=high.max(axis=(0, 2)), start=start)

@@ -13,13 +13,13 @@ import numpy as np
 from scipy.special import expit
 
 from tobitgp.distributions.base import FAR, Distribution
-from tobitgp.distributions.convolution import BEYOND, HALF_LOG_2PI, plus_normal, reach
+from tobitgp.distributions.convolution import HALF_LOG_2PI, plus_normal, reach
 from tobitgp.distributions.lattice import Lattice, lattice
 from tobitgp.distributions.location_scale import LocationScale, RowDistributions
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.weighted_sum import WeightedSum
 from tobitgp.numerics.normal import average, exponential_sd, total_sd
-from tobitgp.numerics.quadrature import integrals
+from tobitgp.numerics.quadrature import BEYOND, integrals
 from tobitgp.posterior import node_quantiles
 from tobitgp.posterior.questions import Question, Rows
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -83,6 +83,11 @@ class Nodes:
         """The rows beside several values each, (J, n, 1)."""
         return replace(self, **{name: getattr(self, name)[:, :, None] for name in ("mean", "sd", "sigma")})
 
+    def beside_one_value(self, rows: IntArray) -> Nodes:
+        """Rows that were spread over several values, as often as they are wanted, (J, k)."""
+        flat = replace(self, **{name: getattr(self, name)[:, :, 0] for name in ("mean", "sd", "sigma")})
+        return flat.take(rows)
+
     # -- statistics of a question -------------------------------------------------------------------------------------
 
     def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
@@ -112,7 +117,7 @@ class Nodes:
         """The number of a new response under every component, (J, n)."""
         if question.bounds is None or self._closed(question):
             return np.stack([question.number(part) for part in self.new.parts])
-        shared = self.sigma.shape[1] == 1 and all(len(x) and (x == x[0]).all() for x in question.at)
+        shared = self.sigma.shape[1] == 1 and question.shared
         each = [self._mean_on_lattice(question, j) if shared else None for j in range(len(self.weight))]
         return np.stack([self._moments(question, j)[0] if mean is None else mean for j, mean in enumerate(each)])
 

@@ -75,6 +75,16 @@ class Question:
             [d + 0.0 * s for (_, d), s in zip(pairs, sigma, strict=True)]
         )
 
+    @property
+    def shared(self) -> bool:
+        """Whether all rows are asked about the same values."""
+        return all(len(x) > 0 and bool((x == x[0]).all()) for x in self.at)
+
+    def of_pairs(self, rows: IntArray, values: IntArray) -> Question:
+        """The question of rows, each about one of its values, (k,)."""
+        at = tuple(x[rows % len(x), values % x.shape[1]] for x in self.at)
+        return replace(self, at=at, minus_log=self.minus_log and self.minus_log.of_pairs(rows, values))
+
     def take(self, rows: Rows) -> Question:
         """The question of some rows."""
         bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 STATISTICS = ("mean", "median", "lower", "upper")
-_CELLS, _BAND_CELLS = 3_000_000, 100_000  # numbers that a chunk holds at once; passed over many times, in a cache
+_CELLS, _BAND_CELLS = 3_000_000, 50_000  # numbers that a chunk holds at once; passed over many times, in a cache
 _SHARED = 10  # of these for each row and time, where all rows meet the same times
 _AVERAGED = 1500  # of these for each row, where its number is averaged over f
 _HEAVY = 20_000
@@ -82,7 +82,8 @@ class Times:
             def band(span: slice) -> dict[str, Array]:
                 return self.posterior.take(rows[span]).spread_over().band(ask(span), level)
 
-            made |= self._over(band, len(rows), self._components * len(times), _BAND_CELLS)
+            one_by_one = shared and isinstance(self.posterior, Nodes)
+            made |= self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), _BAND_CELLS)
         return {name: made.pop(name)[back.ravel()] for name in list(made)}
 
     def survive(self, times: Array) -> Array:

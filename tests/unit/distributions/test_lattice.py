@@ -30,7 +30,7 @@ def test_sums_do_not_depend_on_the_lattice(noise, spread, rng, monkeypatch):
     t, mean = rng.uniform(*spread, 30), 0.2 * rng.normal(size=30)
     with np.errstate(all="ignore"):
         found = made(noise, t, mean)._logs(VALUES, *PARTS)
-        monkeypatch.setattr(lattice, "_STEP", 0.2)
+        monkeypatch.setattr(lattice, "STEP", 0.2)
         monkeypatch.setattr(lattice, "_MOST", 30_000)
         fine = made(noise, t, mean)._logs(VALUES, *PARTS)
     for one, other in zip(found, fine, strict=True):

@@ -50,7 +50,7 @@ def test_distribution_of_total_variance(rng):
 def test_solver_with_a_flat_cdf():
     """A cdf without slope is bisected."""
     low, high = np.array([0.0]), np.array([4.0])
-    step = solve_quantile(lambda x: ((x > 3.0) * 1.0, np.zeros_like(x)), 0.5, low=low, high=high, start=low)
+    step = solve_quantile(lambda x, rows: ((x > 3.0) * 1.0, np.zeros_like(x)), 0.5, low=low, high=high, start=low)
     assert np.allclose(step, 3.0, atol=1e-8)
 
 
