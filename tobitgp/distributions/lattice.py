@@ -62,9 +62,14 @@ class Lattice(RowDistributions):
         return self.log_tails(y)[0]
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
+        above, _, log_hazard = self.tabulated(x)
+        return -above, np.exp(log_hazard)
+
+    def tabulated(self, x: Array) -> tuple[Array, Array, Array]:
+        """Log survival, log cdf and log hazard (n, m) at values on the scale of the location."""
         above, below, density = self._logs(x, _ABOVE, _BELOW, _DENSITY)
-        above = complementary(lambda: above, lambda: below)[0]
-        return -above, np.exp(density - above)
+        above, below = complementary(lambda: above, lambda: below)
+        return above, below, density - above
 
     def _logs(self, x: Array, *parts: _Part) -> list[Array]:
         """Logarithms (n, m) of parts at values on the scale of the location."""

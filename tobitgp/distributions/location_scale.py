@@ -105,12 +105,16 @@ class RowDistributions:
     def remaining(self, p: float, start: Array) -> Array:
         """Time after ``start`` at which survival falls to p of what it is there, (n,); (SUR4) of the theory pages."""
         goal = self.modelled_hazard(self.modelled(start))[0] - np.log(p)
-        end = rises_to(self.modelled_hazard, goal, self.location, self.width)
+        end = self.reached(goal)
         if not self.log:
             return np.maximum(end - start, 0.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             late = start * np.expm1(end - np.log(np.maximum(start, 0.0)))
             return np.maximum(np.where(start > 0.0, late, np.exp(end) - start), 0.0)
+
+    def reached(self, goal: Array) -> Array:
+        """Where cumulative hazards (n,) are reached, on the scale of the location."""
+        return rises_to(self.modelled_hazard, goal, self.location, self.width)
 
 
 def complementary(upper: Callable[[], Array], lower: Callable[[], Array]) -> tuple[Array, Array]:

@@ -220,6 +220,13 @@ class Posterior:
         A, d = self.features(inputs, skip)
         return *self._moments(A, inputs, skip), d
 
+    def means(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
+        """Mean of f in any rows, (n,), by products of matrices with vectors where no block has groups or a structure."""
+        if skip or self.field is not None or any(place.kind != "common" for place in self.layout.places):
+            return self.marginals(inputs, skip)[0]
+        blocks = zip(self.blocks, inputs, self.layout.places, strict=True)
+        return np.sum([block.mean(at.X, self.w[place.columns]) for block, at, place in blocks], axis=0)
+
     def term_marginals(self, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array, Array]:
         """The same of one block's part of f, measured from its level (FEA10)."""
         part = block_features(self.blocks[block], inputs[block])

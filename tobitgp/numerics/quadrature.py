@@ -5,8 +5,8 @@ has them at width 1/t in X; then the range is cut into panels, no wider than 3 i
 the kinks, where they are some 3 wide in ``t X``, with 16 Gauss-Legendre nodes each.
 
 A normal density times such a function is analytic in a strip of width 1/t where t is moderate, and the trapezoidal rule
-with steps of :math:`0.7 / \sqrt{1 + t^2 + tx}` is right to rounding [1]_, relative to the integral itself where that lies
-x out in a tail, x > 0; where t is large, panels are graded towards the kinks.
+with steps of :math:`0.7 / \sqrt{1 + t^2 + tx}` is right to rounding [1]_, relative to the integral itself, where that
+lies x out in a tail; where t is large, panels are graded towards the kinks.
 
 Genz's separation of variables (J. Comp. Graph. Stat. 1, 1992): with :math:`\Sigma = L L'` the coordinates are drawn one
 after another inside their ends, and the product of their masses given those before is averaged over scrambled Sobol
@@ -123,7 +123,7 @@ Function = Callable[[Array, IntArray], Array]
 
 
 def narrowness(low: Array, high: Array, t: Array) -> Array:
-    """One over the width of integrands: far out, where one is largest x away from 0, it may be narrower by this root."""
+    """One over the width of integrands; one that is largest x away from 0 may be narrower by a root of 1 + t x."""
     return np.sqrt(1.0 + np.square(t) + t * np.maximum(np.maximum(-low, high) - BEYOND, 0.0))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,14 @@ class Estimates:
     def beside_shared_values(self) -> Any:
         """Distributions of a new response in rows that all meet the same values, (m,)."""
         return self.spread_over().new
+
+    def beside_own_values(self, *values: Array) -> Any:
+        """Distributions of a new response in rows that meet values of their own, (n, m)."""
+        return self.spread_over().new
+
+    def remaining(self, orders: Sequence[float], start: Array, most: float | None = None) -> Array:
+        """Times after ``start`` (n,) at which survival falls to shares of what it is there, (n, k)."""
+        return np.stack([self.new.remaining(p, start) for p in orders], axis=1)
 
     def spread_over(self) -> Estimates:
         """The rows beside several values each, (n, 1)."""

@@ -7,6 +7,7 @@ the noise of a new observation: (PRE2) and (PRE3) of the theory pages.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.special import expit
 
 from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.convolution import HALF_LOG_2PI, plus_normal, reach
+from tobitgp.distributions.interpolated import Interpolated, interpolate
 from tobitgp.distributions.lattice import Lattice, lattice
 from tobitgp.distributions.location_scale import LocationScale, RowDistributions
 from tobitgp.distributions.normal import Normal
@@ -23,6 +25,8 @@ from tobitgp.numerics.quadrature import BEYOND, integrals
 from tobitgp.posterior import node_quantiles
 from tobitgp.posterior.questions import Question, Rows
 from tobitgp.typing import Array, BoolArray, IntArray
+
+_PAYS, _TABLE = 20, 1000  # nodes of a table: for each value that a row meets, and for a root
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,29 @@ class Nodes:
         if self.sigma.shape[1] > 1:
             return self.spread_over().new
         return Lattice(self.weight, self.noises, self.mean, self.sd, self.sigma[:, 0], self.log)
+
+    def beside_own_values(self, ends: Array, *starts: Array) -> RowDistributions:
+        """Distributions of a new response in rows that meet values of their own, (n, m), and maybe begin at some."""
+        x, direct = [self.new.modelled(values).ravel() for values in (ends, *starts)], self.spread_over()
+        if self.normal or self.sigma.shape[1] > 1 or not np.isfinite(x[0]).all():
+            return direct.new
+        return self._interpolated(np.concatenate(x), _PAYS * ends.shape[1]) or direct.new
+
+    def remaining(self, orders: Sequence[float], start: Array, most: float | None = None) -> Array:
+        """Times after ``start`` (n,) at which survival falls to shares of what it is there, (n, k); at most ``most``."""
+        known: RowDistributions = self.new
+        if most is not None and not self.normal and self.sigma.shape[1] == 1:
+            x = np.concatenate([known.modelled(start), known.modelled(start + most)])
+            known = self._interpolated(x, _TABLE) or known
+        return np.stack([known.remaining(p, start) for p in orders], axis=1)
+
+    def _interpolated(self, x: Array, most: int) -> Interpolated | None:
+        """Rows with tables between values on the scale of f."""
+        rows, known = (
+            Lattice(self.weight, self.noises, self.mean, self.sd, self.sigma[:, 0], self.log),
+            x[np.isfinite(x)],
+        )
+        return interpolate(rows, known.min(), known.max(), most) if len(known) else None
 
     def given(self, j: int, f: Array, rows: Rows = slice(None)) -> LocationScale:
         """Distributions given f in some rows, under the noise of a component."""

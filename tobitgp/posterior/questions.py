@@ -49,6 +49,7 @@ class Question:
     monotone: bool = True  # in the location
     minus_log: Question | None = None  # minus the logarithm of the number, whose quantiles are easier
     sure: bool = False  # says how well a curve given the parameters is known: intervals are about that
+    of_means: bool = False  # of a new response it is known from the mean of f
     response: bool = False  # the number is a response that may be observed: of counts whole, with no standard error
 
     def __call__(self, y: Any) -> Array:
@@ -100,7 +101,7 @@ def _linked(positive: bool, value: Array) -> Array:
 
 def latent(positive: bool) -> Question:
     """Location f, on its own scale."""
-    return Question(lambda y: y.location, pivot=lambda noise, scale: (0.0 * scale, 1.0), linear=True)
+    return Question(lambda y: y.location, pivot=lambda noise, scale: (0.0 * scale, 1.0), linear=True, of_means=True)
 
 
 def quantile(positive: bool, p: float) -> Question:
@@ -124,7 +125,7 @@ def mean(positive: bool) -> Question:
             return np.log(factor), 1.0
 
     link: Link = "log" if positive else "identity"
-    return Question(lambda y: _linked(positive, y.mean()), link, pivot=shift, linear=True)
+    return Question(lambda y: _linked(positive, y.mean()), link, pivot=shift, linear=True, of_means=not positive)
 
 
 def observed(positive: bool, lower: Array, upper: Array, entry: Array, exit: Array) -> Question:

@@ -1,7 +1,7 @@
 r"""Quantiles of a number that all rows ask of the same values: its inverses are tables, the same for all rows.
 
 A number of the distribution of the response is a function of f under each component. Given the values that are asked
-about, it is one function :math:`g_j(f)` for all rows, which is tabulated at nodes of f and cut where it turns. In a row,
+about, it is one function :math:`g_j(f)` for all rows, tabulated at nodes of f and cut where it turns. In a row,
 
 .. math:: P(g \le c) = \sum_j w_j \sum_{\text{pieces}} \pm\Bigl[\Phi\Bigl(\frac{g_j^{-1}(c) - m_j}{s_j}\Bigr)
           - \Phi\Bigl(\frac{f_\mathrm{end} - m_j}{s_j}\Bigr)\Bigr],

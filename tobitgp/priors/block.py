@@ -56,6 +56,9 @@ class BlockAt(Protocol):
     def features(self, X: Array, *, slopes: bool = False) -> Features:
         """Features of rows with inputs ``X`` (n, d_t); with ``slopes`` those that ``backward`` can use."""
 
+    def mean(self, X: Array, w: Array) -> Array:
+        """``A w`` (n,) in rows with inputs ``X``, without their features."""
+
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
         """Sums over rows for ``finish``, from dF/dA (n, M_t) at fixed ``d`` and dF/dd (n,) at fixed ``A``."""
 

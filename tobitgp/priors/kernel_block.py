@@ -117,6 +117,10 @@ class KernelFeatures:
         d = self.variance * self.covariance.diagonal(X) - np.einsum("nm,nm->n", A, A)
         return Features(A, np.maximum(d, 0.0, out=d), K if slopes else None)
 
+    def mean(self, X: Array, w: Array) -> Array:
+        """A matrix of covariances times a vector."""
+        return self.covariance.value(X, self.Z, self.parameters) @ (self.T.T @ w)
+
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
         """Sums of rows: through ``K_NM`` by log sd and by the rest, ``A' G`` for ``K_MM`` (FEA6), through ``k_nn``."""
         G, K = G_A - (2.0 * g_d)[:, None] * features.A, features.cache

@@ -41,6 +41,10 @@ class DenseFeatures:
         """The columns themselves."""
         return Features(X, np.zeros(len(X)))
 
+    def mean(self, X: Array, w: Array) -> Array:
+        """The columns times a vector."""
+        return X @ w
+
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
         """No sums are needed."""
         return ()

@@ -144,6 +144,10 @@ class StructuredTermAt:
         """None, and nothing left of the variance."""
         return Features(np.empty((len(X), 0)), np.zeros(len(X)))
 
+    def mean(self, X: Array, w: Array) -> Array:
+        """None."""
+        return np.zeros(len(X))
+
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
         """No sums are needed."""
         return ()

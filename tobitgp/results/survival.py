@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 STATISTICS = ("mean", "median", "lower", "upper")
 _CELLS, _BAND_CELLS = 3_000_000, 50_000  # numbers that a chunk holds at once; passed over many times, in a cache
 _SHARED = 10  # of these for each row and time, where all rows meet the same times
+_ROOT = 200  # of these for each row, where it looks for a root
 _AVERAGED = 1500  # of these for each row, where its number is averaged over f
 _HEAVY = 20_000
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
@@ -74,7 +75,10 @@ class Times:
 
         def mean(span: slice) -> dict[str, Array]:
             part = self.posterior.take(rows[span])
-            return {"mean": ask(span).number(part.beside_shared_values if shared else part.spread_over().new)}
+            question = ask(span)
+            return {
+                "mean": question.number(part.beside_shared_values if shared else part.beside_own_values(*question.at))
+            }
 
         made = self._over(mean, len(rows), (_SHARED if shared else self._components) * len(times), _CELLS)
         if level is not None:
@@ -90,8 +94,8 @@ class Times:
         """Log probability of surviving times (n, m) of each row."""
 
         def chunk(span: slice) -> dict[str, Array]:
-            part = self.posterior.take(self.which[span]).spread_over()
-            return {"": part.new.logsf(times[span])}
+            part = self.posterior.take(self.which[span])
+            return {"": part.beside_own_values(times[span]).logsf(times[span])}
 
         return self._over(chunk, len(times), self._components * times.shape[1], _CELLS)[""]
 
@@ -99,8 +103,16 @@ class Times:
         """Times after ``after`` at which survival falls to p, (n,)."""
         if after is None:
             return np.atleast_1d(self.posterior.new.ppf(1.0 - p))[self.which]
-        with np.errstate(all="ignore"):
-            return self.posterior.take(self.which).new.remaining(p, after)
+        return self.percentiles((p,), after)[:, 0]
+
+    def percentiles(self, orders: Sequence[float], after: Array, most: float | None = None) -> Array:
+        """The same of several, (n, k), or ``most`` where they are later."""
+
+        def chunk(span: slice) -> dict[str, Array]:
+            found = self.posterior.take(self.which[span]).remaining(orders, after[span], most)
+            return {"": found if most is None else np.fmin(found, most)}
+
+        return self._over(chunk, len(after), self._components * _ROOT, _CELLS)[""]
 
     def mean(self) -> Array:
         """Mean times, (n,)."""
@@ -175,7 +187,10 @@ def rows_of(results: Results, df: Frame | None, exclude: Any = (), *, bands: boo
 def left_area(times: Times, t: float, after: Array | None) -> Array:
     """Area below survival for a time t from ``after`` on, given survival of that, (n,); (SUR5) of the theory pages."""
     with np.errstate(invalid="ignore"):
-        knots = [np.clip(times.percentile(p, after), 0.0, t) for p in _BREAKS]
+        if after is None:
+            knots = [np.clip(times.percentile(p, None), 0.0, t) for p in _BREAKS]
+        else:
+            knots = list(np.clip(times.percentiles(_BREAKS, after, t), 0.0, t).T)
     start = np.zeros(len(knots[0])) if after is None else after
     if times.discrete:
         counts = np.floor(start)[:, None] + np.arange(int(t) + 2) - start[:, None]

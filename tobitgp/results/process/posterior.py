@@ -52,9 +52,13 @@ MIN_CHUNK, MAX_CHUNK = 512, 1024
 HEAVY = 2_000_000
 
 
-def nodes_of(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> Nodes:
-    """Posterior of f in all rows of a design, (PRE1), in the user's units."""
-    mean, sd = _moments(parts, parts.gp.inputs(design), len(design.H), lambda point, at: point.marginals(at, skip))
+def nodes_of(parts: Parts, design: Design, skip: frozenset[int] = frozenset(), *, spread: bool = True) -> Nodes:
+    """Posterior of f in all rows of a design, (PRE1), in the user's units; without ``spread`` as if f were its mean."""
+
+    def marginals(point: Posterior, at: Sequence[Inputs]) -> tuple[Array, Array | float, Array | float]:
+        return point.marginals(at, skip) if spread else (point.means(at, skip), 0.0, 0.0)
+
+    mean, sd = _moments(parts, parts.gp.inputs(design), len(design.H), marginals)
     return _with_noise(parts, design, parts.gp.known_mean(design) + mean, sd)
 
 
@@ -86,9 +90,10 @@ def answer(
 ) -> list[dict[str, Array]]:
     """Statistics of questions, a chunk of rows at a time; (n,) each."""
     n = len(asked.design.H)
+    spread = se or level is not None or not all(question.of_means for question in questions)
 
     def chunk(rows: slice) -> list[dict[str, Array]]:
-        nodes = nodes_of(parts, asked.design.rows(rows), asked.skip)
+        nodes = nodes_of(parts, asked.design.rows(rows), asked.skip, spread=spread)
         return [nodes.statistics(question.take(rows), level, se=se) for question in questions]
 
     size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)
