@@ -44,7 +44,7 @@ class Interpolated(RowDistributions):
         """Where cumulative hazards (n,) are reached, on the scale of the location; at most the end of the table."""
         H = -self.tables[0]
         goal, spacing = np.minimum(goal, H[:, -1]), self.x[1] - self.x[0]
-        start = self.x[np.argmax(H >= goal[:, None], axis=1)]
+        start = self.x[np.argmax(goal[:, None] <= H, axis=1)]
         return np.asarray(np.minimum(rises_to(self.modelled_hazard, goal, start, spacing), self.x[-1]))
 
     def _between(self, table: Array, x: Array) -> Array:

@@ -221,7 +221,7 @@ class Posterior:
         return *self._moments(A, inputs, skip), d
 
     def means(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
-        """Mean of f in any rows, (n,), by products of matrices with vectors where no block has groups or a structure."""
+        """Mean of f in any rows, (n,): matrices times vectors where no block has groups or a structure."""
         if skip or self.field is not None or any(place.kind != "common" for place in self.layout.places):
             return self.marginals(inputs, skip)[0]
         blocks = zip(self.blocks, inputs, self.layout.places, strict=True)

@@ -31,12 +31,15 @@ def rises_to(hazard: Callable[[Array], tuple[Array, Array]], goal: Array, start:
             gap = aim - np.log(H)
             low, high = np.where(gap >= 0.0, y, low), np.where(gap <= 0.0, y, high)
             new = y + gap * H / slope
+            # Rounding in H moves y about on a spot, and must not lead it to an end of what is known.
+            spot = 1e-14 * np.abs(y) + 1e-12 * width
+            on_spot = np.abs(new - y) <= spot
             known = np.isfinite(low) & np.isfinite(high)
             away = np.where(known, 0.5 * low + 0.5 * high, np.where(gap > 0.0, y + reach, y - reach))
             good_step = (new > low) & (new < high) & (known | (np.abs(new - y) <= reach))
             reach = np.where(good_step, reach, 2.0 * reach)
-            new = np.where(gap == 0.0, y, np.where(good_step, new, away))
-            settled = np.abs(new - y) <= 1e-14 * np.abs(y) + 1e-13 * width
+            new = np.where(on_spot, y, np.where(good_step, new, away))
+            settled = np.abs(new - y) <= spot
             y = new
             if (settled | ~good).all():
                 break

@@ -75,7 +75,7 @@ class Nodes:
         return self._interpolated(np.concatenate(x), _PAYS * ends.shape[1]) or direct.new
 
     def remaining(self, orders: Sequence[float], start: Array, most: float | None = None) -> Array:
-        """Times after ``start`` (n,) at which survival falls to shares of what it is there, (n, k); at most ``most``."""
+        """Times after ``start`` (n,) at which survival falls to shares of what it is there, (n, k), up to ``most``."""
         known: RowDistributions = self.new
         if most is not None and not self.normal and self.sigma.shape[1] == 1:
             x = np.concatenate([known.modelled(start), known.modelled(start + most)])
