@@ -136,6 +136,8 @@ class Nodes:
 
     def value(self, question: Question) -> Array:
         """The number of a new response, (n,)."""
+        if question.bounds is None and question.at and self._shares(question) and not self.normal:
+            return question.of_first_row().number(self.beside_shared_values)[:, 0]
         if question.bounds is None:
             return question.number(self.new)
         return np.clip(average(self.weight, self.values(question)), *question.bounds)
@@ -144,7 +146,7 @@ class Nodes:
         """The number of a new response under every component, (J, n)."""
         if question.bounds is None or self._closed(question):
             return np.stack([question.number(part) for part in self.new.parts])
-        shared = self.sigma.shape[1] == 1 and question.shared
+        shared = self._shares(question)
         each = [self._mean_on_lattice(question, j) if shared else None for j in range(len(self.weight))]
         return np.stack([self._moments(question, j)[0] if mean is None else mean for j, mean in enumerate(each)])
 
@@ -167,6 +169,10 @@ class Nodes:
 
     quantiles = node_quantiles.quantiles
 
+    def _shares(self, question: Question) -> bool:
+        """Whether the number depends on nothing of a row but f."""
+        return self.sigma.shape[1] == 1 and question.shared
+
     def _closed(self, question: Question) -> bool:
         """Whether it is the mean of a clipped normal or log-normal variable."""
         return question.bounds is not None and question.monotone and self.normal
@@ -179,7 +185,7 @@ class Nodes:
         if found is None:
             return None
         with np.errstate(all="ignore"):
-            number = question.take(slice(0, 1)).fast_number(self.given(j, found[0][None]))[0]
+            number = question.of_first_row().fast_number(self.given(j, found[0][None]))[0]
         return found[1] @ number if np.isfinite(number).all() else None
 
     def _moments(self, question: Question, j: int, side: Array | float = 1.0) -> tuple[Array, Array]:

@@ -81,6 +81,11 @@ class Question:
         """Whether all rows are asked about the same values."""
         return all(len(x) > 0 and bool((x == x[0]).all()) for x in self.at)
 
+    def of_first_row(self) -> Question:
+        """The question of one row, to be asked beside others, (1, 1)."""
+        one = self.take(slice(0, 1))
+        return replace(one, at=tuple(x[:, None] for x in one.at))
+
     def of_pairs(self, rows: IntArray, values: IntArray) -> Question:
         """The question of rows, each about one of its values, (k,)."""
         at = tuple(x[rows % len(x), values % x.shape[1]] for x in self.at)
