@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats as st
 
-from tobitgp.distributions import lattice
+from tobitgp.distributions import convolution, lattice
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.lattice import Lattice
 from tobitgp.distributions.logistic import Logistic
@@ -63,6 +63,8 @@ def test_far_tails_of_gumbel_noise_against_many_digits():
         want = [float(mpmath.log(value)) for value in bell]
     assert want[-1] < -100.0
     np.testing.assert_allclose(found, want, rtol=1e-12)
+    each = convolution.log_tail(Gumbel(), z, np.full(4, t), upper=True)
+    np.testing.assert_allclose(each, want, rtol=1e-12)
 
 
 def test_normal_noise_has_the_closed_form(rng):

@@ -35,3 +35,17 @@ def test_areas_are_those_of_quadrature():
     found = area(lambda t: np.exp(-rates[:, None] * np.sqrt(t + 0.1)), breaks)
     want = [quad(lambda t, r=r: np.exp(-r * np.sqrt(t + 0.1)), 0.0, 5.0, epsabs=1e-13)[0] for r in rates]
     np.testing.assert_allclose(found, want, rtol=1e-9)
+
+
+def test_rounding_does_not_lead_away_from_a_root():
+    """A hazard with noise in its last digits is asked for a few times."""
+    asked = []
+
+    def hazard(y):
+        asked.append(y)
+        return np.exp(y) * (1.0 + 1e-13 * np.sin(1e13 * y)), np.exp(y)
+
+    goal = np.exp(np.linspace(-3.0, 3.0, 50))
+    found = rises_to(hazard, goal, np.zeros(50), np.ones(50))
+    np.testing.assert_allclose(found, np.log(goal), atol=1e-11)
+    assert len(asked) < 12

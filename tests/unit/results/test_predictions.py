@@ -200,3 +200,16 @@ def test_unknown_limits_are_said_in_every_spelling_and_to_every_caller(case):
         with pytest.raises(SpecError, match="limits are unknown") as refused:
             ask()
         assert "uncensored" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "terms", ["z + gp(x)", "gp(x, by=g)", "gp(x) + re(g)", "z + gp(x, approximation='markov', kernel='matern32')"]
+)
+def test_means_without_variances_are_those_beside_them(terms):
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.uniform(0.0, 4.0, 60), "z": rng.normal(size=60), "g": rng.integers(0, 3, 60)})
+    data["y"] = np.maximum(np.sin(data["x"]) + 0.3 * rng.normal(size=60), -0.4)
+    res = tg.fit(f"y ~ {terms} | censor(-0.4)", data, hyper="maximize")
+    for what in ("latent", "uncensored"):
+        alone, beside = res.predict(data[:7], what), res.predict(data[:7], what, se=True)["estimate"]
+        np.testing.assert_allclose(alone, beside, rtol=1e-9, atol=1e-10)
