@@ -11,12 +11,14 @@ DLMF 6.2 and 8.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, exp1, gamma, gammainc, gammaincc, gammaln
 
 from tobitgp.distributions.base import Distribution, Tail
+from tobitgp.numerics.student_t import Tabulated, tabulate
 from tobitgp.typing import Array
 
 _LARGEST, _REST = 300.0, 1e6  # exp() of more is not taken: its square, times z squared, has to stay finite
@@ -28,6 +30,7 @@ _FAR = 690.0
 _TINY = 1e-6
 _CEILING = 700.0
 _BEFORE = -40.0
+_LAST, _STEP, _MANY = 6.5, 0.02, 3000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,27 @@ def _steep(z: Array) -> tuple[Array, Array, Array]:
 
 
 def _log_excess_above(z: Array, tilt: Array | None) -> Array:
-    """``log A - log S``, S the survival function."""
+    """``log A - log S``, S the survival function; from a table where one tilt meets many points."""
+    if tilt is None or z.size <= _MANY or not (tilt == tilt.flat[0]).all():
+        return _integrated_excess(z, tilt)
+    out = _tabulated_excess(float(tilt.flat[0]))(np.clip(z, _BEFORE, _LAST))
+    beyond = (z < _BEFORE) | (z > _LAST)
+    if beyond.any():
+        out[beyond] = _integrated_excess(z[beyond], np.broadcast_to(tilt, z.shape)[beyond])
+    return out
+
+
+@lru_cache(maxsize=128)
+def _tabulated_excess(s: float) -> Tabulated:
+    """The same with a tilt, to about 1e-12: its slope is ``w - exp(s z)`` over its exponential."""
+    z = np.arange(_BEFORE, _LAST + _STEP, _STEP)
+    value = _integrated_excess(z, np.full_like(z, s))
+    rest = np.exp(s * z - value)
+    slope = np.exp(z) - rest
+    return tabulate(_BEFORE, _STEP, value, slope, np.exp(z) - rest * (s - slope))
+
+
+def _integrated_excess(z: Array, tilt: Array | None) -> Array:
     w = np.exp(np.minimum(z, _CEILING))
     s = 0.0 if tilt is None else tilt
     short = np.clip(w, 1e-300, _FAR)

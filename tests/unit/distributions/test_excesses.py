@@ -83,3 +83,11 @@ def test_masses(distribution, rng):
     assert np.allclose(inside[narrow], density[narrow], atol=1e-6)
     assert np.isneginf(log_mass(distribution, -inf, -inf)).all()
     assert (log_mass(distribution, -inf, inf) == 0.0).all()
+
+
+@pytest.mark.parametrize("s", [0.05, 0.4, 1.7])
+def test_many_points_have_the_excesses_of_few(s):
+    z = np.linspace(-60.0, 9.0, 4001)
+    many = Gumbel().log_excess(z, np.full(4001, s), above=True)
+    few = Gumbel().log_excess(z[::4], np.full(1001, s), above=True)
+    assert np.allclose(many[::4], few, rtol=1e-11, atol=1e-11)
