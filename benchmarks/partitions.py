@@ -1,8 +1,9 @@
-"""Regressions and mixtures of partitioned data: ``python -m benchmarks.partitions [rows]``.
+"""Regressions, mixtures and processes of partitioned data: ``python -m benchmarks.partitions [rows]``.
 
 Writes right-censored times with four covariates and a factor, and others from two log-normal distributions, to Parquet
 files of 500,000 rows in a temporary folder, and fits the first by maximum likelihood, the second as a mixture, each in
-a process of its own; prints seconds, peak resident memory and the largest error of a parameter.
+a process of its own; prints seconds, peak resident memory and the largest error of a parameter. Then the surface of P5
+from files of 1,000,000 rows, by a dask cluster of two workers: seconds, RMSE and peak memory.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ import numpy as np
 import pandas as pd
 
 import tobitgp as tg
+from benchmarks.problems import surface
 
 REGRESSION = {"formula": "Surv(time, event) ~ x1 + x2 + x3 + x4 + g", "method": "mle"}
 MIXTURE = {"formula": "Surv(wait, seen) ~ mixture(2)"}
 MODELS = {"regression": REGRESSION, "mixture": MIXTURE}
 TRUTH = {"Intercept": 1.0, "x1": 0.5, "x2": -0.3, "x3": 0.2, "x4": 0.0, "g[T.b]": 0.4, "g[T.c]": -0.2, "sigma": 0.6}
 TRUTH |= {"weight[1]": 0.3, "weight[2]": 0.7, "mean[1]": 0.0, "mean[2]": 2.0, "sd[1]": 0.6, "sd[2]": 0.6}
-FILE_ROWS = 500_000
+FILE_ROWS, SURFACE_ROWS = 500_000, 1_000_000
 
 
 def write(folder: Path, rows: int) -> None:
@@ -48,8 +50,31 @@ def fit(folder: str, model: str) -> tuple[float, float, float]:
     start = time.perf_counter()
     res = tg.fit(data=folder, family="lognormal", **MODELS[model])
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return seconds, peak, max(abs(res.params[name] - TRUTH[name]) / res.bse[name] for name in res.bse.index)
+    return seconds, peak_memory(), max(abs(res.params[name] - TRUTH[name]) / res.bse[name] for name in res.bse.index)
+
+
+def fit_surface(folder: Path, rows: int) -> str:
+    """Write a surface and fit it on a cluster, in words."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    files = max(rows // SURFACE_ROWS, 2)
+    for i in range(files):
+        draw = surface(rows // files)(i)
+        draw.train.to_parquet(folder / f"{i:03d}.parquet", index=False)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        start = time.perf_counter()
+        res = tg.fit(draw.formula, dd.read_parquet(folder))
+        seconds = time.perf_counter() - start
+        peaks = [peak_memory(), *client.run(peak_memory).values()]
+    error = np.sqrt(np.mean((res.predict(draw.test)["estimate"].to_numpy() - draw.truth) ** 2))
+    memory = f"{peaks[0]:.0f} MB here, {' and '.join(f'{peak:.0f}' for peak in peaks[1:])} MB in the workers"
+    return f"process, {rows:,} rows: {seconds:.0f} s, RMSE {error:.4f}, peak memory {memory}"
+
+
+def peak_memory() -> float:
+    """Peak resident memory of this process, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main(rows: int) -> None:
@@ -61,6 +86,8 @@ def main(rows: int) -> None:
                 seconds, peak, error = pool.submit(fit, folder, model).result()
             cost = f"{seconds:.0f} s, peak memory {peak:.0f} MB"
             print(f"{model}, {rows:,} rows: {cost}, largest error {error:.1f} standard errors", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        print(fit_surface(Path(folder), rows), flush=True)
 
 
 if __name__ == "__main__":

@@ -105,7 +105,9 @@ def _surface(X: np.ndarray) -> np.ndarray:
     return np.sin(6 * X[:, 0]) + np.cos(5 * X[:, 1]) + 2 * X[:, 0] * X[:, 1]
 
 
-def _two_dimensional(n: int) -> Callable[[int], Draw]:
+def surface(n: int) -> Callable[[int], Draw]:
+    """Two inputs, 40% left-censored."""
+
     def draw(seed: int) -> Draw:
         rng = np.random.default_rng(seed)
         names = ["x1", "x2"]
@@ -184,18 +186,16 @@ PROBLEMS = [
     Problem("P1", "Groot-Lucas, 30 rows on a grid, 40% left-censored", 20, _one_dimensional(30, grid=True)),
     Problem("P2", "the same, 1000 uniform rows", 5, _one_dimensional(1000, grid=False)),
     Problem("P3", "four inputs, 2000 rows, 30% right-censored", 5, _four_dimensional),
-    Problem("P4", "a surface, 100,000 rows, 40% left-censored", 3, _two_dimensional(100_000)),
-    Problem("P5", "the same, 1,000,000 rows", 1, _two_dimensional(1_000_000)),
+    Problem("P4", "a surface, 100,000 rows, 40% left-censored", 3, surface(100_000)),
+    Problem("P5", "the same, 1,000,000 rows", 1, surface(1_000_000)),
     Problem("P6", "linear, 10,000 rows, 5 inputs, 40% left-censored", 5, _linear),
     Problem("R1", "a Matern-3/2 curve, 10,000 rows, 40% left-censored", 3, _rough(10_000, 1)),
     Problem("R2", "the same, a tenth of the length-scale, 100,000 rows", 1, _rough(100_000, 1)),
     Problem("R3", "the same, a hundredth of it, 1,000,000 rows", 1, _rough(1_000_000, 1)),
     Problem("R4", "an exponential surface, 2000 rows, 40% left-censored", 3, _rough(2000, 2)),
     Problem("R5", "the same, 10,000 rows", 1, _rough(10_000, 2)),
-    Problem("R6", "the surface of P4, 2000 rows", 3, _two_dimensional(2000)),
+    Problem("R6", "the surface of P4, 2000 rows", 3, surface(2000)),
     Problem("A1", "two curves, a slope and 200 groups, 5000 rows, 40% censored", 5, _grouped),
 ]
 GROWTH_ROWS = (30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-GROWTH = [
-    Problem(f"G{n}", f"the surface of P4, {n:,} rows", 5 if n < 30_000 else 1, _two_dimensional(n)) for n in GROWTH_ROWS
-]
+GROWTH = [Problem(f"G{n}", f"the surface of P4, {n:,} rows", 5 if n < 30_000 else 1, surface(n)) for n in GROWTH_ROWS]

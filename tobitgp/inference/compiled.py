@@ -34,7 +34,7 @@ from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns
-from tobitgp.priors.block import Block, BlockAt, Features, Grouping, split_theta
+from tobitgp.priors.block import Block, BlockAt, Features, Grouping
 from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
 from tobitgp.priors.prior import DenseBlock
 from tobitgp.typing import Array, IntArray
@@ -98,6 +98,12 @@ class Plan:
         ]
 
     @cached_property
+    def places(self) -> list[slice]:
+        """Where each block's own parameters are in theta."""
+        ends = np.cumsum([0, *(member.block.n_parameters for member in self.members)]).tolist()
+        return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+    @cached_property
     def code(self) -> IntArray | None:
         """Group of each row, where columns go with groups."""
         own = (at.code for at, member in zip(self.part.inputs, self.members, strict=True) if member.place == "own")
@@ -122,7 +128,7 @@ class Plan:
         memory[self.outputs["theta"] :][: len(theta)] = theta
         base, blocks = library.address(memory), (library.Block * len(self.members))()
         ctypes.memmove(blocks, self.blocks, ctypes.sizeof(self.blocks))
-        own = split_theta([member.block for member in self.members], theta)
+        own = [theta[places] for places in self.places]
         given = self._given(own, blocks, slopes)
         at, lambda1 = base + 8 * self.outputs["theta"], library.address(both)
         for t, (block, part_of_theta) in enumerate(zip(blocks, own, strict=True)):

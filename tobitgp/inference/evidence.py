@@ -188,6 +188,8 @@ def moments_of(posterior: Posterior) -> tuple[Array, Array]:
 
 def _in_order(parts: list[tuple[tuple[int, ...], tuple[Array, Array]]]) -> tuple[Array, Array]:
     """Values of all rows in the order of kinds, from those of each part with its number of rows of every kind."""
+    if len(parts) == 1:
+        return parts[0][1]
     cuts = [np.split(np.stack(pair), np.cumsum(sizes)[:-1], axis=1) for sizes, pair in parts]
     first, second = np.concatenate([kind for kinds in zip(*cuts, strict=True) for kind in kinds], axis=1)
     return first, second

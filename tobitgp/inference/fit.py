@@ -24,7 +24,7 @@ from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum, Objective, is_heavy
 from tobitgp.inference.fitted import FittedGP, FitTrace, OnStep, Settings, Step, Task, central_composite
 from tobitgp.inference.fixed_point import find_posterior
-from tobitgp.inference.levels import Held, held_levels, with_levels
+from tobitgp.inference.levels import Held, held_levels, without_rows
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
 from tobitgp.inference.parameters import Given, Parameters, words_for_little_noise
@@ -205,7 +205,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     if integrate is None:
         integrate = search.data.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
     held = held_levels(centre, search.prior)
-    points, weights, integrated = [_done(centre, held)], np.ones(1), np.nan
+    points, weights, integrated = [without_rows(centre, held)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
         points, weights, integrated = _integrate(search, maximum, pilot, points[0], held)
     converged = centre.converged and near_enough(maximum)
@@ -261,7 +261,7 @@ def _integrate(
             return None
         if search.on_step is not None:
             search.on_step(Step("integrate", len(design), p.evidence, rows=search.data.n))
-        return (_done(asked, held), objective.density(p)) if p.converged and asked.converged else None
+        return (without_rows(asked, held), objective.density(p)) if p.converged and asked.converged else None
 
     heavy = is_heavy(search.data.n, centre.layout.row_features)
     found = [(centre, objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
@@ -289,11 +289,6 @@ def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterio
     if asked.factor.lost_to_rounding():
         raise NumericalError(f"A matrix of {asked.factor.size} features is lost to rounding.")
     return asked
-
-
-def _done(posterior: Posterior, held: Mapping[int, Held]) -> Posterior:
-    """Without its rows, and with what they say of each process's level."""
-    return replace(with_levels(posterior, held), structured=None, states=None, sites=evidence.sites_of(posterior))
 
 
 def _told_of_others(search: Search) -> str:

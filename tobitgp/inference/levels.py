@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.engines import add_up
+from tobitgp.inference.evidence import sites_of
 from tobitgp.inference.posterior import NO_LEVEL, Posterior
 from tobitgp.inference.site_updates import Chunk, State, all_weights
 from tobitgp.inference.structured import Field
@@ -56,15 +57,16 @@ def _held(gram: Array, linear: Array, weight: Array) -> Held:
     return Held(weight, np.where(held[:, None], share, 0.0))
 
 
-def with_levels(posterior: Posterior, held: Mapping[int, Held]) -> Posterior:
-    """The posterior with the mean features of the rows of each level that is held."""
+def without_rows(posterior: Posterior, held: Mapping[int, Held]) -> Posterior:
+    """The posterior with its sites, and the mean features of the rows of each level that is held, in their place."""
     levels = [NO_LEVEL] * len(posterior.blocks)
     if held:
         sums = add_up(posterior.rows.collect(feature_sums, list(held)))
         for (block, own), total in zip(held.items(), sums, strict=True):
             mean = total / np.where(own.weight > 0.0, own.weight, 1.0)[:, None]
             levels[block] = np.where(own.levels[:, None], mean, 0.0), own.share
-    return replace(posterior, levels=tuple(levels), field=_with_level(posterior, held))
+    field, sites = _with_level(posterior, held), sites_of(posterior)
+    return replace(posterior, levels=tuple(levels), field=field, sites=sites, structured=None, states=None)
 
 
 def _with_level(posterior: Posterior, held: Mapping[int, Held]) -> Field | None:

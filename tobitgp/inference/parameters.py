@@ -95,14 +95,14 @@ class Parameters:
         """Number of parameters to estimate."""
         return int(self.free.sum())
 
-    @property
+    @cached_property
     def least(self) -> Array:
         """Lower bounds (k_free,) of the free part of theta."""
         roles = np.array(self.roles)[self.free].tolist()
         bounds = {LOCATION: -np.inf, "df": np.log(LEAST_DF), "lengthscale": -2.0 * LOG_BOUND}
         return np.array([bounds.get(role, -LOG_BOUND) for role in roles])
 
-    @property
+    @cached_property
     def most(self) -> Array:
         """Upper bounds (k_free,) of the free part of theta."""
         return np.where(np.array(self.roles)[self.free] == LOCATION, np.inf, LOG_BOUND)
