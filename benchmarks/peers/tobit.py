@@ -8,10 +8,11 @@ from benchmarks.peers.answer import Answer, Fit, normal
 from benchmarks.problems import Draw
 
 
-def process(approximation: str = "auto", *, pure: bool = False, **options: str) -> Fit:
+def process(approximation: str = "auto", *, told: str | None = None, pure: bool = False, **options: str) -> Fit:
     """A formula with processes; the mixture is that over the hyper-parameters.
 
-    ``approximation`` is that of a formula whose only term is a process; ``pure`` turns the compiled core off.
+    ``approximation`` is that of a formula whose only term is a process; ``told`` takes the place of the terms; ``pure``
+    turns the compiled core off.
     """
 
     def fit(draw: Draw) -> Answer:
@@ -21,7 +22,10 @@ def process(approximation: str = "auto", *, pure: bool = False, **options: str) 
         from tobitgp.results.process.posterior import nodes_of
 
         chosen = "" if approximation == "auto" else f', approximation="{approximation}"'
-        parts = tg.fit(draw.formula.replace(") | censor", f"{chosen}) | censor"), draw.train, **options).parts
+        formula = draw.formula.replace(") | censor", f"{chosen}) | censor")
+        if told is not None:
+            formula = f"y ~ {told} | {formula.partition('|')[2]}"
+        parts = tg.fit(formula, draw.train, **options).parts
         design, _ = parts.training.state.replay(draw.test)
         nodes = nodes_of(parts, design)
         return Answer(nodes.mean, nodes.sd, nodes.weight)

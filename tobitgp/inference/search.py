@@ -42,7 +42,7 @@ RUNS = 3
 MORE = 1.1  # times the features, for another approach
 DENSE_WORK = 2e9  # rows times the square of basis functions
 TOL, SAMPLE_TOL = 1e-6, 1e-3
-NEWTON_STEPS = 10
+NEWTON_STEPS, BFGS_STEPS = 10, 30
 CONVERGED, SHARE_OF_GAP = 1e-3, 1e-3  # nats, and times those that features leave, that a Newton step may gain
 LARGEST = 1e150
 OTHER_MAXIMUM = "another maximum"
@@ -273,7 +273,7 @@ class Search:
                 break
             kept, data = Frozen.of(data, objective.blocks, theta, self.method, self.likelihood)
             objective = replace(objective, data=data, kept=kept)
-            found = ascend_with(objective, free, inverse, tol=self.tol, max_iter=NEWTON_STEPS)
+            found = ascend_with(objective, free, inverse, tol=self.tol, max_iter=BFGS_STEPS)
             found = replace(found, root=refined_root(objective, found.free, found.root))
             self._log(stage, objective, found.value)
             self.data, theta, inverse = objective.data.thawed(), found.theta, found.root @ found.root.T
@@ -325,7 +325,7 @@ class Search:
             if expected is not None and self._agreed(objective.value(free), expected):
                 maximum = replace(expected, objective=objective, value=objective.value(free))
             elif inverse is not None:
-                steps, tol = min(self.settings.max_iter, NEWTON_STEPS), self._tolerance(objective, free)
+                steps, tol = min(self.settings.max_iter, BFGS_STEPS), self._tolerance(objective, free)
                 maximum = ascend_with(objective, free, inverse, tol=tol, max_iter=steps)
             if inverse is None or not near_enough(maximum):
                 maximum = self._polished(objective, free if inverse is None else maximum.free)
