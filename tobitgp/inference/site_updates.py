@@ -14,6 +14,7 @@ import numpy as np
 from tobitgp.compiled import library
 from tobitgp.data.arrays import Rows
 from tobitgp.engines import add_up
+from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled_rows
 from tobitgp.inference.method import Marginals, Method
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
@@ -179,7 +180,10 @@ def site_sums(state: State) -> list[Any]:
         B, r = compiled_rows.site_sums(A.common, sites)
         return (B,), r
 
-    return add_up(map(sums, state.others()))
+    found = add_up(map(sums, state.others()))
+    if found and not np.isfinite(found[1]).all():
+        raise NumericalError("The sites of the rows leave no posterior.")
+    return found
 
 
 def visit(state: State, q: Gaussian) -> State:
