@@ -100,7 +100,8 @@ class Search:
         expected = None
         if self.problem.n < self.data.n:
             theta, inverse = self._refine(theta, scale)
-            expected = self._freeze(theta, inverse)
+            with contextlib.suppress(NumericalError):
+                expected = self._freeze(theta, inverse)
         return self._screen(self._as_started(self._maximise(theta, scale, inverse, expected)))
 
     def _as_started(self, maximum: Maximum) -> Maximum:
@@ -263,11 +264,8 @@ class Search:
         for _ in range(RUNS):
             if self.sampled is None or self.sampled.field is not None:
                 break
-            stage, data, free = (
-                f"features stay, {self.data.n} rows",
-                self._seeded(self.data),
-                theta[self.parameters.free],
-            )
+            stage, free = f"features stay, {self.data.n} rows", theta[self.parameters.free]
+            data = self._seeded(self.data)
             objective = self._objective(stage, data, self.prior, theta, self.precision, CAP, LOOSE)
             if any(isinstance(block, KernelBlock) and len(block.Z) >= CAP for block in objective.blocks):
                 break
