@@ -142,6 +142,16 @@ def only_columns(H: Columns, columns: Sequence[int] | IntArray) -> Columns:
     return out
 
 
+def centred_sum(H: Columns, centre: Array, beta: Array) -> Array:
+    """Sum (n,) of columns less a centre (p,), with weights (p,)."""
+    return H @ beta - centre @ beta if isinstance(H, Absorbed) else (H - centre) @ beta
+
+
+def telling(H: Columns) -> list[Array]:
+    """Columns, (n, any) each, in which rows are equal where they are in all."""
+    return [H.common, H.value[:, None], (H.code * (H.value != 0.0))[:, None]] if isinstance(H, Absorbed) else [H]
+
+
 def centred(H: Columns, centre: Array) -> Columns:
     """Columns less a centre (p,), which is 0 in a fit with an absorbed factor."""
     return H if isinstance(H, Absorbed) and not centre.any() else as_dense(H) - centre

@@ -190,7 +190,7 @@ class Problem:
 
     rows: tuple[Rows, ...]  # exact
     order: IntArray  # (n,), ``order[i]`` is the position in the training data of the problem's row i
-    H: Array  # (n, p), linear columns in the problem's order, in the user's units
+    H: Columns  # (n, p), linear columns in the problem's order, in the user's units
     X: tuple[Array, ...]  # (n, d_t), standardised inputs of each process in the problem's order
     code: tuple[IntArray | None, ...]  # (n,), group of each row for each process that has groups
     units: Units

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.numerics.normal import fit_censored_normal, known_range, telling_ends
 from tobitgp.typing import Array
 
@@ -66,6 +67,19 @@ class Moments:
         spread = _round_to(self.spread, self.spread)
         mean = np.where(spread > 0.0, _round_to(self.mean, self.spread), self.mean)
         return Moments(self.weight, mean, np.zeros_like(mean), spread, self.minimum, self.maximum)
+
+
+def column_moments(H: Columns, weight: Array) -> Moments:
+    """Moments of linear columns (n, p), those of an absorbed factor indicators, with weights (n,)."""
+    if not isinstance(H, Absorbed):
+        return Moments.of(H, weight)
+    common, rows = Moments.of(H.common, weight), H.sums(np.ones(len(H)))
+    share = H.sums(weight) / (common.weight or 1.0)
+    minimum, maximum = (rows == len(H)).astype(np.float64), (rows > 0.0).astype(np.float64)
+    mean = np.where(minimum == maximum, minimum, share)
+    own = mean, np.zeros(H.size), np.sqrt(mean * (1.0 - mean)), minimum, maximum
+    of_common = common.mean, common.tail, common.spread, common.minimum, common.maximum
+    return Moments(common.weight, *map(H.join, of_common, own))
 
 
 def root_mean_square(X: Array, weight: Array) -> Array:

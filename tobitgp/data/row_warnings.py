@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import telling
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.prepare import TrainingData
 from tobitgp.errors import BoundaryWarning, user_level
@@ -28,7 +28,7 @@ def warn_copies(design: Design, response: CensoredResponse, effective: float) ->
         return
     exact = response.lower == response.upper
     codes = [g.code[:, None] for g in design.groups if g is not None]
-    inputs = np.hstack([as_dense(design.H), *design.X, *codes])[exact]
+    inputs = np.hstack([*telling(design.H), *design.X, *codes])[exact]
     y, weight = response.lower[exact], response.weight[exact]
     order = np.lexsort(inputs.T)
     new = (inputs[order[1:]] != inputs[order[:-1]]).any(axis=1)

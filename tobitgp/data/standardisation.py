@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import centred_sum
 from tobitgp.data.arrays import KINDS, CensoredResponse, Design, HasRows, Problem, Rows, Units, Window, merge, take
-from tobitgp.data.moments import Moments, ResponseMoments
+from tobitgp.data.moments import Moments, ResponseMoments, column_moments
 from tobitgp.data.outcome import Outcome
 from tobitgp.errors import DataError
 from tobitgp.numerics.normal import known_range
@@ -86,7 +86,7 @@ def measure_rows(partition: KnownRows) -> Measured:
         (bool((below & open_window).any()), bool((above & ~below & open_window).any())),
         bool(between.any()),
         Moments.of(response.lower[exact, None], weight[exact]),
-        Moments.of(as_dense(partition.design.H), weight),
+        column_moments(partition.design.H, weight),
         tuple(Moments.of(X, weight) for X in partition.design.X),
     )
 
@@ -144,7 +144,7 @@ def scale_rows(partition: KnownRows, standard: Standard) -> Problem:
         rows.append(replace(some, kind=name, sign=sign, window=some.window if code >= len(KINDS) else None))
     X = tuple((X - c)[order] / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True))
     codes = tuple(None if g is None else g.code[order] for g in design.groups)
-    return Problem(tuple(rows), order, as_dense(design.H)[order], X, codes, units)
+    return Problem(tuple(rows), order, design.H[order], X, codes, units)
 
 
 def standardise(
@@ -178,7 +178,7 @@ def _shifted(partition: KnownRows, centre: Array, mean: Array) -> tuple[Array, A
 
 
 def _offset(design: Design, centre: Array, mean: Array) -> Array:
-    return design.offset + (as_dense(design.H) - centre) @ mean if mean.any() else design.offset
+    return design.offset + centred_sum(design.H, centre, mean) if mean.any() else design.offset
 
 
 def _location_scale(response: ResponseMoments, centre: bool) -> tuple[float, float]:

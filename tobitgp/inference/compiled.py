@@ -339,19 +339,24 @@ def _own_grouping(blocks: Sequence[Block]) -> Grouping | None:
     """The one with most weights, as in `lay_out`."""
     weights: dict[Grouping, int] = {}
     for block in blocks:
-        if isinstance(block, KernelBlock) and block.grouping is not None:
-            weights[block.grouping] = weights.get(block.grouping, 0) + len(block.Z) * block.grouping.size
+        if isinstance(block, DenseBlock | KernelBlock) and block.grouping is not None:
+            weights[block.grouping] = weights.get(block.grouping, 0) + _width(block) * block.grouping.size
     return max(weights, key=lambda grouping: weights[grouping], default=None)
 
 
 def _member(block: Any, own: Grouping | None) -> Member:
     """A block's place, its width and who makes its columns."""
-    if isinstance(block, DenseBlock):
-        return Member(block, "common", block.X.shape[1], library.COLUMNS)
+    width = _width(block)
     if block.grouping is not None and block.grouping != own:
-        return Member(block, "spread", len(block.Z) * block.grouping.size, None)
-    kernel = None if block.moves else block.covariance.compiled
-    return Member(block, "common" if block.grouping is None else "own", len(block.Z), kernel)
+        return Member(block, "spread", width * block.grouping.size, None)
+    moves = isinstance(block, KernelBlock) and block.moves
+    kernel = library.COLUMNS if isinstance(block, DenseBlock) else None if moves else block.covariance.compiled
+    return Member(block, "common" if block.grouping is None else "own", width, kernel)
+
+
+def _width(block: DenseBlock | KernelBlock) -> int:
+    """Columns of one row, at most."""
+    return block.X.shape[1] if isinstance(block, DenseBlock) else len(block.Z)
 
 
 def _rows(part: RowPartition, members: Sequence[Member], groups: int) -> tuple[library.Rows, list[np.ndarray]]:

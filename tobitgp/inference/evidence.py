@@ -21,9 +21,7 @@ from tobitgp.inference.structured import structure_gradient
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.quadrature import normal_in_box
-from tobitgp.priors.block import Inputs
-from tobitgp.priors.kernel_block import GPPrior
-from tobitgp.priors.prior import DenseBlock
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
 
@@ -244,17 +242,13 @@ def exact_posterior(problem: Problem, K: Array, sigma: float | Array) -> Exact:
     return Exact(evidence, error, mean, np.sqrt(np.maximum(var, 0.0)))
 
 
-def prior_covariance(linear: DenseBlock | None, gps: tuple[GPPrior, ...], thetas: list[Array]) -> Array:
+def prior_covariance(prior: Prior, thetas: list[Array]) -> Array:
     """Covariance (n, n) of f at the training rows: no inducing inputs, so nothing is left out."""
-    n = len(linear.X) if linear is not None else len(gps[0].inputs.X)
-    K = np.zeros((n, n))
-    if linear is not None:
-        K += linear.X @ linear.X.T
-    for gp, theta in zip(gps, thetas, strict=True):
-        X, code = Inputs(*gp.inputs)
-        part = np.exp(2.0 * theta[0]) * gp.covariance.value(X, X, np.exp(theta[1:]))
-        K += part if code is None else np.where(code[:, None] == code, part, 0.0)
-    return K
+    parts = [(block.code, block.X @ block.X.T) for block in prior.with_linear(())]
+    for gp, theta in zip(prior.gps, thetas, strict=True):
+        X, code = gp.inputs
+        parts.append((code, np.exp(2.0 * theta[0]) * gp.covariance.value(X, X, np.exp(theta[1:]))))
+    return np.sum([K if code is None else np.where(code[:, None] == code, K, 0.0) for code, K in parts], axis=0)
 
 
 def _log_density(y: Array, S: Array) -> float:

@@ -220,7 +220,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     return FittedGP(
         points=tuple(points),
         weights=weights,
-        n_linear=0 if search.prior.linear is None else search.prior.linear.X.shape[1],
+        n_linear=search.prior.n_linear,
         parameters=search.parameters,
         log_covariance=covariance,
         method=search.last,

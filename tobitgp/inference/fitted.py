@@ -159,7 +159,7 @@ class FittedGP:
 
     points: tuple[Posterior, ...]  # the maximum first; without their chunks
     weights: Array  # (J,), sum to one
-    n_linear: int  # leading features that are linear columns
+    n_linear: int  # linear columns
     parameters: Parameters
     log_covariance: Array  # (k, k), of theta, from the curvature at the maximum; zero for fixed parameters
     method: Method

@@ -22,7 +22,7 @@ from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VI
 from tobitgp.priors.block import Block, split_theta
-from tobitgp.priors.kernel_block import KernelBlock
+from tobitgp.priors.kernel_block import GPPrior, KernelBlock
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray
 
@@ -81,10 +81,11 @@ def move_inducing(
 
 def _moving(prior: Prior, blocks: Sequence[Block]) -> list[Block]:
     """The blocks, those that move with their inducing inputs among their parameters."""
-    moves = [gp.moves for gp in prior.gps] if prior.linear is None else [False, *(gp.moves for gp in prior.gps)]
     return [
-        replace(block, moves=True) if moved and isinstance(block, KernelBlock) else block
-        for block, moved in zip(blocks, moves, strict=True)
+        replace(block, moves=True)
+        if isinstance(term, GPPrior) and term.moves and isinstance(block, KernelBlock)
+        else block
+        for block, term in zip(blocks, prior.with_linear(prior.gps), strict=True)
     ]
 
 

@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import diags
+from scipy.sparse.linalg import splu
 
 from tobitgp.engines import add_up
 from tobitgp.inference.evidence import sites_of
-from tobitgp.inference.posterior import NO_LEVEL, Posterior
+from tobitgp.inference.posterior import NO_LEVEL, Posterior, linear_places
 from tobitgp.inference.site_updates import Chunk, State, all_weights
 from tobitgp.inference.structured import Field
 from tobitgp.numerics.arrow import by_group
 from tobitgp.priors.prior import Prior
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _SPANNED = 1e-9  # of the squared length of an indicator
 
@@ -37,21 +39,28 @@ def held_levels(posterior: Posterior, prior: Prior) -> dict[int, Held]:
     field, held = posterior.field, {}
     several = [] if field is None or len(field.blocks) == 1 else field.blocks.tolist()  # held as their sum
     blocks = sorted(prior.with_levels.difference(several))
-    if prior.linear is not None and blocks:
-        p = prior.linear.X.shape[1]
-        gram, *sums = add_up(posterior.rows.collect(linear_sums, blocks, p))
+    if prior.n_linear and blocks:
+        columns = None if prior.factor is None else prior.factor.columns
+        at = linear_places(posterior.layout, prior.n_linear, columns)
+        gram, *sums = add_up(posterior.rows.collect(linear_sums, blocks, at))
         for block, total in zip(blocks, sums, strict=True):
-            found = _held(gram, total[:, :p], total[:, p])
+            found = _held(gram, total[:, :-1], total[:, -1])
             if found.share.any():
                 held[block] = found
     return held
 
 
-def _held(gram: Array, linear: Array, weight: Array) -> Held:
+def _held(gram: Any, linear: Array, weight: Array) -> Held:
     """From the Gram matrix of the columns, and sums (L, p) of these and (L,) of weights over the rows of each level."""
-    size = np.sqrt(np.where(np.diag(gram) > 0.0, np.diag(gram), 1.0))
-    scaled = gram / size / size[:, None] + np.diag(np.where(np.diag(gram) > 0.0, 0.0, 1.0))  # 0: a fixed coefficient
-    share = np.linalg.solve(scaled, (linear / size).T).T / size
+    diagonal = gram.diagonal()
+    size, absent = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), np.where(diagonal > 0.0, 0.0, 1.0)
+    if isinstance(gram, np.ndarray):
+        scaled = gram / size / size[:, None] + np.diag(absent)  # 0: a fixed coefficient
+        share = np.linalg.solve(scaled, (linear / size).T).T / size
+    else:
+        scaled = diags(1.0 / size) @ gram @ diags(1.0 / size) + diags(absent)
+        share = splu(scaled.tocsc()).solve((linear / size).T).T
+        share = np.where(np.abs(share) > _SPANNED * np.abs(share).max(), share, 0.0) / size
     held = weight - np.einsum("lp,lp->l", share, linear) <= _SPANNED * weight
     # A level that no linear columns hold is the process's own.
     return Held(weight, np.where(held[:, None], share, 0.0))
@@ -81,14 +90,15 @@ def _with_level(posterior: Posterior, held: Mapping[int, Held]) -> Field | None:
     return replace(field, level=np.where(held[field.block].levels[group], weight / total[group], 0.0))
 
 
-def linear_sums(state: State, blocks: Sequence[int], p: int) -> list[Any]:
-    """Gram matrix (p, p) of linear features; for each block sums (L, p + 1) of these and of 1 by level."""
+def linear_sums(state: State, blocks: Sequence[int], at: IntArray) -> list[Any]:
+    """Gram matrix (p, p) of linear features with weights ``at`` (p,); sums (L, p + 1) of these and of 1 by level."""
 
-    def sums(chunk: Chunk) -> Iterator[Array]:
-        linear, c = state.features(chunk)[1].common[:, :p], chunk.rows.weight[:, None]
-        yield linear.T @ (c * linear)
+    def sums(chunk: Chunk) -> Iterator[Any]:
+        linear, c = state.features(chunk)[1].columns(at), chunk.rows.weight[:, None]
+        yield linear.T @ (c * linear if isinstance(linear, np.ndarray) else linear.multiply(c).tocsr())
         for t in blocks:
-            yield _by_level(state, chunk, t, np.concatenate([linear, np.ones_like(c)], axis=1))
+            own = _by_level(state, chunk, t, linear), _by_level(state, chunk, t, np.ones_like(c))
+            yield np.concatenate([x if isinstance(x, np.ndarray) else x.toarray() for x in own], axis=1)
 
     return add_up(list(sums(chunk)) for chunk in state.chunks)
 
@@ -98,9 +108,9 @@ def feature_sums(state: State, blocks: Sequence[int]) -> list[Any]:
     return add_up([_by_level(state, chunk, t, state.features(chunk)[0][t].A) for t in blocks] for chunk in state.chunks)
 
 
-def _by_level(state: State, chunk: Chunk, block: int, values: Array) -> Array:
-    """Weighted sums (L, k) of values (n, k)."""
+def _by_level(state: State, chunk: Chunk, block: int, values: Any) -> Any:
+    """Weighted sums (L, k) of values (n, k), an array or a sparse matrix."""
     weight, code, grouping = chunk.rows.weight, chunk.inputs[block].code, state.setting.blocks[block].grouping
     if code is None or grouping is None:
         return (weight @ values)[None]
-    return np.asarray(by_group(weight[:, None], code, grouping.size).T @ values)
+    return by_group(weight[:, None], code, grouping.size).T @ values

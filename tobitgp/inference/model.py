@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tobitgp.data import standardisation
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Absorbed, Columns, centred_sum
 from tobitgp.data.arrays import CensoredResponse, Design, Groups, Problem, Units, merge, with_limits
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.standardisation import KnownRows, Measured, Scaling, Standard
@@ -35,7 +35,7 @@ from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.choice import MOST_PLACES
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
-from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LinearPrior, Prior, default_sd
+from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LevelColumns, LinearPrior, Prior, default_sd
 from tobitgp.typing import Array, IntArray
 
 ROW_NOISES = 300
@@ -54,16 +54,16 @@ class GPModel:
     parameters: Parameters
 
     def inputs(self, design: Design) -> tuple[Inputs, ...]:
-        """Standardised inputs of each block for any rows, linear columns first where there are any."""
+        """Standardised inputs of each block for any rows, in the order of `Prior.inputs`."""
         units = self.problem.units
         codes = [None if groups is None else groups.code for groups in design.groups]
         X = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
-        return _join_inputs(self.linear, as_dense(design.H), X, codes, units.scale)
+        return _join_inputs(self.linear, design.H, X, codes, units.scale)
 
     def known_mean(self, design: Design) -> Array:
         """What is added to f once back in the user's units: centre, offset, prior means of coefficients; (n,)."""
         mean = design.offset + self.problem.units.centre
-        return mean if self.linear is None else mean + (as_dense(design.H) - self.linear.centre) @ self.linear.mean
+        return mean if self.linear is None else mean + centred_sum(design.H, self.linear.centre, self.linear.mean)
 
 
 def plan_rows(
@@ -100,7 +100,9 @@ class Plan:
         problem = problem.number_sides() if self.given.side_noises == "row" else problem
         covariances = [term_covariance(term) for term in self.terms]
         groups, inputs = rows.design.groups, list(block_inputs(problem, self.linear))
-        dense = None if self.linear is None else DenseBlock(inputs.pop(0).X)
+        linear = None if self.linear is None else DenseBlock(*inputs.pop(0))
+        columns = None if self.linear is None else self.linear.factor
+        factor = None if columns is None else DenseBlock(*inputs.pop(), columns)
         chosen = _inducing(self.given.inducing, self.terms, units)
         stand = _approximations(chosen, self.terms, self.measured.n)
         gps = tuple(
@@ -110,7 +112,7 @@ class Plan:
             )
         )
         parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)
-        prior = Prior(dense, gps)
+        prior = Prior(linear, gps, factor)
         return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, parameters)
 
 
@@ -121,15 +123,18 @@ def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
 
 
 def block_inputs(problem: Problem, linear: LinearPrior | None) -> tuple[Inputs, ...]:
-    """Inputs of each block, linear columns first where there are any."""
+    """Inputs of each block, in the order of `Prior.inputs`."""
     return _join_inputs(linear, problem.H, problem.X, problem.code, problem.units.scale)
 
 
 def _join_inputs(
-    linear: LinearPrior | None, H: Array, X: Sequence[Array], codes: Sequence[IntArray | None], scale: float
+    linear: LinearPrior | None, H: Columns, X: Sequence[Array], codes: Sequence[IntArray | None], scale: float
 ) -> tuple[Inputs, ...]:
     gps = tuple(map(Inputs, X, codes))
-    return gps if linear is None else (Inputs(linear.features(H, scale)), *gps)
+    if linear is None:
+        return gps
+    common, *factor = linear.inputs(H, codes, scale)
+    return (common, *gps, *factor)
 
 
 def make_plan(
@@ -154,10 +159,9 @@ def make_plan(
 
     mean, sd = linear_means(columns, given)
     intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
-    centre = np.zeros(len(mean))
-    if intercept is not None:
-        centre = measured.H.mean.copy()
-        centre[intercept] = 0.0
+    found = partitions.collect(find_level_columns, columns, spec.gps)
+    factor = next((own for own in found if own is None or own.term is None), found[0])
+    centre = np.zeros(len(mean)) if intercept is None else column_centres(measured.H.mean, intercept, factor)
     scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
     bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
@@ -168,10 +172,34 @@ def make_plan(
     if columns:
         weak = np.where([given.drops(c) for c in columns], FLAT, WEAK)
         size = default_sd(measured.H.mean, measured.H.spread, units.scale, weak)
-        linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept)
+        linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept, factor)
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
     return Plan(family, spec.gps, columns, measured, counts, standard, linear, hypers, given)
+
+
+def column_centres(mean: Array, intercept: int, factor: LevelColumns | None) -> Array:
+    """What the intercept takes up of each column, (p,): its mean, but nothing of itself and of an absorbed factor."""
+    centre = mean.copy()
+    centre[intercept] = 0.0
+    if factor is not None:
+        centre[factor.start : factor.start + factor.size] = 0.0
+    return centre
+
+
+def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]) -> LevelColumns | None:
+    """Where the columns of an absorbed factor are, with the groups of a process where those are its levels."""
+    H = rows.design.H
+    if not isinstance(H, Absorbed):
+        return None
+    name = columns[H.start].partition("[")[0]
+    for t, (term, groups) in enumerate(zip(terms, rows.design.groups, strict=True)):
+        if term.by is None or groups is None or name not in (term.by.text, f"C({term.by.text})"):
+            continue
+        first, here = groups.size - H.size, H.value != 0.0
+        if first in (0, 1) and np.array_equal(groups.code[here], H.code[here] + first):
+            return LevelColumns(H.start, H.size, first, Grouping(term.by.text, groups.size), t)
+    return LevelColumns(H.start, H.size, 0, Grouping(columns[H.start], H.size))
 
 
 def _scaling(factor: KernelFactor) -> Scaling:

@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from tobitgp.engines import Partitions
 from tobitgp.inference.compiled_marginals import find_marginals
 from tobitgp.inference.partitioned import PartitionedRows, Sites
 from tobitgp.inference.structured import Field, StructuredRows
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
+from tobitgp.numerics.factored import Covariance
 from tobitgp.priors.block import BlockAt, Features, Inputs
+from tobitgp.priors.prior import LevelColumns
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.typing import Array, IntArray
 
@@ -132,6 +135,20 @@ def spread_columns(A: Array, code: IntArray | None, width: int) -> Array:
 def _positions(code: IntArray | None, size: int) -> IntArray:
     assert code is not None
     return np.maximum(code, 0)[:, None] * size + np.arange(size)
+
+
+def weight_places(layout: Layout, place: Place, groups: IntArray, size: int) -> IntArray:
+    """Where the weights of some groups in a block are among all, (k, size); of a common one there is one group."""
+    first, step = (layout.p, layout.m) if place.kind == "own" else (0, size)
+    return first + place.columns.start + step * groups[:, None] + np.arange(size)
+
+
+def linear_places(layout: Layout, p: int, factor: LevelColumns | None) -> IntArray:
+    """Where the weights of linear columns are among all, (p,)."""
+    if factor is None:
+        return np.arange(p)
+    own = weight_places(layout, layout.places[-1], factor.groups, 1)[:, 0]
+    return factor.join(np.arange(p - factor.size), own)
 
 
 NO_SITES = Sites(np.zeros(0), np.zeros(0))
@@ -253,11 +270,15 @@ class Posterior:
         code = np.zeros(len(at.X), dtype=np.intp) if at.code is None else at.code
         return np.where(code[:, None] < 0, 0.0, mean[code])
 
-    def coefficients(self, p: int) -> tuple[Array, Array]:
-        """Mean (p,) and covariance (p, p) of the linear weights, the levels of processes among them."""
-        if not any(len(mean) for mean, _ in self.levels):
+    def coefficients(self, at: IntArray) -> tuple[Array, Covariance]:
+        """Mean (p,) and covariance (p, p) of the linear weights ``at`` (p,), the levels of processes among them."""
+        p, own = len(at), at >= self.layout.p
+        if own.any():
+            R = self.coefficient_rows(at)
+            return R.T @ self.w, self.factor.covariance_of_sums(R, own)
+        if not any(len(mean) for mean, _ in self.levels) and np.array_equal(at, np.arange(p)):
             return self.w[:p], self.factor.corner_covariance(p)
-        R, mean, covariance = self.coefficient_rows(p), np.zeros(p), np.zeros((p, p))
+        R, mean, covariance = self.coefficient_rows(at).toarray(), np.zeros(p), np.zeros((p, p))
         for share in self._structured_shares():
             assert self.field is not None
             values, variance = self.field.levels
@@ -266,9 +287,9 @@ class Posterior:
         half = self.factor.whiten(R)
         return mean + R.T @ self.w, covariance + half.T @ half
 
-    def coefficient_draws(self, p: int, w: Array, e: Array | None) -> Array:
+    def coefficient_draws(self, at: IntArray, w: Array, e: Array | None) -> Array:
         """Draws (p, S) of the same from those of the weights, (M, S), and of the structured part at its knots."""
-        drawn = self.coefficient_rows(p).T @ w
+        drawn = self.coefficient_rows(at).T @ w
         for share in self._structured_shares():
             assert self.field is not None
             assert e is not None
@@ -281,17 +302,16 @@ class Posterior:
             return []
         return [self.levels[self.field.block][1]]
 
-    def coefficient_rows(self, p: int) -> Array:
-        """How these depend on all weights, (M, p), but through the structured part."""
-        R = np.eye(len(self.w), p)
-        own = R[self.layout.p :].reshape(self.layout.size, self.layout.m, p) if self.layout.size else R
+    def coefficient_rows(self, at: IntArray) -> Any:
+        """How these depend on all weights, a sparse matrix (M, p), but through the structured part."""
+        shape = len(self.w), len(at)
+        R = csr_matrix((np.ones(len(at)), (at, np.arange(len(at)))), shape)
         for place, (mean, share) in zip(self.layout.places, self.levels, strict=True):
             if len(mean):
-                by_level = np.einsum("lm,lp->lmp", mean, share)
-                if place.kind == "own":
-                    own[:, place.columns] += by_level
-                else:
-                    R[place.columns] += by_level.reshape(-1, p)
+                weights = weight_places(self.layout, place, np.arange(len(mean)), mean.shape[1])
+                level = np.repeat(np.arange(len(mean)), mean.shape[1])
+                by_level = csr_matrix((mean.ravel(), (weights.ravel(), level)), (len(self.w), len(mean)))
+                R = R + by_level @ csr_matrix(share)
         return R
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.errors import NumericalError
+from tobitgp.numerics.factored import Factored
 from tobitgp.numerics.linear_algebra import (
     cholesky,
     gram,
@@ -23,7 +24,7 @@ from tobitgp.numerics.linear_algebra import (
     solve_upper,
     triangular_product,
 )
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 # The corner (p, p), of which the lower triangle is held, and where there are groups their blocks with borders
 # (G, m, m + p).
@@ -75,6 +76,14 @@ class Loadings:
         p = self.common.shape[1]
         shared = self.common @ w[:p]
         return shared if self.own is None else shared + self.own.expanded() @ w[p:]
+
+    def columns(self, at: IntArray) -> Any:
+        """Some of all columns, (n, k); a sparse matrix where groups' are among them."""
+        if self.own is None or at.max(initial=0) < self.common.shape[1]:
+            return self.common[:, at]
+        from scipy.sparse import csc_matrix, hstack
+
+        return hstack([csc_matrix(self.common), self.own.expanded()], "csc")[:, at].tocsr()
 
     def adjoint(self, v: Array) -> Array:
         """``A' v``, (M,), for ``v`` (n,)."""
@@ -201,6 +210,21 @@ class Factor:
         G, m, p = self.U.shape
         back = by_group(common, A.own.code, G) @ (self.U.transpose(0, 2, 1) @ self.T).reshape(G * p, m)
         return common, by_group(own, A.own.code, G) @ self.T.reshape(G * m, m) - back
+
+    def covariance_of_sums(self, R: Any, own: BoolArray) -> Factored:
+        """``R' B^-1 R`` of a sparse R (M, k), of whose columns ``own`` (k,) some have noise that no other has."""
+        from scipy.sparse import bsr_matrix
+
+        assert self.T is not None
+        assert self.U is not None
+        (G, m, p), R = self.U.shape, R.tocsr()
+        noise = (bsr_matrix((self.T, np.arange(G), np.arange(G + 1)), (G * m, G * m)) @ R[p:]).tocsr()
+        noise.eliminate_zeros()
+        alone = np.diff(noise.indptr) == 1
+        alone[alone] = own[noise[alone].indices]
+        of_common = R[:p].T.toarray() - noise.T @ self.U.reshape(G * m, p)
+        root = np.concatenate([of_common @ self.inverse.T, noise[~alone].T.toarray()], axis=1)
+        return Factored(root, np.asarray(noise[alone].power(2).sum(axis=0)).ravel())
 
     @property
     def root(self) -> Array:

@@ -49,7 +49,7 @@ def choose_blocks(
     nats: float,
     cap: int,
 ) -> list[Block]:
-    """Blocks in order, linear first, fit for ``theta`` and site precisions, on rows with inputs ``rows(block)``."""
+    """Blocks in order, fit for ``theta`` and site precisions, on rows with inputs ``rows(block)``."""
     parts = split_theta(prior.gps, theta)
     share, first = nats / max(len(prior.gps), 1), 0 if prior.linear is None else 1
     chosen: dict[int, Block] = {}
@@ -82,13 +82,12 @@ def choose_blocks(
         for t in standing:
             gp = prior.gps[t]
             chosen[t] = StructuredTerm(gp.inputs, gp.n_parameters, built, gp.grouping)
-    blocks = [chosen[t] for t in range(len(prior.gps))]
-    return blocks if prior.linear is None else [prior.linear, *blocks]
+    return prior.with_linear([chosen[t] for t in range(len(prior.gps))])
 
 
 def _columns(prior: Prior, chosen: Mapping[int, Block]) -> int:
     """Columns of all features, those of groups spread out."""
-    columns = 0 if prior.linear is None else prior.linear.X.shape[1]
+    columns = prior.n_linear
     for block in chosen.values():
         if isinstance(block, KernelBlock):
             columns += len(block.Z) * (1 if block.grouping is None else block.grouping.size)

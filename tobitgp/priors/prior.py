@@ -4,30 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tobitgp.priors.block import Features, Inputs
+from tobitgp.data.absorbed import Absorbed, Columns, as_dense
+from tobitgp.numerics.factored import Covariance, Factored
+from tobitgp.priors.block import Features, Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior, all_inputs
 from tobitgp.typing import Array, IntArray
+
+
+class LevelColumns(NamedTuple):
+    """Linear columns of an absorbed factor: each row has an entry in one at most, that of its group."""
+
+    start: int  # position of the first among the p linear columns
+    size: int
+    first: int  # group of the first
+    grouping: Grouping
+    term: int | None = None  # process that has the same groups
+
+    @property
+    def groups(self) -> IntArray:
+        """Group of each column, (size,)."""
+        return self.first + np.arange(self.size)
+
+    def join(self, common: IntArray, own: IntArray) -> IntArray:
+        """Values of the other columns and of these in the order of all, (p, ...)."""
+        return np.concatenate([common[: self.start], own, common[self.start :]])
 
 
 @dataclass(frozen=True, slots=True)
 class DenseBlock:
     """Columns already multiplied by their prior standard deviations; no parameters."""
 
-    X: Array  # (n, p), the features themselves
+    X: Array  # (n, p), the features themselves; (n, 1) of an absorbed factor
+    code: IntArray | None = None  # (n,), group of each row
+    columns: LevelColumns | None = None  # of an absorbed factor
     n_parameters: ClassVar = 0
 
     @property
     def inputs(self) -> Inputs:
         """Of the training rows."""
-        return Inputs(self.X)
+        return Inputs(self.X, self.code)
+
+    @property
+    def grouping(self) -> Grouping | None:
+        """Groups with weights of their own."""
+        return None if self.columns is None else self.columns.grouping
 
     def at(self, theta: Array) -> DenseFeatures:
         """What the columns are without their rows: there is nothing to fix."""
-        return DenseFeatures(self.X.shape[1])
+        return DenseFeatures(self.X.shape[1], self.grouping)
+
+    def subset(self, rows: IntArray) -> DenseBlock:
+        """The columns on some of the rows."""
+        return DenseBlock(*self.inputs.rows(rows), self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +67,7 @@ class DenseFeatures:
     """Columns that are features as they are; no residual."""
 
     size: int  # number of columns
-    grouping: ClassVar = None
+    grouping: Grouping | None = None
 
     def features(self, X: Array, *, slopes: bool = False) -> Features:
         """The columns themselves."""
@@ -60,16 +92,29 @@ FLAT = 1e4
 
 @dataclass(frozen=True, slots=True)
 class LinearPrior:
-    """Independent ``beta_j ~ N(mean_j, sd_j^2)`` (FEA3), columns centred where an intercept takes up their means."""
+    """Independent ``beta_j ~ N(mean_j, sd_j^2)`` (FEA3), columns centred where an intercept takes up their means.
+
+    Those of an absorbed factor are not: the mean of every level in every row would be a dense column.
+    """
 
     mean: Array  # (p,), in the user's units
     sd: Array  # (p,), in the user's units; 0 fixes a coefficient
     centre: Array  # (p,), taken from each column; zero without a free intercept, and for the intercept itself
     intercept: int | None  # position of a free intercept with the default prior, whose mean is the response's
+    factor: LevelColumns | None = None  # columns of an absorbed factor
 
     def features(self, H: Array, scale: float) -> Array:
         """Whitened columns (n, p) on the standardised response scale."""
         return (H - self.centre) * (self.sd / scale)
+
+    def inputs(self, H: Columns, codes: Sequence[IntArray | None], scale: float) -> list[Inputs]:
+        """Whitened columns and, of an absorbed factor, its own in each row; codes are the groups of all processes."""
+        if not isinstance(H, Absorbed) or self.factor is None:
+            return [Inputs(self.features(as_dense(H), scale))]
+        (centre, _), (sd, own) = H.split(self.centre), H.split(self.sd)
+        code = H.code + self.factor.first if self.factor.term is None else codes[self.factor.term]
+        level = (H.value * own[H.code] / scale)[:, None]
+        return [Inputs((H.common - centre) * (sd / scale)), Inputs(level, code)]
 
     def coefficients(self, w: Array, shift: float) -> Array:
         """Coefficients (p,) from whitened weights (p,); ``shift`` is the centre of the response."""
@@ -78,8 +123,10 @@ class LinearPrior:
             beta[self.intercept] += shift
         return beta
 
-    def covariance(self, S: Array) -> Array:
+    def covariance(self, S: Covariance) -> Covariance:
         """Covariance (p, p) of the coefficients from that of the whitened weights."""
+        if isinstance(S, Factored):
+            return Factored(self._uncentre(self.sd[:, None] * S.root), self.sd**2 * S.own)
         T = self._uncentre(np.diag(self.sd))
         return T @ S @ T.T
 
@@ -104,6 +151,13 @@ class Prior:
 
     linear: DenseBlock | None
     gps: tuple[GPPrior, ...]
+    factor: DenseBlock | None = None  # an absorbed factor's columns; the last block
+
+    @property
+    def n_linear(self) -> int:
+        """Number of linear columns."""
+        columns = 0 if self.linear is None else self.linear.X.shape[1]
+        return columns + (0 if self.factor is None or self.factor.columns is None else self.factor.columns.size)
 
     @property
     def with_levels(self) -> frozenset[int]:
@@ -113,9 +167,12 @@ class Prior:
 
     @property
     def inputs(self) -> list[Inputs]:
-        """Inputs of each block in order, linear first."""
-        own = [gp.inputs for gp in self.gps]
-        return own if self.linear is None else [self.linear.inputs, *own]
+        """Inputs of each block in order."""
+        return [block.inputs for block in self.with_linear(self.gps)]
+
+    def with_linear(self, processes: Sequence[Any]) -> list[Any]:
+        """What stands for the processes between the linear columns and an absorbed factor's, where there are such."""
+        return [block for block in (self.linear, *processes, self.factor) if block is not None]
 
     @property
     def moves(self) -> bool:
@@ -136,5 +193,5 @@ class Prior:
 
     def subset(self, rows: IntArray) -> Prior:
         """Return the same terms on some of the rows."""
-        linear = None if self.linear is None else DenseBlock(self.linear.X[rows])
-        return replace(self, linear=linear, gps=tuple(gp.subset(rows) for gp in self.gps))
+        linear, factor = (None if block is None else block.subset(rows) for block in (self.linear, self.factor))
+        return Prior(linear, tuple(gp.subset(rows) for gp in self.gps), factor)

@@ -181,7 +181,7 @@ def _warnings(results: GPResults) -> list[str]:
 def _centred(results: GPResults) -> list[str]:
     """Processes whose level coefficients hold."""
     gp, point = results.parts.gp, results.parts.fitted.points[0]
-    pairs = zip(gp.terms, point.levels[gp.linear is not None :], strict=True)
+    pairs = zip(gp.terms, point.levels[gp.linear is not None :], strict=False)
     return [term.name for term, (mean, _) in pairs if len(mean)]
 
 
@@ -203,7 +203,8 @@ def _linear_priors(results: GPResults) -> str:
             continue
         where = ""
         if j == gp.linear.intercept:
-            mean, where = mean + gp.problem.units.centre, " at the columns' means" if len(gp.columns) > 1 else ""
+            at = "base level" if gp.linear.factor is not None else "columns' means"
+            mean, where = mean + gp.problem.units.centre, f" at the {at}" if len(gp.columns) > 1 else ""
         words.append(f"{name} normal({mean:.3g}, {sd:.3g}){where}")
     if len(words) > _NOTED_PRIORS:
         words = [*words[: _NOTED_PRIORS - 1], f"and {len(words) - _NOTED_PRIORS + 1} more"]

@@ -106,7 +106,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
 
 def _exact(parts: Parts) -> Answer:
     prior, point = parts.gp.prior, parts.fitted.points[0]
-    K = prior_covariance(prior.linear, prior.gps, split_theta(prior.gps, point.theta))
+    K = prior_covariance(prior, split_theta(prior.gps, point.theta))
     problem = parts.gp.problem
     sigma = np.concatenate([rows.noise(np.full(len(rows), point.sigma)) for rows in problem.rows])
     return Answer(*exact_posterior(problem, K, sigma))
@@ -145,17 +145,17 @@ def _methods(parts: Parts) -> Iterator[tuple[str, Method]]:
 def _blocks(parts: Parts) -> list[Block]:
     """The blocks of the fit, with the inducing inputs or the structure that it ended with."""
     prior, point = parts.gp.prior, parts.fitted.points[0]
-    blocks: list[Block] = [] if prior.linear is None else [prior.linear]
-    found: list[Any] = list(point.blocks[len(blocks) :])
-    field, first = point.field, len(blocks)
-    for gp, at in zip(prior.gps, found, strict=True):
+    blocks: list[Block] = []
+    field, first = point.field, 0 if prior.linear is None else 1
+    found: list[Any] = list(point.blocks[first:])
+    for gp, at in zip(prior.gps, found, strict=False):
         if isinstance(at, StructuredTermAt):
             assert field is not None
             knots = Knots(field.structure, field.extended(prior.gps[field.block - first].inputs)[1])
             blocks.append(StructuredTerm(gp.inputs, gp.n_parameters, knots, gp.grouping))
         else:
             blocks.append(KernelBlock(gp.inputs, gp.covariance, at.Z, gp.grouping))
-    return blocks
+    return prior.with_linear(blocks)
 
 
 def _table(answers: dict[str, Answer], reference: Answer, problem: Problem) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +12,8 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.numerics.factored import Covariance, Factored, dense, of_sums, variances
+from tobitgp.inference.posterior import linear_places
+from tobitgp.numerics.factored import Covariance, dense, of_sums, variances
 from tobitgp.numerics.normal import normal_quantile, total_sd
 from tobitgp.regression.maximum import hide, known
 from tobitgp.results.predict import check_alpha
@@ -31,29 +33,25 @@ class Linear:
 
     weight: Array  # (J,)
     mean: Array  # (J, p), in the user's units
-    covariance: Covariance  # (J, p, p); of one component that of a factor's levels without its entries
+    covariance: Sequence[Covariance] | Array  # (J, p, p), or J without their entries
     fixed: BoolArray  # (p,)
     unidentified: Covariance | None = None  # (p, p), what the covariance does not cover
 
     @property
     def within(self) -> Array:
         """Covariances (J, p, p), NaN where they are not identified."""
-        V = dense(self.covariance)[None] if isinstance(self.covariance, Factored) else self.covariance
+        V = np.stack([dense(each) for each in self.covariance])
         return V if self.unidentified is None else hide(V, dense(self.unidentified))
 
     @property
     def sd(self) -> Array:
         """Standard deviations within the components, (J, p)."""
-        V = self.covariance
-        variance = variances(V)[None] if isinstance(V, Factored) else np.einsum("jii->ji", V)
+        variance = np.stack([variances(V) for V in self.covariance])
         return np.sqrt(variance if self.unidentified is None else known(variance, variances(self.unidentified)))
 
     def combine(self, R: Array, null: Array) -> Linear:
         """Posterior of the combinations ``R beta - null`` of the rows of R (k, p)."""
-        if isinstance(self.covariance, Factored):
-            covariance = of_sums(R, self.covariance)[None]
-        else:
-            covariance = np.einsum("ki,jil,ml->jkm", R, self.covariance, R)
+        covariance = [of_sums(R, V) for V in self.covariance]
         lost = None if self.unidentified is None else of_sums(R, self.unidentified)
         fixed = ~((R != 0.0) & ~self.fixed).any(axis=1)
         return Linear(self.weight, self.mean @ R.T - null, covariance, fixed, lost)
@@ -65,8 +63,9 @@ class Linear:
     def total_covariance(self) -> Array:
         """Posterior covariance (p, p): within the components plus between them."""
         between = self.mean - self.coefficients()
-        within = np.einsum("j,jkl->kl", self.weight, self.within)
-        return np.asarray(within + np.einsum("j,jk,jl->kl", self.weight, between, between))
+        within = sum(weight * dense(V) for weight, V in zip(self.weight, self.covariance, strict=True))
+        V = within if self.unidentified is None else hide(within, dense(self.unidentified))
+        return np.asarray(V + np.einsum("j,jk,jl->kl", self.weight, between, between))
 
     def errors(self) -> Array:
         """Posterior standard deviations, (p,); zero where fixed."""
@@ -92,12 +91,13 @@ class Linear:
 def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
     """Coefficients at every design point, with the levels that they hold (FEA10)."""
     J, p = len(fitted.points), fitted.n_linear
-    mean, covariance = np.empty((J, p)), np.empty((J, p, p))
     if model.linear is None:
-        return Linear(fitted.weights, mean, covariance, np.zeros(0, dtype=bool))
+        return Linear(fitted.weights, np.empty((J, p)), np.empty((J, p, p)), np.zeros(0, dtype=bool))
+    mean, covariance = np.empty((J, p)), []
     for j, point in enumerate(fitted.points):
-        w, S = point.coefficients(p)
-        mean[j], covariance[j] = model.linear.coefficients(w, model.problem.units.centre), model.linear.covariance(S)
+        w, S = point.coefficients(linear_places(point.layout, p, model.linear.factor))
+        mean[j] = model.linear.coefficients(w, model.problem.units.centre)
+        covariance.append(model.linear.covariance(S))
     return Linear(fitted.weights, mean, covariance, model.linear.sd == 0.0)
 
 

@@ -71,7 +71,7 @@ class Parts(Source):
         problem = self.gp.problem
         code = tuple(None if values is None else values[:0].copy() for values in problem.code)
         X = tuple(np.zeros_like(values[:0]) for values in problem.X)
-        H = np.zeros_like(problem.H[:0])
+        H = np.zeros((0, problem.H.shape[1]))
         problem = replace(problem, rows=(), order=problem.order[:0].copy(), H=H, X=X, code=code)
         return replace(
             self,

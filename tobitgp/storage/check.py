@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.design import DesignState
+from tobitgp.data.linear import absorbed_columns
 from tobitgp.data.training_summary import ColumnFacts, constant_column
 from tobitgp.errors import TobitGPError
 from tobitgp.formula.gp import MOST_NEIGHBOURS
@@ -19,6 +21,7 @@ from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.numerics.factored import Factored
+from tobitgp.priors.prior import DenseFeatures, LevelColumns
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression.maximum import KINDS
@@ -138,6 +141,7 @@ def _check_process_arrays(parts: Parts) -> None:
         wanted[name] = (getattr(fitted.parameters, name), (k,))
     if gp.linear is not None:
         wanted |= {name: (getattr(gp.linear, name), (p,)) for name in ("mean", "sd", "centre")}
+        _check_factor(gp.linear.factor, absorbed_columns(parts.state.linear), fitted.points)
     for j, point in enumerate(fitted.points):
         wanted |= {f"{name} of point {j}": pair for name, pair in _point_arrays(point, k, p).items()}
     _check_shapes(wanted)
@@ -155,6 +159,18 @@ def _check_process_arrays(parts: Parts) -> None:
     if parts.state.linear.columns != gp.columns or gp.terms != parts.spec.gps:
         raise MalformedError("its columns or processes are not those of the formula")
     _check_parameters(parts)
+
+
+def _check_factor(factor: LevelColumns | None, columns: slice | None, points: Sequence[Posterior]) -> None:
+    """Refuse an absorbed factor whose columns are not those of the formula, or without a group for each."""
+    if (factor is None) != (columns is None):
+        raise MalformedError("its absorbed factor is not that of the formula")
+    if factor is None or columns is None:
+        return
+    given = factor.start == columns.start and factor.size == columns.stop - columns.start
+    grouped = factor.first >= 0 and factor.first + factor.size <= factor.grouping.size
+    if not (given and grouped and all(point.blocks[-1] == DenseFeatures(1, factor.grouping) for point in points)):
+        raise MalformedError("its absorbed factor is not that of the formula")
 
 
 def _check_parameters(parts: Parts) -> None:

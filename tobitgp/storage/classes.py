@@ -35,7 +35,7 @@ from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
 from tobitgp.priors.markov import Markov
-from tobitgp.priors.prior import DenseFeatures, LinearPrior, Prior
+from tobitgp.priors.prior import DenseFeatures, LevelColumns, LinearPrior, Prior
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
@@ -70,6 +70,7 @@ CLASSES: dict[str, type] = {
         KernelFeatures,
         Laplace,
         Layout,
+        LevelColumns,
         LinearPrior,
         Markov,
         Maximum,

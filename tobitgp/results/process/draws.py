@@ -14,6 +14,7 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior as FittedPoint
+from tobitgp.inference.posterior import linear_places
 from tobitgp.inference.rows_together import Drawn, covariance, draw
 from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.likelihoods.censoring_noise import SIDES
@@ -159,7 +160,8 @@ class ProcessDraws(Draws):
             out[at, p:] = fitted.parameters.values(point.theta)
             if gp.linear is not None and at.any():
                 centre = gp.problem.units.centre
-                drawn = point.coefficient_draws(p, self.drawn[j].w, self.drawn[j].e)
+                places = linear_places(point.layout, p, gp.linear.factor)
+                drawn = point.coefficient_draws(places, self.drawn[j].w, self.drawn[j].e)
                 out[at, :p] = np.array([gp.linear.coefficients(w, centre) for w in drawn.T])
         return out
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.arrays import CensoredResponse, Design, Groups
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import log_jacobian
@@ -41,8 +41,9 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import QUESTIONS, Question
 from tobitgp.posterior.seen import Seen, log_predictive
 from tobitgp.priors.block import Inputs
-from tobitgp.results.estimates import linear_posterior
+from tobitgp.results.estimates import Linear, linear_posterior
 from tobitgp.results.predict import check_level
+from tobitgp.results.regression.parts import row_covariance
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Parts
@@ -115,16 +116,23 @@ def term_nodes(parts: Parts, design: Design, skip: frozenset[int] = frozenset())
         mean, sd = np.zeros((len(fitted.points), n)), np.zeros((len(fitted.points), n))
         if term.columns:
             at = list(term.columns)
-            H = as_dense(design.H)[:, at]
-            mean = linear.mean[:, at] @ H.T
-            V = linear.within[:, at][:, :, at]
-            sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
+            mean, sd = _linear_moments(linear, design.H, at)
         elif term.block is not None and term.block not in skip:
             mean, sd = process_moments(parts, inputs, term.block)
         elif term.name == OFFSET:
             mean += design.offset
         out[term.name] = Nodes(fitted.weights, mean, sd, sigma, gp.family.log_time)
     return out
+
+
+def _linear_moments(linear: Linear, H: Columns, at: list[int]) -> tuple[Array, Array]:
+    """Mean and sd (J, n) of the part of f that some of the columns make."""
+    if isinstance(H, Absorbed):
+        H, none = H.only(at), np.empty((len(H), 0))
+        variance = np.stack([row_covariance(H, none, V, 1)[:, 0, 0] for V in linear.covariance])
+        return (H @ linear.mean.T).T, np.sqrt(np.maximum(variance, 0.0))
+    H, V = H[:, at], linear.within[:, at][:, :, at]
+    return linear.mean[:, at] @ H.T, np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
 
 
 def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array]:
@@ -234,7 +242,15 @@ def _one_row_each(parts: Parts, t: int) -> Design:
         None if known is None else Groups(code, len(known)) for code, known in zip(codes, levels, strict=True)
     )
     X = tuple(np.tile(centre, (n, 1)) for centre in centres)
-    return Design(np.zeros((n, len(parts.gp.columns))), parts.gp.columns, X, np.zeros(n), groups)
+    return Design(_no_columns(parts, n), parts.gp.columns, X, np.zeros(n), groups)
+
+
+def _no_columns(parts: Parts, n: int) -> Columns:
+    """Linear columns (n, p) of zeros."""
+    p, factor = len(parts.gp.columns), None if parts.gp.linear is None else parts.gp.linear.factor
+    if factor is None:
+        return np.zeros((n, p))
+    return Absorbed(np.zeros((n, p - factor.size)), np.zeros(n), np.zeros(n, dtype=np.intp), factor.start, factor.size)
 
 
 class Predicted(NamedTuple):

@@ -130,7 +130,7 @@ class GPResults(Results):
         gp, out = self._parts.gp, {}
         blocks = self._parts.fitted.points[0].blocks[gp.linear is not None :]
         units = gp.problem.units
-        for term, block, centre, scale in zip(gp.terms, blocks, units.x_centre, units.x_scale, strict=True):
+        for term, block, centre, scale in zip(gp.terms, blocks, units.x_centre, units.x_scale, strict=False):
             if term.inputs and isinstance(block, KernelFeatures):
                 names = [item.label for item in term.inputs]
                 out[term.name] = pd.DataFrame(centre + scale * block.Z, columns=names)

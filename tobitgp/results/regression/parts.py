@@ -120,7 +120,7 @@ def linear_estimates(parts: RegressionParts) -> Linear:
     p = len(parts.columns)
     fixed = ~parts.maximum.free[:p]
     V, N = (as_written(parts, leading(each, p)) for each in (parts.covariance, parts.unidentified))
-    return Linear(np.ones(1), parts.coefficients[None], V if isinstance(V, Factored) else V[None], fixed, N)
+    return Linear(np.ones(1), parts.coefficients[None], [V], fixed, N)
 
 
 def scale_estimates(parts: RegressionParts) -> Transformed:
