@@ -220,10 +220,11 @@ class Factor:
         (G, m, p), R = self.U.shape, R.tocsr()
         noise = (bsr_matrix((self.T, np.arange(G), np.arange(G + 1)), (G * m, G * m)) @ R[p:]).tocsr()
         noise.eliminate_zeros()
-        alone = np.diff(noise.indptr) == 1
+        reach = np.diff(noise.indptr)
+        alone = reach == 1
         alone[alone] = own[noise[alone].indices]
         of_common = R[:p].T.toarray() - noise.T @ self.U.reshape(G * m, p)
-        root = np.concatenate([of_common @ self.inverse.T, noise[~alone].T.toarray()], axis=1)
+        root = np.concatenate([of_common @ self.inverse.T, noise[(reach > 0) & ~alone].T.toarray()], axis=1)
         return Factored(root, np.asarray(noise[alone].power(2).sum(axis=0)).ravel())
 
     @property

@@ -4,7 +4,16 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.data import linear
-from tobitgp.data.absorbed import Absorbed, as_dense, centred, choose_columns, only_columns, squares
+from tobitgp.data.absorbed import (
+    Absorbed,
+    as_dense,
+    centred,
+    centred_sum,
+    choose_columns,
+    only_columns,
+    squares,
+    telling,
+)
 from tobitgp.data.linear import Independence
 from tobitgp.errors import DataError
 
@@ -29,6 +38,15 @@ def test_products_are_those_of_the_array(columns, rng):
     np.testing.assert_array_equal(columns.largest, np.abs(H[:, 2:7]).max(axis=0))
     assert centred(columns, np.zeros(9)) is columns
     np.testing.assert_array_equal(centred(columns, b), H - b)
+    np.testing.assert_allclose(centred_sum(columns, b, B[:, 0]), (H - b) @ B[:, 0], rtol=1e-12)
+
+
+def test_rows_are_told_apart_as_by_the_array(columns):
+    twice = columns[np.arange(80) % 40]
+    twice.code[40:][columns.value == 0.0] = 0  # a row of the base has any code
+    told = np.hstack(telling(twice))
+    np.testing.assert_array_equal(told[:40], told[40:])
+    assert len(np.unique(told[:, -2:], axis=0)) == len(np.unique(twice.dense()[:, 2:7], axis=0))
 
 
 @pytest.mark.parametrize("kept", [[0, 3, 5, 8], [2, 3, 4, 5, 6], [0, 7], [5]], ids=str)

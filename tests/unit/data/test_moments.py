@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tobitgp.data.moments import Moments
+from tobitgp.data.absorbed import Absorbed
+from tobitgp.data.moments import Moments, column_moments
 
 numbers = st.floats(-1e3, 1e3, allow_nan=False)
 
@@ -72,3 +73,18 @@ def test_rounded_moments_do_not_tell_how_rows_are_cut():
         whole, parts = Moments.of(X, weight).rounded(), merged(cut(X, weight, [1400, 1401])).rounded()
         np.testing.assert_array_equal(parts.mean, whole.mean)
         np.testing.assert_array_equal(parts.spread, whole.spread)
+
+
+def test_those_of_an_absorbed_factor_are_those_of_its_columns(rng):
+    """One level fills a part, another is in none of it."""
+    code = np.append(np.zeros(4, dtype=np.intp), rng.integers(1, 4, size=30))
+    H = Absorbed(rng.normal(3.0, 2.0, (34, 2)), np.where(rng.uniform(size=34) < 0.3, 0.0, 1.0), code, 1, 4)
+    H.value[:4] = 1.0
+    weight, cuts = rng.uniform(0.5, 2.0, 34), ((0, 0), (0, 4), (4, 20), (20, 34))
+    found = merged([column_moments(H[slice(*at)], weight[slice(*at)]) for at in cuts])
+    want = Moments.of(H.dense(), weight)
+    np.testing.assert_allclose(found.mean, want.mean, rtol=1e-13)
+    np.testing.assert_allclose(found.spread, want.spread, rtol=1e-13)
+    np.testing.assert_array_equal([found.minimum, found.maximum], [want.minimum, want.maximum])
+    filled = column_moments(H[:4], weight[:4])
+    assert (filled.spread[1:5] == 0.0).all()

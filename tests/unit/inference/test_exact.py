@@ -9,7 +9,7 @@ from tobitgp.inference.evidence import exact_posterior, prior_covariance, why_no
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior
-from tobitgp.priors.prior import DenseBlock
+from tobitgp.priors.prior import DenseBlock, Prior
 
 CASES = {case["case"]: case for case in load("tobit_gp_cases.json")["cases"]}
 SIX = load("fixed_parameters.json")
@@ -17,7 +17,7 @@ SIX = load("fixed_parameters.json")
 
 def solved(problem, kernel, theta):
     block = gp(problem, kernel)
-    K = prior_covariance(None, (GPPrior(block.inputs, block.covariance),), [theta[:-1]])
+    K = prior_covariance(Prior(None, (GPPrior(block.inputs, block.covariance),)), [theta[:-1]])
     return exact_posterior(problem, K, float(np.exp(theta[-1])))
 
 
@@ -47,7 +47,7 @@ def test_six_rows_with_side_noises():
     problem = from_codes(np.array(SIX["x"])[:, None], SIX["y"], SIX["censored"])
     block, (lower, upper), sigma = gp(problem), SIX["side_noises"], SIX["noise_sd"]
     prior = np.log([SIX["signal_sd"], SIX["lengthscale"]])
-    K = prior_covariance(None, (GPPrior(block.inputs, block.covariance),), [prior])
+    K = prior_covariance(Prior(None, (GPPrior(block.inputs, block.covariance),)), [prior])
     sides = SideNoise((-1.0, 1.0), (lower, upper))
     scale = np.concatenate([sides.scale(rows, sigma) * np.ones(len(rows)) for rows in problem.rows])
     found = exact_posterior(problem, K, scale)
@@ -81,9 +81,11 @@ def test_covariance_of_all_terms():
     made = gp(make_problem(X, np.zeros(6), np.zeros(6))).covariance
     gps = (GPPrior(Inputs(X), made), GPPrior(Inputs(X, code), made))
     thetas = [np.log([1.2, 0.6]), np.log([0.5, 1.1])]
-    K = prior_covariance(DenseBlock(H), gps, thetas)
+    level, of_level = rng.standard_normal((6, 1)), np.array([0, 0, 1, 1, 0, 2])
+    K = prior_covariance(Prior(DenseBlock(H), gps, DenseBlock(level, of_level)), thetas)
     same = code[:, None] == code
-    want = H @ H.T + covariance("rbf", X, X, thetas[0]) + same * covariance("rbf", X, X, thetas[1])
+    want = H @ H.T + (of_level[:, None] == of_level) * (level @ level.T)
+    want += covariance("rbf", X, X, thetas[0]) + same * covariance("rbf", X, X, thetas[1])
     np.testing.assert_allclose(K, want, atol=1e-12)
 
 

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from tobitgp.errors import NumericalError
 from tobitgp.numerics.arrow import Loadings, OwnColumns, factorise, identity, multiply
+from tobitgp.numerics.factored import dense as dense_of
 
 CLOSE = 1e-11
 SHAPES = [(3, 0, 0), (3, 1, 4), (2, 3, 5), (0, 1, 4), (0, 2, 3), (4, 2, 1)]
@@ -44,6 +46,30 @@ def test_loadings(case, rng):
     close(A.times(w), dense @ w)
     close(A.times(np.outer(w, [1.0, -2.0])), np.outer(dense @ w, [1.0, -2.0]))
     close(A.adjoint(v), dense.T @ v)
+
+
+def test_some_columns(case, rng):
+    A, _, dense, _ = case
+    at = rng.permutation(dense.shape[1])[:3]
+    found = A.columns(at)
+    close(found if A.own is None else found.toarray(), dense[:, at])
+
+
+@pytest.mark.parametrize(("p", "m", "size"), [shape for shape in SHAPES if shape[2]], ids=str)
+def test_covariance_of_sums_that_hold_a_weight_of_each_group(p, m, size, rng):
+    """One sum for each group's last weight, which that of the first group is part of; a common one; one of both."""
+    A = loadings(p, m, size, rng)
+    B = tuple(a + b for a, b in zip(identity(p, m, size), A.gram(np.ones(23)), strict=True))
+    dense = written_out(A)
+    R = np.zeros((p + m * size, size + 2))
+    R[p + m - 1 + m * np.arange(size), np.arange(size)] = rng.uniform(1.0, 2.0, size)
+    R[p : p + m, : size + 1] += rng.standard_normal((m, size + 1))
+    R[:p] += rng.standard_normal((p, size + 2))
+    own = np.arange(size + 2) < size
+    found = factorise(B).covariance_of_sums(csr_matrix(R), own)
+    close(dense_of(found), R.T @ np.linalg.solve(np.eye(len(R)) + dense.T @ dense, R))
+    assert not found.own[size:].any()
+    assert found.root.shape[1] <= p + m * 2
 
 
 def test_multiply(case, rng):

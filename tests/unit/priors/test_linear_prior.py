@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from tobitgp.data.absorbed import Absorbed
 from tobitgp.errors import SpecError
+from tobitgp.numerics.factored import Factored, dense
+from tobitgp.priors.block import Grouping
 from tobitgp.priors.hyperpriors import LogNormal, Normal
-from tobitgp.priors.prior import DenseBlock, LinearPrior, default_sd
+from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior, default_sd
 
 
 @pytest.fixture
@@ -30,6 +33,31 @@ def test_covariance_is_that_of_the_coefficients(H, intercept, rng):
     root = rng.standard_normal((3, 3))
     columns = np.column_stack([prior.coefficients(r, 0.0) for r in root.T])
     np.testing.assert_allclose(prior.covariance(root @ root.T), columns @ columns.T, rtol=1e-12, atol=1e-12)
+
+
+def test_covariance_without_entries_is_that_with_them(rng):
+    """Of columns of which the middle ones, an absorbed factor's, are not centred."""
+    factor = LevelColumns(1, 3, 0, Grouping("g", 3))
+    prior = LinearPrior(np.zeros(5), rng.uniform(1.0, 2.0, 5), np.array([0.0, 0.0, 0.0, 0.0, 3.0]), 0, factor)
+    S = Factored(rng.standard_normal((5, 2)), np.array([0.0, 1.0, 2.0, 3.0, 0.0]))
+    np.testing.assert_allclose(dense(prior.covariance(S)), prior.covariance(dense(S)), rtol=1e-12)
+
+
+def test_inputs_are_the_columns_taken_apart(rng):
+    """The code of each row is that of its group, of which a process may have more than there are columns."""
+    H = Absorbed(rng.standard_normal((6, 2)), np.array([1.0, 0, 1, 1, 0, 1]), np.array([0, 0, 1, 2, 0, 1]), 1, 3)
+    mean, sd, centre = np.zeros(5), np.array([4.0, 1.0, 2.0, 3.0, 5.0]), np.array([0.0, 0, 0, 0, 0.7])
+    codes = [None, np.array([1, 0, 2, 3, 0, 2])]
+    for factor, code in (
+        (LevelColumns(1, 3, 0, Grouping("a", 3)), H.code),
+        (LevelColumns(1, 3, 1, Grouping("g", 4), 1), codes[1]),
+    ):
+        prior = LinearPrior(mean, sd, centre, 0, factor)
+        common, own = prior.inputs(H, codes, 2.0)
+        whitened = LinearPrior(mean, sd, centre, 0).features(H.dense(), 2.0)
+        np.testing.assert_allclose(common.X, whitened[:, [0, 4]], rtol=1e-12)
+        np.testing.assert_allclose(own.X[:, 0], whitened[:, 1:4].sum(axis=1), rtol=1e-12)
+        np.testing.assert_array_equal(own.code, code)
 
 
 def test_default_sd_is_in_units_of_response_per_column(H):
