@@ -169,8 +169,11 @@ def _check_factor(factor: LevelColumns | None, columns: slice | None, points: Se
         return
     given = factor.start == columns.start and factor.size == columns.stop - columns.start
     grouped = factor.first >= 0 and factor.first + factor.size <= factor.grouping.size
-    if not (given and grouped and all(point.blocks[-1] == DenseFeatures(1, factor.grouping) for point in points)):
-        raise MalformedError("its absorbed factor is not that of the formula")
+    for point in points:
+        _, *processes, own = point.blocks
+        shared = [None, *(t for t, block in enumerate(processes) if block.grouping == factor.grouping)]
+        if not (given and grouped and factor.term in shared and own == DenseFeatures(1, factor.grouping)):
+            raise MalformedError("its absorbed factor is not that of the formula")
 
 
 def _check_parameters(parts: Parts) -> None:

@@ -153,7 +153,7 @@ def test_stored_fits_answer_the_same(formula, data, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"first": 1}, {"start": 2}, {"size": 10}, {"grouping": Grouping("g", 12)}, None], ids=str
+    "change", [{"first": 1}, {"term": 0}, {"start": 2}, {"size": 10}, {"grouping": Grouping("g", 12)}, None], ids=str
 )
 def test_stored_factors_that_are_not_the_formula_s_are_refused(change, data, monkeypatch, tmp_path):
     res = fit(monkeypatch, "y ~ gp(x) + C(g) | censor(-0.5)", data, fixed=KNOWN)
