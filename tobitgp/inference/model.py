@@ -146,7 +146,7 @@ def make_plan(
     own_noises: Sequence[HyperParameter] = (),
 ) -> Plan:
     """Measure all rows, and decide what does not depend on single ones."""
-    parts: list[Measured] = partitions.collect(standardisation.measure_rows)
+    parts, found = zip(*partitions.collect(measure_rows, columns, spec.gps), strict=True)
     measured = standardisation.merge_measured(parts)
     noises = [*([DF] if family.estimate_df else []), *own_noises]
     if given.side_noises == "shared":
@@ -159,7 +159,6 @@ def make_plan(
 
     mean, sd = linear_means(columns, given)
     intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
-    found = partitions.collect(find_level_columns, columns, spec.gps)
     factor = next((own for own in found if own is None or own.term is None), found[0])
     centre = np.zeros(len(mean)) if intercept is None else column_centres(measured.H.mean, intercept, factor)
     scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
@@ -185,6 +184,13 @@ def column_centres(mean: Array, intercept: int, factor: LevelColumns | None) -> 
     if factor is not None:
         centre[factor.start : factor.start + factor.size] = 0.0
     return centre
+
+
+def measure_rows(
+    rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]
+) -> tuple[Measured, LevelColumns | None]:
+    """What some rows tell, and where they have the columns of an absorbed factor."""
+    return standardisation.measure_rows(rows), find_level_columns(rows, columns, terms)
 
 
 def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]) -> LevelColumns | None:
