@@ -187,7 +187,8 @@ def principal_axes(V: Array) -> Array:
     """``T`` with ``T T' = V``, the longest axis first; none for directions that ``V`` leaves out."""
     values, vectors = (found[..., ::-1] for found in np.linalg.eigh(V))
     open_ = values > _NOTHING * values[0]
-    return _signed(vectors[:, open_]) * np.sqrt(values[open_])
+    axes = _signed(vectors[:, open_]) * np.sqrt(values[open_])
+    return np.where(V.diagonal()[:, None] > 0.0, axes, 0.0)
 
 
 def _signed(vectors: Array) -> Array:
