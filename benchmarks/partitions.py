@@ -67,7 +67,7 @@ def fit_surface(folder: Path, rows: int) -> str:
         res = tg.fit(draw.formula, dd.read_parquet(folder))
         seconds = time.perf_counter() - start
         peaks = [peak_memory(), *client.run(peak_memory).values()]
-    error = np.sqrt(np.mean((res.predict(draw.test)["estimate"].to_numpy() - draw.truth) ** 2))
+    error = np.sqrt(np.mean((np.asarray(res.predict(draw.test)) - draw.truth) ** 2))
     memory = f"{peaks[0]:.0f} MB here, {' and '.join(f'{peak:.0f}' for peak in peaks[1:])} MB in the workers"
     return f"process, {rows:,} rows: {seconds:.0f} s, RMSE {error:.4f}, peak memory {memory}"
 
