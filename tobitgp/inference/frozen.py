@@ -67,7 +67,7 @@ class Frozen:
     def of(
         cls, data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood
     ) -> tuple[Frozen, PartitionedRows]:
-        """At parameters as rough as any that will be asked for; and the rows, with what is kept of them."""
+        """At parameters hardly smoother than any that will be asked for; and the rows, with what is kept of them."""
         at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
         layout = lay_out(at)
         setting = Setting(at, layout, method, Spread(method.view(likelihood.over(data.kinds).at(theta))), 1.0)

@@ -65,7 +65,7 @@ class Nodes:
         """Distributions of a new response in rows that all meet the same values, (m,)."""
         if self.sigma.shape[1] > 1:
             return self.spread_over().new
-        return Lattice(self.weight, self.noises, self.mean, self.sd, self.sigma[:, 0], self.log)
+        return self._lattice
 
     def beside_own_values(self, ends: Array, *starts: Array) -> RowDistributions:
         """Distributions of a new response in rows that meet values of their own, (n, m), and maybe begin at some."""
@@ -84,11 +84,13 @@ class Nodes:
 
     def _interpolated(self, x: Array, most: int) -> Interpolated | None:
         """Rows with tables between values on the scale of f."""
-        rows, known = (
-            Lattice(self.weight, self.noises, self.mean, self.sd, self.sigma[:, 0], self.log),
-            x[np.isfinite(x)],
-        )
-        return interpolate(rows, known.min(), known.max(), most) if len(known) else None
+        known = x[np.isfinite(x)]
+        return interpolate(self._lattice, known.min(), known.max(), most) if len(known) else None
+
+    @property
+    def _lattice(self) -> Lattice:
+        """Rows that share the noise of each component."""
+        return Lattice(self.weight, self.noises, self.mean, self.sd, self.sigma[:, 0], self.log)
 
     def given(self, j: int, f: Array, rows: Rows = slice(None)) -> LocationScale:
         """Distributions given f in some rows, under the noise of a component."""
