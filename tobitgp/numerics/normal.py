@@ -163,6 +163,7 @@ def telling_ends(lower: Array, upper: Array, bottom: float, top: float) -> tuple
 
 
 _STEPS = 60
+_ROUNDING = 1e-12  # of the value: a gain that a comparison of values may miss; the step squares it
 _SIGN = np.array([1.0, 1.0, -1.0, -1.0])
 _PRIOR_SHARE = 1e-3  # of all rows, with mean 0 and sd 1: keeps the maximum finite where the data would not
 
@@ -176,6 +177,9 @@ def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[flo
     for _ in range(_STEPS):
         step = np.linalg.solve(curvature, gradient)
         gain = float(gradient @ step)
+        if gain < _ROUNDING:
+            at = at + step
+            break
         size = 1.0 if step[1] > -0.5 * at[1] else -0.5 * at[1] / step[1]
         while size > 1e-10:
             there = _log_likelihood(at + size * step, share, spread, limits)
@@ -185,8 +189,6 @@ def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[flo
         else:
             break
         at, (value, gradient, curvature) = at + size * step, there
-        if gain < 1e-18:
-            break
     return float(at[0] / at[1]), float(1.0 / at[1])
 
 
