@@ -55,6 +55,8 @@ def draw(table: pd.DataFrame) -> None:
             ax.plot(part["rows"], part[column], marker="o", ms=3, label=program)
         ax.set(xscale="log", yscale="log", xlabel="rows", ylabel=label)
         ax.grid(alpha=0.3)
+    axes[1].yaxis.set_major_formatter("{x:g}")
+    axes[1].yaxis.set_minor_formatter("{x:g}")
     axes[0].legend(frameon=False)
     fig.savefig(HERE / "growth.png", dpi=120)
 
