@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,6 +158,13 @@ class TimeRows(Labelled):
     """Rows that a question is about, and their times."""
 
     times: Times  # of the usable rows
+
+    def some(self, span: slice) -> TimeRows:
+        """Rows after one another."""
+        usable = self.usable[span]
+        first = int(self.usable[: span.start].sum())
+        which = self.times.which[first : first + int(usable.sum())]
+        return replace(self, index=self.index[span], usable=usable, times=replace(self.times, which=which))
 
     def after(self, given: Any) -> Array | None:
         """Times survived already in the usable rows."""

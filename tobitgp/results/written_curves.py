@@ -12,7 +12,7 @@ import pandas as pd
 
 from tobitgp.data.sources import SUFFIXES, is_dask
 from tobitgp.engines import row_chunks
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.files import whole_file
 from tobitgp.posterior.questions import CURVES
 from tobitgp.results.curves import Excluded, read_grid
@@ -65,7 +65,7 @@ def write_curves(
         For another curve, a file that cannot be written, more than one time in ``conditional_after``, without the
         package pyarrow, and as of :meth:`predict_survival_function`.
     DataError, UnseenLevelError
-        If the rows cannot be used.
+        If the rows cannot be used, or their labels are of several kinds.
 
     Examples
     --------
@@ -95,17 +95,27 @@ def write_curves(
         raise SpecError(
             f"path={str(path)!r}: Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'."
         ) from None
-    writer = None
+    size, writer = max(_LINES // len(grid), 1), None
     try:
         with whole_file(target) as file:
-            for part in _parts(df, max(_LINES // len(grid), 1)):
-                rows = rows_of(results, part, exclude, bands=level is not None)
-                made = rows.times.curve(curve, grid, rows.after(conditional_after), level)
-                table = pa.Table.from_pandas(_lines(rows, grid, made), writer and writer.schema, preserve_index=False)
-                writer = writer or ParquetWriter(file, table.schema)
-                writer.write_table(table)
-            if writer is not None:
-                writer.close()
+            try:
+                for part in _parts(df, size):
+                    known = rows_of(results, part, exclude, bands=level is not None)
+                    for span in row_chunks(0, max(len(known.index), 1), size):
+                        rows = known.some(span)
+                        made = rows.times.curve(curve, grid, rows.after(conditional_after), level)
+                        lines, schema = _lines(rows, grid, made), writer and writer.schema
+                        table = pa.Table.from_pandas(lines, schema, preserve_index=False)
+                        writer = writer or ParquetWriter(file, table.schema)
+                        writer.write_table(table)
+            finally:
+                if writer is not None:
+                    writer.close()
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise DataError(
+            "Labels of the rows are of several kinds, numbers and text, which a Parquet column does not hold; use "
+            "df.reset_index(drop=True), or text for all."
+        ) from None
     except (OSError, pa.ArrowException) as error:
         raise SpecError(f"path={str(path)!r}: {error}") from None
 

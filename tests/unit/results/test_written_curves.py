@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.results import written_curves
 
 pytest.importorskip("pyarrow")
@@ -81,8 +81,17 @@ def test_what_cannot_be_written(fit, data, tmp_path, monkeypatch, path, options,
     assert not any(tmp_path.iterdir())
 
 
+def test_rows_of_the_fit_are_written_some_at_a_time_too(fit, tmp_path, monkeypatch):
+    paths = tmp_path / "some.parquet", tmp_path / "all.parquet"
+    for path, lines in zip(paths, (21, 10**6), strict=True):
+        monkeypatch.setattr(written_curves, "_LINES", lines)
+        fit.write_curves(path, times=TIMES, interval=0.9, conditional_after=5.0)
+    some, at_once = map(pd.read_parquet, paths)
+    pd.testing.assert_frame_equal(some, at_once)
+
+
 def test_labels_that_no_column_holds(fit, data, tmp_path):
-    with pytest.raises(SpecError, match=r"curves\.parquet"):
+    with pytest.raises(DataError, match=r"of several kinds.*reset_index"):
         fit.write_curves(tmp_path / "curves.parquet", data.head(2).set_axis([1, "a"]), TIMES)
     assert not any(tmp_path.iterdir())
 
