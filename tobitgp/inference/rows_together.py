@@ -6,7 +6,7 @@ that no factor of the covariance is needed; rows without knots get such, without
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +16,9 @@ from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.structured import Field
 from tobitgp.priors.block import Inputs
-from tobitgp.priors.structure import Knots
-from tobitgp.typing import Array, IntArray
+from tobitgp.priors.kernel_block import KernelFeatures
+from tobitgp.priors.structure import Knots, StructuredTermAt
+from tobitgp.typing import Array, BoolArray, IntArray
 
 
 def covariance(posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
@@ -44,6 +45,47 @@ def variance_of_sum(posterior: Posterior, parts: Iterable[tuple[Sequence[Inputs]
     V0 = field.at.condition(field.lambda2).solve(u)
     half = posterior.factor.whiten(g - field.U[:, 1:].T @ V0[:, 0])
     return float((u.T @ V0).item() + half @ half)
+
+
+def shared_residuals(
+    posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()
+) -> Iterator[Array]:
+    """Factors E (n, k) of what the residuals of f in these rows, of variances d, have in common, (PRE10).
+
+    Weights that the rows of a group not seen in training have in common; and what features leave of a process, which
+    is as smooth as the process itself.
+    """
+    for t, (block, at) in enumerate(zip(posterior.blocks, inputs, strict=True)):
+        if t in skip or isinstance(block, StructuredTermAt):
+            continue
+        seen = np.ones(len(at.X), dtype=bool) if at.code is None else at.code >= 0
+        if at.code is not None and not seen.all():
+            new, position = np.unique(at.code, return_inverse=True)
+            A = block.features(at.X).A
+            for column in A.T:
+                yield np.where(np.equal.outer(position, np.flatnonzero(new < 0)), column[:, None], 0.0)
+        if isinstance(block, KernelFeatures):
+            yield _residual_factor(block, at, seen)
+
+
+LEFT, MOST_SHARED = 1e-6, 300  # of a process's variance; columns
+
+
+def _residual_factor(block: KernelFeatures, at: Inputs, seen: BoolArray) -> Array:
+    """Pivoted Cholesky factor (n, k) of what features leave of the covariance of a process between rows."""
+    part = block.features(at.X)
+    d, columns = np.where(seen, part.d, 0.0), np.empty((0, len(at.X)))
+    least = LEFT * block.variance * float(block.covariance.diagonal(at.X).max(initial=0.0))
+    while len(columns) < min(MOST_SHARED, len(d)):
+        i = int(np.argmax(d))
+        if d[i] <= least:
+            break
+        column = block.variance * block.covariance.value(at.X, at.X[i : i + 1], block.parameters)[:, 0]
+        column -= part.A @ part.A[i] + columns.T @ columns[:, i]
+        column = np.where(seen if at.code is None else at.code == at.code[i], column, 0.0) / np.sqrt(d[i])
+        columns = np.concatenate([columns, column[None]])
+        d = np.maximum(d - column * column, 0.0)
+    return columns.T
 
 
 class Drawn(NamedTuple):

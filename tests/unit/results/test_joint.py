@@ -214,3 +214,30 @@ def test_what_few_inducing_inputs_leave_of_f_is_drawn(mixed):
 def test_no_list_of_scales_is_drawn(averaged):
     with pytest.raises(SpecError, match="is not drawn; choose one of"):
         averaged.sample(what=np.array(["latent", "observed"]))
+
+
+FAR = {"sd(gp(x))": 1.2, "lengthscale(gp(x))": 0.3, "sigma": 0.4}
+
+
+def kernel(a, b):
+    return 1.44 * np.exp(-0.5 * np.subtract.outer(a, b) ** 2 / 0.09)
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+def test_rows_far_from_the_fit_are_as_smooth_together_as_the_process(group):
+    x, z = np.linspace(0.0, 1.0, 12), np.array([0.5, 1.6, 1.62, 3.0, 3.1, 3.1])
+    data, new = {"x": x, "y": np.sin(5.0 * x)}, {"x": z}
+    same, same_new, across = 1.0, 1.0, 1.0
+    if group:
+        g, g_new = np.arange(12) % 2, np.array([0, 0, 1, 1, 1, 0])
+        data["g"], new["g"] = np.array(["a", "b"])[g], np.array(["a", "b"])[g_new]
+        same, same_new, across = (np.equal.outer(a, b) for a, b in ((g, g), (g_new, g_new), (g_new, g)))
+    term = "gp(x, by=g)" if group else "gp(x)"
+    fixed = {name.replace("gp(x)", term): value for name, value in FAR.items()}
+    res = tg.fit(f"y ~ 0 + {term}", data, fixed=fixed, method="ep")
+    K, k = kernel(x, x) * same + 0.16 * np.eye(12), kernel(z, x) * across
+    want = kernel(z, z) * same_new - k @ np.linalg.solve(K, k.T)
+    np.testing.assert_allclose(res.posterior(new).covariance, want, atol=3e-6)
+    draws = res.sample(new, draws=4000, what="latent", rng=1).to_numpy()
+    np.testing.assert_allclose(np.cov(draws), want, atol=0.12)
+    np.testing.assert_allclose(draws[4] - draws[5], 0.0, atol=1e-2) if not group else None

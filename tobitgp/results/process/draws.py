@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +13,12 @@ from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, stre
 from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.posterior import Posterior as FittedPoint
 from tobitgp.inference.posterior import linear_places
-from tobitgp.inference.rows_together import Drawn, covariance, draw
+from tobitgp.inference.rows_together import Drawn, covariance, draw, shared_residuals
 from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, normal_draws
-from tobitgp.priors.block import Inputs
 from tobitgp.results.joint import JointPosterior, draw_within
 from tobitgp.results.process.posterior import seen_in_training
 from tobitgp.results.rows import Asked
@@ -44,7 +42,7 @@ class JointProcess(JointPosterior):
             m, _, d = point.marginals(inputs, asked.skip)
             means[j] = known + scale * m
             V += weight * scale**2 * (covariance(point, inputs, asked.skip) + np.diag(d))
-            for E in unseen_groups(point, inputs, asked.skip):
+            for E in shared_residuals(point, inputs, asked.skip):
                 V += weight * scale**2 * (E @ E.T - np.diag(np.einsum("nk,nk->n", E, E)))
         mean = fitted.weights @ means
         between = means - mean
@@ -77,8 +75,9 @@ class JointProcess(JointPosterior):
             if not len(at):
                 continue
             m, v_p, d = point.marginals(inputs, asked.skip)
+            spread = np.sqrt(np.maximum(v_p + d, 0.0))
             f = draw(point, inputs, len(at), rng).at(point, inputs, asked.skip)
-            for E in unseen_groups(point, inputs, asked.skip):
+            for E in shared_residuals(point, inputs, asked.skip):
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
             distribution, variance = gp.family.distribution_at(point.theta), np.maximum(d, 0.0)
@@ -87,7 +86,7 @@ class JointProcess(JointPosterior):
             joined = np.square(sigma[:, 0]) if free and distribution.gaussian else 0.0
             f += np.sqrt(variance + joined)[:, None] * rng.standard_normal(f.shape)
             if seen is not None:
-                scores = (f - m[:, None]) / np.maximum(np.sqrt(v_p + variance), 1e-300)[:, None]
+                scores = (f - m[:, None]) / np.maximum(spread, 1e-300)[:, None]
                 out[:, at] = _draw_seen(seen, j, scores, rng)
                 continue
             if free and not distribution.gaussian:
@@ -122,17 +121,6 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
     with single_blas_thread():
         map_independent(draw, spans, heavy=len(spans) > 4)
     return out
-
-
-def unseen_groups(point: FittedPoint, inputs: Sequence[Inputs], skip: frozenset[int]) -> Iterator[Array]:
-    """Features (n, K) of the weights that groups not seen in training share among their rows, block by block."""
-    for t, (block, at) in enumerate(zip(point.blocks, inputs, strict=True)):
-        if at.code is None or t in skip or not (at.code < 0).any():
-            continue
-        new, position = np.unique(at.code, return_inverse=True)
-        A = block.features(at.X).A
-        for column in A.T:
-            yield np.where(np.equal.outer(position, np.flatnonzero(new < 0)), column[:, None], 0.0)
 
 
 @dataclass(frozen=True, slots=True)
