@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tobitgp.likelihoods.families import Student
     from tobitgp.mixture import EMCM, SVBCM, VBCM
     from tobitgp.model import Model
-    from tobitgp.priors.hyperpriors import LogNormal, Normal
+    from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
     from tobitgp.priors.kernel_block import Inducing
     from tobitgp.results.bounds import compare_bounds
     from tobitgp.results.compare import compare
@@ -30,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "EMCM",
     "EP",
+    "LKJ",
     "SVBCM",
     "VBCM",
     "VI",
@@ -68,7 +69,7 @@ _ROOMS = {
     "likelihoods.families": ["Student"],
     "mixture": ["EMCM", "SVBCM", "VBCM"],
     "model": ["Model"],
-    "priors.hyperpriors": ["LogNormal", "Normal"],
+    "priors.hyperpriors": ["LKJ", "LogNormal", "Normal"],
     "priors.kernel_block": ["Inducing"],
     "results.bounds": ["compare_bounds"],
     "results.compare": ["compare"],

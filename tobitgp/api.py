@@ -12,7 +12,7 @@ from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper, Model
 from tobitgp.options import saying_what_was_meant
-from tobitgp.priors.hyperpriors import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
@@ -33,7 +33,7 @@ def fit(
     censored: Literal["model", "drop", "ignore"] = "model",
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
-    priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
+    priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
     missing: Literal["drop", "raise"] = "drop",
     weights: Any = None,
     var_weights: Any = None,
@@ -88,7 +88,8 @@ def fit(
     priors : mapping of parameter name to prior or None, optional
         None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
         all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,
-        for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one.
+        for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one, ``{"cor(re(g))[Intercept, z]": tg.LKJ(1)}`` that
+        of all correlations of a random effect.
         Of a mixture numbers by name, in the user's units: the prior of every component as a whole, for Gaussian ones
         ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, else its rate's ``a`` and ``b``, and ``"concentration"`` of
         the weights.

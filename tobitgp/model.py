@@ -40,7 +40,7 @@ from tobitgp.options import (
     refuse_without_mle,
     saying_what_was_meant,
 )
-from tobitgp.priors.hyperpriors import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture
@@ -186,7 +186,7 @@ class Model:
         hyper: Hyper = "auto",
         fixed: Mapping[str, float] | None = None,
         start: Mapping[str, float] | None = None,
-        priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
+        priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
         n_starts: int | None = None,
         max_iter: int | None = None,
         tol: float | None = None,
@@ -256,7 +256,7 @@ class Model:
         method: str | Method = "auto",
         bound: str | None = None,
         inducing: Any = "auto",
-        priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
+        priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
         gradient: bool = True,
         rng: int | np.random.Generator | None = None,
     ) -> Evidence:

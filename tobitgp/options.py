@@ -24,7 +24,7 @@ from tobitgp.mixture.family import Family as MixtureFamily
 from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.sampling import generator
-from tobitgp.priors.hyperpriors import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
@@ -73,7 +73,7 @@ class FitOptions:
     hyper: str
     fixed: Mapping[str, float] | None
     start: Mapping[str, float] | None
-    priors: Mapping[str, LogNormal | Normal | float | None] | None
+    priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None
     n_starts: int | None
     max_iter: int | None
     tol: float | None

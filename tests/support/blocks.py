@@ -4,6 +4,8 @@ import numpy as np
 
 from support.problems import CENSORING, dense, gp, make_problem, product, simulate
 from support.structures import in_structure
+from tobitgp.priors.block import Grouping, Inputs
+from tobitgp.priors.group_effects import EffectsBlock
 from tobitgp.priors.markov import Markov
 
 WEIGHT = np.linspace(1.0, 3.0, 12)  # EP's cavity need not exist for less than one copy
@@ -75,6 +77,20 @@ def only_groups(kernel):
     return problem, [gp(problem, kernel)], [0.1, -0.5]
 
 
+def effects(kernel=None):
+    """Correlated coefficients that differ between groups, others of a second grouping; beside a process, if any."""
+    data, Z = simulate("mixed", n=12, seed=1, noise=0.4), np.random.default_rng(2).standard_normal((12, 5))
+    inputs = [*([] if kernel is None else [data.X]), Z[:, :3], Z[:, 3:]]
+    codes = [*([] if kernel is None else [None]), CODES, OTHER]
+    problem = make_problem(tuple(inputs), data.lower, data.upper, WEIGHT, None, tuple(codes))
+    first, second = problem.X[-2:]
+    blocks = [] if kernel is None else [gp(problem, kernel)]
+    blocks.append(EffectsBlock(Inputs(first, problem.code[-2]), Grouping("g", 4), 6))
+    blocks.append(EffectsBlock(Inputs(second, problem.code[-1]), Grouping("h", 3), 2))
+    theta = [-0.2, 0.3, -0.6, 0.5, -0.4, 0.7, -0.1, -0.9]
+    return problem, blocks, theta if kernel is None else [0.1, -0.5, *theta]
+
+
 def times(kernel, other, theta):
     problem = wavy("mixed", d=2)
     return problem, [gp(problem, product((other, 1), (kernel, 1)), Z=problem.X[0][::2])], theta
@@ -83,6 +99,7 @@ def times(kernel, other, theta):
 STRUCTURES = {
     "grouped": grouped,
     "only groups": only_groups,
+    "random effects": effects,
     "times rq": lambda kernel: times(kernel, "rq", [0.1, 0.3, -0.2, -0.5]),
     "times periodic": lambda kernel: times(kernel, "periodic", [0.1, 0.3, 1.2, -0.5]),
     "times linear": lambda kernel: times(kernel, "linear", [0.1, -0.5]),

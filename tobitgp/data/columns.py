@@ -12,9 +12,9 @@ import numpy as np
 from tobitgp.data.table import Column, Table, column_names
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, nearest
+from tobitgp.formula.linear import spelled
 from tobitgp.formula.spec import Expression, GPFactor, GPTerm, LinearPart, ModelSpec
 from tobitgp.formula.syntax import Syntax, called, read_expression
-from tobitgp.formula.terms import spelled
 from tobitgp.typing import Array, BoolArray, Frame
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -212,6 +212,8 @@ def process_inputs(term: GPTerm, table: Table) -> Array:
 def check_slopes(spec: ModelSpec, slopes: tuple[BoolArray, ...]) -> None:
     """Refuse a linear kernel of an input that is always 0; slopes (d_t,)."""
     for term, inputs in zip(spec.gps, slopes, strict=True):
+        if term.effects is not None:
+            continue
         for (factor, item), there in zip(_pairs(term), inputs, strict=True):
             if factor.kernel == "linear" and not there:
                 what = f"The input {item.text} of {term.name} is 0 in every row"

@@ -49,10 +49,26 @@ def _other_type(column: Column, *, text_before: bool) -> DataError:
 
 
 def _column(term: GPTerm, table: Table) -> Column:
+    """The column of groups; of several columns one with a level for each combination that occurs, as ``a:b``."""
     assert term.by is not None
-    column = bare_column(term.by, table)
-    assert column is not None
-    return column
+    columns = [bare_column(part, table) for part in term.crossed or (term.by,)]
+    assert all(column is not None for column in columns)
+    first, *others = (column for column in columns if column is not None)
+    if not others:
+        return first
+    names, levels, position = [first.name], *_distinct(first)
+    for column in others:
+        more, at = _distinct(column)
+        used, position = np.unique(position * len(more) + at, return_inverse=True)
+        pairs = (divmod(i, len(more)) for i in used.tolist())
+        levels = tuple(f"{_escaped(levels[i], len(names) > 1)}:{_escaped(more[j])}" for i, j in pairs)
+        names.append(column.name)
+    return Column(":".join(names), position, np.zeros(table.n, dtype=bool), "factor", levels)
+
+
+def _escaped(level: Level, joined: bool = False) -> str:
+    """Text of a level in which a colon of its own is none of those between levels."""
+    return str(level) if joined else str(level).replace("\\", "\\\\").replace(":", "\\:")
 
 
 def _group_levels(term: GPTerm, table: Table) -> tuple[Level, ...] | None:
@@ -149,7 +165,7 @@ def _coded_values(coding: Expression, table: Table) -> Array:
     return np.unique(evaluate(coding, table))
 
 
-NUMERIC_ROLES = ("linear", "gp", "offset")
+NUMERIC_ROLES = ("linear", "gp", "offset", "slope")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +178,19 @@ class DesignState:
     linear: LinearState
     group_levels: tuple[tuple[Level, ...] | None, ...]  # levels of the group of each process
     scale: PartState | None = None  # of the noise scale, where it has a formula; its factors are among ``levels``
+    effects: tuple[PartState | None, ...] = ()  # of each process that is a random effect with columns of its own
     var_weight: tuple[str, float] | None = None  # column of the variance weights
 
     @property
     def parts(self) -> tuple[PartState, ...]:
-        """The linear part, and that of the noise scale where there is one."""
-        linear = PartState(self.spec, self.coded, self.linear)
-        return (linear,) if self.scale is None else (linear, self.scale)
+        """The linear part, that of the noise scale where there is one, and those of random effects."""
+        parts = (PartState(self.spec, self.coded, self.linear), self.scale, *self.effects)
+        return tuple(part for part in parts if part is not None)
+
+    @property
+    def effect_columns(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the columns of each process that is a random effect with columns of its own."""
+        return tuple(() if part is None else part.linear.columns for part in self.effects)
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -197,14 +219,16 @@ class DesignState:
         parts, groups = self.parts, self._groups(table)
         numeric = dict.fromkeys(name for part in parts for name in part.spec.names(*NUMERIC_ROLES))
         table = self.recode(Table({name: table.columns[name] for name in numeric}, table.index))
-        H, *W = (part.replay(table) for part in parts)
-        X = tuple(process_inputs(term, table) for term in self.spec.gps)
-        offset, *scale_offset = (part.offset(table) for part in parts)
+        linear = parts[0]
+        X = tuple(
+            process_inputs(term, table) if part is None else as_dense(part.replay(table))
+            for term, part in zip(self.spec.gps, self.effects, strict=True)
+        )
         scale = None
         if self.scale is not None:
             columns = tuple(f"log(sigma)[{name}]" for name in self.scale.linear.columns)
-            scale = ScaleDesign(as_dense(W[0]), columns, scale_offset[0])
-        return Design(H, self.linear.columns, X, offset, groups, scale)
+            scale = ScaleDesign(as_dense(self.scale.replay(table)), columns, self.scale.offset(table))
+        return Design(linear.replay(table), self.linear.columns, X, linear.offset(table), groups, scale)
 
     def _groups(self, table: Table) -> tuple[Groups | None, ...]:
         """Code the group of each row, for each process; groups of ``re()`` that were not seen have codes below 0."""
@@ -274,9 +298,10 @@ def learn_design(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> Desi
     columns = {name: _used_levels(table.columns[name]) for name in input_names(spec, scale)}
     table = Table(columns, table.index)
     part, *of_scale = (learn_part(item, table) for item in (spec, scale) if item is not None)
+    effects = tuple(None if term.effects is None else learn_part(term.effects, table) for term in spec.gps)
     levels = {name: column.levels for name, column in columns.items()}
     groups = tuple(_group_levels(term, table) for term in spec.gps)
-    return DesignState(spec, levels, part.coded, part.linear, groups, of_scale[0] if of_scale else None)
+    return DesignState(spec, levels, part.coded, part.linear, groups, of_scale[0] if of_scale else None, effects)
 
 
 def representatives(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> BoolArray:
@@ -292,7 +317,8 @@ def representatives(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> B
     factors = [table.columns[name] for name in input_names(spec, scale) if table.columns[name].levels is not None]
     for column in (*grouped, *factors):
         chosen[np.unique(column.values, return_index=True)[1]] = True
-    for part in (spec,) if scale is None else (spec, scale):
+    parts = (spec, scale, *(term.effects for term in spec.gps))
+    for part in filter(None, parts):
         for coding in part.codings:
             coded = bare_column(coding, table)
             if coded is None or coded.levels is None:

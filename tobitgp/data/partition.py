@@ -272,7 +272,8 @@ def make_rows(found: Found, asked: Request, state: DesignState) -> tuple[DataPar
     if not asked.whole:
         columns = measure_columns(state, state.recode(kept.table), kept.response.weight)
         facts = replace(facts, columns=columns)
-    H = [design.H] if design.scale is None else [design.H, design.scale.W]
+    H = [design.H, *([] if design.scale is None else [design.scale.W])]
+    H += [X for X, part in zip(design.X, state.effects, strict=True) if part is not None]
     slopes = tuple(np.any(X != 0.0, axis=0) for X in design.X)
     rows = DataPartition(kept.number, kept.place, kept.table.index, kept.response, design)
     return asked.keep("rows", rows), Learnt(tuple(map(Independence.of, H)), slopes, facts)

@@ -23,6 +23,7 @@ class Scaling(NamedTuple):
     columns: slice  # of the process's inputs
     centred: bool = True  # take their means away; not where zero has a meaning
     own: bool = True  # scale every input on its own
+    by_spread: bool = False  # scale by standard deviations whether centred or not, which a constant has not
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +198,8 @@ def _input_units(X: Moments, rules: Sequence[Scaling]) -> tuple[Array, Array]:
     centre, scale = np.zeros(len(X.mean)), np.ones(len(X.mean))
     for rule in rules:
         at = rule.columns
-        sd = (X.spread if rule.centred else X.size)[at]
-        _check_size("an input of gp()", sd)
+        sd = (X.spread if rule.centred or rule.by_spread else X.size)[at]
+        _check_size("an input of a process", sd)
         if rule.centred:
             centre[at] = X.mean[at]
         if not rule.own and len(sd):

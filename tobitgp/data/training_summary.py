@@ -16,7 +16,7 @@ from tobitgp.data.linear import linear_terms
 from tobitgp.data.moments import Moments
 from tobitgp.data.table import Column, Table, iso_date, read_table
 from tobitgp.errors import SpecError
-from tobitgp.formula.terms import mentions
+from tobitgp.formula.linear import mentions
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _facts_of_columns(
     columns = {name: _column_facts(table.columns[name], found[name], row) for name, row in rows.items()}
     for term, levels, weight in zip(state.spec.gps, state.group_levels, groups, strict=True):
         name = term.group
-        if name is None or levels is None or weight is None:
+        if name not in columns or levels is None or weight is None:
             continue
         also_number = not term.factors and name in state.spec.names(*NUMERIC_ROLES)
         if columns[name].kind == "number" and not also_number:

@@ -151,7 +151,8 @@ def formula_functions() -> dict[str, str]:
         "gp": "gp(x, ..., kernel=, ard=, by=, period=, name=, approximation=, neighbours=): zero-mean Gaussian "
         "process; gp(x):gp(z) is a product, "
         f"z:gp(x) a slope that varies; kernels {', '.join(KERNEL_NAMES)}",
-        "re": "re(g, name=), or (1 | g): a random intercept of each group",
+        "re": "re(g, name=), or (1 | g): a random intercept of each group; (1 + z | g) slopes too, (z || g) without "
+        "correlations, (1 | a/b) nested groups",
         "s": 's(x, ..., bs="gp", m=, by=): as in mgcv, read as gp(x, ..., kernel="matern32")',
         "hsgp": "hsgp(x, ..., cov=, iso=, by=): as in bambi, read as gp(x, ...)",
         "offset": "offset(x): added with coefficient 1",

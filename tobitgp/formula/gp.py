@@ -1,15 +1,15 @@
-"""Terms with a process in them: ``gp(...)``, products, ``re(g)`` and ``(1 | g)``."""
+"""Terms with a process in them: ``gp(...)``, products, and what :mod:`tobitgp.formula.effects` reads."""
 
 from __future__ import annotations
 
 import ast
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NoReturn
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.aliases import read_alias
+from tobitgp.formula.effects import read_bar, read_re
 from tobitgp.formula.expressions import (
     check_expression,
     constant_value,
@@ -22,7 +22,7 @@ from tobitgp.formula.expressions import (
     read_name,
     read_options,
 )
-from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PLACES, PROCESSES, nearest
+from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PROCESSES, nearest
 from tobitgp.formula.spec import APPROXIMATIONS, GPFactor, GPTerm, default_label
 from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 
@@ -39,11 +39,11 @@ _BY = "a curve for each group is gp(x, by=g)"
 
 
 def holds_process(node: ast.expr) -> bool:
-    """Tell whether a term is a process, a random intercept, or combines one with something by signs."""
+    """Tell whether a term is a process, a random effect, or combines one with something by signs."""
     pending = [node]
     while pending:
         match pending.pop():
-            case ast.BinOp(op=ast.BitOr()):
+            case ast.BinOp(op=ast.BitOr() | ast.BitXor()):
                 return True
             case ast.BinOp(left=left, right=right):
                 pending += [left, right]
@@ -54,16 +54,20 @@ def holds_process(node: ast.expr) -> bool:
     return False
 
 
-def read_process(syntax: Syntax, node: ast.expr, taken: Sequence[str]) -> GPTerm:
-    """Read a term for which :func:`holds_process` holds, its label none of those taken."""
+def read_process(syntax: Syntax, node: ast.expr, taken: Sequence[str]) -> list[GPTerm]:
+    """Read a term for which :func:`holds_process` holds, its labels none of those taken."""
     check_depth(syntax, node)
     match node:
+        case ast.BinOp(op=ast.BitOr() | ast.BitXor()):
+            terms = read_bar(syntax, node)
+            for i, term in enumerate(terms):
+                if term.name in (*taken, *(other.name for other in terms[:i])):
+                    _refuse_label(syntax, node, term)
+            return terms
         case ast.BinOp(op=ast.MatMult()):
             term = _read_product(syntax, node)
-        case ast.BinOp(op=ast.BitOr()):
-            term = _read_bar(syntax, node)
         case ast.Call():
-            term = {"gp": _read_gp, "re": _read_re}.get(called(node), read_alias)(syntax, node)
+            term = {"gp": _read_gp, "re": read_re}.get(called(node), read_alias)(syntax, node)
         case _:
             _refuse_combination(syntax, node)
     first, last = syntax.span(node)
@@ -73,7 +77,7 @@ def read_process(syntax: Syntax, node: ast.expr, taken: Sequence[str]) -> GPTerm
         raise FormulaError(message, syntax.formula, term.by.start)
     if term.name in taken:
         _refuse_label(syntax, node, term)
-    return term
+    return [term]
 
 
 def _refuse_label(syntax: Syntax, node: ast.expr, term: GPTerm) -> NoReturn:
@@ -242,8 +246,8 @@ def _refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
     if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.Add | ast.Sub):
         syntax.fail(node, "A process cannot stand in brackets with '-'; take the brackets away")
     calls = [name for item in ast.walk(node) if (name := called(item))]
-    if "re" in calls or any(isinstance(item, ast.BitOr) for item in ast.walk(node)):
-        syntax.fail(node, f"A random intercept is a term by itself, added by '+'; {_BY}")
+    if "re" in calls or any(isinstance(item, ast.BitOr | ast.BitXor) for item in ast.walk(node)):
+        syntax.fail(node, f"A random effect is a term by itself, added by '+'; {_BY}")
     simple = calls and not any(isinstance(side, ast.BinOp) for side in (node.left, node.right))
     left, right = (syntax.text(node.left), syntax.text(node.right)) if simple else ("gp(x)", "z")
     remedies: dict[type[ast.operator], str] = {
@@ -254,60 +258,3 @@ def _refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
     }
     other = "This sign cannot stand beside a process; processes are added by '+' and multiplied by ':'"
     syntax.fail(node, remedies.get(type(node.op), other))
-
-
-# -- random intercepts ----------------------------------------------------------------------------------------------
-
-
-def _read_re(syntax: Syntax, node: ast.Call) -> GPTerm:
-    """Read ``re(g, name=)``."""
-    options = read_options(syntax, node, ("name",), {"by": "re() has no by=; write gp(x, by=g)"})
-    if not node.args:
-        syntax.fail(node, "re() needs a column of groups, as in re(g)")
-    if len(node.args) > 1:
-        syntax.fail(node.args[1], f"re() takes one column; {_column_of_both(syntax, node.args[0], node.args[1])}")
-    term = _random_intercept(syntax, node.args[0], "re()")
-    return replace(term, name=read_name(syntax, options["name"])) if "name" in options else term
-
-
-def _random_intercept(syntax: Syntax, node: ast.expr, what: str) -> GPTerm:
-    by = read_group(syntax, node, "re", what)
-    return GPTerm((), f"re({by.text.strip('`')})", by)
-
-
-def _read_bar(syntax: Syntax, node: ast.BinOp) -> GPTerm:
-    """Read ``(1 | g)``."""
-    left, right = node.left, node.right
-    match right:
-        case ast.Call() if called(right) in PLACES:
-            syntax.fail(right, f"{called(right)}(...) stands {PLACES[called(right)]}, outside brackets")
-        case ast.BinOp(op=ast.Div() | ast.MatMult() | ast.Mult()):
-            also = f"re({syntax.text(right.left)}) + " if isinstance(right.op, ast.Div) else ""
-            syntax.fail(right, f"A group is one column; {_column_of_both(syntax, right.left, right.right, also)}")
-        case ast.BinOp(op=ast.Add()):
-            remedy = f"write (1 | {syntax.text(right.left)}) + (1 | {syntax.text(right.right)})"
-            syntax.fail(right, f"A group is one column; {remedy}")
-    group = syntax.text(right)
-    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.BitOr):
-        syntax.fail(left.right, f"One '|' sets off the group; write (1 | {group})")
-    if type(literal(left)) is not int or literal(left) != 1:
-        _refuse_slopes(syntax, left, group)
-    return _random_intercept(syntax, right, "A random intercept")
-
-
-def _refuse_slopes(syntax: Syntax, node: ast.expr, group: str) -> NoReturn:
-    """Say what can be had instead of ``(1 + z | g)``."""
-    terms = operands(node, ast.Add, ast.Sub)
-    slopes = [syntax.text(item) for item in terms if not isinstance(item, ast.Constant | ast.UnaryOp)]
-    if not slopes:
-        syntax.fail(node, f"Left of '|' stands 1, the random intercept: (1 | {group})")
-    remedy = f"{' + '.join(slopes)} + (1 | {group}) has a slope common to all groups"
-    syntax.fail(node, f"Random slopes are not available yet; {remedy}")
-
-
-def _column_of_both(syntax: Syntax, first: ast.expr, second: ast.expr, also: str = "") -> str:
-    """Remedy for a group of two columns."""
-    names = [side.id if isinstance(side, ast.Name) else "" for side in (first, second)]
-    g, h = names if all(name.isidentifier() for name in names) else ("g", "h")
-    both = f'df["{g}{h}"] = df["{g}"].astype(str) + "/" + df["{h}"].astype(str)'
-    return f"make a column of both, {both}, and write {also}re({g}{h})"

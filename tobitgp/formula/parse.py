@@ -9,10 +9,11 @@ from typing import Any
 
 from tobitgp.errors import FormulaError, SpecError
 from tobitgp.formula.functions import PROCESSES, nearest, read_functions
+from tobitgp.formula.linear import Terms, check_linear, linear_text, plain_columns
 from tobitgp.formula.response import read_parts, read_response
 from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ScaleSpec, Variable
 from tobitgp.formula.syntax import Syntax, Token, called, read_side, tokenize
-from tobitgp.formula.terms import Terms, check_linear, linear_text, plain_columns, read_terms, split_parts
+from tobitgp.formula.terms import read_terms, split_parts
 
 _LISTED = 12  # names in a message
 _SCALE = "write sigma='~ z', or '~ 1' for one scale"
@@ -129,7 +130,9 @@ def _linear_fields(
 ) -> tuple[dict[str, Any], list[Variable]]:
     """Fields of a :class:`LinearPart`, and all columns that were met, left of ``~`` and here."""
     dot = next((token.start for token in syntax.tokens if token.role == "dot"), None)
-    taken = {*outside, *(v.name for v in (*left, *syntax.variables)), *terms.removed.values()}
+    # What has coefficients of its own in each group has one of all too.
+    used = (v.name for v in (*left, *syntax.variables) if v.role != "slope")
+    taken = {*outside, *used, *terms.removed.values()}
     others = () if dot is None else _columns_of_dot(syntax.formula, dot, columns, taken)
     check_linear(syntax, terms, others)
     plain = plain_columns(syntax, terms, others)
@@ -203,7 +206,7 @@ def _refuse_processes(syntax: Syntax, root: ast.expr) -> None:
         name = called(node)
         if isinstance(node, ast.Call) and name in PROCESSES:
             places.append((syntax.span(node)[0], f"{name}(...)", _LEVELS if name == "re" else _CURVE))
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitXor):
             places.append((syntax.span(node)[0], f"({syntax.text(node)})", _LEVELS))
     if places:
         start, what, remedy = min(places)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, get_args
 
 from tobitgp.formula.functions import UserFunctions
 
-Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset"]
+Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset", "slope"]
 ROLES: tuple[Role, ...] = get_args(Role)
 INPUT_ROLES = ROLES[5:]
 
@@ -113,6 +113,36 @@ class GPFactor:
 APPROXIMATIONS = ("auto", "low_rank", "dense", "markov", "vecchia")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearPart:
+    """What a model and its noise scale share: linear terms in formulaic's grammar, and offsets."""
+
+    part: ClassVar[str] = "linear part"  # what the linear terms make up, for messages
+    formula: str  # the text, every white space a blank
+    linear: str  # linear terms in formulaic's grammar, their ``1`` or ``0`` written out; ``"0"`` when there are none
+    offsets: tuple[Expression, ...] = ()
+    variables: tuple[Variable, ...] = ()  # every column that is used, with its role
+    plain: tuple[str, ...] | None = None  # the columns of the linear terms when these are nothing but bare columns
+    codings: tuple[Expression, ...] = ()  # first arguments of ``C(...)`` in the linear terms
+    functions: UserFunctions = ()  # a user's own functions that the formula may call
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the linear terms have an intercept."""
+        return self.linear.split(" ", 1)[0] == "1"
+
+    def names(self, *roles: str) -> tuple[str, ...]:
+        """Columns used in any of these roles, in order of appearance; without roles, all."""
+        return tuple(dict.fromkeys(v.name for v in self.variables if not roles or v.role in roles))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectsPart(LinearPart):
+    """The columns of a random effect, ``1 + z`` in ``(1 + z | g)``."""
+
+    part: ClassVar[str] = "random effects"
+
+
 @dataclass(frozen=True, slots=True)
 class GPTerm:
     """One process: ``gp(...)``, a product with others, ``re(...)``, or one of these in another program's spelling."""
@@ -125,6 +155,9 @@ class GPTerm:
     note: str = ""  # what of the alias has no counterpart in ``read_as``, else empty
     approximation: str = "auto"  # one of ``APPROXIMATIONS``
     neighbours: int | None = None  # of each place in Vecchia's prior, where ``neighbours=`` was given
+    effects: EffectsPart | None = None  # columns whose coefficients differ between groups, where these are not just 1
+    correlated: bool = True  # whether these coefficients are
+    crossed: tuple[Expression, ...] = ()  # columns that make up ``by`` where it is ``a:b``
 
     @property
     def inputs(self) -> tuple[Expression, ...]:
@@ -155,29 +188,6 @@ class MixtureTerm:
     process: bool = False  # a Dirichlet process, ``mixture("dp")``
     start: int = 0  # where it stands in the formula
     end: int = 0  # where it stands in the formula
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinearPart:
-    """What a model and its noise scale share: linear terms in formulaic's grammar, and offsets."""
-
-    part: ClassVar[str] = "linear part"  # what the linear terms make up, for messages
-    formula: str  # the text, every white space a blank
-    linear: str  # linear terms in formulaic's grammar, their ``1`` or ``0`` written out; ``"0"`` when there are none
-    offsets: tuple[Expression, ...] = ()
-    variables: tuple[Variable, ...] = ()  # every column that is used, with its role
-    plain: tuple[str, ...] | None = None  # the columns of the linear terms when these are nothing but bare columns
-    codings: tuple[Expression, ...] = ()  # first arguments of ``C(...)`` in the linear terms
-    functions: UserFunctions = ()  # a user's own functions that the formula may call
-
-    @property
-    def intercept(self) -> bool:
-        """Whether the linear terms have an intercept."""
-        return self.linear.split(" ", 1)[0] == "1"
-
-    def names(self, *roles: str) -> tuple[str, ...]:
-        """Columns used in any of these roles, in order of appearance; without roles, all."""
-        return tuple(dict.fromkeys(v.name for v in self.variables if not roles or v.role in roles))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +307,11 @@ def _process(term: GPTerm) -> str:
     """One process; what an alias was read as stands last."""
     group = term.by.text if term.by else ""
     if not term.factors:
-        return f"{term.name}: random intercept of each {group}; groups that were not seen are predicted from the prior"
+        what = "random intercept"
+        if term.effects is not None:
+            how = ", correlated" if term.correlated else ", independent of each other"
+            what = f"random coefficients of {term.effects.linear.removeprefix('0 + ')}{how},"
+        return f"{term.name}: {what} of each {group}; groups that were not seen are predicted from the prior"
     kernels = [factor for factor in term.factors if not factor.slope] or list(term.factors)
     slopes = [factor.inputs[0].text for factor in term.factors if factor not in kernels]
     inputs = ", ".join(dict.fromkeys(item.text for factor in kernels for item in factor.inputs))

@@ -27,12 +27,12 @@ _TOKEN = re.compile(
     |(?P<string>"[^"\\`]*"|'[^'\\`]*')
     |(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
     |(?P<name>[^\W\d]\w*)
-    |(?P<operator>\*\*|//|<=|>=|==|!=|:=|[-+*/%|~<>=:,.()\[\]{}])
+    |(?P<operator>\*\*|//|<=|>=|==|!=|:=|\|\||[-+*/%|~<>=:,.()\[\]{}])
     |(?P<bad>.)""",
     re.VERBOSE | re.DOTALL,
 )
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-_COUNTED = frozenset({"+", "-", "*", "/", "**", "//", "%", ":", "|", "<", ">", "<=", ">=", "==", "!="})
+_COUNTED = frozenset({"+", "-", "*", "/", "**", "//", "%", ":", "|", "||", "<", ">", "<=", ">=", "==", "!="})
 _UNCLOSED = "This quote is never closed, or the text in it holds a backslash or a backtick, which is not allowed"
 _BAD = {
     "^": "Powers are written with '**': I(x**2) for the square of a column, (a + b)**2 for interactions",
@@ -166,6 +166,8 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
             masked[token.start - start : token.end - start] = "_" * len(token.text)
         elif token.role == "interaction":
             masked[token.start - start] = "@"
+        elif token.text == "||":  # binds as loosely as "|", and is no sign of the language
+            masked[token.start - start : token.end - start] = "^ "
     text = "".join(masked)
     try:
         tree = ast.parse(text, mode="eval").body
@@ -256,9 +258,7 @@ def _scan(formula: str) -> list[Token]:
 
 
 def _check_neighbours(formula: str, before: Token, token: Token, after: Token | None) -> None:
-    """Refuse attribute access, indexing, ``||``, and operands side by side."""
-    if before.text == token.text == "|":
-        _fail(formula, before, "'||' is not part of the language; a random intercept is written re(g), or (1 | g)")
+    """Refuse attribute access, indexing, and operands side by side."""
     if not before.ends_operand:
         return
     if token.text == "." and token.kind == "operator":
@@ -302,6 +302,8 @@ def _with_role(formula: str, before: Token | None, token: Token, after: Token | 
         case "=" if grouped:
             remedy = "the response is set off by '~', equality is '=='"
             _fail(formula, token, f"'=' only names an argument inside a call; {remedy}")
+        case "||" if not opened:
+            _fail(formula, token, "'||' stands in brackets, as in (z || g): random effects without correlations")
         case "." if after is not None and after.begins_operand:
             _fail(formula, token, "'.' means all other columns; an operator is missing after it")
         case "." if grouped:

@@ -171,7 +171,7 @@ def row_cells(
     X, code = fold(term.covariance, inputs[term.block].X, term.theta), inputs[term.block].code
     U = np.empty((len(X), 0))
     if loadings:
-        U, groups = posterior.factor.whiten_rows(A)
+        U, groups, _ = posterior.factor.whiten_rows(A)
         # Cells of other groups than those eliminated sum over several of these; they keep the common part alone.
         if groups is not None and A.own is not None and code is not None and np.array_equal(code, A.own.code):
             U = np.concatenate([U, groups], axis=1)

@@ -22,6 +22,7 @@ from tobitgp.inference.compiled_rows import METHODS
 from tobitgp.inference.method import EP, Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
 from tobitgp.inference.posterior import (
+    MOST_SPREAD,
     Layout,
     Place,
     Posterior,
@@ -33,8 +34,9 @@ from tobitgp.inference.posterior import (
 from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns
+from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
 from tobitgp.priors.block import Block, BlockAt, Features, Grouping
+from tobitgp.priors.group_effects import EffectsBlock
 from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
 from tobitgp.priors.prior import DenseBlock
 from tobitgp.typing import Array, IntArray
@@ -45,7 +47,7 @@ MOST_BYTES = 2**26  # of the features of all rows, above which those of rows who
 class Member(NamedTuple):
     """A block in a plan."""
 
-    block: DenseBlock | KernelBlock
+    block: DenseBlock | KernelBlock | EffectsBlock
     place: Literal["common", "spread", "own"]  # as of `Place`
     width: int  # columns, at most
     kernel: int | None  # the core's number for it; None where its columns are made here
@@ -74,11 +76,13 @@ class Plan:
         if library.load() is None or not isinstance(data.partitions, LocalPartitions) or len(data.partitions) != 1:
             return None
         part: RowPartition = data.partitions.items[0]
-        if not all(isinstance(block, DenseBlock | KernelBlock) for block in blocks):
+        if not all(isinstance(block, DenseBlock | KernelBlock | EffectsBlock) for block in blocks):
             return None
         own = None if together else _own_grouping(blocks)
         members = tuple(_member(block, own) for block in blocks)
         groups = 0 if own is None else own.size
+        if sum(member.width for member in members if member.place == "spread") > MOST_SPREAD:
+            return None
         if any(rows.window is not None or rows.side is not None for rows in part.rows):
             return None
         rows, held = _rows(part, members, groups)
@@ -272,7 +276,7 @@ class _Answer:
         for t, (member, block, own) in enumerate(zip(self.plan.members, self.blocks, self.own, strict=True)):
             if t in self.given:
                 found.append(self.given[t].at)
-            elif isinstance(member.block, DenseBlock):
+            elif not isinstance(member.block, KernelBlock):
                 found.append(member.block.at(own))
             else:
                 kernel, r = member.block, block.kept
@@ -287,7 +291,7 @@ class _Answer:
         if not self.given:
             return self._array("gradient", len(self.theta)).copy()
         part, n, e = self.plan.part, len(self.plan.part), self.e
-        at, G = self.at(), (self._array("G", n, e.p), self._array("G_own", n, e.m) if e.m else None)
+        at, G = self.at(), Slope(self._array("G", n, e.p), self._array("G_own", n, e.m) if e.m else None)
         g_d, found, first = self._array("g_d", n), [], 0
         made = self._array("gradient", len(self.theta) - sum(len(self.own[t]) for t in self.given))
         for t, slopes in enumerate(block_slopes(self.layout, part.inputs, at, G)):
@@ -339,7 +343,7 @@ def _own_grouping(blocks: Sequence[Block]) -> Grouping | None:
     """The one with most weights, as in `lay_out`."""
     weights: dict[Grouping, int] = {}
     for block in blocks:
-        if isinstance(block, DenseBlock | KernelBlock) and block.grouping is not None:
+        if isinstance(block, DenseBlock | KernelBlock | EffectsBlock) and block.grouping is not None:
             weights[block.grouping] = weights.get(block.grouping, 0) + _width(block) * block.grouping.size
     return max(weights, key=lambda grouping: weights[grouping], default=None)
 
@@ -349,13 +353,16 @@ def _member(block: Any, own: Grouping | None) -> Member:
     width = _width(block)
     if block.grouping is not None and block.grouping != own:
         return Member(block, "spread", width * block.grouping.size, None)
-    moves = isinstance(block, KernelBlock) and block.moves
-    kernel = library.COLUMNS if isinstance(block, DenseBlock) else None if moves else block.covariance.compiled
+    kernel = library.COLUMNS if isinstance(block, DenseBlock) else None
+    if isinstance(block, KernelBlock) and not block.moves:
+        kernel = block.covariance.compiled
     return Member(block, "common" if block.grouping is None else "own", width, kernel)
 
 
-def _width(block: DenseBlock | KernelBlock) -> int:
+def _width(block: DenseBlock | KernelBlock | EffectsBlock) -> int:
     """Columns of one row, at most."""
+    if isinstance(block, EffectsBlock):
+        return block.size
     return block.X.shape[1] if isinstance(block, DenseBlock) else len(block.Z)
 
 

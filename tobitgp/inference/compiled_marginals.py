@@ -26,7 +26,11 @@ def find_marginals(
 
     None where the core is not there or does not know a block.
     """
-    if library.load() is None or not all(map(_is_known, at)) or any(place.kind == "spread" for place in layout.places):
+    if (
+        library.load() is None
+        or not all(map(_is_known, at))
+        or any(place.kind in ("spread", "sparse") for place in layout.places)
+    ):
         return None
     n, held = len(inputs[0].X), [w, factor.inverse]
     mean, v_p, d = np.empty((3, n))

@@ -246,8 +246,7 @@ def prior_covariance(prior: Prior, thetas: list[Array]) -> Array:
     """Covariance (n, n) of f at the training rows: no inducing inputs, so nothing is left out."""
     parts = [(block.code, block.X @ block.X.T) for block in prior.with_linear(())]
     for gp, theta in zip(prior.gps, thetas, strict=True):
-        X, code = gp.inputs
-        parts.append((code, np.exp(2.0 * theta[0]) * gp.covariance.value(X, X, np.exp(theta[1:]))))
+        parts.append((gp.inputs.code, gp.covariance_of_rows(theta)))
     return np.sum([K if code is None else np.where(code[:, None] == code, K, 0.0) for code, K in parts], axis=0)
 
 

@@ -26,7 +26,7 @@ from tobitgp.inference.fitted import FittedGP, FitTrace, OnStep, Settings, Step,
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.levels import Held, held_levels, without_rows
 from tobitgp.inference.method import Method, loosened
-from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
+from tobitgp.inference.model import GPModel, Names, Plan, block_inputs, make_plan, scale_problem
 from tobitgp.inference.parameters import Given, Parameters, words_for_little_noise
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.inference.posterior import Posterior
@@ -59,7 +59,7 @@ def assemble_partitions(
         )
     size = stages.SAMPLE_ROWS if size is None else size
     partitions = data.partitions.map(know_rows, family.log_time, data.store)
-    plan = make_plan(spec, data.columns, partitions, family, given)
+    plan = make_plan(spec, Names(data.columns, data.state.effect_columns), partitions, family, given)
     n = plan.measured.n
     if any(term.approximation in ("markov", "vecchia") for term in spec.gps):
         check_memory(n)
@@ -333,6 +333,7 @@ def evaluate(task: Task, method: Method, settings: Settings, *, gradient: bool) 
             posterior = as_asked(search, maximum.objective, maximum.posterior)
         slopes = None
         if gradient:
-            slopes = evidence.evidence_gradient(posterior, search.last) / parameters.values(posterior.theta)
+            slopes = evidence.evidence_gradient(posterior, search.last)
+            slopes = np.asarray(np.linalg.solve(parameters.value_slopes(posterior.theta).T, slopes))
         value = posterior.evidence + search.problem.units.log_jacobian
         return Evaluated(value, slopes, search.last, posterior.converged)

@@ -21,6 +21,7 @@ from tobitgp.inference.posterior import Posterior
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.choice import structure_of
+from tobitgp.priors.group_effects import correlation_root
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, IntArray
@@ -201,9 +202,13 @@ def warn_unidentified(
     elif exact == n > 1 and measured.exact.minimum == measured.exact.maximum:
         _warn("The response is constant: scale and length-scales rest on their priors.")
     for term, X in zip(terms, measured.X, strict=True):
-        for text, low, high in zip(term.inputs, X.minimum, X.maximum, strict=True):
+        ends = zip(X.minimum, X.maximum, strict=True) if term.inputs else ()
+        for text, (low, high) in zip(term.inputs, ends, strict=True):
             if n > 1 and low == high:
                 _warn(f"The input {text.text} of {term.name} is constant: its length-scale rests on its prior.")
+    for gp, term in zip(gps, terms, strict=True):
+        if gp.grouping is not None and gp.grouping.size == 1 and not term.factors:
+            _warn(f"All rows are of one group in {term.name}: what is between groups rests on its prior; leave it out.")
     sought = {name for name, free in zip(parameters.names, parameters.free, strict=True) if free}
     for gp, term in zip(gps, terms, strict=True):
         single = gp.grouping is not None and 1.0 < measured.weight <= gp.grouping.size
@@ -270,8 +275,9 @@ def bound_words(fitted: FittedGP) -> str:
     places, free = np.flatnonzero(parameters.free), fitted.points[0].theta[parameters.free]
     low = free <= parameters.least
     stuck = [parameters.names[i] for i in places[low | (free >= LOG_BOUND)]]
+    singular = _singular_words(fitted)
     if not stuck:
-        return ""
+        return singular
     words = f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior."
     if any(parameters.roles[i] == "sigma" for i in places[low]):
         words += (
@@ -279,6 +285,25 @@ def bound_words(fitted: FittedGP) -> str:
             "the curve goes through the rows. Where they were measured with an error, fix sigma at that."
         )
     return words
+
+
+SINGULAR = 0.995  # a correlation beyond which coefficients are taken for multiples of each other
+
+
+def _singular_words(fitted: FittedGP) -> str:
+    """Which coefficients of a random effect the data do not tell apart; nothing where they do."""
+    parameters, theta, found = fitted.parameters, fitted.points[0].theta, []
+    for term in parameters.effects:
+        if term.correlated and parameters.free[term.cors].any():
+            C = correlation_root(theta[term.cors], term.q)
+            R = (C @ C.T)[np.tril_indices(term.q, -1)]
+            found += [parameters.names[i] for i in term.cors.start + np.flatnonzero(np.abs(R) > SINGULAR)]
+    if not found:
+        return ""
+    return (
+        f"The fit is singular at {', '.join(found)}: such coefficients are multiples of each other in every group, and "
+        "the data do not tell them apart. Leave one out, write || to take them as independent, or set priors=."
+    )
 
 
 def coarse_remedy(parameters: Parameters, rows: float) -> str:

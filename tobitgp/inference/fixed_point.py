@@ -24,7 +24,8 @@ from tobitgp.inference.posterior import Gaussian, Posterior, Settled, lay_out
 from tobitgp.inference.structured import StructuredPosterior
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
+from tobitgp.numerics.arrow import Arrow, identity, multiply
+from tobitgp.numerics.crossed import factorise
 from tobitgp.numerics.linear_algebra import weights
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.structure import StructuredTerm
@@ -156,7 +157,12 @@ def _begin(
     knots = next((block.knots for block in blocks if isinstance(block, StructuredTerm)), None)
     known: Known
     if knots is None:
-        nothing = identity(layout.p, layout.m, layout.size), np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0
+        nothing = (
+            identity(layout.p, layout.m, layout.size, sparse=layout.has_sparse),
+            np.zeros(layout.p + layout.m * layout.size),
+            0.0,
+            0.0,
+        )
         known = KnownSites(*add_up([nothing, *states.collect(site_updates.sums_of)]))
     else:
         A = np.concatenate(states.collect(site_updates.all_features))

@@ -25,9 +25,20 @@ from tobitgp.inference.posterior import Gaussian, Layout, Settled, join_features
 from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.numerics.arrow import Arrow, Factor, Loadings, Slope, factorise, identity, inverse_arrow, multiply
-from tobitgp.numerics.linear_algebra import cholesky, solve_lower, triangular_product
+from tobitgp.numerics.arrow import (
+    Arrow,
+    Factor,
+    Loadings,
+    Slope,
+    factorise,
+    identity,
+    inverse_arrow,
+    multiply,
+    squared_lengths,
+)
+from tobitgp.numerics.linear_algebra import cholesky, solve_lower, solve_upper, triangular_product
 from tobitgp.priors.block import Block, BlockAt, split_theta
+from tobitgp.priors.group_effects import EffectsAt
 from tobitgp.priors.kernel_block import RELATIVE_RESIDUAL, KernelFeatures
 from tobitgp.typing import Array
 
@@ -161,6 +172,8 @@ def _no_posterior() -> Any:
 
 def _moved(at: BlockAt, theta: Array) -> BlockAt:
     """A block at other parameters, with the same inducing inputs."""
+    if isinstance(at, EffectsAt):
+        return EffectsAt.of(theta, at.size, at.grouping)
     if not isinstance(at, KernelFeatures):
         return at
     variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
@@ -171,8 +184,8 @@ def _moved(at: BlockAt, theta: Array) -> BlockAt:
 
 def _root(at: BlockAt, now: BlockAt) -> Array:
     """``R`` of a block, (M_t, M_t), lower triangular."""
-    if isinstance(at, KernelFeatures) and isinstance(now, KernelFeatures):
-        return solve_lower(at.L, now.L)
+    if isinstance(at, KernelFeatures | EffectsAt) and isinstance(now, KernelFeatures | EffectsAt):
+        return solve_lower(at.L, np.asfortranarray(now.L))
     return np.eye(at.size)
 
 
@@ -241,14 +254,19 @@ class MovedFactor(Factor):
         """Of the whitened weights, whatever w is."""
         return float(self.w @ self.w)
 
+    def begin(self, A: Loadings) -> tuple[Array, Slope]:
+        """As that of a factor."""
+        whitened = self.whiten_rows(A)
+        return squared_lengths(whitened), whitened
+
     def whiten_rows(self, A: Loadings) -> Slope:
         """``A R L^-T``, the corner rotated."""
         corner = triangular_product(A.common.copy(), self.W, transposed=True)
         if A.own is None or self.both is None:
-            return corner, None
+            return Slope(corner)
         G, m, width = self.both.shape
         rows = A.own.expanded() @ self.both.reshape(G * m, width)
-        return corner - rows[:, m:], rows[:, :m]
+        return Slope(corner - rows[:, m:], rows[:, :m])
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,11 +326,15 @@ class _There:
             E["own"] += sum(_of_groups(a, layout).T @ _of_groups(b, layout) for a, b in pairs)
         found = []
         for place, block in zip(self.layout.places, self.blocks, strict=True):
-            if isinstance(block, KernelFeatures):
-                size = block.size
-                here = E[place.kind][place.columns, place.columns]
-                groups = len(here) // size
-                summed = np.einsum("gigj->ij", here.reshape(groups, size, groups, size))
+            if not isinstance(block, KernelFeatures | EffectsAt):
+                continue
+            size = block.size
+            here = E[place.kind][place.columns, place.columns]
+            groups = len(here) // size
+            summed = np.einsum("gigj->ij", here.reshape(groups, size, groups, size))
+            if isinstance(block, EffectsAt):
+                found.append(block.finish((solve_upper(block.L, np.asfortranarray(summed)),)))
+            else:
                 found.append(block.finish((np.zeros(()), np.zeros(len(block.parameters)), -summed, np.zeros(()))))
         noise = np.zeros(len(theta) - sum(map(len, found)))
         noise += by_noise[0] if by_noise else 0.0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +13,13 @@ import numpy.typing as npt
 from tobitgp.data import standardisation
 from tobitgp.data.absorbed import Absorbed, Columns, centred_sum
 from tobitgp.data.arrays import CensoredResponse, Design, Groups, Problem, Units, merge, with_limits
+from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.standardisation import KnownRows, Measured, Scaling, Standard
 from tobitgp.engines import LocalPartitions, Partitions
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
+from tobitgp.inference.effect_parameters import EffectParameters
 from tobitgp.inference.parameters import (
     DF,
     SIDE_NOISES,
@@ -33,6 +36,7 @@ from tobitgp.inference.parameters import (
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.choice import MOST_PLACES
+from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LevelColumns, LinearPrior, Prior, default_sd
@@ -51,6 +55,7 @@ class GPModel:
     linear: LinearPrior | None
     columns: tuple[str, ...]  # of the linear part
     terms: tuple[GPTerm, ...]
+    effects: tuple[tuple[str, ...], ...]  # names of the columns of each process that is a random effect
     parameters: Parameters
 
     def inputs(self, design: Design) -> tuple[Inputs, ...]:
@@ -73,11 +78,20 @@ def plan_rows(
     family: Family,
     given: Given,
     labels: npt.NDArray[Any] | None = None,
+    effects: Sequence[tuple[str, ...]] = (),
 ) -> tuple[Plan, KnownRows]:
     """Plan a model whose rows are all here, labels (n,): units, and every parameter's name, prior and freedom."""
     rows = KnownRows(response, outcome(response, log_time=family.log_time, labels=labels), design)
     noises = row_noises(rows.known, given, labels)
-    return make_plan(spec, design.columns, LocalPartitions([rows]), family, given, noises), rows
+    names = Names(design.columns, effects)
+    return make_plan(spec, names, LocalPartitions([rows]), family, given, noises), rows
+
+
+class Names(NamedTuple):
+    """Names of columns."""
+
+    linear: tuple[str, ...]
+    effects: Sequence[tuple[str, ...]]  # of each process that is a random effect, if there are any
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +101,7 @@ class Plan:
     family: Family
     terms: tuple[GPTerm, ...]
     columns: tuple[str, ...]  # of the linear part
+    effects: tuple[tuple[str, ...], ...]  # as of the model
     measured: Measured  # what all rows tell
     counts: tuple[IntArray, ...]  # (6,), rows of each kind in each partition
     standard: Standard
@@ -106,14 +121,18 @@ class Plan:
         chosen = _inducing(self.given.inducing, self.terms, units)
         stand = _approximations(chosen, self.terms, self.measured.n)
         gps = tuple(
-            GPPrior(at, covariance, inducing, _grouping(term, own), moves, how, term.neighbours)
+            GroupEffects(at, covariance, grouping=_grouping(term, own), correlated=term.correlated)
+            if term.effects is not None
+            else GPPrior(at, covariance, inducing, _grouping(term, own), moves, how, term.neighbours)
             for term, at, covariance, own, (inducing, moves), how in zip(
                 self.terms, inputs, covariances, groups, chosen, stand, strict=True
             )
         )
-        parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)
+        _check_crossed(gps)
+        unit = _units(self.terms, covariances, units, self.hypers)
+        parameters = read_parameters(self.hypers, unit, self.given, _effect_parameters(gps, self.effects, units))
         prior = Prior(linear, gps, factor)
-        return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, parameters)
+        return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, self.effects, parameters)
 
 
 def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
@@ -139,20 +158,22 @@ def _join_inputs(
 
 def make_plan(
     spec: ModelSpec,
-    columns: tuple[str, ...],
+    names: Names,
     partitions: Partitions,
     family: Family,
     given: Given,
     own_noises: Sequence[HyperParameter] = (),
 ) -> Plan:
     """Measure all rows, and decide what does not depend on single ones."""
+    columns, effects = names.linear, tuple(names.effects) or ((),) * len(spec.gps)
     parts, found = zip(*partitions.collect(measure_rows, columns, spec.gps), strict=True)
     measured = standardisation.merge_measured(parts)
     noises = [*([DF] if family.estimate_df else []), *own_noises]
     if given.side_noises == "shared":
         noises += [side for side, there in zip(SIDE_NOISES, measured.sides, strict=True) if there]
     noises.append(SIGMA._replace(known=family.known_sigma))
-    hypers = (*(hyper for term in spec.gps for hyper in term_parameters(term)), *noises)
+    of_terms = [term_parameters(term, own) for term, own in zip(spec.gps, effects, strict=True)]
+    hypers = (*itertools.chain(*of_terms), *noises)
     if not columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
     given.check(columns, [hyper.name for hyper in hypers], family)
@@ -161,7 +182,12 @@ def make_plan(
     intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
     factor = next((own for own in found if own is None or own.term is None), found[0])
     centre = np.zeros(len(mean)) if intercept is None else column_centres(measured.H.mean, intercept, factor)
-    scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
+    scaling = [
+        _effect_scaling(term, own, [hyper.name for hyper in hypers], given)
+        if own
+        else [_scaling(factor) for factor in term_covariance(term).factors]
+        for term, own, hypers in zip(spec.gps, effects, of_terms, strict=True)
+    ]
     bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
     y = merge(partitions.collect(standardisation.measure_response, centre, mean, known)).rounded()
@@ -174,7 +200,7 @@ def make_plan(
         linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept, factor)
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
-    return Plan(family, spec.gps, columns, measured, counts, standard, linear, hypers, given)
+    return Plan(family, spec.gps, columns, effects, measured, counts, standard, linear, hypers, given)
 
 
 def column_centres(mean: Array, intercept: int, factor: LevelColumns | None) -> Array:
@@ -211,6 +237,52 @@ def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[
 def _scaling(factor: KernelFactor) -> Scaling:
     """Distances of inputs that share a length-scale are kept as they are; a slope keeps its zero and its unit."""
     return Scaling(factor.columns, factor.kernel.stationary, factor.ard and factor.kernel.stationary)
+
+
+MOST_CROSSED = 10_000  # weights of groupings that are not eliminated, whose square is held
+
+
+def _check_crossed(gps: Sequence[GPPrior]) -> None:
+    """Refuse groupings of so many levels that what crosses the largest does not fit into memory."""
+    sizes: dict[str, int] = {}
+    for gp in gps:
+        if gp.grouping is not None and not gp.covariance.factors:
+            width = gp.size if isinstance(gp, GroupEffects) else 1
+            sizes[gp.grouping.name] = sizes.get(gp.grouping.name, 0) + width * gp.grouping.size
+    *crossed, _ = sorted(sizes, key=lambda name: sizes[name]) or [""]
+    if sum(sizes[name] for name in crossed) > MOST_CROSSED:
+        listed = ", ".join(f"{sizes[name]} coefficients of {name}" for name in crossed)
+        raise DataError(
+            f"Groupings cross: {listed} beside a larger grouping; at most {MOST_CROSSED} of all but the largest can be "
+            "held. Leave one out, or take its levels together."
+        )
+
+
+def _effect_scaling(term: GPTerm, columns: Sequence[str], hypers: Sequence[str], given: Given) -> list[Scaling]:
+    """Columns of a random effect, centred where a correlated intercept takes up their means.
+
+    Not so where some values that depend on it are fixed: these are of the columns as they are.
+    """
+    slopes = {name for name, column in zip(hypers, columns, strict=False) if column != INTERCEPT}
+    fixed = {name for name in hypers if name in given.fixed}
+    centred = term.correlated and INTERCEPT in columns and (fixed <= slopes or len(fixed) == len(hypers))
+    taken_away = [centred and name != INTERCEPT for name in columns]
+    return [Scaling(slice(j, j + 1), own, by_spread=True) for j, own in enumerate(taken_away)]
+
+
+def _effect_parameters(
+    gps: Sequence[GPPrior], effects: Sequence[Sequence[str]], units: Units
+) -> list[EffectParameters]:
+    """Where parameters of random effects are, and what centring made of their columns."""
+    first, found = 0, []
+    for gp, columns, centre, scale in zip(gps, effects, units.x_centre, units.x_scale, strict=True):
+        if isinstance(gp, GroupEffects):
+            T = np.eye(gp.size)
+            if INTERCEPT in columns:
+                T[columns.index(INTERCEPT)] -= centre / scale
+            found.append(EffectParameters(first, gp.size, gp.correlated and gp.size > 1, T))
+        first += gp.n_parameters
+    return found
 
 
 def _grouping(term: GPTerm, groups: Groups | None) -> Grouping | None:
@@ -302,10 +374,16 @@ def row_noises(known: Outcome, given: Given, labels: npt.NDArray[Any] | None) ->
     return [side._replace(name=f"{side.name}[{label}]") for side, label in zip(sides, chosen, strict=True)]
 
 
-def _units(covariances: Sequence[Covariance], units: Units, hypers: Sequence[HyperParameter]) -> Array:
+def _units(
+    terms: Sequence[GPTerm], covariances: Sequence[Covariance], units: Units, hypers: Sequence[HyperParameter]
+) -> Array:
     """One standardised unit of each hyper-parameter in the user's units."""
     y, out = units.scale, []
-    for covariance, scale in zip(covariances, units.x_scale, strict=True):
+    for term, covariance, scale in zip(terms, covariances, units.x_scale, strict=True):
+        if term.effects is not None:
+            q = len(scale)
+            out += [*(y / scale), *np.ones(q * (q - 1) // 2 if term.correlated else 0)]
+            continue
         sd, rest = y, []
         for factor in covariance.factors:
             own = scale[factor.columns]

@@ -58,6 +58,7 @@ _REST = {
     "group": 0.5,
     "arc": 2.0,
     "alpha": 1.0,
+    "cor": 1.0,
     "period": 1.0,
     "df": 4.0,
     "sigma_lower": 0.5,

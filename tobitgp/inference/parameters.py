@@ -13,15 +13,16 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPFactor, GPTerm
+from tobitgp.inference.effect_parameters import ETA, EffectParameters, psi_of
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
-from tobitgp.priors.hyperpriors import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.typing import Array, BoolArray
 
 
 class HyperParameter(NamedTuple):
-    """One hyper-parameter before it meets the data."""
+    """One hyper-parameter before it meets the data; the role "cor" is that of a correlation of random effects."""
 
     name: str  # as users write it
     role: str  # what it does; "arc" is the length-scale of a periodic kernel, in which a circle has the radius 1
@@ -44,12 +45,17 @@ def term_covariance(term: GPTerm) -> Covariance:
     return Covariance(tuple(factors))
 
 
-def term_parameters(term: GPTerm) -> list[HyperParameter]:
-    """Hyper-parameters of a term, in the order of its block's theta.
+def term_parameters(term: GPTerm, effects: Sequence[str]) -> list[HyperParameter]:
+    """Hyper-parameters of a term, in the order of its block's theta; with the names of a random effect's columns.
 
     A parameter that is not alone in its role names its inputs, as in ``lengthscale(gp(x, z))[x]``, and its kernel where
     those are not enough.
     """
+    if effects:
+        sds = [f"sd({term.name})" + ("" if name == "Intercept" else f"[{name}]") for name in effects]
+        pairs = [(a, b) for i, b in enumerate(effects) for a in effects[:i]] if term.correlated else []
+        cors = [HyperParameter(f"cor({term.name})[{a}, {b}]", "cor") for a, b in pairs]
+        return [*(HyperParameter(name, "group") for name in sds), *cors]
     found = [entry for factor in term.factors for entry in _factor_parameters(factor)]
     n_inputs = sum(len(f.inputs) for f in term.factors if KERNELS[f.kernel].stationary)
     out = [HyperParameter(f"sd({term.name})", "sd" if term.factors else "group", n_inputs)]
@@ -80,7 +86,7 @@ _LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times w
 
 @dataclass(frozen=True)
 class Parameters:
-    """The k hyper-parameters of a model; ``theta = log(value / unit)`` throughout inference."""
+    """The k hyper-parameters of a model; ``theta = log(value / unit)`` throughout inference, psi of correlations."""
 
     names: tuple[str, ...]
     roles: tuple[str, ...]  # as of `HyperParameter`
@@ -89,6 +95,7 @@ class Parameters:
     prior_sd: Array  # (k,), of theta; an infinite sd means no prior
     free: BoolArray  # (k,)
     start: Array  # (k,), theta of fixed parameters, and where the user wants the others to start; NaN elsewhere
+    effects: tuple[EffectParameters, ...] = ()  # of random effects with columns of their own
 
     @property
     def n_free(self) -> int:
@@ -113,27 +120,53 @@ class Parameters:
 
     def with_locations(self, where: BoolArray) -> Parameters:
         """These and coordinates of inducing inputs, which are free, unbounded and without prior, at ``where`` (k,)."""
-        place = np.cumsum(~where) - 1
+        place, here = np.cumsum(~where) - 1, np.flatnonzero(~where)
         others: tuple[Any, ...] = LOCATION, LOCATION, 1.0, 0.0, np.inf, True, np.nan
+        fields = list(self.__dataclass_fields__)[: len(others)]
         names, roles, *rest = (
             np.where(where, other, np.array(getattr(self, name))[place])
-            for name, other in zip(self.__dataclass_fields__, others, strict=True)
+            for name, other in zip(fields, others, strict=True)
         )
-        return Parameters(tuple(names.tolist()), tuple(roles.tolist()), *rest)
+        effects = tuple(term._replace(first=int(here[term.first])) for term in self.effects)
+        known: tuple[Any, ...] = *rest, effects
+        return Parameters(tuple(names.tolist()), tuple(roles.tolist()), *known)
 
     @property
     def proper(self) -> bool:
         """Whether every free parameter has a prior."""
         return bool(np.isfinite(self.prior_sd[self.free]).all())
 
+    @cached_property
+    def positive(self) -> BoolArray:
+        """Which are positive numbers, (k,); the others are correlations."""
+        return np.array([role != "cor" for role in self.roles])
+
+    def report(self, theta: Array) -> tuple[Array, Array]:
+        """Logarithms of values in the user's units, Fisher's z of correlations, (k,), and slopes (k, k) in theta."""
+        with np.errstate(divide="ignore"):
+            out, J = theta + np.where(self.positive, np.log(self.units), 0.0), np.eye(len(theta))
+        for term in self.effects:
+            places = slice(term.first, term.cors.stop)
+            own, J[places, places] = term.report(theta)
+            out[places] += own - theta[places]
+        return out, J
+
     def values(self, theta: Array) -> Array:
-        """Natural-scale values in the user's units, same shape as ``theta``."""
-        return np.exp(theta) * self.units
+        """Natural-scale values (k,) in the user's units."""
+        if not self.effects:
+            return np.exp(theta) * self.units
+        z = self.report(theta)[0]
+        return np.where(self.positive, np.exp(np.where(self.positive, z, 0.0)), np.tanh(z))
+
+    def value_slopes(self, theta: Array) -> Array:
+        """Derivatives (k, k) of the values in theta."""
+        z, J = self.report(theta)
+        return np.where(self.positive, np.exp(np.where(self.positive, z, 0.0)), 1.0 - np.tanh(z) ** 2)[:, None] * J
 
     @cached_property
     def _log_normal(self) -> tuple[BoolArray, Array, float]:
         """Which free parameters have a prior, the sds of these, 1 elsewhere, and the sum of their log norms."""
-        has = self.free & np.isfinite(self.prior_sd)
+        has = self.free & np.isfinite(self.prior_sd) & self.positive
         sd = np.where(has, self.prior_sd, 1.0)
         return has, sd, float(np.log(sd).sum() + 0.5 * has.sum() * np.log(2.0 * np.pi))
 
@@ -142,7 +175,12 @@ class Parameters:
         has, sd, norm = self._log_normal
         # Theta is -inf where a side noise is fixed at 0, and an infinite sd is no prior.
         z = np.where(has, theta - self.prior_mean, 0.0) / sd
-        return -0.5 * float(z @ z) - norm, -z / sd
+        value, slopes = -0.5 * float(z @ z) - norm, -z / sd
+        for term in self.effects:
+            if self.free[term.cors].any():
+                more, slopes[term.cors] = term.log_prior(theta)
+                value += more
+        return value, slopes
 
 
 def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
@@ -171,6 +209,7 @@ def default_prior(role: str, n_inputs: int) -> tuple[float, float]:
         "sigma_lower": (0.5, 1.0),
         "sigma_upper": (0.5, 1.0),
         "sigma": (0.1, 1.0),
+        "cor": (1.0, 0.6),  # of psi, whose prior is another, LKJ
     }[role]
     return float(np.log(median)), spread
 
@@ -194,7 +233,7 @@ class Given:
         inducing: Any = "auto",
         fixed: Mapping[str, float] | None = None,
         start: Mapping[str, float] | None = None,
-        priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
+        priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
         side_noises: Literal["shared", "row"] | None = None,
     ) -> Given:
         """Copies of what was given."""
@@ -275,14 +314,18 @@ def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
     return mean, sd
 
 
-def read_parameters(hypers: Sequence[HyperParameter], unit: Array, given: Given) -> Parameters:
-    """Hyper-parameters with their priors, freedom and starts; unit (k,)."""
+def read_parameters(
+    hypers: Sequence[HyperParameter], unit: Array, given: Given, effects: Sequence[EffectParameters] = ()
+) -> Parameters:
+    """Hyper-parameters with their priors, freedom and starts; unit (k,); effects are those of random effects."""
     fixed, start, k = given.fixed, given.start, len(hypers)
     mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
     free = np.ones(k, dtype=bool)
     for i, hyper in enumerate(hypers):
         name = hyper.name
         mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs)
+        if hyper.role == "cor":
+            continue
         prior = (given.priors or {}).get(name)
         if isinstance(prior, LogNormal):
             mean[i], sd[i] = np.log(prior.median / unit[i]), prior.spread
@@ -300,4 +343,53 @@ def read_parameters(hypers: Sequence[HyperParameter], unit: Array, given: Given)
             none = hyper.role in SIDES and isinstance(known, Real) and known == 0
             first[i] = -np.inf if none else _log_ratio("fixed", name, known, unit[i])
             free[i] = False
-    return Parameters(tuple(h.name for h in hypers), tuple(h.role for h in hypers), unit, mean, sd, free, first)
+    names, terms = tuple(h.name for h in hypers), []
+    for term in effects:
+        at, own = term.cors, names[term.cors]
+        for argument, values in (("start", start), ("fixed", fixed)):
+            if any(name in values for name in own):
+                first[at] = _read_correlations(argument, own, values, term.q)
+                free[at] = argument == "start"
+        every, here = names[term.first : at.stop], slice(term.first, at.stop)
+        if term.centred and any(np.isfinite(first[i]) for i, name in term.of_intercept(every)):
+            _check_start(every, {**start, **fixed})
+            first[here] = term.centre(first[here])
+        terms.append(term._replace(eta=_read_eta(own, given)))
+        sd[at] = np.inf if np.isnan(terms[-1].eta) else sd[at]
+    return Parameters(names, tuple(h.role for h in hypers), unit, mean, sd, free, first, tuple(terms))
+
+
+def _read_correlations(argument: str, names: Sequence[str], given: Mapping[str, Any], q: int) -> Array:
+    """Psi of the correlations of a random effect, row after row; all of them or none are given."""
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise SpecError(f"{argument}= has some of the correlations of a random effect; give {missing[0]!r} too.")
+    for name in names:
+        if not isinstance(given[name], Real) or not -1 < float(given[name]) < 1:
+            raise SpecError(f"{argument}={{{name!r}: {given[name]!r}}}: a number between -1 and 1 is needed.")
+    R = np.eye(q)
+    rows, columns = np.tril_indices(q, -1)
+    R[rows, columns] = R[columns, rows] = [float(given[name]) for name in names]
+    if np.linalg.eigvalsh(R)[0] <= 0.0:
+        raise SpecError(f"{argument}=: {', '.join(names)} are no correlations together: their matrix is not positive.")
+    return psi_of(R)
+
+
+def _check_start(names: Sequence[str], start: Mapping[str, Any]) -> None:
+    """Refuse to start some of the parameters of a random effect, which are led to those of centred columns together."""
+    missing = [name for name in names if name not in start]
+    if missing:
+        raise SpecError(f"start= has some of the parameters of a random effect; give {missing[0]!r} too.")
+
+
+def _read_eta(names: Sequence[str], given: Given) -> float:
+    """Of the prior that the correlations of a random effect have together; NaN where they have none."""
+    priors = [given.priors[name] for name in names if name in given.priors] if given.priors else []
+    if any(given.drops(name) for name in names):
+        return np.nan
+    for name, prior in zip(names, priors, strict=False):
+        if not isinstance(prior, LKJ):
+            raise SpecError(f"priors={{{name!r}: ...}}: a correlation takes tg.LKJ(eta) or None, not {prior!r}.")
+        if prior != priors[0]:
+            raise SpecError(f"priors=: the correlations of a random effect have one prior, and {name!r} another.")
+    return float(priors[0].eta) if priors else ETA

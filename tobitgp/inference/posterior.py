@@ -21,7 +21,7 @@ from tobitgp.engines import Partitions
 from tobitgp.inference.compiled_marginals import find_marginals
 from tobitgp.inference.partitioned import PartitionedRows, Sites
 from tobitgp.inference.structured import Field, StructuredRows
-from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
+from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope, SpreadColumns
 from tobitgp.numerics.factored import Covariance
 from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.priors.prior import LevelColumns
@@ -30,9 +30,12 @@ from tobitgp.typing import Array, IntArray
 
 
 class Place(NamedTuple):
-    """One block's place: among common columns, as they are or spread over groups, or among those of a row's group."""
+    """One block's place: among common columns, as they are or spread over groups, or among those of a row's group.
 
-    kind: Literal["common", "spread", "own"]
+    Columns that are spread over many groups are held as the few entries that a row has in them, after all others.
+    """
+
+    kind: Literal["common", "spread", "sparse", "own"]
     columns: slice
 
 
@@ -44,11 +47,25 @@ class Layout:
     p: int  # common features
     m: int  # features of each group
     size: int  # groups
+    entries: int = 0  # of a row in the columns that are held by their entries
 
     @property
     def row_features(self) -> int:
-        """Features of one row, p + m."""
-        return self.p + self.m
+        """Numbers that are held of a row."""
+        return self.dense + self.entries + self.m
+
+    @property
+    def dense(self) -> int:
+        """Common features but for those that are held by their entries."""
+        return min((place.columns.start for place in self.places if place.kind == "sparse"), default=self.p)
+
+    @property
+    def has_sparse(self) -> bool:
+        """Whether some columns are held by their entries."""
+        return self.entries > 0
+
+
+MOST_SPREAD = 100  # columns of groups that are not eliminated, above which they are held by their entries
 
 
 def lay_out(blocks: Sequence[BlockAt]) -> Layout:
@@ -59,16 +76,23 @@ def lay_out(blocks: Sequence[BlockAt]) -> Layout:
         if block.grouping is not None and not structured:
             weights[block.grouping] = weights.get(block.grouping, 0) + block.size * block.grouping.size
     chosen = max(weights, key=lambda grouping: weights[grouping], default=None)
-    places, p, m = [], 0, 0
-    for block in blocks:
+    sparse = sum(size for grouping, size in weights.items() if grouping != chosen) > MOST_SPREAD
+    places, p, m = {}, 0, 0
+    # Columns that are held by their entries come last.
+    order = sorted(range(len(blocks)), key=lambda t: sparse and blocks[t].grouping not in (None, chosen))
+    for t in order:
+        block = blocks[t]
         if block.grouping is None or block.grouping != chosen:
             width = block.size * (1 if block.grouping is None else block.grouping.size)
-            places.append(Place("common" if block.grouping is None else "spread", slice(p, p + width)))
+            kind: Any = "common" if block.grouping is None else "sparse" if sparse else "spread"
+            places[t] = Place(kind, slice(p, p + width))
             p += width
         else:
-            places.append(Place("own", slice(m, m + block.size)))
+            places[t] = Place("own", slice(m, m + block.size))
             m += block.size
-    return Layout(tuple(places), p, m, 0 if chosen is None else chosen[1])
+    entries = sum(block.size for t, block in enumerate(blocks) if places[t].kind == "sparse")
+    in_order = tuple(places[t] for t in range(len(blocks)))
+    return Layout(in_order, p, m, 0 if chosen is None else chosen[1], entries)
 
 
 def join_features(
@@ -99,30 +123,43 @@ def block_features(block: BlockAt, at: Inputs, *, slopes: bool = False) -> Featu
 def place_columns(layout: Layout, inputs: Sequence[Inputs], columns: Sequence[Array]) -> Loadings:
     """All blocks' columns, (n, M_t) each, where they belong in ``A``."""
     common, own, code = [np.empty((len(columns[0]), 0))], [], None
+    first, entries = layout.dense, []
     for place, at, A in zip(layout.places, inputs, columns, strict=True):
         if place.kind == "own":
             own.append(A)
             code = at.code
+        elif place.kind == "sparse":
+            entries.append((A, place.columns.start - first + _positions(at.code, A.shape[1])))
         else:
             width = place.columns.stop - place.columns.start
             common.append(A if place.kind == "common" else spread_columns(A, at.code, width))
     A_common = common[1] if len(common) == 2 else np.concatenate(common, axis=1)
+    spread = None
+    if entries:
+        values, at_columns = (np.concatenate(part, axis=1) for part in zip(*entries, strict=True))
+        spread = SpreadColumns(values, at_columns, layout.p - first)
     if code is None:
-        return Loadings(A_common)
+        return Loadings(A_common, None, spread)
     A_own = own[0] if len(own) == 1 else np.concatenate(own, axis=1)
-    return Loadings(A_common, OwnColumns(A_own, np.maximum(code, 0), layout.size))
+    return Loadings(A_common, OwnColumns(A_own, np.maximum(code, 0), layout.size), spread)
 
 
 def block_slopes(layout: Layout, inputs: Sequence[Inputs], blocks: Sequence[BlockAt], G: Slope) -> Iterator[Array]:
     """Each block's columns (n, M_t) of a derivative with respect to the loadings."""
+    common, own, entries = G
+    first = 0
     for place, at, block in zip(layout.places, inputs, blocks, strict=True):
         if place.kind == "own":
-            assert G[1] is not None
-            yield G[1][:, place.columns]
+            assert own is not None
+            yield own[:, place.columns]
         elif place.kind == "common":
-            yield G[0][:, place.columns]
+            yield common[:, place.columns]
+        elif place.kind == "spread":
+            yield np.take_along_axis(common[:, place.columns], _positions(at.code, block.size), axis=1)
         else:
-            yield np.take_along_axis(G[0][:, place.columns], _positions(at.code, block.size), axis=1)
+            assert entries is not None
+            yield entries[:, first : first + block.size]
+            first += block.size
 
 
 def spread_columns(A: Array, code: IntArray | None, width: int) -> Array:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,10 @@ class Search:
         self.grows, self.fell_back = self.problem.n > 3 * GROWN_ROWS, False
         self.others: list[tuple[float, Array]] = []
         # Only along a single input can rows be dense enough to show length-scales that need many features.
-        self.single = any(gp.inputs.X.shape[1] == 1 and gp.covariance.factors[0].n_scales for gp in self.prior.gps)
+        self.single = any(
+            gp.inputs.X.shape[1] == 1 and any(factor.n_scales for factor in gp.covariance.factors[:1])
+            for gp in self.prior.gps
+        )
         self.first_cap, self.cap = SHORT_CAP if self.single else FIRST_CAP, CAP
 
     def run(self) -> Maximum:
@@ -93,16 +97,32 @@ class Search:
         """Search and maximum."""
         if not self.parameters.n_free:
             return self._maximise(theta)
-        theta, scale = self._search(theta)
+        theta, scale = self._on_some_rows(self._search, theta)
         inverse = None
         if scale is not None and self.grows:
-            theta, scale = self._grow(theta, scale)
+            theta, scale = self._on_some_rows(self._grow, theta, scale)
         expected = None
         if self.problem.n < self.data.n:
             theta, inverse = self._refine(theta, scale)
             with contextlib.suppress(NumericalError):
                 expected = self._freeze(theta, inverse)
         return self._screen(self._as_started(self._maximise(theta, scale, inverse, expected)))
+
+    def _on_some_rows(self, stage: Callable[..., Any], *given: Any) -> Any:
+        """A stage on a subset of the rows, by variational inference where expectation propagation fails on these few.
+
+        A level may have only censored rows there, and under a flat prior no posterior.
+        """
+        try:
+            return stage(*given)
+        except EPFailure:
+            if self.problem.n <= SEARCH_ROWS:
+                raise
+            method, self.method = self.method, VI()
+            try:
+                return stage(*given)
+            finally:
+                self.method = method
 
     def _as_started(self, maximum: Maximum) -> Maximum:
         """The maximum, or a higher one from where the user starts; on few rows that start was followed before."""
@@ -262,7 +282,7 @@ class Search:
         assert self.precision is not None
         found = None
         for _ in range(RUNS):
-            if self.sampled is None or self.sampled.field is not None:
+            if self.sampled is None or self.sampled.field is not None or self.sampled.layout.has_sparse:
                 break
             stage, free = f"features stay, {self.data.n} rows", theta[self.parameters.free]
             data = self._seeded(self.data)

@@ -21,12 +21,13 @@ from tobitgp.inference.partitioned import RowPartition, Sites, spans
 from tobitgp.inference.posterior import Gaussian, Layout, join_features
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.numerics.arrow import Loadings, Slope, squared_lengths
+from tobitgp.numerics.arrow import Loadings, Slope
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember
 from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 CHUNK_ROWS = 2048
+SPARSE_ROWS = 65_536  # where a row has few entries, and sums over a chunk are large
 # Largest change of a standardised site precision: a row so much steeper than its noise, as a Gumbel is far out in
 # its tail, is led back bit by bit, since beside such a precision all other rows are lost to rounding.
 _STEEPEST = 1e8
@@ -99,8 +100,8 @@ class State(NamedTuple):
     def marginals_of(self, chunk: Chunk, q: Gaussian, A: Loadings, d: Array) -> tuple[Loadings, Marginals, Slope]:
         """The same from the features, and these loadings whitened."""
         A, mean, variance = q.given_structure(A, self.part.places(chunk.span))
-        whitened = q.factor.whiten_rows(A)
-        m, v_p = A.times(q.w) + mean, squared_lengths(whitened) + variance
+        v_p, whitened = q.factor.begin(A)
+        m, v_p = A.times(q.w) + mean, v_p + variance
         span = chunk.span
         return A, Marginals(m, v_p, d, self.sites.lambda1[span], self.sites.lambda2[span]), whitened
 
@@ -145,7 +146,7 @@ def _arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) -
     sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
     seen = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)
     chunks = []
-    for rows, span in spans(seen, CHUNK_ROWS):
+    for rows, span in spans(seen, SPARSE_ROWS if setting.layout.has_sparse else CHUNK_ROWS):
         inputs, conjugate = tuple(at.rows(span) for at in part.inputs), setting.likelihood.is_conjugate(rows)
         chunk = Chunk(rows, span, inputs, conjugate, for_slopes=room.times > 1)
         if room.times or (room.sought and not conjugate):
@@ -175,7 +176,7 @@ def site_sums(state: State) -> list[Any]:
 
     def sums(chunk: Chunk) -> tuple[Any, ...]:
         A, sites = state.features(chunk)[1], state.sites.rows(chunk.span)
-        if library.load() is None or A.own is not None:
+        if library.load() is None or A.own is not None or A.spread is not None:
             return A.gram(sites.lambda2), A.adjoint(sites.lambda1)
         B, r = compiled_rows.site_sums(A.common, sites)
         return (B,), r
@@ -200,7 +201,8 @@ def visit(state: State, q: Gaussian) -> State:
 
     def move(chunk: Chunk) -> tuple[Any, ...]:
         _, A, d = state.features(chunk)
-        if visitor is not None and A.own is None and chunk.rows.window is None and chunk.rows.side is None:
+        plain = A.own is None and A.spread is None and chunk.rows.window is None and chunk.rows.side is None
+        if visitor is not None and plain:
             at = [sites.rows(chunk.span) for sites in (state.sites, last, step)]
             return len(chunk.rows), *visitor.find_steps(chunk.rows, A.common, d, *at)
         marginals = state.marginals_of(chunk, q, A, d)[1]

@@ -3,13 +3,14 @@
 A row's features are columns common to all rows and, where there are groups, columns that go with the weights of the
 row's own group. ``B = I + A' diag(lambda2) A`` is then an arrow: a dense corner, and for every group a small block with
 a border. A Schur complement eliminates the groups, (FEA4) and (FEA5) of the theory pages, so a thousand of them cost
-little more than ten. ``w`` is flat: the ``p`` common weights, then ``m`` for each of ``G`` groups.
+little more than ten. Groups of other groupings have their weights in the corner, where a row has few entries.
+``w`` is flat: the ``p`` weights of the corner, dense columns first, then ``m`` for each of ``G`` groups.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,10 +28,17 @@ from tobitgp.numerics.linear_algebra import (
 from tobitgp.typing import Array, BoolArray, IntArray
 
 # The corner (p, p), of which the lower triangle is held, and where there are groups their blocks with borders
-# (G, m, m + p).
-Arrow = tuple[Array, ...]
-# What is held like A: common columns (n, p), and own ones (n, m) where there are groups.
-Slope = tuple[Array, Array | None]
+# (G, m, m + p); with spread columns blocks (G, m, m) and sparse borders (G m, p).
+Arrow = tuple[Any, ...]
+
+
+class Slope(NamedTuple):
+    """What is held like A."""
+
+    common: Array  # (n, p), of dense columns
+    own: Array | None = None  # (n, m), where there are groups
+    spread: Array | None = None  # (n, r), entries of spread columns
+
 
 _LOST = 16.0 * np.finfo(float).eps  # of a diagonal; what rounding makes of a sum grows as the root of its terms
 
@@ -62,37 +70,69 @@ def by_group(X: Array, code: IntArray, size: int) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class SpreadColumns:
+    """Columns of the corner of which a row has few entries, those of its groups in groupings not eliminated."""
+
+    A: Array  # (n, r), entries
+    at: IntArray  # (n, r), their columns
+    size: int  # number of columns, K
+
+    def expanded(self) -> Any:
+        """All columns as a sparse matrix (n, K)."""
+        from scipy.sparse import csr_matrix
+
+        n, r = self.A.shape
+        return csr_matrix((self.A.ravel(), self.at.ravel(), r * np.arange(n + 1)), (n, self.size))
+
+
+@dataclass(frozen=True, slots=True)
 class Loadings:
     """The features ``A`` of some rows."""
 
-    common: Array  # (n, p)
+    common: Array  # (n, p), but for spread columns
     own: OwnColumns | None = None
+    spread: SpreadColumns | None = None
 
     def __len__(self) -> int:
         return len(self.common)
 
+    @property
+    def p(self) -> int:
+        """Features in the corner."""
+        return self.common.shape[1] + (0 if self.spread is None else self.spread.size)
+
+    @property
+    def corner(self) -> Array:
+        """Columns (n, p) of the corner, all of them dense."""
+        return self.common if self.spread is None else np.hstack([self.common, self.spread.expanded().toarray()])
+
     def times(self, w: Array) -> Array:
         """``A w``, (n,), or (n, k) for ``w`` (M, k)."""
-        p = self.common.shape[1]
-        shared = self.common @ w[:p]
-        return shared if self.own is None else shared + self.own.expanded() @ w[p:]
+        first, p = self.common.shape[1], self.p
+        out = self.common @ w[:first]
+        if self.spread is not None:
+            out += self.spread.expanded() @ w[first:p]
+        return out if self.own is None else out + self.own.expanded() @ w[p:]
 
     def columns(self, at: IntArray) -> Any:
         """Some of all columns, (n, k); a sparse matrix where groups' are among them."""
-        if self.own is None or at.max(initial=0) < self.common.shape[1]:
+        if at.max(initial=0) < self.common.shape[1]:
             return self.common[:, at]
         from scipy.sparse import csc_matrix, hstack
 
-        return hstack([csc_matrix(self.common), self.own.expanded()], "csc")[:, at].tocsr()
+        groups = [part.expanded() for part in (self.spread, self.own) if part is not None]
+        return hstack([csc_matrix(self.common), *groups], "csc")[:, at].tocsr()
 
     def adjoint(self, v: Array) -> Array:
         """``A' v``, (M,), for ``v`` (n,)."""
-        shared = self.common.T @ v
-        return shared if self.own is None else np.concatenate([shared, self.own.expanded().T @ v])
+        groups = [part.expanded().T @ v for part in (self.spread, self.own) if part is not None]
+        return np.concatenate([self.common.T @ v, *groups]) if groups else self.common.T @ v
 
     def gram(self, scale: Array) -> Arrow:
         """``A' diag(scale) A`` for ``scale`` (n,)."""
         corner = gram(self.common, scale)
+        if self.spread is not None:
+            return self._sparse_gram(corner, scale)
         if self.own is None:
             return (corner,)
         own = self.own.A
@@ -100,18 +140,47 @@ class Loadings:
         weighted *= scale[:, None]
         return corner, (self.own.expanded().T @ weighted).reshape(self.own.size, own.shape[1], -1)
 
+    def _sparse_gram(self, dense: Array, scale: Array) -> Arrow:
+        """With spread columns; ``dense`` is the part of the corner of the others."""
+        from scipy.sparse import csr_matrix, hstack
+
+        assert self.own is not None
+        assert self.spread is not None
+        spread, own, first = self.spread.expanded(), self.own.expanded(), len(dense)
+        weighted = scale_rows(spread, scale)
+        corner = np.zeros((self.p, self.p), order="F")
+        corner[:first, :first] = dense
+        corner[first:, :first] = weighted.T @ self.common
+        corner[first:, first:] = (weighted.T @ spread).toarray()
+        beside = (own.T @ (self.own.A * scale[:, None])).reshape(self.own.size, self.own.A.shape[1], -1)
+        by_common = csr_matrix(own.T @ (self.common * scale[:, None]))
+        return corner, beside, hstack([by_common, own.T @ weighted], "csr")
+
     def add_slope(self, G: Slope, weight: Array, w: Array) -> None:
         """Add ``weight w'`` to a derivative with respect to ``A``, in place."""
-        common, own = G
-        p = common.shape[1]
-        common += np.multiply.outer(weight, w[:p])
+        common, own, spread = G
+        first, p = common.shape[1], self.p
+        common += np.multiply.outer(weight, w[:first])
         if self.own is not None and own is not None:
             own += weight[:, None] * self.own.weights(w[p:])
+        if self.spread is not None and spread is not None:
+            spread += weight[:, None] * w[first:p][self.spread.at]
 
 
-def identity(p: int, m: int = 0, size: int = 0) -> Arrow:
+def scale_rows(X: Any, scale: Array) -> Any:
+    """A sparse matrix (n, k) with its rows multiplied by ``scale`` (n,)."""
+    out = X.copy()
+    out.data *= np.repeat(scale, np.diff(X.indptr))
+    return out
+
+
+def identity(p: int, m: int = 0, size: int = 0, *, sparse: bool = False) -> Arrow:
     """Identity of ``p`` common features and ``m`` for each of ``size`` groups."""
     corner = np.eye(p, order="F")
+    if sparse:
+        from scipy.sparse import csr_matrix
+
+        return corner, np.repeat(np.eye(m)[None], size, axis=0), csr_matrix((size * m, p))
     return (corner, np.repeat(np.eye(m, m + p)[None], size, axis=0)) if size else (corner,)
 
 
@@ -122,7 +191,10 @@ def multiply(B: Arrow, w: Array) -> Array:
     if len(B) == 1:
         return corner
     m = B[1].shape[1]
-    W, border = w[p:].reshape(-1, m), B[1][:, :, m:]
+    W = w[p:].reshape(-1, m)
+    if len(B) == 3:
+        return np.concatenate([corner + B[2].T @ w[p:], np.einsum("gij,gj->gi", B[1], W).ravel() + B[2] @ w[:p]])
+    border = B[1][:, :, m:]
     own = np.einsum("gij,gj->gi", B[1][:, :, :m], W) + border @ w[:p]
     return np.concatenate([corner + np.einsum("gij,gi->j", border, W), own.ravel()])
 
@@ -146,9 +218,13 @@ class Factor:
 
     def lost_to_rounding(self, rows: float = 0.0) -> bool:
         """Whether a pivot is no more than what rounding left of its diagonal: 1 beside 1e16 may as well be 100."""
-        diagonal, lost = np.square(self.L).sum(axis=1), _LOST * np.sqrt(self.size + rows)
-        if self.T is not None and self.U is not None:
-            diagonal += np.square(self.U).sum(axis=(0, 1))
+        diagonal = np.square(self.L).sum(axis=1)
+        return self._lost(diagonal if self.U is None else diagonal + np.square(self.U).sum(axis=(0, 1)), rows)
+
+    def _lost(self, diagonal: Array, rows: float) -> bool:
+        """The same from the diagonal of the corner, (p,)."""
+        lost = _LOST * np.sqrt(self.size + rows)
+        if self.T is not None:
             own = np.square(np.linalg.inv(self.T))
             if (np.einsum("gii->gi", own) <= lost * own.sum(axis=2)).any():
                 return True
@@ -182,20 +258,26 @@ class Factor:
 
     def whiten_rows(self, A: Loadings) -> Slope:
         """``A L^-T`` of rows: its corner (n, p), and the part of each row's own group, (n, m)."""
+        corner = A.corner
         if self.T is None or self.U is None or A.own is None:
-            return triangular_product(A.common.copy(), self.inverse, transposed=True), None
+            return Slope(triangular_product(corner.copy(), self.inverse, transposed=True))
         m = self.T.shape[1]
         both = np.concatenate([self.T.transpose(0, 2, 1), self.T.transpose(0, 2, 1) @ self.U], axis=2)
         rows = A.own.expanded() @ both.reshape(-1, m + len(self.L))
-        return triangular_product(A.common - rows[:, m:], self.inverse, transposed=True), rows[:, :m]
+        return Slope(triangular_product(corner - rows[:, m:], self.inverse, transposed=True), rows[:, :m])
 
     def variance(self, A: Loadings) -> Array:
         """``diag(A B^-1 A')``, (n,)."""
-        return squared_lengths(self.whiten_rows(A))
+        return self.begin(A)[0]
+
+    def begin(self, A: Loadings) -> tuple[Array, Slope]:
+        """``diag(A B^-1 A')``, (n,), and what :meth:`smooth` goes on from: whitened rows, or ``A B^-1`` itself."""
+        whitened = self.whiten_rows(A)
+        return squared_lengths(whitened), whitened
 
     def covariance(self, A: Loadings) -> Array:
         """``A B^-1 A'``, (n, n)."""
-        corner, own = self.whiten_rows(A)
+        corner, own, _ = self.whiten_rows(A)
         V = corner @ corner.T
         if own is None or A.own is None:
             return V
@@ -203,27 +285,33 @@ class Factor:
 
     def smooth(self, A: Loadings, whitened: Slope | None = None) -> Slope:
         """``A B^-1``, in the columns that ``A`` has in each row; ``whitened`` rows are overwritten."""
-        corner, own = self.whiten_rows(A) if whitened is None else whitened
+        corner, own, _ = self.whiten_rows(A) if whitened is None else whitened
         common = triangular_product(corner, self.inverse, transposed=False)
         if own is None or A.own is None or self.T is None or self.U is None:
-            return common, None
+            return Slope(common)
         G, m, p = self.U.shape
         back = by_group(common, A.own.code, G) @ (self.U.transpose(0, 2, 1) @ self.T).reshape(G * p, m)
-        return common, by_group(own, A.own.code, G) @ self.T.reshape(G * m, m) - back
+        return Slope(common, by_group(own, A.own.code, G) @ self.T.reshape(G * m, m) - back)
 
     def covariance_of_sums(self, R: Any, own: BoolArray) -> Factored:
         """``R' B^-1 R`` of a sparse R (M, k), of whose columns ``own`` (k,) some have noise that no other has."""
+        assert self.U is not None
+        G, m, p = self.U.shape
+        return self._covariance_of_sums(R, own, self.U.reshape(G * m, p))
+
+    def _covariance_of_sums(self, R: Any, own: BoolArray, border: Any) -> Factored:
+        """The same with ``T`` times the borders, (G m, p)."""
         from scipy.sparse import bsr_matrix
 
         assert self.T is not None
-        assert self.U is not None
-        (G, m, p), R = self.U.shape, R.tocsr()
+        (G, m, _), p, R = self.T.shape, len(self.L), R.tocsr()
         noise = (bsr_matrix((self.T, np.arange(G), np.arange(G + 1)), (G * m, G * m)) @ R[p:]).tocsr()
         noise.eliminate_zeros()
         reach = np.diff(noise.indptr)
         alone = reach == 1
         alone[alone] = own[noise[alone].indices]
-        of_common = R[:p].T.toarray() - noise.T @ self.U.reshape(G * m, p)
+        through = noise.T @ border
+        of_common = R[:p].T.toarray() - (through if isinstance(through, np.ndarray) else through.toarray())
         root = np.concatenate([of_common @ self.inverse.T, noise[(reach > 0) & ~alone].T.toarray()], axis=1)
         return Factored(root, np.asarray(noise[alone].power(2).sum(axis=0)).ravel())
 
@@ -249,7 +337,7 @@ class Factor:
 
 def squared_lengths(whitened: Slope) -> Array:
     """Squared lengths (n,) of whitened rows."""
-    corner, own = whitened
+    corner, own, _ = whitened
     v = np.einsum("np,np->n", corner, corner)
     return v if own is None else v + np.einsum("nm,nm->n", own, own)
 

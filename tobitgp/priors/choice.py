@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from tobitgp.priors.block import Block, Inputs, split_theta
+from tobitgp.priors.group_effects import EffectsBlock, GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, KernelBlock
 from tobitgp.priors.markov import Markov, is_markov
 from tobitgp.priors.prior import Prior
@@ -89,8 +90,9 @@ def _columns(prior: Prior, chosen: Mapping[int, Block]) -> int:
     """Columns of all features, those of groups spread out."""
     columns = prior.n_linear
     for block in chosen.values():
-        if isinstance(block, KernelBlock):
-            columns += len(block.Z) * (1 if block.grouping is None else block.grouping.size)
+        if isinstance(block, KernelBlock | EffectsBlock):
+            width = len(block.Z) if isinstance(block, KernelBlock) else block.size
+            columns += width * (1 if block.grouping is None else block.grouping.size)
     return columns
 
 
@@ -122,7 +124,11 @@ def together(gps: Sequence[GPPrior], candidates: Sequence[Candidate]) -> list[in
         return [best.term]
     own = gps[best.term]
     same = [c.term for c in candidates if c.kind == "markov" and _equal(gps[c.term].inputs, own.inputs)]
-    constant = [t for t, gp in enumerate(gps) if not gp.covariance.factors and gp.grouping == own.grouping is not None]
+    constant = [
+        t
+        for t, gp in enumerate(gps)
+        if not gp.covariance.factors and not isinstance(gp, GroupEffects) and gp.grouping == own.grouping is not None
+    ]
     return sorted([*same, *constant])
 
 

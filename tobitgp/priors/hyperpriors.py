@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -38,6 +39,39 @@ class LogNormal:
     def __post_init__(self) -> None:
         if not (0 < self.median < np.inf and 0 < self.spread < np.inf):
             raise SpecError(f"LogNormal needs a positive median and spread, got {self.median!r}, {self.spread!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class LKJ:
+    """Prior of the correlations of a random effect, density proportional to ``det(R)^(eta - 1)``; (RAN4).
+
+    Parameters
+    ----------
+    eta : float
+        Positive, a pure number: 1 for a density that is even over all correlation matrices R, more to draw
+        correlations towards 0.
+
+    Raises
+    ------
+    SpecError
+        If it is not positive and finite.
+
+    References
+    ----------
+    D. Lewandowski, D. Kurowicka and H. Joe (2009), Generating random correlation matrices based on vines and extended
+    onion method, *Journal of Multivariate Analysis* 100.
+
+    Examples
+    --------
+    >>> LKJ(2.0)
+    LKJ(eta=2.0)
+    """
+
+    eta: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.eta, Real) or not 0 < self.eta < np.inf:
+            raise SpecError(f"LKJ needs a positive eta, got {self.eta!r}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,12 @@ class GPPrior:
         """Return the term on some of the rows."""
         return replace(self, inputs=self.inputs.rows(rows))
 
-    def low_rank(self, theta: Array, precision: Array, *, nats: float, cap: int) -> tuple[KernelBlock, float]:
+    def covariance_of_rows(self, theta: Array) -> Array:
+        """Prior covariance (n, n) of the term in the training rows, as it is within a group."""
+        X = self.inputs.X
+        return np.asarray(np.exp(2.0 * theta[0]) * self.covariance.value(X, X, np.exp(theta[1:])))
+
+    def low_rank(self, theta: Array, precision: Array, *, nats: float, cap: int) -> tuple[Any, float]:
         """Block with inducing inputs fit for parameters ``theta`` and site precisions (n,), and the nats they leave.
 
         What locations that were given leave is nobody's concern.

@@ -67,7 +67,9 @@ def _model_rows(results: GPResults) -> Rows:
     standing = frozenset() if field is None else frozenset((field.blocks - first).tolist())
     how = "" if field is None else f", {field.structure.label}"
     terms = [
-        line for i, term in enumerate(gp.terms) for line in _term_words(term, levels[i], how if i in standing else "")
+        line
+        for i, (term, effects) in enumerate(zip(gp.terms, gp.effects, strict=True))
+        for line in _term_words(term, effects, levels[i], how if i in standing else "")
     ]
     gain = fitted.neighbours_gain
     by_inducing = gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0)
@@ -85,17 +87,17 @@ def _model_rows(results: GPResults) -> Rows:
     ]
 
 
-def _kernel(term: GPTerm) -> str:
+def _kernel(term: GPTerm, effects: Sequence[str]) -> str:
     """Kernels of a term, as in ``linear x rbf``."""
     if not term.factors:
-        return "normal"
+        return "normal" if len(effects) < 2 else f"normal, {len(effects)} coefficients"
     return " x ".join(f.kernel + (" (ARD)" if f.ard and len(f.inputs) > 1 else "") for f in term.factors)
 
 
-def _term_words(term: GPTerm, levels: Sequence[Any] | None, how: str) -> list[str]:
+def _term_words(term: GPTerm, effects: Sequence[str], levels: Sequence[Any] | None, how: str) -> list[str]:
     """Name, kernels, number of groups and structure of a term, in lines that leave room for the column beside them."""
     kinds = "groups" if not term.factors else "levels"
-    what = _kernel(term) + ("" if levels is None else f", {len(levels)} {kinds}") + how
+    what = _kernel(term, effects) + ("" if levels is None else f", {len(levels)} {kinds}") + how
     line = f"{_short(term.name)} {what}"
     return [line] if len(line) <= _ROOM else [_short(term.name), *textwrap.wrap(what, _ROOM)]
 
@@ -126,6 +128,8 @@ def _prior(results: GPResults, i: int) -> str:
     parameters = results.parts.fitted.parameters
     if not np.isfinite(parameters.prior_sd[i]):
         return "none"
+    if not parameters.positive[i]:
+        return next(f"LKJ({term.eta:g})" for term in parameters.effects if term.cors.start <= i < term.cors.stop)
     median = float(np.exp(parameters.prior_mean[i]) * parameters.units[i])
     return f"lognormal({median:.3g}, {parameters.prior_sd[i]:.2g})"
 
@@ -153,7 +157,25 @@ def _notes(results: GPResults) -> list[str]:
             f"Hyper-parameters: value at the maximum, standard error and interval from the {whence} their logarithms; "
             "priors are lognormal(median, sd of the logarithm), and no part of the evidence."
         )
+    notes += _effects_note(results)
     return notes
+
+
+def _effects_note(results: GPResults) -> list[str]:
+    """On what scale correlations of random effects are, and where the priors of intercepts stand."""
+    parameters = results.parts.fitted.parameters
+    words = []
+    if not parameters.positive.all():
+        words.append("Correlations: standard error and interval are from Fisher's z.")
+    known = np.isfinite(parameters.prior_sd)
+    centred = [term for term in parameters.effects if term.centred and known[term.sds].any()]
+    if centred:
+        names = ", ".join(parameters.names[term.first] for term in centred)
+        words.append(
+            f"The priors of {names} and of correlations with it are those of the groups at the means of the columns "
+            "beside the intercept, the values those where these are 0."
+        )
+    return [" ".join(words)] if words else []
 
 
 def _warnings(results: GPResults) -> list[str]:

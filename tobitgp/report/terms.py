@@ -31,6 +31,7 @@ from tobitgp.report.axes import (
     panel_axes,
     shorten,
 )
+from tobitgp.results.terms import effect_suffixes
 from tobitgp.typing import Array, BoolArray
 
 if TYPE_CHECKING:
@@ -225,7 +226,8 @@ def _panels(results: Results, covariates: pd.DataFrame, name: str, t: int | None
     """Figures of one term."""
     term = None if t is None else results.model.spec.gps[t]
     if t is not None and term is not None and not term.factors:
-        return [Panel(name, (group_name(results, t),), t)]
+        suffixes = effect_suffixes(cast("GPResults", results).parts.gp.effects[t])
+        return [Panel(name + suffix, (group_name(results, t),), t) for suffix in suffixes]
     slope = () if term is None else _slope_columns(term, columns)
     rest = [c for c in columns if c not in slope]
     along = drawn_along(results, covariates)
@@ -255,8 +257,8 @@ def _draw_term(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel
     ax.set_ylabel(as_label(panel.label))
     term = None if t is None else results.model.spec.gps[t]
     if term is not None and not term.factors:
-        effects = cast("GPResults", results).group_effects(panel.term, interval=interval)
-        draw_groups(ax, effects.droplevel("term"), column)
+        effects = cast("GPResults", results).group_effects(term.name, interval=interval)
+        draw_groups(ax, pd.DataFrame(effects.loc[panel.term]), column)
         return
     values, factors = covariates[column], factor_columns(results)
     along = column in drawn_along(results, covariates)

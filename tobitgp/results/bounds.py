@@ -19,6 +19,7 @@ from tobitgp.inference.partitioned import cut
 from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods.censoring_noise import SIDES, with_side_noises
 from tobitgp.priors.block import Block, split_theta
+from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.structure import Knots, StructuredTerm, StructuredTermAt
 from tobitgp.results.views import Parts
@@ -153,6 +154,8 @@ def _blocks(parts: Parts) -> list[Block]:
             assert field is not None
             knots = Knots(field.structure, field.extended(prior.gps[field.block - first].inputs)[1])
             blocks.append(StructuredTerm(gp.inputs, gp.n_parameters, knots, gp.grouping))
+        elif isinstance(gp, GroupEffects):
+            blocks.append(gp.block)
         else:
             blocks.append(KernelBlock(gp.inputs, gp.covariance, at.Z, gp.grouping))
     return prior.with_linear(blocks)

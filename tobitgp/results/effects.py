@@ -255,8 +255,8 @@ def marginal_effects(
                 found.append(_process_effect(parts, change, rows, ask, split=split))
             labels.append((change.variable, change.contrast))
     if not found:
-        names = ", ".join(term.name for term in parts.spec.gps if not term.factors)
-        left = f": {names} is left to group_effects()" if names else ""
+        names = [term.name for term in parts.spec.gps if not term.factors]
+        left = f": {', '.join(names)} {'is' if len(names) == 1 else 'are'} left to group_effects()" if names else ""
         raise SpecError(f"This model has no column whose effect could be formed{left}.")
     weight = np.ones(1) if regression else parts.fitted.weights
     value, variance, intensive = (

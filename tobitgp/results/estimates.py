@@ -109,15 +109,17 @@ class Transformed:
     theta: Array  # (m,), logarithms, or coefficients of a formula of log sigma
     theta_covariance: Array  # (m, m), zero where fixed, and at a bound
     theta_cross: Array  # (m, p), covariances with the linear coefficients
-    positive: BoolArray  # (m,), reported as ``exp(theta)``; the others, coefficients of log sigma, as they are
+    positive: BoolArray  # (m,), reported as ``exp(theta)``; of the others coefficients of log sigma as they are
     fixed: BoolArray  # (m,)
     theta_mean: Array  # (m,), mean of theta; its estimate where it is not integrated over
     theta_skew: Array  # (m,), between -1 and 1, zero where it is not integrated over
+    correlation: BoolArray | None = None  # (m,), reported as ``tanh(theta)``
 
     @property
     def slope(self) -> Array:
         """Derivative of ``value`` in theta, (m,)."""
-        return np.where(self.positive, self.value, 1.0)
+        slope = np.where(self.positive, self.value, 1.0)
+        return slope if self.correlation is None else np.where(self.correlation, 1.0 - self.value**2, slope)
 
     @property
     def theta_sd(self) -> Array:
@@ -135,7 +137,7 @@ class Transformed:
 
     def z_values(self) -> Array:
         """Coefficients of log sigma over their errors, (m,); NaN for positive parameters, of which zero is no value."""
-        tested = ~self.positive & (self.theta_sd > 0.0)
+        tested = ~self.positive & (self.theta_sd > 0.0) & (True if self.correlation is None else ~self.correlation)
         return np.divide(self.theta, self.theta_sd, out=np.full_like(self.theta, np.nan), where=tested)
 
     def p_values(self) -> Array:
@@ -152,7 +154,8 @@ class Transformed:
         steps = z + np.outer(self.theta_skew, z**2 - 1.0) / 6.0
         ends = self.theta_mean[:, None] + self.theta_sd[:, None] * steps
         with np.errstate(over="ignore"):
-            return np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
+            ends = np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
+        return ends if self.correlation is None else np.where(self.correlation[:, None], np.tanh(ends), ends)
 
 
 def nan_at_bounds(V: Array, fixed: BoolArray) -> Array:
@@ -163,12 +166,10 @@ def nan_at_bounds(V: Array, fixed: BoolArray) -> Array:
 def hyper_estimates(fitted: FittedGP) -> Transformed:
     """Values at the maximum, with moments by design points on two spheres, otherwise by the curvature."""
     parameters, free, weight = fitted.parameters, fitted.parameters.free, fitted.weights
-    value = parameters.values(fitted.points[0].theta)
-    with np.errstate(divide="ignore"):
-        theta = np.log(value)
-    mean, V, skew = theta.copy(), fitted.log_covariance.copy(), np.zeros(len(theta))
+    value, (theta, J) = parameters.values(fitted.points[0].theta), parameters.report(fitted.points[0].theta)
+    mean, V, skew = theta.copy(), J @ fitted.log_covariance @ J.T, np.zeros(len(theta))
     if fitted.has_moments:
-        step = np.array([point.theta[free] - fitted.points[0].theta[free] for point in fitted.points])
+        step = np.array([parameters.report(point.theta)[0][free] - theta[free] for point in fitted.points])
         away = step - weight @ step
         V[np.ix_(free, free)] = np.einsum("j,jk,jl->kl", weight, away, away)
         sd = np.sqrt(np.diag(V)[free])
@@ -176,7 +177,7 @@ def hyper_estimates(fitted: FittedGP) -> Transformed:
         third = np.divide(weight @ away**3, sd**3, out=np.zeros_like(sd), where=sd > 0.0)
         skew[free] = np.clip(third, -_MOST_SKEW, _MOST_SKEW)
     cross = np.zeros((len(theta), fitted.n_linear))
-    return Transformed(value, theta, V, cross, np.ones(len(theta), dtype=bool), ~free, mean, skew)
+    return Transformed(value, theta, V, cross, parameters.positive, ~free, mean, skew, ~parameters.positive)
 
 
 def conf_int(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:

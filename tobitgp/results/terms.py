@@ -16,7 +16,7 @@ from tobitgp.data.linear import INTERCEPT, linear_terms
 from tobitgp.data.table import column_names, read_table
 from tobitgp.data.training_summary import constant_column
 from tobitgp.errors import SpecError
-from tobitgp.formula.terms import mentions
+from tobitgp.formula.linear import mentions
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.results.views import Source
 from tobitgp.typing import Frame
@@ -44,6 +44,11 @@ def model_terms(parts: Source) -> list[Term]:
     if parts.spec.offsets:
         out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))
     return out
+
+
+def effect_suffixes(columns: Sequence[str]) -> list[str]:
+    """What follows the name of a random effect in that of each of its coefficients."""
+    return ["" if name == INTERCEPT else f"[{name}]" for name in columns] or [""]
 
 
 def _scale_texts(state: DesignState) -> list[str]:

@@ -13,8 +13,8 @@ from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import Facts, held_rows
+from tobitgp.formula.linear import mentions
 from tobitgp.formula.spec import LinearPart, ModelSpec
-from tobitgp.formula.terms import mentions
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.posterior import NO_SITES

@@ -20,6 +20,7 @@ from tobitgp.inference.posterior import Posterior, lay_out
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
+from tobitgp.numerics.crossed import CrossedFactor
 from tobitgp.numerics.factored import Factored
 from tobitgp.priors.prior import DenseFeatures, LevelColumns
 from tobitgp.priors.structure import StructuredTermAt
@@ -32,6 +33,7 @@ from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import COUNTS, Parts, Source
 from tobitgp.storage.archive import MalformedError
+from tobitgp.typing import IntArray
 
 MAX_SCALE = 1e150  # its square is a number
 
@@ -180,7 +182,11 @@ def _check_parameters(parts: Parts) -> None:
     """Refuse hyper-parameters that are not those of the formula and the noise, in the order of theta."""
     parameters = parts.fitted.parameters
     found = [*zip(parameters.names, parameters.roles, strict=True)]
-    known = [hyper for term in parts.gp.terms for hyper in term_parameters(term)]
+    known = [
+        hyper
+        for term, effects in zip(parts.gp.terms, parts.gp.effects, strict=True)
+        for hyper in term_parameters(term, effects)
+    ]
     known += [DF] if parts.family.estimate_df else []
     side_noises = found[len(known) : -1]  # as many as the method and the rows called for
     if (
@@ -212,7 +218,8 @@ def _point_arrays(point: Posterior, k: int, n_linear: int) -> Shapes:
     if (
         layout != lay_out(point.blocks)
         or (factor.T is None) != (layout.size == 0)
-        or (factor.U is None) != (layout.size == 0)
+        or (factor.U is None) != (layout.size == 0 or layout.has_sparse)
+        or isinstance(factor, CrossedFactor) != layout.has_sparse
     ):
         raise MalformedError("its blocks do not belong together")
     p, m, G = layout.p, layout.m, layout.size
@@ -226,7 +233,21 @@ def _point_arrays(point: Posterior, k: int, n_linear: int) -> Shapes:
         wanted[f"share {t}"] = share, (size, n_linear) if len(mean) else (0, 0)
     if factor.T is not None and factor.U is not None:
         wanted |= {"groups": (factor.T, (G, m, m)), "borders": (factor.U, (G, m, p))}
+    if isinstance(factor, CrossedFactor):
+        entries = factor.data.shape
+        wanted |= {"groups": (factor.groups, (G, m, m)), "entries of borders": (factor.indices, entries)}
+        wanted["ends of borders"] = factor.indptr, (G * m + 1,)
+        if not _are_ends(factor.indptr, len(factor.indices)) or not _all_below(factor.indices, p):
+            raise MalformedError("its borders are no sparse matrix")
     return wanted | _field_arrays(point)
+
+
+def _are_ends(ends: IntArray, n: int) -> bool:
+    return bool(ends[0] == 0 and ends[-1] == n and (np.diff(ends) >= 0).all())
+
+
+def _all_below(places: IntArray, size: int) -> bool:
+    return bool(((places >= 0) & (places < size)).all())
 
 
 def _field_arrays(point: Posterior) -> Shapes:

@@ -16,8 +16,9 @@ from tobitgp.data.linear import LinearState
 from tobitgp.data.restore import PlainLinear, plain_linear, restore_linear
 from tobitgp.data.training_summary import ColumnFacts, Facts
 from tobitgp.errors import SpecError
-from tobitgp.formula.spec import GPTerm, ModelSpec, ScaleSpec
+from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
 from tobitgp.inference import EP, VI, Laplace
+from tobitgp.inference.effect_parameters import EffectParameters
 from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import Parameters
@@ -30,8 +31,10 @@ from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, Diri
 from tobitgp.mixture.model import Bayes, Points, State
 from tobitgp.mixture.rows import Units as MixtureUnits
 from tobitgp.numerics.arrow import Factor
+from tobitgp.numerics.crossed import CrossedFactor
 from tobitgp.numerics.factored import Factored
 from tobitgp.priors.block import Grouping, Inputs
+from tobitgp.priors.group_effects import EffectsAt
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
 from tobitgp.priors.markov import Markov
@@ -51,12 +54,15 @@ CLASSES: dict[str, type] = {
         Bayes,
         ColumnFacts,
         Covariance,
+        CrossedFactor,
         DenseFeatures,
         DesignState,
         Dirichlet,
         DirichletProcess,
         EMCM,
         EP,
+        EffectParameters,
+        EffectsAt,
         Factor,
         Factored,
         Facts,
@@ -110,10 +116,10 @@ def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
         "$spec": Hook(ModelSpec, lambda _: None, lambda _: spec),
         "$term": Hook(GPTerm, spec.gps.index, partial(_term, spec)),
         "$linear": Hook(LinearState, lambda state: plain_linear(state, spec, levels), partial(_linear, spec)),
-        "$scale": Hook(
+        "$part": Hook(
             PartState,
-            lambda part: (part.coded, plain_linear(part.linear, part.spec, levels)),
-            partial(_scale, spec.scale),
+            lambda part: (_parts(spec).index(part.spec), part.coded, plain_linear(part.linear, part.spec, levels)),
+            partial(_part, spec),
         ),
         "$slice": Hook(slice, lambda columns: (columns.start, columns.stop), _columns),
         "$interval": Hook(pd.Interval, lambda x: (x.left, x.right, x.closed), lambda x: pd.Interval(*x)),
@@ -188,8 +194,17 @@ def _linear(spec: ModelSpec, plain: Any) -> LinearState:
     return restore_linear(plain, spec)
 
 
-def _scale(spec: ScaleSpec | None, plain: Any) -> PartState:
-    if spec is None or not fits(plain, tuple[tuple[Array, ...], PlainLinear]):
-        raise MalformedError("its noise scale is of an unknown form, or has no formula")
-    coded, linear = plain
-    return PartState(spec, coded, restore_linear(linear, spec))
+def _parts(spec: ModelSpec) -> list[LinearPart | None]:
+    """Formulas of the noise scale and of random effects."""
+    return [spec.scale, *(term.effects for term in spec.gps)]
+
+
+def _part(spec: ModelSpec, plain: Any) -> PartState:
+    parts = _parts(spec)
+    if not fits(plain, tuple[int, tuple[Array, ...], PlainLinear]) or not 0 <= plain[0] < len(parts):
+        raise MalformedError("its noise scale or a random effect is of an unknown form")
+    at, coded, linear = plain
+    part = parts[at]
+    if part is None:
+        raise MalformedError("its noise scale or a random effect has no formula")
+    return PartState(part, coded, restore_linear(linear, part))

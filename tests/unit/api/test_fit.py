@@ -387,3 +387,12 @@ def test_the_history_counts_the_screening(clipped):
     seen = []
     tg.fit("y ~ gp(x) | censor(lower)", clipped, hyper="maximize", progress=lambda stage, *_: seen.append(stage))
     assert res.fit_history.set_index("stage").loc["search", "evaluations"] == seen.count("search")
+
+
+def test_a_level_that_is_all_censored_in_a_subset_does_not_end_expectation_propagation():
+    rng = np.random.default_rng(5)
+    data = pd.DataFrame({"x": rng.uniform(0.0, 3.0, 2000), "g": rng.integers(0, 60, 2000)})
+    level = rng.normal(0.0, 0.5, 60)[data["g"]]
+    data["y"] = (np.sin(3.0 * data["x"]) + level + rng.normal(0.0, 0.5, 2000)).clip(0.2, 2.0)
+    res = tg.fit("y ~ gp(x) + C(g) | censor(0.2, 2)", data, hyper="maximize", priors={})
+    assert (res.method, res.converged) == ("ep", True)

@@ -127,7 +127,6 @@ def test_weights_are_no_part_of_new_data():
     ("formula", "error", "words"),
     [
         ("y ~ z + mixture(2)", tg.errors.FormulaError, "stands alone"),
-        ("y ~ z + (1 + z | g)", tg.errors.FormulaError, "Random slopes are not available yet"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*beyond the limits")

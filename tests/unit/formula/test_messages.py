@@ -10,7 +10,7 @@ import pytest
 
 from tobitgp.errors import FormulaError, TobitGPError
 from tobitgp.formula import parse_formula, parse_scale_formula
-from tobitgp.formula.functions import KERNEL_NAMES
+from tobitgp.priors.kernels import KERNELS
 
 COLUMNS = ["y", "x", "z", "g", "age", "time", "event", "lo", "hi", "flag", "status", "my date"]
 SNAPSHOT = Path(__file__).with_name("messages.txt")
@@ -52,10 +52,10 @@ MALFORMED = [
     "y ~ log(re(g))",
     "y ~ re(g, flag)",
     "y ~ re(g) + (1 | g)",
-    "y ~ x + (1 + z | g)",
-    "y ~ x + (1 | g/flag)",
-    "y ~ x + (1 | g:flag)",
-    "y ~ x + (1 || g)",
+    "y ~ x + (1 + gp(z) | g)",
+    "y ~ x + (1 | g + flag)",
+    "y ~ x + (1 | g*flag)",
+    "y ~ x || g",
     "y ~ x + (1 | C(g))",
     "y ~ (x | censor(0))",
     "y ~ s(x)",
@@ -137,7 +137,7 @@ MESSAGES = [*((message, text) for text in MALFORMED), *((message_of_scale, text)
 
 @pytest.mark.parametrize(("read", "formula"), MESSAGES)
 def test_messages_are_as_they_were_read(read, formula):
-    head, text = read(formula).replace(", ".join(KERNEL_NAMES), "{kernels}").split("\n", 1)
+    head, text = read(formula).replace(", ".join(KERNELS), "{kernels}").split("\n", 1)
     known = dict(block.split("\n", 1) for block in SNAPSHOT.read_text(encoding="utf-8").strip().split("\n\n"))
     assert known[head] == text.rstrip("\n")
 
@@ -147,5 +147,5 @@ def test_no_message_is_left_over():
 
 
 if __name__ == "__main__":
-    found = "\n".join(read(formula) for read, formula in MESSAGES).replace(", ".join(KERNEL_NAMES), "{kernels}")
+    found = "\n".join(read(formula) for read, formula in MESSAGES).replace(", ".join(KERNELS), "{kernels}")
     SNAPSHOT.write_text(found, encoding="utf-8")

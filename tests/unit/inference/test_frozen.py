@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.blocks import CODES, NONE, OTHER, WEIGHT, wavy
+from support.blocks import CODES, NONE, OTHER, WEIGHT, effects, wavy
 from support.problems import GAUSSIAN, dense, gp, make_problem, product, simulate, tight
 
 from tobitgp.distributions.gumbel import Gumbel
@@ -75,7 +75,7 @@ def truncated():
     return problem, [gp(problem, "rbf")], [0.1, -0.5]
 
 
-PROBLEMS = (one, columns, two, grouped, only_groups, no_limits, all_limits, noise_of_their_own, truncated)
+PROBLEMS = (one, columns, two, grouped, only_groups, effects, no_limits, all_limits, noise_of_their_own, truncated)
 
 
 def both(problem, blocks, theta, method, likelihood=GAUSSIAN, moved=MOVE):

@@ -145,7 +145,7 @@ SCALE = ("specification", "scale")
     ("change", "match"),
     [
         (set_field("kind", value="process"), "exactly the parts"),
-        (set_field(*SCALE, value=None), "unknown form, or has no formula"),
+        (set_field(*SCALE, value=None), "has no formula"),
         (set_field(*SCALE, "formula", value=3), "not made of text"),
         (set_field(*SCALE, "columns", value="t"), "not made of text"),
         (set_field(*SCALE, "columns", value=["t"]), "cannot be loaded"),

@@ -63,7 +63,7 @@ def build_model(
     """Standardise the rows: the plan, the model on them, or on a sample of partitioned rows, and then all of these."""
     if isinstance(read, PartitionedData):
         return assemble_partitions(spec, read, family, given, limits=method.traits.limits, rng=settings.rng)
-    plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels)
+    plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels, read.state.effect_columns)
     return plan, plan.build(rows, limits=method.traits.limits), None
 
 

@@ -18,7 +18,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ from tobitgp.results.estimates import Linear, linear_posterior
 from tobitgp.results.predict import check_level
 from tobitgp.results.regression.parts import row_covariance
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
-from tobitgp.results.terms import OFFSET, model_terms
+from tobitgp.results.terms import OFFSET, effect_suffixes, model_terms
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -204,31 +204,48 @@ def process_likelihoods(parts: Parts, rows: Scored) -> Array:
 
 
 def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.DataFrame:
-    """Random intercepts, a row for each group; see ``GPResults.group_effects``."""
+    """Random effects, a row for each group; see ``GPResults.group_effects``."""
     level = check_level(interval)
     tables, keys = [], []
     for t in _chosen(parts, term):
         levels = parts.state.group_levels[t]
         assert levels is not None
         block = t + (parts.gp.linear is not None)
-        moments = process_moments(parts, parts.gp.inputs(_one_row_each(parts, t)), block)
-        nodes = Nodes(parts.fitted.weights, *moments, noise_sds(parts), parts.gp.family.log_time)
-        tables.append(pd.DataFrame(nodes.statistics(QUESTIONS["latent"](nodes.log), level, se=True)))
-        keys += [(parts.gp.terms[t].name, item) for item in levels]
+        for effect, inputs in _effect_inputs(parts, t, block):
+            moments = process_moments(parts, inputs, block)
+            nodes = Nodes(parts.fitted.weights, *moments, noise_sds(parts), parts.gp.family.log_time)
+            tables.append(pd.DataFrame(nodes.statistics(QUESTIONS["latent"](nodes.log), level, se=True)))
+            keys += [(parts.gp.terms[t].name + effect, item) for item in levels]
     return pd.concat(tables).set_axis(pd.MultiIndex.from_tuples(keys, names=["term", "level"]))
 
 
+def _effect_inputs(parts: Parts, t: int, block: int) -> Iterator[tuple[str, list[Inputs]]]:
+    """What follows the name of a random effect in that of each of its coefficients, and rows in which f holds these."""
+    inputs, columns = list(parts.gp.inputs(_one_row_each(parts, t))), parts.gp.effects[t]
+    if not columns:
+        yield "", inputs
+        return
+    T = parts.fitted.parameters.effects[sum(map(bool, parts.gp.effects[:t]))].T
+    scaled = T / parts.gp.problem.units.x_scale[t][:, None]
+    for suffix, weights in zip(effect_suffixes(columns), scaled, strict=True):
+        X = np.tile(weights, (len(inputs[block].X), 1))
+        yield suffix, [*inputs[:block], Inputs(X, inputs[block].code), *inputs[block + 1 :]]
+
+
 def _chosen(parts: Parts, term: Any) -> list[int]:
-    """Places of random intercepts among the processes."""
+    """Places of random effects among the processes."""
     names = {item.name: t for t, item in enumerate(parts.gp.terms) if not item.factors}
     if not names:
-        raise SpecError("This model has no random intercepts; re(g) in the formula gives one to each level of g.")
+        raise SpecError(
+            "This model has no random effects; re(g) in the formula gives an intercept to each level of g, (1 + z | g) "
+            "a slope too."
+        )
     if term is None:
         return list(names.values())
     if term not in names:
         listed = ", ".join(map(repr, names))
         raise SpecError(
-            f"term={term!r} names no random intercepts{nearest(str(term), list(names))}; this model has {listed}."
+            f"term={term!r} names no random effects{nearest(str(term), list(names))}; this model has {listed}."
         )
     return [names[term]]
 

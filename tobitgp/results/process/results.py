@@ -205,27 +205,27 @@ class GPResults(Results):
     # -- tables -------------------------------------------------------------------------------------------------------
 
     def group_effects(self, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
-        """Random intercepts, a row for each group of the training data, as in ``predict(what="terms")``.
+        """Random effects, a row for each coefficient of each group of the training data.
 
-        Posterior means lie nearer to zero than the means of the groups' rows, the more so the fewer rows a group has.
+        Posterior means lie nearer to zero than what the groups' rows alone would say, the more so the fewer these are.
         On the scale of the response, of its logarithm for log-time families.
 
         Parameters
         ----------
         term : str, optional
-            A random intercept, as ``"re(hospital)"``; all without.
+            A random effect, as ``"re(hospital)"``, of ``(1 + z | hospital)`` too; all without.
         interval : float or None
             Probability of the equal-tailed interval; None for none.
 
         Returns
         -------
         DataFrame
-            Index ``(term, level)``, columns ``estimate, se, lower, upper``.
+            Index ``(term, level)``, slopes of z under ``"re(hospital)[z]"``; columns ``estimate, se, lower, upper``.
 
         Raises
         ------
         SpecError
-            If the model has no such random intercepts, or for an interval outside (0, 1).
+            If the model has no such random effects, or for an interval outside (0, 1).
 
         References
         ----------
