@@ -59,6 +59,7 @@ __all__ = [
     "select",
     "show_versions",
     "sklearn",
+    "suggest",
 ]
 
 # Rooms and the names from there, imported at their first use: nobody waits for what is not asked for.
@@ -77,7 +78,7 @@ _ROOMS = {
     "results.mixture.results": ["MixtureResults"],
     "results.process.results": ["GPResults"],
     "results.regression.results": ["RegressionResults"],
-    "selection": ["Selection", "cross_validate", "select"],
+    "selection": ["Selection", "cross_validate", "select", "suggest"],
     "storage": ["load"],
     "survival_model": ["SurvivalModel"],
     "versions": ["show_versions"],
