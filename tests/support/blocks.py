@@ -6,6 +6,7 @@ from support.problems import CENSORING, dense, gp, make_problem, product, simula
 from support.structures import in_structure
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.group_effects import EffectsBlock
+from tobitgp.priors.level_curves import LevelCurves, with_level
 from tobitgp.priors.markov import Markov
 
 WEIGHT = np.linspace(1.0, 3.0, 12)  # EP's cavity need not exist for less than one copy
@@ -91,6 +92,16 @@ def effects(kernel=None):
     return problem, blocks, theta if kernel is None else [0.1, -0.5, *theta]
 
 
+def correlated_curves(kernel):
+    """Of four groups, beside columns."""
+    data, H = simulate("mixed", n=12, seed=1, noise=0.4), np.column_stack([np.ones(12), np.cos(np.arange(12))])
+    problem = make_problem(data.X, data.lower, data.upper, WEIGHT, H, (CODES,))
+    inputs = with_level(problem.X[0], problem.code[0])
+    term = LevelCurves(inputs, product(), kernel=product((kernel, 1)), levels=4)
+    theta = [0.1, -0.3, 0.2, -0.1, 0.4, -0.5, 0.3, 0.2, -0.6, 0.1, -0.5]
+    return problem, [dense(problem), term.induced(problem.X[0][::2])], theta
+
+
 def times(kernel, other, theta):
     problem = wavy("mixed", d=2)
     return problem, [gp(problem, product((other, 1), (kernel, 1)), Z=problem.X[0][::2])], theta
@@ -100,6 +111,7 @@ STRUCTURES = {
     "grouped": grouped,
     "only groups": only_groups,
     "random effects": effects,
+    "correlated curves": correlated_curves,
     "times rq": lambda kernel: times(kernel, "rq", [0.1, 0.3, -0.2, -0.5]),
     "times periodic": lambda kernel: times(kernel, "periodic", [0.1, 0.3, 1.2, -0.5]),
     "times linear": lambda kernel: times(kernel, "linear", [0.1, -0.5]),

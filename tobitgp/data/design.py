@@ -189,8 +189,12 @@ class DesignState:
 
     @property
     def effect_columns(self) -> tuple[tuple[str, ...], ...]:
-        """Names of the columns of each process that is a random effect with columns of its own."""
-        return tuple(() if part is None else part.linear.columns for part in self.effects)
+        """Names of what each process has a standard deviation of: columns of a random effect, correlated curves."""
+        named = zip(self.spec.gps, self.effects, self.group_levels, strict=True)
+        return tuple(
+            tuple(map(str, levels or ())) if term.cor else () if part is None else part.linear.columns
+            for term, part, levels in named
+        )
 
     @property
     def input_names(self) -> tuple[str, ...]:

@@ -269,9 +269,9 @@ def literals(syntax: Syntax, node: ast.expr, message: str) -> Iterator[tuple[ast
         yield item, constant.value
 
 
-def read_flag(syntax: Syntax, options: Mapping[str, ast.expr], option: str) -> bool:
-    """Read an option that is ``True``, unless it says ``False``."""
-    value = literal(options[option]) if option in options else True
+def read_flag(syntax: Syntax, options: Mapping[str, ast.expr], option: str, *, default: bool = True) -> bool:
+    """Read an option that is ``True`` or ``False``."""
+    value = literal(options[option]) if option in options else default
     if not isinstance(value, bool):
         syntax.fail(options[option], f"{option}= is True or False")
     return value

@@ -26,7 +26,7 @@ from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PROCESSES, n
 from tobitgp.formula.spec import APPROXIMATIONS, GPFactor, GPTerm, default_label
 from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 
-OPTIONS = ("kernel", "ard", "by", "period", "name", "approximation", "neighbours")
+OPTIONS = ("kernel", "ard", "by", "cor", "period", "name", "approximation", "neighbours")
 _REMEDIES = {
     "c": "gp() has no c=; it has no boundary, so leave it out",
     "iso": "gp() has no iso=; ard=False gives all inputs one length-scale, and each has its own otherwise",
@@ -103,7 +103,7 @@ def _given_name(node: ast.AST) -> ast.expr | None:
 
 
 def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
-    """Read ``gp(x, ..., kernel=, ard=, by=, period=, name=)``.
+    """Read ``gp(x, ..., kernel=, ard=, by=, cor=, period=, name=)``.
 
     Its label is ``name=``, else its inputs with ``by=`` and a known ``period=``, so that ``gp(t) + gp(t, period=7)``
     are two terms; a kernel is no part of the label.
@@ -122,7 +122,11 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
         label = default_label(inputs, by, written)
     factors = (GPFactor(inputs, kernel, ard, period),)
     how, neighbours = _read_approximation(syntax, options, factors[0])
-    return GPTerm(factors, label, by, approximation=how, neighbours=neighbours)
+    cor = read_flag(syntax, options, "cor", default=False)
+    if cor and (by is None or how in ("markov", "vecchia")):
+        remedy = "it goes with by=, as in gp(x, by=g, cor=True)" if by is None else "leave approximation= out"
+        syntax.fail(options["cor"], f"cor=True gives the curves of the levels correlations; {remedy}")
+    return GPTerm(factors, label, by, approximation="low_rank" if cor else how, neighbours=neighbours, cor=cor)
 
 
 def _read_approximation(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor) -> tuple[str, int | None]:

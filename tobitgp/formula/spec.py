@@ -158,6 +158,7 @@ class GPTerm:
     effects: EffectsPart | None = None  # columns whose coefficients differ between groups, where these are not just 1
     correlated: bool = True  # whether these coefficients are
     crossed: tuple[Expression, ...] = ()  # columns that make up ``by`` where it is ``a:b``
+    cor: bool = False  # whether the curves of the levels of ``by`` are correlated, each with an sd of its own
 
     @property
     def inputs(self) -> tuple[Expression, ...]:
@@ -324,7 +325,8 @@ def _process(term: GPTerm) -> str:
     else:
         text += f"product of the kernels {' and '.join(map(_kernel, kernels))}"
     if group:
-        text += f"; a curve for each level of {group}, hyper-parameters shared"
+        shared = "correlated, each with an sd of its own" if term.cor else "hyper-parameters shared"
+        text += f"; a curve for each level of {group}, {shared}"
     if term.read_as:
         text += f"; {term.written} was read as {term.read_as}" + (f", {term.note}" if term.note else "")
     return text

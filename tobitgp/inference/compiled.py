@@ -38,6 +38,7 @@ from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
 from tobitgp.priors.block import Block, BlockAt, Features, Grouping
 from tobitgp.priors.group_effects import EffectsBlock
 from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
+from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.prior import DenseBlock
 from tobitgp.typing import Array, IntArray
 
@@ -47,7 +48,7 @@ MOST_BYTES = 2**26  # of the features of all rows, above which those of rows who
 class Member(NamedTuple):
     """A block in a plan."""
 
-    block: DenseBlock | KernelBlock | EffectsBlock
+    block: DenseBlock | KernelBlock | EffectsBlock | LevelCurvesBlock
     place: Literal["common", "spread", "own"]  # as of `Place`
     width: int  # columns, at most
     kernel: int | None  # the core's number for it; None where its columns are made here
@@ -76,7 +77,7 @@ class Plan:
         if library.load() is None or not isinstance(data.partitions, LocalPartitions) or len(data.partitions) != 1:
             return None
         part: RowPartition = data.partitions.items[0]
-        if not all(isinstance(block, DenseBlock | KernelBlock | EffectsBlock) for block in blocks):
+        if not all(isinstance(block, DenseBlock | KernelBlock | EffectsBlock | LevelCurvesBlock) for block in blocks):
             return None
         own = None if together else _own_grouping(blocks)
         members = tuple(_member(block, own) for block in blocks)
@@ -343,7 +344,7 @@ def _own_grouping(blocks: Sequence[Block]) -> Grouping | None:
     """The one with most weights, as in `lay_out`."""
     weights: dict[Grouping, int] = {}
     for block in blocks:
-        if isinstance(block, DenseBlock | KernelBlock | EffectsBlock) and block.grouping is not None:
+        if isinstance(block, DenseBlock | KernelBlock | EffectsBlock | LevelCurvesBlock) and block.grouping is not None:
             weights[block.grouping] = weights.get(block.grouping, 0) + _width(block) * block.grouping.size
     return max(weights, key=lambda grouping: weights[grouping], default=None)
 
@@ -359,9 +360,9 @@ def _member(block: Any, own: Grouping | None) -> Member:
     return Member(block, "common" if block.grouping is None else "own", width, kernel)
 
 
-def _width(block: DenseBlock | KernelBlock | EffectsBlock) -> int:
+def _width(block: DenseBlock | KernelBlock | EffectsBlock | LevelCurvesBlock) -> int:
     """Columns of one row, at most."""
-    if isinstance(block, EffectsBlock):
+    if isinstance(block, EffectsBlock | LevelCurvesBlock):
         return block.size
     return block.X.shape[1] if isinstance(block, DenseBlock) else len(block.Z)
 

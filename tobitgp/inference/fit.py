@@ -18,7 +18,7 @@ from tobitgp.data.prepare import PartitionedData, split_positions
 from tobitgp.data.standardisation import KnownRows, Standard, row_kinds
 from tobitgp.engines import LocalPartitions, Partitions, Store, map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference import evidence
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum, Objective, is_heavy
@@ -110,7 +110,7 @@ def gather_parts(partitions: Partitions, plan: Plan, *, limits: bool, store: Sto
     counts = np.array([[part[k] for k in plan.standard.kinds] for part in plan.counts])
     before = [tuple(row) for row in (np.cumsum(counts, axis=0) - counts).tolist()]
     made = partitions.at(np.flatnonzero(counts.sum(axis=1)).tolist()).map(
-        make_parts, plan.standard, plan.linear, limits, before, store
+        make_parts, plan.standard, plan.terms, plan.linear, limits, before, store
     )
     if isinstance(made, LocalPartitions):
         parts: Partitions = LocalPartitions([part for few in made.items for part in few])
@@ -131,6 +131,7 @@ def know_rows(partition: DataPartition, log_time: bool, store: Store | None) -> 
 def make_parts(
     rows: KnownRows,
     standard: Standard,
+    terms: Sequence[GPTerm],
     linear: LinearPrior | None,
     limits: bool,
     before: Sequence[tuple[int, ...]],  # of every partition: how many rows of each kind are in those before it
@@ -138,7 +139,7 @@ def make_parts(
 ) -> tuple[RowPartition, ...]:
     """A partition's rows standardised and sorted by kind: in this process cut for its threads, else one part."""
     problem = scale_problem(rows, standard, limits)
-    inputs = block_inputs(problem, linear)
+    inputs = block_inputs(problem, terms, linear)
     if store is None:
         return (RowPartition(problem.rows, inputs, before=before[rows.number]),)
     return store.keep("parts", cut_parts(problem, inputs, before=before[rows.number]))

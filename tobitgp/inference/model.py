@@ -39,6 +39,7 @@ from tobitgp.priors.choice import MOST_PLACES
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
+from tobitgp.priors.level_curves import LevelCurves, with_level
 from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LevelColumns, LinearPrior, Prior, default_sd
 from tobitgp.typing import Array, IntArray
 
@@ -63,7 +64,7 @@ class GPModel:
         units = self.problem.units
         codes = [None if groups is None else groups.code for groups in design.groups]
         X = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
-        return _join_inputs(self.linear, design.H, X, codes, units.scale)
+        return _join_inputs(self.linear, self.terms, design.H, X, codes, units.scale)
 
     def known_mean(self, design: Design) -> Array:
         """What is added to f once back in the user's units: centre, offset, prior means of coefficients; (n,)."""
@@ -114,7 +115,7 @@ class Plan:
         problem, units = scale_problem(rows, self.standard, limits), self.standard.units
         problem = problem.number_sides() if self.given.side_noises == "row" else problem
         covariances = [term_covariance(term) for term in self.terms]
-        groups, inputs = rows.design.groups, list(block_inputs(problem, self.linear))
+        groups, inputs = rows.design.groups, list(block_inputs(problem, self.terms, self.linear))
         linear = None if self.linear is None else DenseBlock(*inputs.pop(0))
         columns = None if self.linear is None else self.linear.factor
         factor = None if columns is None else DenseBlock(*inputs.pop(), columns)
@@ -123,13 +124,16 @@ class Plan:
         gps = tuple(
             GroupEffects(at, covariance, grouping=_grouping(term, own), correlated=term.correlated)
             if term.effects is not None
+            else LevelCurves(at, Covariance(()), inducing, approximation=how, kernel=covariance, levels=len(own_names))
+            if term.cor
             else GPPrior(at, covariance, inducing, _grouping(term, own), moves, how, term.neighbours)
-            for term, at, covariance, own, (inducing, moves), how in zip(
-                self.terms, inputs, covariances, groups, chosen, stand, strict=True
+            for term, at, covariance, own, own_names, (inducing, moves), how in zip(
+                self.terms, inputs, covariances, groups, self.effects, chosen, stand, strict=True
             )
         )
         _check_crossed(gps)
-        unit = _units(self.terms, covariances, units, self.hypers)
+        _check_curves(self.terms, self.effects, [moves for _, moves in chosen])
+        unit = _units(self.terms, self.effects, covariances, units, self.hypers)
         parameters = read_parameters(self.hypers, unit, self.given, _effect_parameters(gps, self.effects, units))
         prior = Prior(linear, gps, factor)
         return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, self.effects, parameters)
@@ -141,15 +145,23 @@ def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
     return with_limits(problem, rows.response, standard.known_mean(rows.design)) if limits else problem
 
 
-def block_inputs(problem: Problem, linear: LinearPrior | None) -> tuple[Inputs, ...]:
+def block_inputs(problem: Problem, terms: Sequence[GPTerm], linear: LinearPrior | None) -> tuple[Inputs, ...]:
     """Inputs of each block, in the order of `Prior.inputs`."""
-    return _join_inputs(linear, problem.H, problem.X, problem.code, problem.units.scale)
+    return _join_inputs(linear, terms, problem.H, problem.X, problem.code, problem.units.scale)
 
 
 def _join_inputs(
-    linear: LinearPrior | None, H: Columns, X: Sequence[Array], codes: Sequence[IntArray | None], scale: float
+    linear: LinearPrior | None,
+    terms: Sequence[GPTerm],
+    H: Columns,
+    X: Sequence[Array],
+    codes: Sequence[IntArray | None],
+    scale: float,
 ) -> tuple[Inputs, ...]:
-    gps = tuple(map(Inputs, X, codes))
+    gps = tuple(
+        with_level(x, code) if term.cor and code is not None else Inputs(x, code)
+        for term, x, code in zip(terms, X, codes, strict=True)
+    )
     if linear is None:
         return gps
     common, *factor = linear.inputs(H, codes, scale)
@@ -184,7 +196,7 @@ def make_plan(
     centre = np.zeros(len(mean)) if intercept is None else column_centres(measured.H.mean, intercept, factor)
     scaling = [
         _effect_scaling(term, own, [hyper.name for hyper in hypers], given)
-        if own
+        if term.effects is not None
         else [_scaling(factor) for factor in term_covariance(term).factors]
         for term, own, hypers in zip(spec.gps, effects, of_terms, strict=True)
     ]
@@ -258,6 +270,21 @@ def _check_crossed(gps: Sequence[GPPrior]) -> None:
         )
 
 
+MOST_CURVES = 12
+
+
+def _check_curves(terms: Sequence[GPTerm], effects: Sequence[Sequence[str]], moves: Sequence[bool]) -> None:
+    """Refuse correlations of many curves, and to move their inducing inputs."""
+    for term, levels, moved in zip(terms, effects, moves, strict=True):
+        if term.cor and len(levels) > MOST_CURVES:
+            raise DataError(
+                f"{term.name} has {len(levels)} levels, and cor=True a correlation for each pair of at most "
+                f"{MOST_CURVES}; leave it out for curves that are independent."
+            )
+        if term.cor and moved:
+            raise SpecError(f"tg.Inducing(...) does not move the inputs of {term.name}, whose curves are correlated.")
+
+
 def _effect_scaling(term: GPTerm, columns: Sequence[str], hypers: Sequence[str], given: Given) -> list[Scaling]:
     """Columns of a random effect, centred where a correlated intercept takes up their means.
 
@@ -281,6 +308,8 @@ def _effect_parameters(
             if INTERCEPT in columns:
                 T[columns.index(INTERCEPT)] -= centre / scale
             found.append(EffectParameters(first, gp.size, gp.correlated and gp.size > 1, T))
+        elif isinstance(gp, LevelCurves):
+            found.append(EffectParameters(first, gp.levels, gp.levels > 1, np.eye(gp.levels)))
         first += gp.n_parameters
     return found
 
@@ -375,20 +404,25 @@ def row_noises(known: Outcome, given: Given, labels: npt.NDArray[Any] | None) ->
 
 
 def _units(
-    terms: Sequence[GPTerm], covariances: Sequence[Covariance], units: Units, hypers: Sequence[HyperParameter]
+    terms: Sequence[GPTerm],
+    effects: Sequence[Sequence[str]],
+    covariances: Sequence[Covariance],
+    units: Units,
+    hypers: Sequence[HyperParameter],
 ) -> Array:
     """One standardised unit of each hyper-parameter in the user's units."""
     y, out = units.scale, []
-    for term, covariance, scale in zip(terms, covariances, units.x_scale, strict=True):
+    for term, names, covariance, scale in zip(terms, effects, covariances, units.x_scale, strict=True):
         if term.effects is not None:
             q = len(scale)
             out += [*(y / scale), *np.ones(q * (q - 1) // 2 if term.correlated else 0)]
             continue
-        sd, rest = y, []
+        J = len(names) if term.cor else 1
+        sd, rest = J * [y], [*np.ones(J * (J - 1) // 2)]
         for factor in covariance.factors:
             own = scale[factor.columns]
             rest += list(own[: factor.n_scales])
             rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
-            sd = sd if factor.kernel.stationary else sd / own[0]
-        out += [sd, *rest]
+            sd = sd if factor.kernel.stationary else [each / own[0] for each in sd]
+        out += [*sd, *rest]
     return np.array([*out, *(1.0 if noise is DF else y for noise in hypers[len(out) :])])

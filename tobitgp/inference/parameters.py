@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, NamedTuple
@@ -51,6 +51,8 @@ def term_parameters(term: GPTerm, effects: Sequence[str]) -> list[HyperParameter
     A parameter that is not alone in its role names its inputs, as in ``lengthscale(gp(x, z))[x]``, and its kernel where
     those are not enough.
     """
+    if term.cor:
+        return _curve_parameters(term, effects)
     if effects:
         sds = [f"sd({term.name})" + ("" if name == "Intercept" else f"[{name}]") for name in effects]
         pairs = [(a, b) for i, b in enumerate(effects) for a in effects[:i]] if term.correlated else []
@@ -65,6 +67,17 @@ def term_parameters(term: GPTerm, effects: Sequence[str]) -> list[HyperParameter
         which = f"[{which}]" if sum(other == word for other, _ in places) > 1 else ""
         out.append(HyperParameter(f"{word}({term.name}){which}", role, n_inputs, known))
     return out
+
+
+def _curve_parameters(term: GPTerm, levels: Sequence[str]) -> list[HyperParameter]:
+    """Of correlated curves: an sd of each level, correlations, and what their kernel has."""
+    kernel = term_parameters(replace(term, cor=False), ())[1:]
+    pairs = [(a, b) for i, b in enumerate(levels) for a in levels[:i]]
+    return [
+        *(HyperParameter(f"sd({term.name})[{level}]", "sd") for level in levels),
+        *(HyperParameter(f"cor({term.name})[{a}, {b}]", "cor") for a, b in pairs),
+        *kernel,
+    ]
 
 
 def _factor_parameters(factor: GPFactor) -> Iterator[tuple[str, str, str, str, float | None]]:

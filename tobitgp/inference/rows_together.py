@@ -17,6 +17,7 @@ from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.structured import Field
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
+from tobitgp.priors.level_curves import LevelCurvesAt
 from tobitgp.priors.structure import Knots, StructuredTermAt
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -64,24 +65,24 @@ def shared_residuals(
             A = block.features(at.X).A
             for column in A.T:
                 yield np.where(np.equal.outer(position, np.flatnonzero(new < 0)), column[:, None], 0.0)
-        if isinstance(block, KernelFeatures):
+        if isinstance(block, KernelFeatures | LevelCurvesAt):
             yield _residual_factor(block, at, seen)
 
 
 LEFT, MOST_SHARED = 1e-6, 300  # of a process's variance; columns
 
 
-def _residual_factor(block: KernelFeatures, at: Inputs, seen: BoolArray) -> Array:
+def _residual_factor(block: KernelFeatures | LevelCurvesAt, at: Inputs, seen: BoolArray) -> Array:
     """Pivoted Cholesky factor (n, k) of what features leave of the covariance of a process between rows."""
     part = block.features(at.X)
+    A = part.cache.A if isinstance(block, LevelCurvesAt) else part.A
     d, columns = np.where(seen, part.d, 0.0), np.empty((0, len(at.X)))
-    least = LEFT * block.variance * float(block.covariance.diagonal(at.X).max(initial=0.0))
+    least = LEFT * float((part.d + np.einsum("nm,nm->n", part.A, part.A)).max(initial=0.0))
     while len(columns) < min(MOST_SHARED, len(d)):
         i = int(np.argmax(d))
         if d[i] <= least:
             break
-        column = block.variance * block.covariance.value(at.X, at.X[i : i + 1], block.parameters)[:, 0]
-        column -= part.A @ part.A[i] + columns.T @ columns[:, i]
+        column = block.residual_column(at.X, A, i) - columns.T @ columns[:, i]
         column = np.where(seen if at.code is None else at.code == at.code[i], column, 0.0) / np.sqrt(d[i])
         columns = np.concatenate([columns, column[None]])
         d = np.maximum(d - column * column, 0.0)

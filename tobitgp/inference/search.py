@@ -30,6 +30,7 @@ from tobitgp.likelihoods.censoring_noise import with_side_noises
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.choice import choose_blocks
 from tobitgp.priors.kernel_block import KernelBlock
+from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
@@ -288,6 +289,8 @@ class Search:
             data = self._seeded(self.data)
             objective = self._objective(stage, data, self.prior, theta, self.precision, CAP, LOOSE)
             if any(isinstance(block, KernelBlock) and len(block.Z) >= CAP for block in objective.blocks):
+                break
+            if any(isinstance(block, LevelCurvesBlock) for block in objective.blocks):
                 break
             kept, data = Frozen.of(data, objective.blocks, theta, self.method, self.likelihood)
             objective = replace(objective, data=data, kept=kept)

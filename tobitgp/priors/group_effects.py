@@ -43,6 +43,16 @@ def correlation_slopes(psi: Array, C: Array) -> Iterator[Array]:
         first += i
 
 
+def root_slopes(G: Array, L: Array, C: Array, psi: Array) -> Array:
+    """Slopes in log sds and psi, none of which may be there, from those in L (q, q), (RAN3)."""
+    by_sd = np.einsum("ij,ij->i", G, L)
+    if not len(psi):
+        return by_sd
+    sd = np.sqrt(np.square(L).sum(axis=1))
+    by_psi = [float(np.sum(sd[:, None] * G * slope)) for slope in correlation_slopes(psi, C)]
+    return np.concatenate([by_sd, by_psi])
+
+
 @dataclass(frozen=True, slots=True)
 class GroupEffects(GPPrior):
     """Coefficients of some columns that differ between groups, in the place of a process without a kernel."""
@@ -127,10 +137,4 @@ class EffectsAt:
 
     def finish(self, sums: Sequence[Array]) -> Array:
         """Gradient in log sds and psi, (RAN3)."""
-        (G,) = sums
-        by_sd = np.einsum("ij,ij->i", G, self.L)
-        if not len(self.psi):
-            return by_sd
-        sd = self.L.diagonal() / self.C.diagonal()
-        by_psi = [float(np.sum(sd[:, None] * G * slope)) for slope in correlation_slopes(self.psi, self.C)]
-        return np.concatenate([by_sd, by_psi])
+        return root_slopes(sums[0], self.L, self.C, self.psi)

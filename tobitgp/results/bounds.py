@@ -21,6 +21,7 @@ from tobitgp.likelihoods.censoring_noise import SIDES, with_side_noises
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import KernelBlock
+from tobitgp.priors.level_curves import LevelCurves
 from tobitgp.priors.structure import Knots, StructuredTerm, StructuredTermAt
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -156,6 +157,8 @@ def _blocks(parts: Parts) -> list[Block]:
             blocks.append(StructuredTerm(gp.inputs, gp.n_parameters, knots, gp.grouping))
         elif isinstance(gp, GroupEffects):
             blocks.append(gp.block)
+        elif isinstance(gp, LevelCurves):
+            blocks.append(gp.induced(at.curve.Z))
         else:
             blocks.append(KernelBlock(gp.inputs, gp.covariance, at.Z, gp.grouping))
     return prior.with_linear(blocks)

@@ -37,6 +37,7 @@ from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.group_effects import EffectsAt
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
+from tobitgp.priors.level_curves import LevelCurvesAt
 from tobitgp.priors.markov import Markov
 from tobitgp.priors.prior import DenseFeatures, LevelColumns, LinearPrior, Prior
 from tobitgp.priors.structure import StructuredTermAt
@@ -77,6 +78,7 @@ CLASSES: dict[str, type] = {
         Laplace,
         Layout,
         LevelColumns,
+        LevelCurvesAt,
         LinearPrior,
         Markov,
         Maximum,
