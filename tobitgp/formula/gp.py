@@ -185,6 +185,9 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     """Read a product of kernels, at most one of its factors a group."""
     leaves = list(operands(node, ast.MatMult))
     parts = [_read_leaf(syntax, leaf) for leaf in leaves]
+    joined = next((leaf for leaf, part in zip(leaves, parts, strict=True) if part.cor), None)
+    if joined is not None:
+        syntax.fail(joined, "cor=True cannot stand in a product; leave it out, or take several inputs: gp(x, z, by=g)")
     named = [leaf for leaf in leaves if _given_name(leaf) is not None]
     if len(named) > 1:
         syntax.fail(named[1], "A product has one name; leave out one name=")

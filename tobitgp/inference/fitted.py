@@ -301,7 +301,7 @@ def _singular_words(fitted: FittedGP) -> str:
     if not found:
         return ""
     return (
-        f"The fit is singular at {', '.join(found)}: such coefficients are multiples of each other in every group, and "
+        f"The fit is singular at {', '.join(found)}: such coefficients or curves are multiples of each other, and "
         "the data do not tell them apart. Leave one out, write || to take them as independent, or set priors=."
     )
 

@@ -376,7 +376,7 @@ def _read_correlations(argument: str, names: Sequence[str], given: Mapping[str, 
     """Psi of the correlations of a random effect, row after row; all of them or none are given."""
     missing = [name for name in names if name not in given]
     if missing:
-        raise SpecError(f"{argument}= has some of the correlations of a random effect; give {missing[0]!r} too.")
+        raise SpecError(f"{argument}= has some of the correlations of a term; give {missing[0]!r} too.")
     for name in names:
         if not isinstance(given[name], Real) or not -1 < float(given[name]) < 1:
             raise SpecError(f"{argument}={{{name!r}: {given[name]!r}}}: a number between -1 and 1 is needed.")
@@ -404,5 +404,5 @@ def _read_eta(names: Sequence[str], given: Given) -> float:
         if not isinstance(prior, LKJ):
             raise SpecError(f"priors={{{name!r}: ...}}: a correlation takes tg.LKJ(eta) or None, not {prior!r}.")
         if prior != priors[0]:
-            raise SpecError(f"priors=: the correlations of a random effect have one prior, and {name!r} another.")
+            raise SpecError(f"priors=: the correlations of a term have one prior, and {name!r} another.")
     return float(priors[0].eta) if priors else ETA

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from tobitgp.data.arrays import join
 from tobitgp.errors import SpecError
@@ -69,21 +70,29 @@ def shared_residuals(
             yield _residual_factor(block, at, seen)
 
 
-LEFT, MOST_SHARED = 1e-6, 300  # of a process's variance; columns
+LEFT = 1e-6  # of a process's variance
+FEW_ROWS, MOST_SHARED = 3000, 300  # up to which all is formed; columns where rows are more
 
 
 def _residual_factor(block: KernelFeatures | LevelCurvesAt, at: Inputs, seen: BoolArray) -> Array:
     """Pivoted Cholesky factor (n, k) of what features leave of the covariance of a process between rows."""
-    part = block.features(at.X)
+    part, n = block.features(at.X), len(at.X)
     A = part.cache.A if isinstance(block, LevelCurvesAt) else part.A
-    d, columns = np.where(seen, part.d, 0.0), np.empty((0, len(at.X)))
+    d, code = np.where(seen, part.d, 0.0), np.where(seen, 0 if at.code is None else at.code, -1)
     least = LEFT * float((part.d + np.einsum("nm,nm->n", part.A, part.A)).max(initial=0.0))
-    while len(columns) < min(MOST_SHARED, len(d)):
+    if n <= FEW_ROWS and d.max(initial=0.0) > least:
+        same = (code[:, None] == code) & seen
+        L, pivots, rank, _ = lapack.dpstrf(
+            np.where(same, block.residuals(at.X, A, slice(None)), 0.0), lower=1, tol=least
+        )
+        out = np.empty((n, rank))
+        out[pivots - 1] = np.tril(L)[:, :rank]
+        return out
+    columns = np.empty((0, n))
+    while len(columns) < MOST_SHARED and d.max(initial=0.0) > least:
         i = int(np.argmax(d))
-        if d[i] <= least:
-            break
-        column = block.residual_column(at.X, A, i) - columns.T @ columns[:, i]
-        column = np.where(seen if at.code is None else at.code == at.code[i], column, 0.0) / np.sqrt(d[i])
+        column = block.residuals(at.X, A, slice(i, i + 1))[:, 0] - columns.T @ columns[:, i]
+        column = np.where(code == code[i], column, 0.0) / np.sqrt(d[i])
         columns = np.concatenate([columns, column[None]])
         d = np.maximum(d - column * column, 0.0)
     return columns.T

@@ -122,9 +122,9 @@ class KernelFeatures:
         d = self.variance * self.covariance.diagonal(X) - np.einsum("nm,nm->n", A, A)
         return Features(A, np.maximum(d, 0.0, out=d), K if slopes else None)
 
-    def residual_column(self, X: Array, A: Array, i: int) -> Array:
-        """Covariances (n,) with row i in what features ``A`` (n, M) leave."""
-        return self.variance * self.covariance.value(X, X[i : i + 1], self.parameters)[:, 0] - A @ A[i]
+    def residuals(self, X: Array, A: Array, rows: slice) -> Array:
+        """Covariances (n, k) with some rows in what features ``A`` (n, M) leave."""
+        return self.variance * self.covariance.value(X, X[rows], self.parameters) - A @ A[rows].T
 
     def mean(self, X: Array, w: Array) -> Array:
         """A matrix of covariances times a vector."""

@@ -123,10 +123,10 @@ class LevelCurvesAt:
         d = np.square(self.L).sum(axis=1)[code] * one.d
         return Features(np.einsum("nr,nm->nrm", self.L[code], one.A).reshape(len(X), -1), d, one)
 
-    def residual_column(self, X: Array, A: Array, i: int) -> Array:
+    def residuals(self, X: Array, A: Array, rows: slice) -> Array:
         """As of a process, ``A`` (n, M) being features of a curve of unit variance."""
         X, code = _parted(X)
-        return (self.L @ self.L.T)[code, code[i]] * self.curve.residual_column(X, A, i)
+        return (self.L @ self.L.T)[np.ix_(code, code[rows])] * self.curve.residuals(X, A, rows)
 
     def mean(self, X: Array, w: Array) -> Array:
         """``A w``."""

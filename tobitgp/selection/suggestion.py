@@ -14,14 +14,17 @@ of V one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, owens_t
 
-from tobitgp.errors import SpecError
+from tobitgp.distributions.base import Distribution
+from tobitgp.errors import DataError, SpecError
 from tobitgp.numerics.normal import mills
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.rows import Asked, ask
@@ -29,6 +32,7 @@ from tobitgp.typing import Array, Frame
 
 MOST_ROWS = 5000  # candidates and reference rows, whose covariance is formed
 DRAWS = 4096
+_UNUSABLE = "No candidate, or no reference row, can be used: their inputs are missing."
 GOALS = ("integrated_variance", "expected_improvement", "limit_exceedance")
 
 
@@ -103,7 +107,7 @@ def suggest(
     SpecError
         If the fit is no fit under a prior, for another goal, too many or too few candidates, or no limit.
     DataError, UnseenLevelError
-        If the candidates cannot be used.
+        If the candidates cannot be used, have some of the limits, or columns named ``estimate``, ``se`` or ``gain``.
 
     References
     ----------
@@ -120,13 +124,13 @@ def suggest(
     >>> tg.suggest(res, {"x": [0.1, 0.5, 0.9, 1.4], "lower": data["lower"].iloc[:4]}, k=2)["x"].tolist()
     [1.4, 0.1]
     """
-    table = pd.DataFrame(candidates)
-    _check(results, goal, k, len(table), limit)
+    table = _read_candidates(candidates, "candidates")
+    _check(results, goal, k, table, {"limit": limit, "best": best, "reference": reference})
     if goal == "expected_improvement":
         asked = ask(results.parts, table)
         chosen = _improve(results, asked, table, k, best, 1.0 if maximize else -1.0, rng)
     else:
-        known, asked = _known(results, table, None if reference is None else pd.DataFrame(reference))
+        known, asked = _known(results, table, None if reference is None else _read_candidates(reference, "reference"))
         score = _variance_gain if limit is None else _exceedance_gain(known, _modelled(results, limit))
         chosen = _choose(known, k, score)
     at, gain = np.flatnonzero(asked.usable)[[x for x, _ in chosen]], [value for _, value in chosen]
@@ -135,21 +139,54 @@ def suggest(
     return found.assign(estimate=latent["estimate"].to_numpy(), se=latent["se"].to_numpy(), gain=gain)
 
 
-def _check(results: Any, goal: str, k: Any, n: int, limit: float | None) -> None:
+ADDED = ("estimate", "se", "gain")
+
+
+def _read_candidates(given: Any, what: str) -> pd.DataFrame:
+    """A table of rows, none of whose columns has the name of one that is added."""
+    if not isinstance(given, (pd.DataFrame, Mapping)):
+        raise DataError(f"{what}: a DataFrame or a dict of columns is needed, not {type(given).__name__}.")
+    try:
+        return pd.DataFrame(given if isinstance(given, pd.DataFrame) else dict(given))
+    except ValueError as error:
+        raise DataError(f"{what}: {error}") from None
+
+
+def _check(results: Any, goal: str, k: Any, table: pd.DataFrame, given: Mapping[str, Any]) -> None:
     if not isinstance(results, GPResults):
         raise SpecError('suggest() is for fits under a prior: a formula with gp() or re(), or method="ep".')
     if goal not in GOALS:
         raise SpecError(f"goal={goal!r}: one of {', '.join(map(repr, GOALS))} is needed.")
+    n, improve = len(table), goal == "expected_improvement"
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n:
         raise SpecError(f"k={k!r}: a whole number from 1 to the number of candidates, {n}, is needed.")
-    if (limit is None) != (goal != "limit_exceedance"):
-        raise SpecError(f"limit={limit!r}: goal='limit_exceedance' needs a number, and no other goal has one.")
+    if (given["limit"] is None) != (goal != "limit_exceedance"):
+        raise SpecError(f"limit={given['limit']!r}: goal='limit_exceedance' needs a number, no other goal has one.")
+    if (given["best"] is not None and not improve) or (given["reference"] is not None and improve):
+        name = "reference" if improve else "best"
+        raise SpecError(f"{name}= does not go with goal={goal!r}; leave it out.")
+    for name in ("limit", "best"):
+        value = given[name]
+        if value is not None and (not isinstance(value, Real) or not math.isfinite(value)):
+            raise SpecError(f"{name}={value!r}: a finite number is needed.")
+    if given["limit"] is not None and results.parts.gp.family.log_time and given["limit"] <= 0:
+        raise SpecError(f"limit={given['limit']!r}: responses of this family are positive, and so is their limit.")
+    taken = next((name for name in ADDED if name in table.columns), None)
+    if taken is not None:
+        raise DataError(f"The candidates have a column {taken!r}, which suggest() adds; rename it, in the formula too.")
+    limits = results.parts.spec.names("limit")
+    missing = [name for name in limits if name not in table.columns]
+    if missing and len(missing) < len(limits):
+        raise DataError(f"The candidates have some of the limits of the formula, and lack {missing[0]!r}.")
 
 
-def _modelled(results: GPResults, values: Any) -> Any:
+def _modelled(results: GPResults, given: Any) -> Any:
     """Values of the response on the scale of f."""
+    values = np.asarray(given, dtype=np.float64)
+    if not results.parts.gp.family.log_time:
+        return values
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(values) if results.parts.gp.family.log_time else np.asarray(values, dtype=float)
+        return np.where(values > 0.0, np.log(values), -np.inf)
 
 
 def _known(results: GPResults, table: pd.DataFrame, reference: pd.DataFrame | None) -> tuple[Known, Asked]:
@@ -162,7 +199,7 @@ def _known(results: GPResults, table: pd.DataFrame, reference: pd.DataFrame | No
         together = ask(results.parts, pd.concat([table[asked.usable][names], reference[names]], ignore_index=True))
         n_reference = int(together.usable[c:].sum())
     if not c or not n_reference:
-        raise SpecError("No candidate, or no reference row, can be used: their inputs are missing.")
+        raise SpecError(_UNUSABLE)
     if together.usable.sum() > MOST_ROWS:
         raise SpecError(
             f"The covariance of {together.usable.sum()} rows is too large; suggest() takes {MOST_ROWS} candidates and "
@@ -170,10 +207,19 @@ def _known(results: GPResults, table: pd.DataFrame, reference: pd.DataFrame | No
         )
     mean, V = results._joint.moments(together)
     nodes = results._posterior(asked, bands=False)
-    variances = np.array([noise.variance for noise in nodes.noises])
+    variances = np.array([1.0 / information(noise) for noise in nodes.noises])
     noise = nodes.weight @ (np.square(nodes.sigma) * variances[:, None]) * np.ones(c)
     share = _shares(mean[:c], np.sqrt(V.diagonal()[:c] + noise), *_limits(results, asked, c))
     return Known(mean, V, share, noise, n_reference), asked
+
+
+def information(noise: Distribution) -> float:
+    """Fisher's information about the location, of noise of scale 1: what a response tells near the posterior mean."""
+    if noise.gaussian:
+        return 1.0
+    z, h = noise.ppf(np.linspace(2.5e-4, 1.0 - 2.5e-4, 2000)), 1e-4
+    slope = (noise.logpdf(z + h) - noise.logpdf(z - h)) / (2.0 * h)
+    return float(np.mean(slope * slope))
 
 
 def _limits(results: GPResults, asked: Asked, c: int) -> tuple[Array, Array]:
@@ -242,13 +288,18 @@ def _improve(
         if results.parts.training is None:
             raise SpecError("best= is needed: the fit holds no training rows to say what the best so far is.")
         best = sign * float(np.nanmax(sign * np.asarray(results.predict(what="latent"))))
+    if not asked.usable.any():
+        raise SpecError(_UNUSABLE)
+    latent: Any = results.predict(table[asked.usable], what="latent", se=True)
+    score = (sign * latent["estimate"].to_numpy() - sign * best) / np.maximum(latent["se"].to_numpy(), 1e-300)
     f = sign * results.sample(table[asked.usable], draws=DRAWS, what="latent", rng=rng).to_numpy()
     top = np.full(f.shape[1], sign * best)
     chosen: list[tuple[int, float]] = []
     for _ in range(min(k, len(f))):
         gains = np.maximum(f - top, 0.0).mean(axis=1)
         gains[[x for x, _ in chosen]] = -np.inf
-        x = int(np.argmax(gains))
+        # Where no draw improves, the row that is nearest to it.
+        x = int(np.argmax(gains)) if gains.max() > 0.0 else int(np.argmax(np.where(gains < 0.0, -np.inf, score)))
         chosen.append((x, float(gains[x])))
         top = np.maximum(top, f[x])
     return chosen

@@ -241,3 +241,12 @@ def test_rows_far_from_the_fit_are_as_smooth_together_as_the_process(group):
     draws = res.sample(new, draws=4000, what="latent", rng=1).to_numpy()
     np.testing.assert_allclose(np.cov(draws), want, atol=0.12)
     np.testing.assert_allclose(draws[4] - draws[5], 0.0, atol=1e-2) if not group else None
+
+
+def test_many_rows_of_a_rough_process_far_away_are_as_correlated_as_it_is():
+    data = {"x": np.linspace(0.0, 1.0, 12), "y": np.sin(np.arange(12.0))}
+    fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.6, "sigma": 0.4}
+    res = tg.fit('y ~ 0 + gp(x, kernel="matern12")', data, fixed=fixed, method="ep", inducing=12)
+    z = np.linspace(10.0, 200.0, 700)
+    expected = np.exp(-np.abs(np.subtract.outer(z, z)) / 0.6)
+    np.testing.assert_allclose(res.posterior({"x": z}).covariance, expected, atol=1e-4)

@@ -7,6 +7,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import tobitgp as tg
+from tobitgp.distributions.student import Student as Noise
 from tobitgp.errors import SpecError
 
 pytestmark = pytest.mark.filterwarnings("ignore:No row is censored", "ignore:1 value lies beyond")
@@ -154,11 +155,45 @@ def test_rows_with_missing_inputs_are_passed_over(fit):
         ({"goal": "limit_exceedance"}, "needs a number"),
         ({"limit": 1.0}, "no other goal has one"),
         ({"candidates": CANDIDATES.assign(x=np.nan)}, "their inputs are missing"),
+        ({"candidates": CANDIDATES.assign(x=np.nan), "goal": "expected_improvement"}, "their inputs are missing"),
+        ({"goal": "limit_exceedance", "limit": np.nan}, "a finite number"),
+        ({"goal": "expected_improvement", "best": "a"}, "a finite number"),
+        ({"best": 1.0}, "best= does not go"),
+        ({"goal": "expected_improvement", "reference": CANDIDATES}, "reference= does not go"),
     ],
 )
 def test_what_makes_no_sense_is_refused(fit, given, words):
     with pytest.raises(SpecError, match=words):
         tg.suggest(fit, **({"candidates": CANDIDATES} | given))
+
+
+@pytest.mark.parametrize(
+    ("candidates", "words"),
+    [
+        ({"x": 1.0}, "candidates: If using all scalar values"),
+        ("rows.csv", "not str"),
+        (CANDIDATES.assign(se=1.0), "rename it"),
+        (CANDIDATES.drop(columns="u"), "lack 'u'"),
+    ],
+)
+def test_tables_that_say_too_little_are_refused(fit, candidates, words):
+    with pytest.raises(tg.errors.DataError, match=words):
+        tg.suggest(fit, candidates)
+
+
+def test_where_no_draw_improves_the_nearest_rows_come_first(fit):
+    found = tg.suggest(fit, CANDIDATES, 2, "expected_improvement", best=40.0)
+    assert (found["gain"] == 0.0).all()
+    score = (CANDIDATES.assign(**fit.predict(CANDIDATES, what="latent", se=True))).eval("(estimate - 40) / se")
+    assert found.index.tolist() == score.sort_values(ascending=False).index[:2].tolist()
+
+
+@pytest.mark.parametrize(("df", "ratio"), [(1.8, (1.8 + 3.0) / (1.8 + 1.0)), (4.0, 7.0 / 5.0)])
+def test_noise_of_long_tails_tells_as_much_as_its_information(df, ratio, data):
+    information = tg.suggest.__globals__["information"]
+    assert 1.0 / information(Noise(df)) == pytest.approx(ratio, rel=0.01)
+    res = tg.fit("y ~ 0 + gp(x)", data, family=tg.Student(df), fixed=GIVEN)
+    assert (tg.suggest(res, CANDIDATES, k=3)["gain"] > 0.0).all()
 
 
 def test_fits_without_a_posterior_are_refused(data):
