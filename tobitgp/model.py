@@ -317,7 +317,6 @@ class Model:
             raise SpecError("evidence() is that of Gaussian processes and regressions with priors, not of a mixture.")
         if method == MLE:
             raise SpecError("method='mle' has no evidence; llf of a fit with fixed= is its log likelihood.")
-        refuse_without_mle("nonrobust", None, scale=self._read.state.scale is not None)
         assert isinstance(self._family, Family)
         inference = method_for(method, bound, self._family)
         return evidence_at(
@@ -342,7 +341,7 @@ class Model:
             )
 
     def _fit_process(self, asked: FitOptions) -> GPResults:
-        refuse_without_mle(asked.cov_type, asked.cov_kwds, scale=self._read.state.scale is not None)
+        refuse_without_mle(asked.cov_type, asked.cov_kwds)
         assert isinstance(self._family, Family)
         method = method_for(asked.method, asked.bound, self._family)
         how: dict[str, Any] = {"method": method, "given": asked.given(method), "settings": asked.settings()}

@@ -240,14 +240,12 @@ def refuse_with_mle(asked: FitOptions) -> None:
             raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'{meant}.")
 
 
-def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None, *, scale: bool) -> None:
+def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:
     """Refuse what only maximum likelihood supports beside a posterior."""
     if cov_type != "nonrobust" or cov_kwds is not None:
         raise SpecError(
             "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."
         )
-    if scale:
-        raise SpecError("sigma= goes with maximum likelihood (method='mle'); a posterior has one noise scale.")
 
 
 def _is_named(name: str, value: Any) -> bool:

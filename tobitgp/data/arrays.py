@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
@@ -114,15 +114,21 @@ class Design(HasRows):
     scale: ScaleDesign | None = None  # of the noise scale, where it has a formula
     spread: Array | None = None  # (n,), standard deviation of the noise in units of that scale
 
-    def noise(self, sigma: float) -> float | Array:
-        """Standard deviation of the noise of every row, or of all."""
-        return sigma if self.spread is None else sigma * self.spread
-
     @property
     def log_noise(self) -> Array:
         """Known part (n,) of log sigma."""
         known = np.zeros(len(self.H)) if self.scale is None else self.scale.offset
         return known if self.spread is None else known + np.log(self.spread)
+
+    @property
+    def known_spread(self) -> Array | None:
+        """Known part (n,) of sigma, None where there is none."""
+        return self.spread if self.scale is None or not self.scale.offset.any() else np.exp(self.log_noise)
+
+
+def noise_spread(scales: Array, gamma: Array) -> Array:
+    """Standard deviation of the noise in units of sigma, (n,), from its columns (n, 1 + q) and coefficients (q,)."""
+    return np.asarray(np.exp(scales[:, 0] + scales[:, 1:] @ gamma), dtype=np.float64)
 
 
 RowKind = Literal["exact", "one-sided", "interval"]
@@ -159,6 +165,7 @@ class Rows:
     instrument: Instrument | None = None  # limits, on exact rows too, where they were asked for
     side: IntArray | None = None  # (n,), which censoring noise a row has, where each one-sided row has its own
     spread: Array | None = None  # (n,), standard deviation of the noise in units of sigma, where rows differ
+    scales: Array | None = None  # (n, 1 + q), its logarithm's known part and standardised columns, where it has some
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
@@ -167,6 +174,10 @@ class Rows:
     def noise(self, sigma: float | Array) -> float | Array:
         """Standard deviation of the noise of every row."""
         return sigma if self.spread is None else sigma * self.spread
+
+    def at_scale(self, gamma: Array) -> Rows:
+        """The rows with the noise that coefficients (q,) of the columns of log sigma give them."""
+        return self if self.scales is None else replace(self, spread=noise_spread(self.scales, gamma))
 
     def __len__(self) -> int:
         return len(self.limit)
@@ -182,6 +193,14 @@ class Units:
     x_centre: tuple[Array, ...]  # (d_t,), of each process's inputs
     x_scale: tuple[Array, ...]  # (d_t,), of each process's inputs
     log_jacobian: float
+    w_centre: Array = field(default_factory=partial(np.zeros, 0))  # (q,), of the columns of log sigma but its intercept
+    w_scale: Array = field(default_factory=partial(np.zeros, 0))  # (q,), of the columns of log sigma but its intercept
+
+    def scales(self, design: Design) -> Array | None:
+        """Known part of log sigma and standardised columns, (n, 1 + q); None where the noise has no columns."""
+        if design.scale is None or not len(self.w_centre):
+            return None
+        return np.column_stack([design.log_noise, (design.scale.W[:, 1:] - self.w_centre) / self.w_scale])
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,6 +197,11 @@ class DesignState:
         )
 
     @property
+    def scale_columns(self) -> tuple[str, ...]:
+        """Names of the coefficients of log sigma."""
+        return () if self.scale is None else tuple(f"log(sigma)[{name}]" for name in self.scale.linear.columns)
+
+    @property
     def input_names(self) -> tuple[str, ...]:
         """Columns that new data need."""
         return input_names(self.spec, None if self.scale is None else self.scale.spec)
@@ -230,8 +235,7 @@ class DesignState:
         )
         scale = None
         if self.scale is not None:
-            columns = tuple(f"log(sigma)[{name}]" for name in self.scale.linear.columns)
-            scale = ScaleDesign(as_dense(self.scale.replay(table)), columns, self.scale.offset(table))
+            scale = ScaleDesign(as_dense(self.scale.replay(table)), self.scale_columns, self.scale.offset(table))
         return Design(linear.replay(table), self.linear.columns, X, linear.offset(table), groups, scale)
 
     def _groups(self, table: Table) -> tuple[Groups | None, ...]:

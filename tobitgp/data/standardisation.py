@@ -48,6 +48,7 @@ class Measured:
     exact: Moments  # (1,), of the exact values
     H: Moments
     X: tuple[Moments, ...]  # of each process's inputs
+    W: Moments | None  # of the columns of log sigma beside its intercept
 
     @property
     def n(self) -> int:
@@ -89,6 +90,7 @@ def measure_rows(partition: KnownRows) -> Measured:
         Moments.of(response.lower[exact, None], weight[exact]),
         column_moments(partition.design.H, weight),
         tuple(Moments.of(X, weight) for X in partition.design.X),
+        None if partition.design.scale is None else Moments.of(partition.design.scale.W[:, 1:], weight),
     )
 
 
@@ -107,7 +109,8 @@ def measure_response(partition: KnownRows, centre: Array, mean: Array, known: tu
 def merge_measured(parts: Sequence[Measured]) -> Measured:
     """What all rows tell, from at least one part of them; moments are rounded."""
     found = merge(parts)
-    return replace(found, H=found.H.rounded(), X=tuple(moments.rounded() for moments in found.X))
+    W = None if found.W is None else found.W.rounded()
+    return replace(found, H=found.H.rounded(), X=tuple(moments.rounded() for moments in found.X), W=W)
 
 
 def find_units(
@@ -123,7 +126,8 @@ def find_units(
     rules = scaling or [[Scaling(slice(None))]] * len(measured.X)
     of_x = [_input_units(moments, rule) for moments, rule in zip(measured.X, rules, strict=True)]
     log_jacobian = measured.log_jacobian - measured.exact.weight * float(np.log(scale))
-    return Units(shift, scale, log_time, tuple(c for c, _ in of_x), tuple(s for _, s in of_x), log_jacobian)
+    of_w = () if measured.W is None else _input_units(measured.W, [Scaling(slice(None))])
+    return Units(shift, scale, log_time, tuple(c for c, _ in of_x), tuple(s for _, s in of_x), log_jacobian, *of_w)
 
 
 def scale_rows(partition: KnownRows, standard: Standard) -> Problem:
@@ -137,7 +141,8 @@ def scale_rows(partition: KnownRows, standard: Standard) -> Problem:
     is_open = np.isinf(low)
     sign, limit = np.where(is_open, -1.0, 1.0), np.where(is_open, high, low)
     window, width = Window(entry, exit, known.span / units.scale), known.width / units.scale
-    every = Rows("one-sided", low, high, limit, sign, known.weight, width, window, spread=design.spread)
+    spread, scales = design.known_spread, units.scales(design)
+    every = Rows("one-sided", low, high, limit, sign, known.weight, width, window, spread=spread, scales=scales)
     rows = []
     for code in standard.kinds:
         some, name = take(every, np.flatnonzero(kind == code)), KINDS[code % len(KINDS)]

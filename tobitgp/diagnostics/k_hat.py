@@ -128,7 +128,7 @@ def _log_ratio(parts: Parts, drawn: Drawn, sites: Sites, rows: slice, seed: int)
     joined = np.where(open_window & distribution.gaussian, residual, 0.0)
     if (residual > joined).any():
         f += np.sqrt(residual - joined)[:, None] * np.random.default_rng(seed).standard_normal(f.shape)
-    noise = np.broadcast_to(design.noise(point.sigma), len(design.H))[rows]
+    noise = np.broadcast_to(gp.noise(design, point.theta), len(design.H))[rows]
     tau = np.log(scale) + 0.5 * np.log(np.square(noise) + joined)
     value = log_likelihoods(distribution, known, gp.known_mean(design)[rows][:, None] + scale * f, tau[:, None])
     return np.asarray(known.weight @ value - of_sites)

@@ -136,7 +136,7 @@ def slope_sums(state: State, q: Gaussian, implicit: Implicit | None) -> list[Any
             if columns is not None:
                 columns *= -lambda2[:, None]
         A.add_slope(G, alpha, q.w)
-        e = s.e.sum(axis=1)
+        e = s.e
         if implicit is not None and s.implicit is not None:
             u, e_m = s.implicit
             moved = A.times(implicit.weights)
@@ -144,9 +144,12 @@ def slope_sums(state: State, q: Gaussian, implicit: Implicit | None) -> list[Any
                 moved += implicit.rest[state.part.places(chunk.span)]
             A.add_slope(G, alpha, implicit.weights)
             A.add_slope(G, u - lambda2 * moved, q.w)
-            e += e_m @ moved
+            e = e + e_m * moved
+        scales, noise = chunk.rows.scales, e.sum(axis=1)
+        if scales is not None:
+            noise = np.concatenate([e[-1] @ scales[:, 1:], noise])
         slopes = zip(blocks, chunk.inputs, parts, block_slopes(layout, chunk.inputs, blocks, G), strict=True)
-        return [e, *(block.backward(at.X, part, G_A, s.g_d) for block, at, part, G_A in slopes)]
+        return [noise, *(block.backward(at.X, part, G_A, s.g_d) for block, at, part, G_A in slopes)]
 
     return add_up(map(visit, state.chunks))
 

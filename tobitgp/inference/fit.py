@@ -59,7 +59,8 @@ def assemble_partitions(
         )
     size = stages.SAMPLE_ROWS if size is None else size
     partitions = data.partitions.map(know_rows, family.log_time, data.store)
-    plan = make_plan(spec, Names(data.columns, data.state.effect_columns), partitions, family, given)
+    names = Names(data.columns, data.state.effect_columns, data.state.scale_columns)
+    plan = make_plan(spec, names, partitions, family, given)
     n = plan.measured.n
     if any(term.approximation in ("markov", "vecchia") for term in spec.gps):
         check_memory(n)

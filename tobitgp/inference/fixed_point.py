@@ -62,7 +62,8 @@ class Model:
 
     def __post_init__(self, data: PartitionedRows) -> None:
         object.__setattr__(self, "likelihood", self.likelihood.over(data.kinds))
-        plan = None if self.kept is not None else ChainPlan.of(data, self.blocks) or Plan.of(data, self.blocks)
+        known = self.kept is None and not data.n_scales  # to the core
+        plan = ChainPlan.of(data, self.blocks) or Plan.of(data, self.blocks) if known else None
         object.__setattr__(self, "plan", plan)
 
 
@@ -79,7 +80,7 @@ def settle(
     model: Model, data: PartitionedRows, theta: Array, method: Method, *, slopes: bool = False, windows: bool = True
 ) -> Settled:
     """The method's fixed point at given parameters, theta (k,), from the sites of the data; its gradient if asked."""
-    likelihood = model.likelihood
+    likelihood, data = model.likelihood, at_scale(data, model.blocks, theta)
     if not windows:
         likelihood = likelihood.over(tuple(replace(r, window=None) for r in data.kinds))
     warm_up = method.warm_up(likelihood, data.warm)
@@ -98,6 +99,12 @@ def settle(
     if first and data.warm:
         data = data.starting(data.partitions.map(with_floor))
     return _settle(model, data, theta, last, likelihood, slopes, windows)
+
+
+def at_scale(data: PartitionedRows, blocks: Sequence[Block], theta: Array) -> PartitionedRows:
+    """The rows with the noise that they have at given parameters, theta (k,)."""
+    first, q = sum(block.n_parameters for block in blocks), data.n_scales
+    return data.at_scale(theta[first : first + q]) if q else data
 
 
 def _settle(

@@ -12,7 +12,17 @@ import numpy.typing as npt
 
 from tobitgp.data import standardisation
 from tobitgp.data.absorbed import Absorbed, Columns, centred_sum
-from tobitgp.data.arrays import CensoredResponse, Design, Groups, Problem, Units, merge, with_limits
+from tobitgp.data.arrays import (
+    CensoredResponse,
+    Design,
+    Groups,
+    Problem,
+    Rows,
+    Units,
+    merge,
+    noise_spread,
+    with_limits,
+)
 from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.standardisation import KnownRows, Measured, Scaling, Standard
@@ -66,6 +76,18 @@ class GPModel:
         X = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
         return _join_inputs(self.linear, self.terms, design.H, X, codes, units.scale)
 
+    def noise(self, design: Design, theta: Array) -> Array:
+        """Standard deviation of the noise on the standardised scale, (1,), or (n,) where rows differ."""
+        sigma, scales = np.exp(theta[-1:]), self.problem.units.scales(design)
+        if scales is None:
+            return sigma if design.known_spread is None else sigma * design.known_spread
+        return sigma * noise_spread(scales, theta[self.parameters.scales])
+
+    def rows_at(self, theta: Array) -> tuple[Rows, ...]:
+        """The rows of the problem with the noise that they have at given parameters."""
+        gamma = theta[self.parameters.scales]
+        return tuple(rows.at_scale(gamma) for rows in self.problem.rows)
+
     def known_mean(self, design: Design) -> Array:
         """What is added to f once back in the user's units: centre, offset, prior means of coefficients; (n,)."""
         mean = design.offset + self.problem.units.centre
@@ -84,7 +106,7 @@ def plan_rows(
     """Plan a model whose rows are all here, labels (n,): units, and every parameter's name, prior and freedom."""
     rows = KnownRows(response, outcome(response, log_time=family.log_time, labels=labels), design)
     noises = row_noises(rows.known, given, labels)
-    names = Names(design.columns, effects)
+    names = Names(design.columns, effects, () if design.scale is None else design.scale.columns)
     return make_plan(spec, names, LocalPartitions([rows]), family, given, noises), rows
 
 
@@ -93,6 +115,7 @@ class Names(NamedTuple):
 
     linear: tuple[str, ...]
     effects: Sequence[tuple[str, ...]]  # of each process that is a random effect, if there are any
+    scale: Sequence[str] = ()  # of the formula of log sigma
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +201,7 @@ def make_plan(
 ) -> Plan:
     """Measure all rows, and decide what does not depend on single ones."""
     columns, effects = names.linear, tuple(names.effects) or ((),) * len(spec.gps)
+    scales = [HyperParameter(name, "scale") for name in _scale_columns(names.scale, family, given)]
     parts, found = zip(*partitions.collect(measure_rows, columns, spec.gps), strict=True)
     measured = standardisation.merge_measured(parts)
     noises = [*([DF] if family.estimate_df else []), *own_noises]
@@ -185,7 +209,7 @@ def make_plan(
         noises += [side for side, there in zip(SIDE_NOISES, measured.sides, strict=True) if there]
     noises.append(SIGMA._replace(known=family.known_sigma))
     of_terms = [term_parameters(term, own) for term, own in zip(spec.gps, effects, strict=True)]
-    hypers = (*itertools.chain(*of_terms), *noises)
+    hypers = (*itertools.chain(*of_terms), *scales, *noises)
     if not columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
     given.check(columns, [hyper.name for hyper in hypers], family)
@@ -213,6 +237,22 @@ def make_plan(
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
     return Plan(family, spec.gps, columns, effects, measured, counts, standard, linear, hypers, given)
+
+
+def _scale_columns(names: Sequence[str], family: Family, given: Given) -> Sequence[str]:
+    """Names of the coefficients of log sigma, whose intercept is sigma itself."""
+    if not names:
+        return ()
+    if names[0] != f"log(sigma)[{INTERCEPT}]":
+        raise SpecError(
+            "sigma= without an intercept goes with method='mle'. Under priors sigma itself is the intercept of "
+            "log(sigma): leave out '0 +' or '- 1'."
+        )
+    if family.known_sigma is not None:
+        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}, so sigma= has no place.")
+    if given.side_noises is not None:
+        raise SpecError("The censoring noises of bound='local' go with one noise scale; leave out sigma= or bound=.")
+    return names[1:]
 
 
 def column_centres(mean: Array, intercept: int, factor: LevelColumns | None) -> Array:
@@ -425,4 +465,5 @@ def _units(
             rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
             sd = sd if factor.kernel.stationary else [each / own[0] for each in sd]
         out += [*sd, *rest]
+    out += [*(1.0 / units.w_scale)]
     return np.array([*out, *(1.0 if noise is DF else y for noise in hypers[len(out) :])])

@@ -59,6 +59,7 @@ _REST = {
     "arc": 2.0,
     "alpha": 1.0,
     "cor": 1.0,
+    "scale": 1.0,
     "period": 1.0,
     "df": 4.0,
     "sigma_lower": 0.5,
@@ -179,7 +180,7 @@ class Growth:
         grouped = np.zeros(len(roles), dtype=bool)
         of_terms = np.repeat([gp.grouping is not None for gp in prior.gps], [gp.n_parameters for gp in prior.gps])
         grouped[: len(of_terms)] = of_terms
-        rates = np.isin(roles, ("sigma", "df", *SIDES)).astype(np.float64)
+        rates = np.isin(roles, ("sigma", "scale", "df", *SIDES)).astype(np.float64)
         return cls(rates[parameters.free], grouped[parameters.free])
 
     def learned(self, before: Array, now: Array, ratio: float) -> Growth:

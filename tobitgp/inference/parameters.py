@@ -25,7 +25,9 @@ class HyperParameter(NamedTuple):
     """One hyper-parameter before it meets the data; the role "cor" is that of a correlation of random effects."""
 
     name: str  # as users write it
-    role: str  # what it does; "arc" is the length-scale of a periodic kernel, in which a circle has the radius 1
+    # What it does; "arc" is the length-scale of a periodic kernel, in which a circle has the radius 1, "scale" a
+    # coefficient of log sigma.
+    role: str
     n_inputs: int = 1  # inputs among which distances are formed, in its process
     known: float | None = None  # value given in the formula, in the user's units
 
@@ -99,7 +101,10 @@ _LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times w
 
 @dataclass(frozen=True)
 class Parameters:
-    """The k hyper-parameters of a model; ``theta = log(value / unit)`` throughout inference, psi of correlations."""
+    """The k hyper-parameters of a model.
+
+    Throughout inference ``theta = log(value / unit)``; psi of correlations, of coefficients of log sigma ``value / unit``.
+    """
 
     names: tuple[str, ...]
     roles: tuple[str, ...]  # as of `HyperParameter`
@@ -151,13 +156,30 @@ class Parameters:
 
     @cached_property
     def positive(self) -> BoolArray:
-        """Which are positive numbers, (k,); the others are correlations."""
-        return np.array([role != "cor" for role in self.roles])
+        """Which are positive numbers, (k,); the others are correlations and coefficients of log sigma."""
+        return np.array([role not in ("cor", "scale") for role in self.roles])
+
+    @cached_property
+    def correlations(self) -> BoolArray:
+        """Which are correlations, (k,)."""
+        return np.array([role == "cor" for role in self.roles])
+
+    @cached_property
+    def scales(self) -> slice:
+        """Where coefficients of log sigma are."""
+        first = self.roles.index("scale") if "scale" in self.roles else 0
+        return slice(first, first + self.roles.count("scale"))
 
     def report(self, theta: Array) -> tuple[Array, Array]:
-        """Logarithms of values in the user's units, Fisher's z of correlations, (k,), and slopes (k, k) in theta."""
+        """Logarithms of values in the user's units, Fisher's z of correlations, coefficients as they are, (k,).
+
+        And slopes (k, k) in theta.
+        """
         with np.errstate(divide="ignore"):
             out, J = theta + np.where(self.positive, np.log(self.units), 0.0), np.eye(len(theta))
+        at = self.scales
+        out[at] *= self.units[at]
+        J[at, at] *= self.units[at]
         for term in self.effects:
             places = slice(term.first, term.cors.stop)
             own, J[places, places] = term.report(theta)
@@ -166,20 +188,25 @@ class Parameters:
 
     def values(self, theta: Array) -> Array:
         """Natural-scale values (k,) in the user's units."""
-        if not self.effects:
+        if self.positive.all():
             return np.exp(theta) * self.units
-        z = self.report(theta)[0]
-        return np.where(self.positive, np.exp(np.where(self.positive, z, 0.0)), np.tanh(z))
+        return self._valued(self.report(theta)[0])
+
+    def _valued(self, z: Array) -> Array:
+        """Values from what is reported."""
+        other = np.where(self.correlations, np.tanh(z), z)
+        return np.where(self.positive, np.exp(np.where(self.positive, z, 0.0)), other)
 
     def value_slopes(self, theta: Array) -> Array:
         """Derivatives (k, k) of the values in theta."""
         z, J = self.report(theta)
-        return np.where(self.positive, np.exp(np.where(self.positive, z, 0.0)), 1.0 - np.tanh(z) ** 2)[:, None] * J
+        value = self._valued(z)
+        return np.where(self.positive, value, np.where(self.correlations, 1.0 - value**2, 1.0))[:, None] * J
 
     @cached_property
     def _log_normal(self) -> tuple[BoolArray, Array, float]:
-        """Which free parameters have a prior, the sds of these, 1 elsewhere, and the sum of their log norms."""
-        has = self.free & np.isfinite(self.prior_sd) & self.positive
+        """Which free parameters have a normal prior, the sds of these, 1 elsewhere, and the sum of their log norms."""
+        has = self.free & np.isfinite(self.prior_sd) & ~self.correlations
         sd = np.where(has, self.prior_sd, 1.0)
         return has, sd, float(np.log(sd).sum() + 0.5 * has.sum() * np.log(2.0 * np.pi))
 
@@ -209,6 +236,8 @@ def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
 
 def default_prior(role: str, n_inputs: int) -> tuple[float, float]:
     """Weak log-normal prior on standardised data, mean and sd of the logarithm: the table below (HYP1)."""
+    if role == "scale":
+        return 0.0, 1.0
     if role == "lengthscale":
         # Distances grow with the square root of the number of inputs, and some inputs may matter little.
         return float(np.log(0.7 * np.sqrt(n_inputs))), 0.7 if n_inputs == 1 else 1.0
@@ -321,9 +350,7 @@ def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
                 f"priors={{{name!r}: ...}}: a linear coefficient takes tg.Normal(mean, sd) or None, not {prior!r}."
             )
         if name in fixed:
-            if not isinstance(fixed[name], Real) or not np.isfinite(fixed[name]):
-                raise SpecError(f"fixed={{{name!r}: {fixed[name]!r}}}: a finite number is needed.")
-            mean[j], sd[j] = float(fixed[name]), 0.0
+            mean[j], sd[j] = finite_number("fixed", name, fixed[name]), 0.0
     return mean, sd
 
 
@@ -338,6 +365,9 @@ def read_parameters(
         name = hyper.name
         mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs)
         if hyper.role == "cor":
+            continue
+        if hyper.role == "scale":
+            mean[i], sd[i], first[i], free[i] = _read_coefficient(name, unit[i], given)
             continue
         prior = (given.priors or {}).get(name)
         if isinstance(prior, LogNormal):
@@ -370,6 +400,27 @@ def read_parameters(
         terms.append(term._replace(eta=_read_eta(own, given)))
         sd[at] = np.inf if np.isnan(terms[-1].eta) else sd[at]
     return Parameters(names, tuple(h.role for h in hypers), unit, mean, sd, free, first, tuple(terms))
+
+
+def _read_coefficient(name: str, unit: float, given: Given) -> tuple[float, float, float, bool]:
+    """Prior mean and sd, and start, of a standardised coefficient of log sigma, and whether it is free."""
+    mean, sd, start = 0.0, np.inf if given.drops(name) else 1.0, np.nan
+    prior = (given.priors or {}).get(name)
+    if isinstance(prior, Normal):
+        mean, sd = prior.mean / unit, prior.sd / unit
+    elif prior is not None:
+        raise SpecError(f"priors={{{name!r}: ...}}: a coefficient takes tg.Normal(mean, sd) or None, not {prior!r}.")
+    for argument, values in (("start", given.start), ("fixed", given.fixed)):
+        if name in values:
+            start = finite_number(argument, name, values[name]) / unit
+    return mean, sd, start, name not in given.fixed
+
+
+def finite_number(argument: str, name: str, value: Any) -> float:
+    """A number that was given for a parameter."""
+    if not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a finite number is needed.")
+    return float(value)
 
 
 def _read_correlations(argument: str, names: Sequence[str], given: Mapping[str, Any], q: int) -> Array:

@@ -72,6 +72,17 @@ class PartitionedRows:
         """The same rows with these sites to start from."""
         return replace(self, partitions=partitions, warm=True)
 
+    @property
+    def n_scales(self) -> int:
+        """Number of columns of log sigma."""
+        scales = next((rows.scales for rows in self.kinds if rows.scales is not None), None)
+        return 0 if scales is None else scales.shape[1] - 1
+
+    def at_scale(self, gamma: Array) -> PartitionedRows:
+        """The same rows and sites with the noise that coefficients (q,) of the columns of log sigma give them."""
+        kinds = tuple(rows.at_scale(gamma) for rows in self.kinds)
+        return replace(self, partitions=self.partitions.map(part_at_scale, gamma), kinds=kinds)
+
     def thawed(self) -> PartitionedRows:
         """The same rows and sites with nothing kept of their features."""
         return replace(self, partitions=self.partitions.map(without_features))
@@ -122,6 +133,11 @@ def examples(rows: Sequence[Rows]) -> tuple[Rows, ...]:
 def block_inputs(part: RowPartition, block: int) -> Inputs:
     """Inputs in one block."""
     return part.inputs[block]
+
+
+def part_at_scale(part: RowPartition, gamma: Array) -> RowPartition:
+    """The same rows with the noise that coefficients (q,) of the columns of log sigma give them."""
+    return replace(part, rows=tuple(rows.at_scale(gamma) for rows in part.rows))
 
 
 def without_sites(part: RowPartition) -> RowPartition:

@@ -285,6 +285,8 @@ class Search:
         for _ in range(RUNS):
             if self.sampled is None or self.sampled.field is not None or self.sampled.layout.has_sparse:
                 break
+            if self.data.n_scales:  # known sites move with the noise of their rows
+                break
             stage, free = f"features stay, {self.data.n} rows", theta[self.parameters.free]
             data = self._seeded(self.data)
             objective = self._objective(stage, data, self.prior, theta, self.precision, CAP, LOOSE)
@@ -311,7 +313,8 @@ class Search:
             return data
         if self.method.traits.ascends == "bound":
             return data
-        return seed(data, sampled, self.method, self.likelihood)
+        there = data.at_scale(sampled.theta[self.parameters.scales]) if data.n_scales else data
+        return seed(there, sampled, self.method, self.likelihood)
 
     def _maximise(
         self,

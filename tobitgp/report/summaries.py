@@ -44,8 +44,16 @@ def summarise_process(results: GPResults, alpha: float = 0.05) -> FitSummary:
     if np.isfinite(results.log_evidence_integrated):
         numbers["Log evidence, integrated:"] = results.log_evidence_integrated
     numbers["Passes over the data:"] = str(sum(stage[2] for stage in results.parts.fitted.trace.stages))
-    sections = _sections(results, alpha)
-    return summary.build_summary(results, _title(results), _model_rows(results), numbers, sections, _notes(results))
+    sections, notes = _sections(results, alpha), _notes(results)
+    return summary.build_summary(
+        results, _title(results), _model_rows(results), numbers, sections, notes, _scale_formula(results)
+    )
+
+
+def _scale_formula(results: GPResults | RegressionResults) -> dict[str, str]:
+    """The formula of log sigma, where there is one."""
+    scale = results.model.spec.scale
+    return {} if scale is None else {"log(sigma):": scale.formula}
 
 
 def _title(results: GPResults) -> str:
@@ -128,7 +136,10 @@ def _prior(results: GPResults, i: int) -> str:
     parameters = results.parts.fitted.parameters
     if not np.isfinite(parameters.prior_sd[i]):
         return "none"
-    if not parameters.positive[i]:
+    if parameters.roles[i] == "scale":
+        mean, sd = (float(x[i] * parameters.units[i]) for x in (parameters.prior_mean, parameters.prior_sd))
+        return f"normal({mean:.3g}, {sd:.3g})"
+    if parameters.correlations[i]:
         return next(f"LKJ({term.eta:g})" for term in parameters.effects if term.cors.start <= i < term.cors.stop)
     median = float(np.exp(parameters.prior_mean[i]) * parameters.units[i])
     return f"lognormal({median:.3g}, {parameters.prior_sd[i]:.2g})"
@@ -158,6 +169,8 @@ def _notes(results: GPResults) -> list[str]:
             "priors are lognormal(median, sd of the logarithm), and no part of the evidence."
         )
     notes += _effects_note(results)
+    if "scale" in fitted.parameters.roles:
+        notes.append("sigma is that of rows at the means of the columns of log(sigma).")
     return notes
 
 
@@ -165,7 +178,7 @@ def _effects_note(results: GPResults) -> list[str]:
     """On what scale correlations of random effects are, and where the priors of intercepts stand."""
     parameters = results.parts.fitted.parameters
     words = []
-    if not parameters.positive.all():
+    if parameters.correlations.any():
         words.append("Correlations: standard error and interval are from Fisher's z.")
     known = np.isfinite(parameters.prior_sd)
     centred = [term for term in parameters.effects if term.centred and known[term.sds].any()]
@@ -235,7 +248,6 @@ def _linear_priors(results: GPResults) -> str:
 
 def summarise_regression(results: RegressionResults, alpha: float = 0.05) -> FitSummary:
     """Summary of a regression fitted by maximum likelihood."""
-    scale = results.model.spec.scale
     model = [
         ("Dep. variable:", results.model.endog_names),
         ("Family:", results.parts.family.name),
@@ -253,8 +265,7 @@ def summarise_regression(results: RegressionResults, alpha: float = 0.05) -> Fit
     }
     title = summary.model_title(results, positive=results.parts.family.log_time)
     sections, notes = _regression_sections(results, alpha), _regression_notes(results)
-    formulas = {} if scale is None else {"log(sigma):": scale.formula}
-    return summary.build_summary(results, title, model, numbers, sections, notes, formulas)
+    return summary.build_summary(results, title, model, numbers, sections, notes, _scale_formula(results))
 
 
 def _regression_sections(results: RegressionResults, alpha: float) -> list[Section]:

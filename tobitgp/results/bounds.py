@@ -110,7 +110,7 @@ def _exact(parts: Parts) -> Answer:
     prior, point = parts.gp.prior, parts.fitted.points[0]
     K = prior_covariance(prior, split_theta(prior.gps, point.theta))
     problem = parts.gp.problem
-    sigma = np.concatenate([rows.noise(np.full(len(rows), point.sigma)) for rows in problem.rows])
+    sigma = np.concatenate([rows.noise(np.full(len(rows), point.sigma)) for rows in parts.gp.rows_at(point.theta)])
     return Answer(*exact_posterior(problem, K, sigma))
 
 

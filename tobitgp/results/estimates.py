@@ -177,7 +177,7 @@ def hyper_estimates(fitted: FittedGP) -> Transformed:
         third = np.divide(weight @ away**3, sd**3, out=np.zeros_like(sd), where=sd > 0.0)
         skew[free] = np.clip(third, -_MOST_SKEW, _MOST_SKEW)
     cross = np.zeros((len(theta), fitted.n_linear))
-    return Transformed(value, theta, V, cross, parameters.positive, ~free, mean, skew, ~parameters.positive)
+    return Transformed(value, theta, V, cross, parameters.positive, ~free, mean, skew, parameters.correlations)
 
 
 def conf_int(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from tobitgp.data.linear import absorbed_columns
 from tobitgp.data.training_summary import ColumnFacts, constant_column
 from tobitgp.errors import TobitGPError
 from tobitgp.formula.gp import MOST_NEIGHBOURS
-from tobitgp.inference.parameters import DF, SIGMA, term_parameters
+from tobitgp.inference.parameters import DF, SIGMA, HyperParameter, term_parameters
 from tobitgp.inference.posterior import Posterior, lay_out
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
@@ -44,8 +44,6 @@ def check_process(parts: Parts) -> None:
     """Compare what the parts of a fitted process say of each other."""
     _check_process_arrays(parts)
     _check_source(parts)
-    if parts.state.scale is not None:
-        raise MalformedError("a process has no formula of its noise scale")
 
 
 def check_regression(parts: RegressionParts) -> None:
@@ -187,6 +185,7 @@ def _check_parameters(parts: Parts) -> None:
         for term, effects in zip(parts.gp.terms, parts.gp.effects, strict=True)
         for hyper in term_parameters(term, effects)
     ]
+    known += [HyperParameter(name, "scale") for name in parts.state.scale_columns[1:]]
     known += [DF] if parts.family.estimate_df else []
     side_noises = found[len(known) : -1]  # as many as the method and the rows called for
     if (

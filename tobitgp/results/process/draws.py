@@ -81,7 +81,7 @@ class JointProcess(JointPosterior):
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
             distribution, variance = gp.family.distribution_at(point.theta), np.maximum(d, 0.0)
-            sigma = np.reshape(asked.design.noise(point.sigma), (-1, 1))
+            sigma = gp.noise(asked.design, point.theta)[:, None]
             free = noise and known is None and window is None
             joined = np.square(sigma[:, 0]) if free and distribution.gaussian else 0.0
             f += np.sqrt(variance + joined)[:, None] * rng.standard_normal(f.shape)
@@ -176,9 +176,9 @@ class ProcessDraws(Draws):
 
     def _noises(self, rows: slice) -> Iterator[tuple[BoolArray, Distribution, Array]]:
         """Draws (S,) of each design point, the noise there, and its scale in some rows, (n, 1) or (1, 1)."""
-        family, design, scale = self.parts.family, self.parts.rows.design, self.parts.gp.problem.units.scale
+        family, gp, design = self.parts.family, self.parts.gp, self.parts.rows.design.rows(rows)
         for j, point in enumerate(self.parts.fitted.points):
-            sigma = scale * np.reshape(design.rows(rows).noise(point.sigma), (-1, 1))
+            sigma = gp.problem.units.scale * gp.noise(design, point.theta)[:, None]
             yield self.point == j, family.distribution_at(point.theta), sigma
 
     def _latent(self) -> Iterator[tuple[slice, Array, np.random.Generator]]:

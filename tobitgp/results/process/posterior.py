@@ -82,8 +82,10 @@ def _with_noise(parts: Parts, design: Design, mean: Array, sd: Array) -> Nodes:
 
 def noise_sds(parts: Parts, design: Design | None = None) -> Array:
     """Noise scales (J, 1), or (J, n) where rows differ, in the user's units."""
-    sigma = parts.gp.problem.units.scale * np.array([[point.sigma] for point in parts.fitted.points])
-    return sigma if design is None or design.spread is None else sigma * design.spread
+    points, scale = parts.fitted.points, parts.gp.problem.units.scale
+    if design is None:
+        return scale * np.array([[point.sigma] for point in points])
+    return scale * np.array([parts.gp.noise(design, point.theta) for point in points])
 
 
 def answer(
@@ -307,7 +309,7 @@ def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
     problem, inputs = parts.gp.problem, parts.gp.prior.inputs
     likelihood = Spread(parts.family.likelihood.over(problem.rows).at(point.theta))
     without, within, start = np.empty(problem.n), np.empty(problem.n), 0
-    for kind in problem.rows:
+    for kind in parts.gp.rows_at(point.theta):
         for span in row_chunks(start, start + len(kind), CHUNK_ROWS):
             rows = kind[slice(span.start - start, span.stop - start)]
             lambda1, lambda2 = point.sites.lambda1[span], point.sites.lambda2[span]

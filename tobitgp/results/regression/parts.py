@@ -76,7 +76,7 @@ class RegressionParts(Source):
     @property
     def scale_columns(self) -> tuple[str, ...]:
         """Parameters of the formula of log sigma; none without one."""
-        return () if self.state.scale is None else tuple(f"log(sigma)[{c}]" for c in self.state.scale.linear.columns)
+        return self.state.scale_columns
 
     @property
     def noise(self) -> Distribution:
