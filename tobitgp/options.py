@@ -228,7 +228,7 @@ def means_mle(asked: FitOptions, spec: ModelSpec) -> bool:
     if not isinstance(asked.method, str) or asked.method not in ("auto", MLE):
         return False
     of_posterior = any(_is_named(name, value) for name, value in asked.named(_OF_POSTERIORS).items())
-    return asked.method == MLE or not (spec.gps or of_posterior)
+    return asked.method == MLE or not (spec.processes or of_posterior)
 
 
 def refuse_with_mle(asked: FitOptions) -> None:

@@ -211,7 +211,7 @@ def process_inputs(term: GPTerm, table: Table) -> Array:
 
 def check_slopes(spec: ModelSpec, slopes: tuple[BoolArray, ...]) -> None:
     """Refuse a linear kernel of an input that is always 0; slopes (d_t,)."""
-    for term, inputs in zip(spec.gps, slopes, strict=True):
+    for term, inputs in zip(spec.processes, slopes, strict=True):
         if term.effects is not None:
             continue
         for (factor, item), there in zip(_pairs(term), inputs, strict=True):

@@ -190,7 +190,7 @@ class DesignState:
     @property
     def effect_columns(self) -> tuple[tuple[str, ...], ...]:
         """Names of what each process has a standard deviation of: columns of a random effect, correlated curves."""
-        named = zip(self.spec.gps, self.effects, self.group_levels, strict=True)
+        named = zip(self.spec.processes, self.effects, self.group_levels, strict=True)
         return tuple(
             tuple(map(str, levels or ())) if term.cor else () if part is None else part.linear.columns
             for term, part, levels in named
@@ -231,7 +231,7 @@ class DesignState:
         linear = parts[0]
         X = tuple(
             process_inputs(term, table) if part is None else as_dense(part.replay(table))
-            for term, part in zip(self.spec.gps, self.effects, strict=True)
+            for term, part in zip(self.spec.processes, self.effects, strict=True)
         )
         scale = None
         if self.scale is not None:
@@ -241,7 +241,7 @@ class DesignState:
     def _groups(self, table: Table) -> tuple[Groups | None, ...]:
         """Code the group of each row, for each process; groups of ``re()`` that were not seen have codes below 0."""
         found: list[Groups | None] = []
-        for term, known in zip(self.spec.gps, self.group_levels, strict=True):
+        for term, known in zip(self.spec.processes, self.group_levels, strict=True):
             if known is None:
                 found.append(None)
                 continue
@@ -306,9 +306,9 @@ def learn_design(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> Desi
     columns = {name: _used_levels(table.columns[name]) for name in input_names(spec, scale)}
     table = Table(columns, table.index)
     part, *of_scale = (learn_part(item, table) for item in (spec, scale) if item is not None)
-    effects = tuple(None if term.effects is None else learn_part(term.effects, table) for term in spec.gps)
+    effects = tuple(None if term.effects is None else learn_part(term.effects, table) for term in spec.processes)
     levels = {name: column.levels for name, column in columns.items()}
-    groups = tuple(_group_levels(term, table) for term in spec.gps)
+    groups = tuple(_group_levels(term, table) for term in spec.processes)
     return DesignState(spec, levels, part.coded, part.linear, groups, of_scale[0] if of_scale else None, effects)
 
 
@@ -321,11 +321,11 @@ def representatives(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> B
     if table.n == 0:
         return chosen
     chosen[0] = True
-    grouped = [_column(term, table) for term in spec.gps if term.by is not None]
+    grouped = [_column(term, table) for term in spec.processes if term.by is not None]
     factors = [table.columns[name] for name in input_names(spec, scale) if table.columns[name].levels is not None]
     for column in (*grouped, *factors):
         chosen[np.unique(column.values, return_index=True)[1]] = True
-    parts = (spec, scale, *(term.effects for term in spec.gps))
+    parts = (spec, scale, *(term.effects for term in spec.processes))
     for part in filter(None, parts):
         for coding in part.codings:
             coded = bare_column(coding, table)

@@ -169,7 +169,7 @@ def _facts_of_columns(
     """Facts of every column; those of numbers that name groups have the level of most weight for typical value."""
     rows = _example_rows(table, columns_together(state))
     columns = {name: _column_facts(table.columns[name], found[name], row) for name, row in rows.items()}
-    for term, levels, weight in zip(state.spec.gps, state.group_levels, groups, strict=True):
+    for term, levels, weight in zip(state.spec.processes, state.group_levels, groups, strict=True):
         name = term.group
         if name not in columns or levels is None or weight is None:
             continue
@@ -183,7 +183,7 @@ def columns_together(state: DesignState) -> list[list[str]]:
     """For each expression of the model the input columns it uses."""
     texts = [name for part in state.parts for name, _ in linear_terms(part.linear)]
     texts += [x.text for part in state.parts for x in part.spec.offsets]
-    texts += [x.text for term in state.spec.gps for x in term.inputs]
+    texts += [x.text for term in state.spec.processes for x in term.inputs]
     return [[name for name in state.input_names if mentions(text, name)] for text in texts]
 
 

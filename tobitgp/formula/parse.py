@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from tobitgp.errors import FormulaError, SpecError
-from tobitgp.formula.functions import PROCESSES, nearest, read_functions
+from tobitgp.errors import FormulaError
+from tobitgp.formula.functions import nearest, read_functions
 from tobitgp.formula.linear import Terms, check_linear, linear_text, plain_columns
 from tobitgp.formula.response import read_parts, read_response
 from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ScaleSpec, Variable
-from tobitgp.formula.syntax import Syntax, Token, called, read_side, tokenize
+from tobitgp.formula.syntax import Syntax, Token, read_side, tokenize
 from tobitgp.formula.terms import read_terms, split_parts
 
 _LISTED = 12  # names in a message
 _SCALE = "write sigma='~ z', or '~ 1' for one scale"
-_CURVE = "bs(z, df=5) makes a smooth curve"
-_LEVELS = "a column of groups, as in '~ g', gives each its own scale"
 
 
 def parse_formula(
@@ -70,7 +68,7 @@ def parse_scale_formula(
     *,
     beside: ModelSpec | None = None,
 ) -> ScaleSpec:
-    """Read the formula of the log noise scale, in the grammar of the linear part."""
+    """Read the formula of the log noise scale, in the grammar of terms."""
     if not isinstance(text, str):
         number = isinstance(text, int | float) and not isinstance(text, bool)
         remedy = f"a known scale is fixed={{'sigma': {text!r}}}" if number else _SCALE
@@ -91,14 +89,14 @@ def parse_scale_formula(
     if parts:
         remedy = "censoring and truncation stand in the formula of the model"
         syntax.fail(parts[0], f"{what} has no '|'; {remedy}")
-    _refuse_processes(syntax, node)
     terms = read_terms(syntax, node)
     outside = () if beside is None else beside.names(*(role for role in ROLES if role not in INPUT_ROLES))
     fields, _ = _linear_fields(syntax, terms, columns, (), outside)
-    spec = ScaleSpec(**fields)
-    if spec.linear == "0" and not terms.offsets:
+    spec = ScaleSpec(**fields, gps=tuple(replace(term, name=f"sigma: {term.name}") for term in terms.gps))
+    if spec.linear == "0" and not terms.offsets and not terms.gps:
         syntax.fail(node, "Nothing is left of the noise scale; write '~ 1' for one scale, fixed={'sigma': 1} for known")
     _check_columns(formula, spec.variables, terms, columns)
+    _check_names(syntax, terms, spec.variables)
     responses = () if beside is None else beside.names("response", "bound")
     for variable in spec.variables:
         if variable.name in responses:
@@ -197,18 +195,3 @@ def _check_names(syntax: Syntax, terms: Terms, variables: Iterable[Variable]) ->
         if term.name in others:
             start = next((t.start for t in syntax.tokens if t.text[1:-1] == term.name and t.text[0] in "'\""), 0)
             raise FormulaError(f"There is already a term {term.name!r}; choose another", syntax.formula, start)
-
-
-def _refuse_processes(syntax: Syntax, root: ast.expr) -> None:
-    """Refuse ``gp(...)``, ``re(...)``, their aliases and ``(1 | g)`` in the noise scale, wherever they stand."""
-    places: list[tuple[int, str, str]] = []
-    for node in ast.walk(root):
-        name = called(node)
-        if isinstance(node, ast.Call) and name in PROCESSES:
-            places.append((syntax.span(node)[0], f"{name}(...)", _LEVELS if name == "re" else _CURVE))
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitXor):
-            places.append((syntax.span(node)[0], f"({syntax.text(node)})", _LEVELS))
-    if places:
-        start, what, remedy = min(places)
-        message = f"{what} in the formula of the noise scale is not supported; {remedy}"
-        raise SpecError(str(FormulaError(message, syntax.formula, start)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -193,12 +194,14 @@ class MixtureTerm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleSpec(LinearPart):
-    """The log noise scale as written, ``~ z``; ``print`` says in words what was understood."""
+    """The log noise scale as written, ``~ z + gp(x)``; ``print`` says in words what was understood."""
 
     part: ClassVar[str] = "noise scale"
+    gps: tuple[GPTerm, ...] = ()  # their names begin with ``sigma: ``
 
     def __str__(self) -> str:
-        return "\n".join([self.formula.strip(), *_linear_lines("log(sigma)", self), *_function_lines(self)])
+        lines = [self.formula.strip(), *_linear_lines("log(sigma)", self), *_function_lines(self)]
+        return "\n".join([*lines, *_process_lines(self.gps)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +214,11 @@ class ModelSpec(LinearPart):
     gps: tuple[GPTerm, ...] = ()
     mixture: MixtureTerm | None = None  # in place of linear terms and processes
     scale: ScaleSpec | None = None  # of the noise scale, where it has a formula of its own
+
+    @property
+    def processes(self) -> tuple[GPTerm, ...]:
+        """Those of the mean, then those of the noise scale."""
+        return self.gps if self.scale is None else (*self.gps, *self.scale.gps)
 
     @property
     def written(self) -> str:
@@ -237,8 +245,10 @@ class ModelSpec(LinearPart):
         if self.mixture is not None:
             return "\n".join([*lines, f"  mixture    {_mixture(self.mixture)}"])
         lines += [*_linear_lines("linear", self), *_function_lines(self)]
-        lines += [f"  process    {_process(term)}" for term in self.gps]
-        return "\n".join([*lines, *([] if self.scale is None else _linear_lines("log(sigma)", self.scale))])
+        lines += _process_lines(self.gps)
+        if self.scale is not None:
+            lines += [*_linear_lines("log(sigma)", self.scale), *_process_lines(self.scale.gps)]
+        return "\n".join(lines)
 
 
 def _linear_lines(what: str, spec: LinearPart) -> list[str]:
@@ -247,6 +257,11 @@ def _linear_lines(what: str, spec: LinearPart) -> list[str]:
     words = ["intercept" if spec.intercept else "no intercept", *([terms] if terms else [])]
     offsets = [f"  offset     {offset.text}, coefficient 1" for offset in spec.offsets]
     return [f"  {what:<10} {', '.join(words)}", *offsets]
+
+
+def _process_lines(terms: Sequence[GPTerm]) -> list[str]:
+    """The processes."""
+    return [f"  process    {_process(term)}" for term in terms]
 
 
 def _function_lines(spec: LinearPart) -> list[str]:

@@ -37,8 +37,10 @@ def explained(posterior: Posterior, likelihood: Likelihood) -> Explained:
 
     The divergence is ``1/2 (alpha' m + log |I + K Lambda| - tr(V Lambda))``.
     """
-    q = posterior.q
-    expected, effective = add_up(posterior.rows.collect(expectation, q, Spread(likelihood.at(posterior.theta))))
+    q, likelihood = posterior.q, likelihood.at(posterior.theta)
+    if posterior.pairs is not None:
+        return Explained(posterior.pairs.bound(likelihood, posterior.sigma), posterior.pairs.effective)
+    expected, effective = add_up(posterior.rows.collect(expectation, q, Spread(likelihood)))
     return Explained(expected - 0.5 * (q.quadratic + q.log_det - effective), effective)
 
 
@@ -179,6 +181,8 @@ def started_sites(part: RowPartition) -> tuple[tuple[int, ...], tuple[Array, Arr
 
 def nats_left(posterior: Posterior) -> float:
     """``1/2 sum lambda2 d`` over the rows whose sites hold information, wherever they lie."""
+    if posterior.pairs is not None:
+        return float(posterior.pairs.nats_left)
     return sum(posterior.rows.collect(unexplained))
 
 

@@ -27,6 +27,7 @@ from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.levels import Held, held_levels, without_rows
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.model import GPModel, Names, Plan, block_inputs, make_plan, scale_problem
+from tobitgp.inference.pairs import PairSearch
 from tobitgp.inference.parameters import Given, Parameters, words_for_little_noise
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.inference.posterior import Posterior
@@ -35,7 +36,7 @@ from tobitgp.inference.site_updates import ended
 from tobitgp.inference.structured import gain_of_neighbours
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.sampling import words_for_heavy
-from tobitgp.priors.choice import choose_blocks, structure_of
+from tobitgp.priors.choice import structure_of
 from tobitgp.priors.kernel_block import all_inputs
 from tobitgp.priors.prior import LinearPrior
 from tobitgp.typing import Array, IntArray
@@ -62,7 +63,7 @@ def assemble_partitions(
     names = Names(data.columns, data.state.effect_columns, data.state.scale_columns)
     plan = make_plan(spec, names, partitions, family, given)
     n = plan.measured.n
-    if any(term.approximation in ("markov", "vecchia") for term in spec.gps):
+    if any(term.approximation in ("markov", "vecchia") for term in spec.processes):
         check_memory(n)
         size = max(size, n)
     model = plan.build(take_sample(partitions, plan, size, rng), limits=limits)
@@ -179,9 +180,14 @@ NEAR = 0.5
 def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step: OnStep | None = None) -> FittedGP:
     """Fit hyper-parameters and posterior."""
     with single_blas_thread(), np.errstate(all="ignore"):
-        search = Search(task, method, settings or Settings(), on_step)
+        search = search_of(task, method, settings or Settings(), on_step)
         with named_suspects(task.parameters, task.problem.weight, search.data.weight):
             return _finish(search, search.run())
+
+
+def search_of(task: Task, method: Method, settings: Settings, on_step: OnStep | None = None) -> Search:
+    """The search that goes with the terms."""
+    return (PairSearch if task.prior.n_noise else Search)(task, method, settings, on_step)
 
 
 @contextmanager
@@ -251,11 +257,10 @@ def _integrate(
         try:
             found = here.settle_from(free, objective.data)
             if evidence.nats_left(found.posterior) > 10.0 * NATS:
-                precision = search.precision if search.precision is not None else evidence.precisions_of(found.data)
-                blocks = choose_blocks(
-                    search.prior, found.theta, precision, objective.data.inputs, nats=NATS, cap=search.cap
+                blocks = search.chosen(
+                    search.prior, found.theta, search.precisions(found.data), objective.data, search.cap
                 )
-                here = replace(rough, blocks=blocks)
+                here = replace(rough, blocks=blocks, kept=search.kept(blocks))
                 found = here.settle_from(free, found.data)
             p = found.posterior
             asked = as_asked(search, here, p)
@@ -329,13 +334,22 @@ def evaluate(task: Task, method: Method, settings: Settings, *, gradient: bool) 
     parameters = task.parameters
     assert not parameters.n_free
     with single_blas_thread(), np.errstate(all="ignore"):
-        search = Search(task, method, settings)
+        search = search_of(task, method, settings)
         with named_suspects(parameters, task.problem.weight, search.data.weight):
             maximum = search.run()
             posterior = as_asked(search, maximum.objective, maximum.posterior)
         slopes = None
         if gradient:
-            slopes = evidence.evidence_gradient(posterior, search.last)
+            slopes = _slopes(maximum, posterior, search.last)
             slopes = np.asarray(np.linalg.solve(parameters.value_slopes(posterior.theta).T, slopes))
         value = posterior.evidence + search.problem.units.log_jacobian
         return Evaluated(value, slopes, search.last, posterior.converged)
+
+
+def _slopes(maximum: Maximum, posterior: Posterior, method: Method) -> Array:
+    """Gradient (k,) of the evidence of a posterior."""
+    if posterior.pairs is None:
+        return evidence.evidence_gradient(posterior, method)
+    found = maximum.objective.settle(maximum.free, slopes=True).gradient
+    assert found is not None
+    return found

@@ -75,7 +75,7 @@ def without_rows(posterior: Posterior, held: Mapping[int, Held]) -> Posterior:
             mean = total / np.where(own.weight > 0.0, own.weight, 1.0)[:, None]
             levels[block] = np.where(own.levels[:, None], mean, 0.0), own.share
     field, sites = _with_level(posterior, held), sites_of(posterior)
-    return replace(posterior, levels=tuple(levels), field=field, sites=sites, structured=None, states=None)
+    return replace(posterior, levels=tuple(levels), field=field, sites=sites, structured=None, states=None, pairs=None)
 
 
 def _with_level(posterior: Posterior, held: Mapping[int, Held]) -> Field | None:

@@ -124,6 +124,7 @@ class Plan:
 
     family: Family
     terms: tuple[GPTerm, ...]
+    n_noise: int  # terms of log sigma, the last
     columns: tuple[str, ...]  # of the linear part
     effects: tuple[tuple[str, ...], ...]  # as of the model
     measured: Measured  # what all rows tell
@@ -144,6 +145,8 @@ class Plan:
         factor = None if columns is None else DenseBlock(*inputs.pop(), columns)
         chosen = _inducing(self.given.inducing, self.terms, units)
         stand = _approximations(chosen, self.terms, self.measured.n)
+        if self.n_noise:
+            stand = _all_low_rank(stand)
         gps = tuple(
             GroupEffects(at, covariance, grouping=_grouping(term, own), correlated=term.correlated)
             if term.effects is not None
@@ -156,9 +159,10 @@ class Plan:
         )
         _check_crossed(gps)
         _check_curves(self.terms, self.effects, [moves for _, moves in chosen])
-        unit = _units(self.terms, self.effects, covariances, units, self.hypers)
+        scales = [units.scale] * (len(self.terms) - self.n_noise) + [1.0] * self.n_noise
+        unit = _units(self.terms, scales, self.effects, covariances, units, self.hypers)
         parameters = read_parameters(self.hypers, unit, self.given, _effect_parameters(gps, self.effects, units))
-        prior = Prior(linear, gps, factor)
+        prior = Prior(linear, gps, factor, self.n_noise)
         return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, self.effects, parameters)
 
 
@@ -200,15 +204,18 @@ def make_plan(
     own_noises: Sequence[HyperParameter] = (),
 ) -> Plan:
     """Measure all rows, and decide what does not depend on single ones."""
-    columns, effects = names.linear, tuple(names.effects) or ((),) * len(spec.gps)
-    scales = [HyperParameter(name, "scale") for name in _scale_columns(names.scale, family, given)]
-    parts, found = zip(*partitions.collect(measure_rows, columns, spec.gps), strict=True)
+    columns, effects = names.linear, tuple(names.effects) or ((),) * len(spec.processes)
+    scales = [HyperParameter(name, "scale") for name in _scale_columns(spec, names.scale, family, given)]
+    parts, found = zip(*partitions.collect(measure_rows, columns, spec.processes), strict=True)
     measured = standardisation.merge_measured(parts)
     noises = [*([DF] if family.estimate_df else []), *own_noises]
     if given.side_noises == "shared":
         noises += [side for side, there in zip(SIDE_NOISES, measured.sides, strict=True) if there]
     noises.append(SIGMA._replace(known=family.known_sigma))
-    of_terms = [term_parameters(term, own) for term, own in zip(spec.gps, effects, strict=True)]
+    of_terms = [
+        [hyper._replace(of_noise=t >= len(spec.gps)) for hyper in term_parameters(term, own)]
+        for t, (term, own) in enumerate(zip(spec.processes, effects, strict=True))
+    ]
     hypers = (*itertools.chain(*of_terms), *scales, *noises)
     if not columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
@@ -222,7 +229,7 @@ def make_plan(
         _effect_scaling(term, own, [hyper.name for hyper in hypers], given)
         if term.effects is not None
         else [_scaling(factor) for factor in term_covariance(term).factors]
-        for term, own, hypers in zip(spec.gps, effects, of_terms, strict=True)
+        for term, own, hypers in zip(spec.processes, effects, of_terms, strict=True)
     ]
     bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
@@ -236,14 +243,15 @@ def make_plan(
         linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept, factor)
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
-    return Plan(family, spec.gps, columns, effects, measured, counts, standard, linear, hypers, given)
+    n_noise = len(spec.processes) - len(spec.gps)
+    return Plan(family, spec.processes, n_noise, columns, effects, measured, counts, standard, linear, hypers, given)
 
 
-def _scale_columns(names: Sequence[str], family: Family, given: Given) -> Sequence[str]:
+def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given: Given) -> Sequence[str]:
     """Names of the coefficients of log sigma, whose intercept is sigma itself."""
-    if not names:
+    if spec.scale is None:
         return ()
-    if names[0] != f"log(sigma)[{INTERCEPT}]":
+    if not spec.scale.intercept:
         raise SpecError(
             "sigma= without an intercept goes with method='mle'. Under priors sigma itself is the intercept of "
             "log(sigma): leave out '0 +' or '- 1'."
@@ -252,6 +260,9 @@ def _scale_columns(names: Sequence[str], family: Family, given: Given) -> Sequen
         raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}, so sigma= has no place.")
     if given.side_noises is not None:
         raise SpecError("The censoring noises of bound='local' go with one noise scale; leave out sigma= or bound=.")
+    for term in spec.scale.gps:
+        if term.approximation in ("markov", "vecchia"):
+            raise SpecError(f"{term.name}: approximation={term.approximation!r} is for processes of the mean.")
     return names[1:]
 
 
@@ -405,6 +416,14 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm],
     return out
 
 
+def _all_low_rank(stand: Sequence[str]) -> list[str]:
+    """What may stand for each term beside a process in log sigma."""
+    for how in stand:
+        if how in ("markov", "vecchia"):
+            raise SpecError(f"approximation={how!r} does not go with a process in sigma=; leave one of the two out.")
+    return ["low_rank"] * len(stand)
+
+
 def _located(choice: Any, term: GPTerm, centre: Array, scale: Array) -> int | str | Array:
     """A choice of inducing inputs, locations standardised, columns of a table as the inputs stand in the term."""
     names, columns = [item.label for item in term.inputs], getattr(choice, "columns", None)
@@ -445,14 +464,15 @@ def row_noises(known: Outcome, given: Given, labels: npt.NDArray[Any] | None) ->
 
 def _units(
     terms: Sequence[GPTerm],
+    scales: Sequence[float],
     effects: Sequence[Sequence[str]],
     covariances: Sequence[Covariance],
     units: Units,
     hypers: Sequence[HyperParameter],
 ) -> Array:
-    """One standardised unit of each hyper-parameter in the user's units."""
-    y, out = units.scale, []
-    for term, names, covariance, scale in zip(terms, effects, covariances, units.x_scale, strict=True):
+    """One standardised unit of each hyper-parameter in the user's units; scales are those of what terms add up to."""
+    out: list[float] = []
+    for term, y, names, covariance, scale in zip(terms, scales, effects, covariances, units.x_scale, strict=True):
         if term.effects is not None:
             q = len(scale)
             out += [*(y / scale), *np.ones(q * (q - 1) // 2 if term.correlated else 0)]
@@ -466,4 +486,4 @@ def _units(
             sd = sd if factor.kernel.stationary else [each / own[0] for each in sd]
         out += [*sd, *rest]
     out += [*(1.0 / units.w_scale)]
-    return np.array([*out, *(1.0 if noise is DF else y for noise in hypers[len(out) :])])
+    return np.array([*out, *(1.0 if noise is DF else units.scale for noise in hypers[len(out) :])])

@@ -30,6 +30,7 @@ class HyperParameter(NamedTuple):
     role: str
     n_inputs: int = 1  # inputs among which distances are formed, in its process
     known: float | None = None  # value given in the formula, in the user's units
+    of_noise: bool = False  # of a process in log sigma
 
 
 SIGMA = HyperParameter("sigma", "sigma")
@@ -103,7 +104,8 @@ _LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times w
 class Parameters:
     """The k hyper-parameters of a model.
 
-    Throughout inference ``theta = log(value / unit)``; psi of correlations, of coefficients of log sigma ``value / unit``.
+    Throughout inference ``theta = log(value / unit)``; psi of correlations, and ``value / unit`` of coefficients of log
+    sigma.
     """
 
     names: tuple[str, ...]
@@ -148,6 +150,15 @@ class Parameters:
         effects = tuple(term._replace(first=int(here[term.first])) for term in self.effects)
         known: tuple[Any, ...] = *rest, effects
         return Parameters(tuple(names.tolist()), tuple(roles.tolist()), *known)
+
+    def some(self, chosen: BoolArray) -> Parameters:
+        """Some of them, chosen (k,): all or none of a term."""
+        place, kept = np.cumsum(chosen) - 1, np.flatnonzero(chosen)
+        effects = tuple(term._replace(first=int(place[term.first])) for term in self.effects if chosen[term.first])
+        arrays = (self.units, self.prior_mean, self.prior_sd, self.free, self.start)
+        names, roles = (tuple(of[i] for i in kept.tolist()) for of in (self.names, self.roles))
+        rest: tuple[Any, ...] = *(array[chosen] for array in arrays), effects
+        return Parameters(names, roles, *rest)
 
     @property
     def proper(self) -> bool:
@@ -234,16 +245,20 @@ def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
     return f"sigma, whose square is lost to rounding: fixed={{'sigma': {enough}}} or more keeps clear of that"
 
 
-def default_prior(role: str, n_inputs: int) -> tuple[float, float]:
-    """Weak log-normal prior on standardised data, mean and sd of the logarithm: the table below (HYP1)."""
+def default_prior(role: str, n_inputs: int, *, of_noise: bool = False) -> tuple[float, float]:
+    """Weak log-normal prior on standardised data, mean and sd of the logarithm: the table below (HYP1).
+
+    A process in log sigma is smoother: a short length-scale lets sigma vanish wherever the curve meets a row.
+    """
     if role == "scale":
         return 0.0, 1.0
     if role == "lengthscale":
         # Distances grow with the square root of the number of inputs, and some inputs may matter little.
-        return float(np.log(0.7 * np.sqrt(n_inputs))), 0.7 if n_inputs == 1 else 1.0
+        median, spread = (1.0, 0.5) if of_noise else (0.7, 0.7 if n_inputs == 1 else 1.0)
+        return float(np.log(median * np.sqrt(n_inputs))), spread
     median, spread = {
-        "sd": (1.5, 0.8),
-        "group": (0.5, 1.0),
+        "sd": (0.5, 0.7) if of_noise else (1.5, 0.8),
+        "group": (0.3, 0.7) if of_noise else (0.5, 1.0),
         "arc": (1.0, 0.7),
         "alpha": (1.0, 1.0),
         "period": (1.0, 1.0),
@@ -363,7 +378,7 @@ def read_parameters(
     free = np.ones(k, dtype=bool)
     for i, hyper in enumerate(hypers):
         name = hyper.name
-        mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs)
+        mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs, of_noise=hyper.of_noise)
         if hyper.role == "cor":
             continue
         if hyper.role == "scale":

@@ -21,7 +21,7 @@ from tobitgp.engines import Partitions
 from tobitgp.inference.compiled_marginals import find_marginals
 from tobitgp.inference.partitioned import PartitionedRows, Sites
 from tobitgp.inference.structured import Field, StructuredRows
-from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope, SpreadColumns
+from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope, SpreadColumns, inner_products
 from tobitgp.numerics.factored import Covariance
 from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.priors.prior import LevelColumns
@@ -239,6 +239,8 @@ class Posterior:
     field: Field | None = None  # the structured part
     sites: Sites = NO_SITES  # of all rows in the problem's order
     levels: tuple[tuple[Array, Array], ...] = ()  # of each block: mean features (L, m), weights (L, p)
+    noise: tuple[int, ...] = ()  # blocks of log sigma
+    pairs: Any = None  # while the fit lasts, what rows tell of f and log sigma together
 
     @property
     def sigma(self) -> float:
@@ -259,15 +261,29 @@ class Posterior:
     def features(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Loadings, Array]:
         """``A`` and the residual ``d`` (n,) of any rows; blocks to pass over stand at their level."""
         parts, A, d = join_features(self.layout, self.blocks, inputs)
-        if not skip:
+        if not skip and not self.noise:
             return A, d
         levels = [Features(self._level(t, at), np.zeros(len(d))) for t, at in enumerate(inputs)]
-        parts = tuple(levels[t] if t in skip else part for t, part in enumerate(parts))
+        parts = tuple(levels[t] if t in skip or t in self.noise else part for t, part in enumerate(parts))
         return place_columns(self.layout, inputs, [part.A for part in parts]), sum_residuals(parts)
+
+    def noise_features(self, inputs: Sequence[Inputs]) -> tuple[Loadings, Array]:
+        """The same of what log sigma is beside its known part."""
+        parts = [block_features(block, at) for block, at in zip(self.blocks, inputs, strict=True)]
+        parts = [p if t in self.noise else Features(0.0 * p.A, 0.0 * p.d) for t, p in enumerate(parts)]
+        return place_columns(self.layout, inputs, [part.A for part in parts]), sum_residuals(parts)
+
+    def pair(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Array, Array, Array]:
+        """Mean (n, 2) and covariance (n, 2, 2) of f and log sigma in any rows, and their residual variances (n, 2)."""
+        both = self.features(inputs, skip), self.noise_features(inputs)
+        V = np.empty((len(both[0][1]), 2, 2))
+        (V[:, 0, 0], of_f), (V[:, 1, 1], of_noise) = (self.factor.begin(A) for A, _ in both)
+        V[:, 0, 1] = V[:, 1, 0] = inner_products(of_f, of_noise)
+        return np.column_stack([A.times(self.w) for A, _ in both]), V, np.column_stack([d for _, d in both])
 
     def marginals(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Array, Array, Array]:
         """Mean of f in any rows, variance in what the sites tell of, and residual variance d; (n,) each."""
-        if not skip and self.field is None:
+        if not (skip or self.noise) and self.field is None:
             found = find_marginals(self.layout, self.blocks, self.w, self.factor, inputs)
             if found is not None:
                 return found
@@ -276,7 +292,7 @@ class Posterior:
 
     def means(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
         """Mean of f in any rows, (n,): matrices times vectors where no block has groups or a structure."""
-        if skip or self.field is not None or any(place.kind != "common" for place in self.layout.places):
+        if skip or self.noise or self.field is not None or any(place.kind != "common" for place in self.layout.places):
             return self.marginals(inputs, skip)[0]
         blocks = zip(self.blocks, inputs, self.layout.places, strict=True)
         return np.sum([block.mean(at.X, self.w[place.columns]) for block, at, place in blocks], axis=0)

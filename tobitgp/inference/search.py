@@ -14,9 +14,9 @@ import numpy as np
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference import multistart
 from tobitgp.inference.ascent import EPFailure, Maximum, Objective, ascend_with, climb, polish, refined_root, whitening
-from tobitgp.inference.evidence import COARSE, nats_left
+from tobitgp.inference.evidence import COARSE, nats_left, precisions_of
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task, some_rows
-from tobitgp.inference.fixed_point import find_posterior, seed
+from tobitgp.inference.fixed_point import Kept, find_posterior, seed
 from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import EP, Method, loosened
@@ -435,7 +435,7 @@ class Search:
         tol: float = 0.0,
     ) -> Objective:
         """What is to be maximised, its sites converged to ``tol`` where the method's own is finer."""
-        blocks = choose_blocks(prior, theta, precision, data.inputs, nats=NATS, cap=cap)
+        blocks = self.chosen(prior, theta, precision, data, cap)
         report, sampled = self.on_step, self.problem.n < self.data.n and data.n == self.data.n
 
         def on_step(objective: Objective, value: float) -> None:
@@ -444,7 +444,19 @@ class Search:
             report(Step(stage, objective.evaluations, value, objective.iterations, data.n, left))
 
         method, steps = loosened(self.method, tol), None if report is None else on_step
-        return Objective(data, blocks, method, self.likelihood, self.parameters, theta.copy(), steps)
+        return Objective(data, blocks, method, self.likelihood, self.parameters, theta.copy(), steps, self.kept(blocks))
+
+    def chosen(self, prior: Prior, theta: Array, precision: Array, data: PartitionedRows, cap: int) -> list[Block]:
+        """Blocks fit for ``theta`` and site precisions (n,)."""
+        return choose_blocks(prior, theta, precision, data.inputs, nats=NATS, cap=cap)
+
+    def kept(self, blocks: Sequence[Block]) -> Kept | None:
+        """What settles parameters in a way of its own."""
+        return None
+
+    def precisions(self, data: PartitionedRows) -> Array:
+        """Site precisions by which blocks are chosen, (n,)."""
+        return precisions_of(data) if self.precision is None else self.precision
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
         self.stages.append((stage, objective.evaluations, objective.iterations, value))

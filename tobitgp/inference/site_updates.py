@@ -122,7 +122,7 @@ def begin(part: RowPartition, setting: Setting, room: Room, windows: bool = True
     The sums are ``A' diag(lambda2) A``, ``A' lambda1`` and ``y' Lambda y`` of the rows whose sites are known, and their
     evidence part D as it were if the mean met every value.
     """
-    state = _arranged(part, setting, room, windows)
+    state = arranged(part, setting, room, windows)
     sites, chunks = state.sites, list(state.chunks)
 
     def known(place: int) -> tuple[Any, ...]:
@@ -140,7 +140,7 @@ def begin(part: RowPartition, setting: Setting, room: Room, windows: bool = True
     return state._replace(sums=sums, chunks=tuple(chunks))
 
 
-def _arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) -> State:
+def arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) -> State:
     """Chunks whose features are kept where there is room; untruncated without windows."""
     n = len(part)
     sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
@@ -159,7 +159,7 @@ def _arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) -
 def seeded(part: RowPartition, setting: Setting, q: Gaussian) -> RowPartition:
     """The part with sites that the posterior of other rows leads to: each row meets it as its cavity."""
     method, likelihood, sigma = setting.method, setting.likelihood, setting.sigma
-    state = _arranged(replace(part, sites=None), setting, NO_ROOM, True)
+    state = arranged(replace(part, sites=None), setting, NO_ROOM, True)
     for chunk in state.others():
         u = method.update(likelihood, chunk.rows, state.marginals(chunk, q)[1], sigma)
         state.sites.lambda1[chunk.span], state.sites.lambda2[chunk.span] = u.lambda1, u.lambda2

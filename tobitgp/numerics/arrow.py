@@ -337,9 +337,13 @@ class Factor:
 
 def squared_lengths(whitened: Slope) -> Array:
     """Squared lengths (n,) of whitened rows."""
-    corner, own, _ = whitened
-    v = np.einsum("np,np->n", corner, corner)
-    return v if own is None else v + np.einsum("nm,nm->n", own, own)
+    return inner_products(whitened, whitened)
+
+
+def inner_products(a: Slope, b: Slope) -> Array:
+    """Inner products (n,) of the same rows, whitened in two ways."""
+    found = np.einsum("np,np->n", a.common, b.common)
+    return found if a.own is None or b.own is None else found + np.einsum("nm,nm->n", a.own, b.own)
 
 
 def factorise(B: Arrow) -> Factor:

@@ -152,6 +152,18 @@ class Prior:
     linear: DenseBlock | None
     gps: tuple[GPPrior, ...]
     factor: DenseBlock | None = None  # an absorbed factor's columns; the last block
+    n_noise: int = 0  # processes of log sigma, the last
+
+    @property
+    def noise(self) -> tuple[int, ...]:
+        """Blocks of log sigma."""
+        end = len(self.gps) + (self.linear is not None)
+        return tuple(range(end - self.n_noise, end))
+
+    @property
+    def of_mean(self) -> Prior:
+        """The terms of the mean."""
+        return replace(self, gps=self.gps[: len(self.gps) - self.n_noise], n_noise=0)
 
     @property
     def n_linear(self) -> int:
@@ -162,7 +174,7 @@ class Prior:
     @property
     def with_levels(self) -> frozenset[int]:
         """Blocks that hold a level, one of each group where there are groups, as their intercept would."""
-        factors = enumerate((gp.covariance.factors for gp in self.gps), start=0 if self.linear is None else 1)
+        factors = enumerate((gp.covariance.factors for gp in self.of_mean.gps), start=0 if self.linear is None else 1)
         return frozenset(block for block, of in factors if of and all(factor.kernel.stationary for factor in of))
 
     @property
@@ -194,4 +206,4 @@ class Prior:
     def subset(self, rows: IntArray) -> Prior:
         """Return the same terms on some of the rows."""
         linear, factor = (None if block is None else block.subset(rows) for block in (self.linear, self.factor))
-        return Prior(linear, tuple(gp.subset(rows) for gp in self.gps), factor)
+        return replace(self, linear=linear, gps=tuple(gp.subset(rows) for gp in self.gps), factor=factor)

@@ -139,7 +139,7 @@ def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
 
 def curve_levels(parts: Source, name: str) -> list[Level] | None:
     """Levels of a column whose every level has a curve of its own, None for any other column."""
-    for term, levels in zip(parts.spec.gps, parts.state.group_levels, strict=True):
+    for term, levels in zip(parts.spec.processes, parts.state.group_levels, strict=True):
         if term.factors and term.group == name and levels is not None:
             return list(levels)
     return None
@@ -147,5 +147,5 @@ def curve_levels(parts: Source, name: str) -> list[Level] | None:
 
 def keep_intercepts(parts: Source, design: Design, base: Design) -> Design:
     """Design whose rows stand in the groups of ``base`` as far as random intercepts go."""
-    pairs = zip(parts.spec.gps, design.groups, base.groups, strict=True)
+    pairs = zip(parts.spec.processes, design.groups, base.groups, strict=True)
     return replace(design, groups=tuple(mine if term.factors else old for term, mine, old in pairs))

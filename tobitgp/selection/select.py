@@ -194,7 +194,7 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
             raise SpecError(f"by={by!r} and method={options['method']!r} do not go together: {remedy}.")
         if kind != "loglik":
             kinds[name] = kind
-        elif model.spec.gps:
+        elif model.spec.processes:
             raise SpecError(f"by={by!r} takes a maximised likelihood, which the processes of {name!r} have not.")
         if by == "log_evidence_integrated" and options.get("hyper") == "maximize":
             raise SpecError(

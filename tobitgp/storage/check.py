@@ -62,7 +62,7 @@ def check_regression(parts: RegressionParts) -> None:
             wanted[name] = V, (k, k)
     _check_shapes(wanted)
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
-    if parts.spec.gps or maximum.scores is not None or parts.cov_type not in KINDS:
+    if parts.spec.processes or maximum.scores is not None or parts.cov_type not in KINDS:
         raise MalformedError("its parts do not belong together")
     if (maximum.df is None) != (parts.family.distribution.shape_name is None) or not (
         maximum.df is None or maximum.df > 0
@@ -156,7 +156,7 @@ def _check_process_arrays(parts: Parts) -> None:
         raise MalformedError("the weights of its points are no probabilities")
     if J == 0 or fitted.n_linear != p or (gp.linear is None) != (p == 0) or len(fitted.parameters.roles) != k:
         raise MalformedError("its parts do not belong together")
-    if parts.state.linear.columns != gp.columns or gp.terms != parts.spec.gps:
+    if parts.state.linear.columns != gp.columns or gp.terms != parts.spec.processes:
         raise MalformedError("its columns or processes are not those of the formula")
     _check_parameters(parts)
 
@@ -287,9 +287,9 @@ def _check_state(state: DesignState) -> None:
             raise MalformedError(f"the column {name!r:.60} has levels of an unknown type")
         if levels is not None and len(set(levels)) < len(levels):
             raise MalformedError(f"the column {name!r:.60} has a level twice")
-    if len(state.group_levels) != len(state.spec.gps):
+    if len(state.group_levels) != len(state.spec.processes):
         raise MalformedError("its groups are not those of the formula")
-    for term, levels in zip(state.spec.gps, state.group_levels, strict=True):
+    for term, levels in zip(state.spec.processes, state.group_levels, strict=True):
         if (term.by is None) != (levels is None) or (levels is not None and len(set(levels)) < len(levels)):
             raise MalformedError(f"the groups of {term.name} are not those of the formula, or one is twice there")
     for part in state.parts:

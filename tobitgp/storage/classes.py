@@ -116,7 +116,7 @@ def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
     hooks["$family"] = _with_known_df(hooks["$family"])
     hooks |= {
         "$spec": Hook(ModelSpec, lambda _: None, lambda _: spec),
-        "$term": Hook(GPTerm, spec.gps.index, partial(_term, spec)),
+        "$term": Hook(GPTerm, spec.processes.index, partial(_term, spec)),
         "$linear": Hook(LinearState, lambda state: plain_linear(state, spec, levels), partial(_linear, spec)),
         "$part": Hook(
             PartState,
@@ -185,9 +185,9 @@ def _columns(ends: Any) -> slice:
 
 
 def _term(spec: ModelSpec, at: Any) -> GPTerm:
-    if type(at) is not int or not 0 <= at < len(spec.gps):
+    if type(at) is not int or not 0 <= at < len(spec.processes):
         raise MalformedError("it names a process that the formula has not")
-    return spec.gps[at]
+    return spec.processes[at]
 
 
 def _linear(spec: ModelSpec, plain: Any) -> LinearState:
@@ -198,7 +198,7 @@ def _linear(spec: ModelSpec, plain: Any) -> LinearState:
 
 def _parts(spec: ModelSpec) -> list[LinearPart | None]:
     """Formulas of the noise scale and of random effects."""
-    return [spec.scale, *(term.effects for term in spec.gps)]
+    return [spec.scale, *(term.effects for term in spec.processes)]
 
 
 def _part(spec: ModelSpec, plain: Any) -> PartState:

@@ -122,9 +122,8 @@ def _called(spec: ModelSpec | ScaleSpec) -> list[str]:
 
 def _reading(spec: ModelSpec | ScaleSpec) -> list[str]:
     """What later numbers rest on: the linear part written out, the processes, the columns and their roles."""
-    processes = spec.gps if isinstance(spec, ModelSpec) else ()
     mixture = spec.mixture if isinstance(spec, ModelSpec) else None
-    reads = [spec.linear, *(term.name for term in processes), *(f"{v.role} {v.name}" for v in spec.variables)]
+    reads = [spec.linear, *(term.name for term in spec.gps), *(f"{v.role} {v.name}" for v in spec.variables)]
     return [*reads, f"mixture {mixture.process:d} {mixture.numbers}"] if mixture is not None else reads
 
 

@@ -38,7 +38,7 @@ def fit_process(
 ) -> GPResults:
     """Fit a formula under a prior, with processes or without."""
     plan, model, all_rows = build_model(spec, read, family, given, method, settings)
-    warn_unidentified(plan.measured, spec.gps, model.prior.gps, model.parameters)
+    warn_unidentified(plan.measured, spec.processes, model.prior.gps, model.parameters)
     task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     fitted = fit_gp(task, method, settings, on_step)
     warn_coarse(fitted, plan.measured.weight)

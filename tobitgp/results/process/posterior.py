@@ -33,10 +33,15 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.inference.method import Marginals, cavity
+from tobitgp.inference.pair_sites import by_kind
+from tobitgp.inference.pair_sites import cavities as pair_cavities
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.two_latents import Given as GivenNoise
+from tobitgp.likelihoods.two_latents import tilted_pair
+from tobitgp.numerics.quadrature import gauss_hermite
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import QUESTIONS, Question
 from tobitgp.posterior.seen import Seen, log_predictive
@@ -55,17 +60,21 @@ HEAVY = 2_000_000
 
 def nodes_of(parts: Parts, design: Design, skip: frozenset[int] = frozenset(), *, spread: bool = True) -> Nodes:
     """Posterior of f in all rows of a design, (PRE1), in the user's units; without ``spread`` as if f were its mean."""
+    if parts.gp.prior.n_noise:
+        return _with_noise_process(parts, design, _pairs(parts, design, skip))
 
     def marginals(point: Posterior, at: Sequence[Inputs]) -> tuple[Array, Array | float, Array | float]:
         return point.marginals(at, skip) if spread else (point.means(at, skip), 0.0, 0.0)
 
-    mean, sd = _moments(parts, parts.gp.inputs(design), len(design.H), marginals)
+    mean, sd = _moments(parts, parts.gp.inputs(design), len(design.H), marginals, parts.gp.problem.units.scale)
     return _with_noise(parts, design, parts.gp.known_mean(design) + mean, sd)
 
 
-def _moments(parts: Parts, inputs: Sequence[Inputs], n: int, marginals: Callable[..., Any]) -> tuple[Array, Array]:
-    """Mean and sd (J, n), in the user's units, of what has such marginals in rows."""
-    points, scale = parts.fitted.points, parts.gp.problem.units.scale
+def _moments(
+    parts: Parts, inputs: Sequence[Inputs], n: int, marginals: Callable[..., Any], scale: float
+) -> tuple[Array, Array]:
+    """Mean and sd (J, n) of what has such marginals in rows, in units of a scale."""
+    points = parts.fitted.points
     mean, sd = np.empty((2, len(points), n))
     for j, point in enumerate(points):
         for rows in row_chunks(0, n, CHUNK_ROWS):
@@ -73,6 +82,37 @@ def _moments(parts: Parts, inputs: Sequence[Inputs], n: int, marginals: Callable
             mean[j, rows] = scale * m
             sd[j, rows] = scale * np.sqrt(v_p + d)
     return mean, sd
+
+
+class Pair(NamedTuple):
+    """Distribution of f and log sigma, standardised."""
+
+    mean: Array  # (n, 2)
+    V: Array  # (n, 2, 2)
+
+
+def _pairs(parts: Parts, design: Design, skip: frozenset[int]) -> list[Pair]:
+    """That of all rows of a design, at every design point of the hyper-parameters."""
+    found = (point.pair(parts.gp.inputs(design), skip) for point in parts.fitted.points)
+    return [Pair(mean, V + np.eye(2) * d[:, None, :]) for mean, V, d in found]
+
+
+NOISE_NODES = 7  # of log sigma in predictions
+
+
+def _with_noise_process(parts: Parts, design: Design, pairs: Sequence[Pair]) -> Nodes:
+    """A component for each node of log sigma at each design point, (HET6)."""
+    fitted, gp, scale = parts.fitted, parts.gp, parts.gp.problem.units.scale
+    x, weight = gauss_hermite(NOISE_NODES)
+    mean, sd, sigma = np.empty((3, len(pairs), len(x), len(design.H)))
+    for j, (point, pair) in enumerate(zip(fitted.points, pairs, strict=True)):
+        at = GivenNoise.of(pair.mean, pair.V, (x, weight))
+        mean[j] = gp.known_mean(design) + scale * at.mean.T
+        sd[j] = scale * np.sqrt(at.variance)
+        sigma[j] = scale * gp.noise(design, point.theta) * np.exp(at.h.T)
+    noises = [gp.family.distribution_at(point.theta) for point in fitted.points for _ in x]
+    mean, sd, sigma = (part.reshape(-1, len(design.H)) for part in (mean, sd, sigma))
+    return Nodes(np.outer(fitted.weights, weight).ravel(), mean, sd, sigma, gp.family.log_time, tuple(noises))
 
 
 def _with_noise(parts: Parts, design: Design, mean: Array, sd: Array) -> Nodes:
@@ -139,13 +179,18 @@ def _linear_moments(linear: Linear, H: Columns, at: list[int]) -> tuple[Array, A
 
 def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array]:
     """Mean and sd (J, n) of one process in rows with the given inputs, in the user's units."""
-    return _moments(parts, inputs, len(inputs[block].X), lambda point, at: point.term_marginals(at, block))
+    scale = 1.0 if block in parts.gp.prior.noise else parts.gp.problem.units.scale
+    return _moments(parts, inputs, len(inputs[block].X), lambda point, at: point.term_marginals(at, block), scale)
 
 
 def cavities(parts: Parts) -> Nodes:
     """Posterior of f in the training rows, each without a copy of itself, or all of one that counts less."""
     copies = np.maximum(parts.rows.response.weight, 1.0)
     design, scale, order = parts.rows.design, parts.gp.problem.units.scale, parts.gp.problem.order
+    if parts.gp.prior.n_noise:
+        return _with_noise_process(
+            parts, design, [_pair_cavities(parts, point, copies) for point in parts.fitted.points]
+        )
     inputs, n = parts.gp.inputs(design), len(design.H)
     mean, sd = np.empty((2, len(parts.fitted.points), n))
     for j, point in enumerate(parts.fitted.points):
@@ -157,11 +202,18 @@ def cavities(parts: Parts) -> Nodes:
     return _with_noise(parts, design, parts.gp.known_mean(design) + mean, sd)
 
 
+def _pair_cavities(parts: Parts, point: Posterior, copies: Array) -> Pair:
+    """The same of f and log sigma."""
+    design = parts.rows.design
+    mean, V, d = point.pair(parts.gp.inputs(design))
+    c = pair_cavities(mean, V, site_order(point, parts.gp.problem.order), copies)
+    return Pair(c.mean, c.V + np.eye(2) * d[:, None, :])
+
+
 def site_order(point: Posterior, order: IntArray) -> Sites:
     """Sites of the training rows in the order of the data."""
-    lambda1, lambda2 = np.empty((2, len(order)))
-    lambda1[order], lambda2[order] = point.sites.lambda1, point.sites.lambda2
-    return Sites(lambda1, lambda2)
+    back = np.argsort(order)
+    return Sites(point.sites.lambda1[back], point.sites.lambda2[back])
 
 
 def seen_in_training(parts: Parts) -> Seen:
@@ -307,6 +359,8 @@ def predict_left_out(parts: Parts) -> Predicted:
 def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
     """In the order of the problem, standardised."""
     problem, inputs = parts.gp.problem, parts.gp.prior.inputs
+    if parts.gp.prior.n_noise:
+        return _pairs_at_point(parts, point)
     likelihood = Spread(parts.family.likelihood.over(problem.rows).at(point.theta))
     without, within, start = np.empty(problem.n), np.empty(problem.n), 0
     for kind in parts.gp.rows_at(point.theta):
@@ -319,6 +373,19 @@ def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
             within[span] = likelihood.tilted(rows, q.m, q.v_p + q.d, point.sigma).log_Z
         start += len(kind)
     return without, within
+
+
+def _pairs_at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
+    """The same where rows tell of log sigma too."""
+    problem, rows = parts.gp.problem, parts.gp.rows_at(point.theta)
+    likelihood = parts.family.likelihood.over(problem.rows).at(point.theta)
+    mean, V, d = point.pair(parts.gp.prior.inputs)
+    c = pair_cavities(mean, V, point.sites, problem.weight)
+    found = []
+    for m, spread in ((c.mean, c.V), (mean, V)):
+        both = by_kind(rows, m, spread + np.diag([0.0, 1.0]) * d[:, 1, None, None], d[:, 0])
+        found.append(np.concatenate([tilted_pair(likelihood, point.sigma, *args).log_Z for args in both]))
+    return found[0], found[1]
 
 
 def average_left_out(weight: Array, predicted: Predicted) -> LeftOut:

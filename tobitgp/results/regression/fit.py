@@ -216,9 +216,9 @@ def _warn_blind(parts: RegressionParts) -> None:
 
 
 def _check(spec: ModelSpec, cov_type: Any) -> None:
-    if spec.gps:
+    if spec.processes:
         raise SpecError(
-            f"method='mle' is for formulas without processes, and {spec.gps[0].name} is one; use method='ep'."
+            f"method='mle' is for formulas without processes, and {spec.processes[0].name} is one; use method='ep'."
         )
     if cov_type not in KINDS:
         raise SpecError(f"cov_type={cov_type!r} is not supported; choose one of {', '.join(map(repr, KINDS))}.")

@@ -1,0 +1,181 @@
+"""Processes in the mean and in log sigma together: their fixed point, and the way to its maximum.
+
+Rows tell little of log sigma where the curve is not known, so the search begins where that of one noise scale ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from tobitgp.engines import LocalPartitions
+from tobitgp.errors import NumericalError
+from tobitgp.inference import site_updates
+from tobitgp.inference.ascent import Maximum, climb
+from tobitgp.inference.evidence import nats_left
+from tobitgp.inference.method import EP, Method
+from tobitgp.inference.multistart import LOOSE
+from tobitgp.inference.pair_sites import ROUGH, PairEnd, PairRows, gradient, iterate, start_sites
+from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, cut
+from tobitgp.inference.posterior import Posterior, Settled
+from tobitgp.inference.search import CAP, NATS, RUNS, Search
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.priors.block import Block, split_theta
+from tobitgp.priors.choice import choose_blocks
+from tobitgp.priors.prior import Prior
+from tobitgp.typing import Array
+
+ROUGH_SWEEPS = 100
+# Standard deviation and length-scales of log sigma from which a search starts, standardised.
+STARTS = ((0.5, 1.0), (0.5, 0.3), (0.15, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The fixed point of expectation propagation in f and log sigma, for a search."""
+
+    blocks: Sequence[Block]
+    noise: tuple[int, ...]  # blocks of log sigma
+
+    def settle(
+        self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, slopes: bool, windows: bool
+    ) -> Settled:
+        """From the sites of the rows; where they lead nowhere, with such as have no negative precision."""
+        assert isinstance(data.partitions, LocalPartitions)
+        assert isinstance(method, EP)
+        part: RowPartition = data.partitions.items[0]
+        at = tuple(b.at(t) for b, t in zip(self.blocks, split_theta(self.blocks, theta), strict=True))
+        rows = PairRows.of(part, at, frozenset(self.noise), windows=windows, slopes=slopes)
+        noise, sigma = likelihood.at(theta), float(np.exp(theta[-1]))
+        end = self._fixed_point(rows, part.sites, method, noise, sigma)
+        there = data.starting(LocalPartitions([replace(part, sites=end.sites)]))
+        extra = len(theta) - 1 - data.n_scales - sum(block.n_parameters for block in self.blocks)
+        slope = gradient(end, noise, sigma, extra) if slopes else None
+        ended = end.evidence, end.iterations, end.residual, end.converged, rows.layout.row_features
+        return Settled(theta, *ended, slope, there, partial(_completed, there, theta, method, noise, end))
+
+    def _fixed_point(
+        self, rows: PairRows, sites: Sites | None, method: EP, likelihood: Likelihood, sigma: float
+    ) -> PairEnd:
+        how: dict[str, Any] = {"tol": method.tol, "most": method.max_iterations}
+        if sites is not None and not method.floored:
+            try:
+                end = iterate(rows, sites, likelihood, sigma, **how, floor=False)
+                if end.converged:
+                    return end
+            except NumericalError:
+                pass
+        near = iterate(rows, rows.start, likelihood, sigma, tol=ROUGH, most=ROUGH_SWEEPS, floor=True)
+        if not method.floored:
+            try:
+                end = iterate(rows, near.sites, likelihood, sigma, **how, floor=False)
+                if end.converged:
+                    return end
+            except NumericalError:
+                pass
+        return iterate(rows, near.sites, likelihood, sigma, **how, floor=True)
+
+
+def _completed(data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, end: PairEnd) -> Posterior:
+    rows = end.data
+    setting = site_updates.Setting(rows.blocks, rows.layout, method, Spread(likelihood), float(np.exp(theta[-1])))
+    states = data.partitions.map(site_updates.arranged, setting, site_updates.NO_ROOM, True)
+    ended = end.evidence, end.iterations, end.residual, end.converged
+    q, noise = end.p.q, tuple(sorted(rows.noise))
+    return Posterior(theta, rows.blocks, rows.layout, q.w, q.factor, *ended, None, states, noise=noise, pairs=end)
+
+
+class PairSearch(Search):
+    """The stages of a fit with processes in log sigma."""
+
+    def run(self) -> Maximum:
+        """The maximum, from that with one noise scale."""
+        theta, sites = self._with_one_scale()
+        data = cut(self.problem, self.prior.inputs, sites)
+        starts = self._starts(theta)
+        if not self.parameters.n_free:
+            return self._maximised(starts[0], data)
+        ends = []
+        for start in starts:
+            objective = self._objective("noise scale", data, self.prior, start, precisions(data), CAP, LOOSE)
+            free = climb(objective, start[self.parameters.free], tol=0.5, max_iter=self.settings.max_iter)
+            ends.append((objective.value(free), objective.theta(free), objective.data))
+            self._log("noise scale", objective, ends[-1][0])
+        _, theta, data = max(ends, key=itemgetter(0))
+        return self._maximised(theta, data)
+
+    def _with_one_scale(self) -> tuple[Array, Sites]:
+        """Parameters (k,) of a fit with one noise scale beside those that priors expect of log sigma, and its sites."""
+        first = sum(gp.n_parameters for gp in self.prior.of_mean.gps)
+        more = sum(gp.n_parameters for gp in self.prior.gps) - first
+        kept = np.ones(len(self.parameters.names), dtype=bool)
+        kept[first : first + more] = False
+        task = replace(self.task, prior=self.prior.of_mean, parameters=self.parameters.some(kept), data=None)
+        search = Search(task, self.method, self.settings, self.on_step)
+        maximum = search.run()
+        self.stages += search.stages
+        self.others = []
+        theta = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start)
+        theta[kept] = maximum.theta
+        found = maximum.objective.settle(maximum.free).data.partitions
+        assert isinstance(found, LocalPartitions)
+        of_f: Sites = found.items[0].sites
+        return theta, start_sites(self.problem.rows, np.array([of_f.lambda1, of_f.lambda2]))
+
+    def _starts(self, theta: Array) -> list[Array]:
+        """Values of log sigma's parameters to start from, but for those that are given."""
+        roles, found = np.array(self.parameters.roles), []
+        first = sum(gp.n_parameters for gp in self.prior.of_mean.gps)
+        of_noise = np.zeros(len(theta), dtype=bool)
+        of_noise[first : first + sum(gp.n_parameters for gp in self.prior.gps) - first] = True
+        open_ = of_noise & np.isnan(self.parameters.start)
+        for sd, scale in STARTS:
+            start = theta.copy()
+            start[open_ & np.isin(roles, ("sd", "group"))] = np.log(sd)
+            start[open_ & (roles == "lengthscale")] = np.log(scale)
+            found.append(start)
+        unique = {start.tobytes(): start for start in found}
+        return list(unique.values())
+
+    def _maximised(self, theta: Array, data: PartitionedRows) -> Maximum:
+        """Newton steps on all rows, inducing inputs chosen anew between."""
+        for run in range(1, RUNS + 1):
+            objective = self._objective(f"run {run}", data, self.prior, theta, precisions(data), CAP)
+            maximum = self._polished(objective, theta[self.parameters.free])
+            self._log(f"run {run}", objective, maximum.value)
+            theta, data = maximum.theta, objective.data
+            if nats_left(maximum.posterior) <= 2.0 * NATS:
+                break
+        return maximum
+
+    def chosen(self, prior: Prior, theta: Array, precision: Array, data: PartitionedRows, cap: int) -> list[Block]:
+        """Blocks fit for ``theta`` and the precisions of both latents, (n, 2)."""
+        parts = split_theta(prior.gps, theta)
+        of_mean = choose_blocks(prior.of_mean, theta, precision[:, 0], data.inputs, nats=NATS, cap=cap)
+        first, last = len(prior.gps) - prior.n_noise, len(prior.gps)
+        of_noise = [
+            prior.gps[t].low_rank(parts[t], precision[:, 1], nats=NATS / prior.n_noise, cap=cap)[0]
+            for t in range(first, last)
+        ]
+        end = first + (prior.linear is not None)
+        return [*of_mean[:end], *of_noise, *of_mean[end:]]
+
+    def kept(self, blocks: Sequence[Block]) -> Pairs:
+        """What finds the fixed point of both latents."""
+        return Pairs(blocks, self.prior.noise)
+
+    def precisions(self, data: PartitionedRows) -> Array:
+        """Of both latents."""
+        return precisions(data)
+
+
+def precisions(data: PartitionedRows) -> Array:
+    """Site precisions (n, 2) of f and log sigma."""
+    assert isinstance(data.partitions, LocalPartitions)
+    return np.maximum(np.einsum("nii->ni", data.partitions.items[0].sites.lambda2), 0.0)
