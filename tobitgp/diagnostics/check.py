@@ -192,7 +192,7 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
             found = message.partition("; ")[2] or f"another start ended at a maximum {less:.2g} nats lower"
             words = f"{found}, which the fit leaves out: look at it from there; stronger priors= may decide"
             yield plain("starts", words, value=less, good=False)
-    if results.parts.training is not None:
+    if results.parts.training is not None and not fitted.points[0].noise:
         yield from structure_findings(results)
     yield from posterior_findings(results, rng)
 

@@ -122,15 +122,21 @@ def _log_ratio(parts: Parts, drawn: Drawn, sites: Sites, rows: slice, seed: int)
     distribution = parts.family.distribution_at(point.theta)
     residual = np.maximum(point.features(inputs)[1], 0.0)
     f = drawn.rows(rows).at(point, inputs)
-    sites = sites.rows(rows)
-    of_sites = sites.lambda1 @ f - 0.5 * (sites.lambda2 @ np.square(f))
+    sites, log_noise = sites.rows(rows), np.zeros((len(at), 1))
+    if point.noise:
+        log_noise = drawn.log_noise(point, inputs)[0]
+        u = np.stack([f, log_noise])
+        of_sites = np.einsum("ni,ins->s", sites.lambda1, u)
+        of_sites -= 0.5 * np.einsum("ins,nij,jns->s", u, sites.lambda2, u, optimize=True)
+    else:
+        of_sites = sites.lambda1 @ f - 0.5 * (sites.lambda2 @ np.square(f))
     open_window = np.isinf(known.entry) & np.isinf(known.exit)
     joined = np.where(open_window & distribution.gaussian, residual, 0.0)
     if (residual > joined).any():
         f += np.sqrt(residual - joined)[:, None] * np.random.default_rng(seed).standard_normal(f.shape)
     noise = np.broadcast_to(gp.noise(design, point.theta), len(design.H))[rows]
-    tau = np.log(scale) + 0.5 * np.log(np.square(noise) + joined)
-    value = log_likelihoods(distribution, known, gp.known_mean(design)[rows][:, None] + scale * f, tau[:, None])
+    tau = np.log(scale) + 0.5 * np.log(np.square(noise[:, None] * np.exp(log_noise)) + joined[:, None])
+    value = log_likelihoods(distribution, known, gp.known_mean(design)[rows][:, None] + scale * f, tau)
     return np.asarray(known.weight @ value - of_sites)
 
 

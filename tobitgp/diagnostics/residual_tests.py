@@ -322,8 +322,8 @@ def spread(scores: Array, column: Array, name: str = "") -> RawTest:
         f"residuals spread alike {along}",
         f"the standard deviation of the residuals {how} {along}, correlation "
         f"{'' if bent else '-' if trend < 0.0 else ''}{np.sqrt(r_squared):.2f}",
-        f"Model the scale by sigma='~ {name or 'z'}' (method='mle'), or take a log-time family if the response is "
-        "positive.",
+        f"Model the scale by sigma='~ {name or 'z'}', as a curve by sigma='~ gp({name or 'x'})', or take a log-time "
+        "family if the response is positive.",
     )
 
 

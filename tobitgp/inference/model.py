@@ -146,7 +146,7 @@ class Plan:
         chosen = _inducing(self.given.inducing, self.terms, units)
         stand = _approximations(chosen, self.terms, self.measured.n)
         if self.n_noise:
-            stand = _all_low_rank(stand)
+            stand = _all_low_rank(stand, moves=any(moves for _, moves in chosen))
         gps = tuple(
             GroupEffects(at, covariance, grouping=_grouping(term, own), correlated=term.correlated)
             if term.effects is not None
@@ -416,8 +416,10 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm],
     return out
 
 
-def _all_low_rank(stand: Sequence[str]) -> list[str]:
+def _all_low_rank(stand: Sequence[str], *, moves: bool) -> list[str]:
     """What may stand for each term beside a process in log sigma."""
+    if moves:
+        raise SpecError("tg.Inducing(...) moves no inputs beside a process in sigma=; leave one of the two out.")
     for how in stand:
         if how in ("markov", "vecchia"):
             raise SpecError(f"approximation={how!r} does not go with a process in sigma=; leave one of the two out.")

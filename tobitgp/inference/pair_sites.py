@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.data.arrays import Rows
-from tobitgp.errors import NumericalError
+from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.inference.posterior import Gaussian, Layout, block_features, block_slopes, lay_out, place_columns
 from tobitgp.likelihoods.base import Likelihood
@@ -59,6 +59,8 @@ class PairRows:
         rows = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)
         parts = tuple(block_features(b, at, slopes=slopes) for b, at in zip(blocks, part.inputs, strict=True))
         layout, n = lay_out(blocks), len(part)
+        if layout.has_sparse:
+            raise SpecError("A process in sigma= does not go with crossed groupings of so many levels.")
         d = np.zeros((n, 2))
         for t, own in enumerate(parts):
             d[:, int(t in noise)] += own.d
@@ -165,7 +167,7 @@ def update(data: PairRows, p: PairGaussian, sites: Sites, likelihood: Likelihood
     log_Z, mean, C = (np.concatenate(part) for part in zip(*found, strict=True))
     inv = inverse(V_d)
     D1, D2 = times(inv, mean - c.mean), inv @ (C - V_d) @ inv
-    both: Array = np.linalg.inv(np.eye(2) + D2 @ c.V)
+    both: Any = np.linalg.inv(np.eye(2) + D2 @ c.V)
     lambda2: Any = -both @ D2
     lambda1 = times(both, D1 - times(D2, c.mean))
     det = np.linalg.slogdet(np.eye(2) + c.site @ c.V)[1]

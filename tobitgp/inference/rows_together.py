@@ -35,15 +35,25 @@ def covariance(posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[i
     return u.T @ V0 + half.T @ half
 
 
-def variance_of_sum(posterior: Posterior, parts: Iterable[tuple[Sequence[Inputs], Array]]) -> float:
-    """Variance of ``sum c_n f_n`` over rows given in parts with their c (n,), but for their residuals."""
+class Summed(NamedTuple):
+    """Some rows of a sum."""
+
+    inputs: Sequence[Inputs]
+    c: Array  # (n,), of f
+    of_noise: Array  # (n,), of log sigma, where it has a process
+
+
+def variance_of_sum(posterior: Posterior, parts: Iterable[Summed]) -> float:
+    """Variance of ``sum c_n f_n`` and log sigmas over rows given in parts, but for their residuals."""
     parts = list(parts)
-    g = np.sum([posterior.features(inputs)[0].adjoint(c) for inputs, c in parts], axis=0)
+    g = np.sum([posterior.features(inputs)[0].adjoint(c) for inputs, c, _ in parts], axis=0)
+    if posterior.noise:
+        g += np.sum([posterior.noise_features(inputs)[0].adjoint(c) for inputs, _, c in parts], axis=0)
     if posterior.field is None:
         return float(np.sum(np.square(posterior.factor.whiten(g))))
     block = posterior.field.block
-    field, knot = posterior.field.extended(join([inputs[block] for inputs, _ in parts]))
-    u = Knots(field.structure, knot).sums(np.concatenate([c for _, c in parts]))[:, None]
+    field, knot = posterior.field.extended(join([inputs[block] for inputs, _, _ in parts]))
+    u = Knots(field.structure, knot).sums(np.concatenate([c for _, c, _ in parts]))[:, None]
     V0 = field.at.condition(field.lambda2).solve(u)
     half = posterior.factor.whiten(g - field.U[:, 1:].T @ V0[:, 0])
     return float((u.T @ V0).item() + half @ half)
@@ -58,7 +68,7 @@ def shared_residuals(
     is as smooth as the process itself.
     """
     for t, (block, at) in enumerate(zip(posterior.blocks, inputs, strict=True)):
-        if t in skip or isinstance(block, StructuredTermAt):
+        if t in skip or t in posterior.noise or isinstance(block, StructuredTermAt):
             continue
         seen = np.ones(len(at.X), dtype=bool) if at.code is None else at.code >= 0
         if at.code is not None and not seen.all():
@@ -113,6 +123,11 @@ class Drawn(NamedTuple):
         check_shown(posterior.field, skip)
         block = posterior.field.block
         return f + (posterior.field.level_of(self.e, inputs[block]) if block in skip else self.e[self.knot])
+
+    def log_noise(self, posterior: Posterior, inputs: Sequence[Inputs]) -> tuple[Array, Array]:
+        """Log sigma in rows, but for its known part, (n, S), and its residual variance (n,)."""
+        A, d = posterior.noise_features(inputs)
+        return A.times(self.w), d
 
     def rows(self, at: slice) -> Drawn:
         """For some of the rows."""

@@ -165,13 +165,18 @@ def _notes(results: GPResults) -> list[str]:
     if fitted.parameters.n_free:
         whence = "posterior moments of" if fitted.has_moments else "curvature of the log posterior in"
         notes.append(
-            f"Hyper-parameters: value at the maximum, standard error and interval from the {whence} their logarithms; "
-            "priors are lognormal(median, sd of the logarithm), and no part of the evidence."
+            f"Hyper-parameters: value at the maximum, standard error and interval from the {whence} their logarithms"
+            f"{_of_scales(results)}; priors are lognormal(median, sd of the logarithm), and no part of the evidence."
         )
     notes += _effects_note(results)
     if "scale" in fitted.parameters.roles:
         notes.append("sigma is that of rows at the means of the columns of log(sigma).")
     return notes
+
+
+def _of_scales(results: GPResults) -> str:
+    """What differs of coefficients of log sigma."""
+    return ", of log(sigma)[...] as they are" if "scale" in results.parts.fitted.parameters.roles else ""
 
 
 def _effects_note(results: GPResults) -> list[str]:

@@ -86,6 +86,8 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     parts = getattr(results, "parts", None)
     if not isinstance(parts, Parts):
         raise SpecError(f"compare_bounds() takes a fitted Gaussian process, not {type(results).__name__}.")
+    if parts.fitted.points[0].noise:
+        raise SpecError("compare_bounds() compares posteriors of f alone, and sigma= has a process here.")
     if parts.training is None:
         raise SpecError(f"{NO_ROWS}, and compare_bounds() computes with them.")
     problem, answers, attrs = parts.gp.problem, {}, {}

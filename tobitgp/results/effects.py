@@ -7,7 +7,7 @@ pages; of a process in the weights of its features, with the gradient averaged o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,14 +18,13 @@ from tobitgp.data.absorbed import centred
 from tobitgp.data.arrays import Design
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.rows_together import variance_of_sum
+from tobitgp.inference.rows_together import Summed, variance_of_sum
 from tobitgp.numerics.factored import of_sums
 from tobitgp.posterior import questions
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
-from tobitgp.priors.block import Inputs
 from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, rows_at
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha, read_questions
@@ -140,27 +139,36 @@ def _process_effect(parts: Parts, change: Change, rows: Rows, ask: Ask, *, split
     points, unit = parts.fitted.points, parts.gp.problem.units.scale
     share, J = rows.weight / change.width, len(points)
     value, variance, intensive = np.zeros(J), np.zeros(J), np.full(J, 0.0 if split else np.nan)
-    slopes: list[list[tuple[Sequence[Inputs], Array]]] = [[] for _ in points]
+    slopes: list[list[Summed]] = [[] for _ in points]
     for span in row_chunks(0, len(share), CHUNK):
         limits, inside = rows.limits.rows(span), []
         question = ask(limits)
         for sign, design in ((1.0, change.high), (-1.0, change.low)):
             part = design.rows(span)
             inputs, nodes = parts.gp.inputs(part), nodes_of(parts, part)
-            value += sign * (nodes.values(question) @ share[span])
+            value += sign * _by_point(nodes, nodes.values(question), J) @ share[span]
             h = STEP * np.hypot(nodes.sd, nodes.sigma)
             up, down = (replace(nodes, mean=nodes.mean + move).values(question) for move in (h, -h))
-            slope = share[span] * (up - down) / (2.0 * h)
+            slope, of_noise = share[span] * _by_point(nodes, (up - down) / (2.0 * h), J), np.zeros((J, 0))
+            if points[0].noise:
+                up, down = (replace(nodes, sigma=nodes.sigma * np.exp(t)).values(question) for t in (STEP, -STEP))
+                of_noise = sign * share[span] * _by_point(nodes, (up - down) / (2.0 * STEP), J)
             for j, own in enumerate(slopes):
-                own.append((inputs, sign * unit * slope[j]))
+                own.append(Summed(inputs, sign * unit * slope[j], of_noise[j]))
             if split:
                 inside.append(_inside(nodes, limits))
         if split:
             (mass, mean), (mass_low, mean_low) = inside
-            intensive += (0.5 * (mass + mass_low) * (mean - mean_low)) @ share[span]
+            intensive += _by_point(nodes, 0.5 * (mass + mass_low) * (mean - mean_low), J) @ share[span]
     for j, point in enumerate(points):
         variance[j] = variance_of_sum(point, slopes[j])
     return Effect(value, variance, 0.0, intensive)
+
+
+def _by_point(nodes: Nodes, values: Array, J: int) -> Array:
+    """Values (C, n) of components averaged at each of J design points, (J, n)."""
+    weight = nodes.weight.reshape(J, -1, 1)
+    return np.asarray((weight * values.reshape(*weight.shape[:2], -1)).sum(axis=1) / weight.sum(axis=1))
 
 
 def _inside(nodes: Nodes, limits: Limits) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from tobitgp.errors import SpecError
 from tobitgp.posterior import questions
@@ -46,7 +47,7 @@ def predict_lazily(rowless: Callable[[], Any], new: Any, options: dict[str, Any]
 _NUMBER = (float, int, np.floating, np.integer)
 _LONGEST = 80
 
-WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "terms")
+WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "sigma", "terms")
 
 Ask = Callable[[bool, Asked], Question]
 
@@ -78,6 +79,12 @@ def predict_table(
         known = {name: posterior for name, posterior in results._terms(asked).items() if name not in left_out}
         found = {name: posterior.statistics(latent, level, se=bool(se)) for name, posterior in known.items()}
         return prediction_table(what, asked, found, listed=True, bands=True, of="term").astype(np.float64)
+    if what == "sigma":
+        if len(exclude):
+            raise SpecError("what='sigma' is the scale of the noise, of which exclude= takes nothing away.")
+        asked = ask(parts, new)
+        scale = _log_normal(*results._log_noise(asked), level)
+        return prediction_table(what, asked, {what: scale}, listed=False, bands=bands)
     if what == "conditional":
         if len(exclude):
             raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
@@ -86,6 +93,16 @@ def predict_table(
     asked = ask(parts, new, exclude, instead="what='uncensored'")
     columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
     return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
+
+
+def _log_normal(mean: Array, sd: Array, level: float | None) -> dict[str, Array]:
+    """Statistics of what has logarithms of such means and standard deviations, (n,): median, error and quantiles."""
+    value = np.exp(mean)
+    out = {"estimate": value, "se": value * sd}
+    if level is not None:
+        z = float(ndtri(0.5 + 0.5 * level))
+        out |= {"lower": np.exp(mean - z * sd), "upper": np.exp(mean + z * sd)}
+    return out
 
 
 def prediction_table(

@@ -93,6 +93,7 @@ def predict(
     "conditional"  :math:`E y^*`, given what was seen     that given :math:`f, \sigma` too
     "quantile"     quantile of a new y* of order ``q``    that of y* given :math:`f, \sigma`
     "prob"         :math:`P(y^* < below)`, or above       that given :math:`f, \sigma`
+    "sigma"        scale of the noise in the row          the same
     "terms"        mean of each term of f                 the term
     =============  =====================================  ==========================================
 
@@ -102,7 +103,8 @@ def predict(
     Of a process, values average over f, the noise and the hyper-parameters; of a regression they are those at the
     estimates, f being the linear predictor. A mixture has no ``"latent"`` and ``"terms"``, but ``"component"``, the
     probability of each component given what was seen, columns 1 to K; no column tells one row of it from another. For
-    log-time families ``"latent"`` and ``"terms"`` are on the log scale, all others on the scale of the response.
+    log-time families ``"latent"``, ``"sigma"`` and ``"terms"`` are on the log scale, all others on the scale of the
+    response. Of ``"sigma"`` the value is that of the mean of its logarithm, which errors and intervals are formed on.
     ``"conditional"`` is the response itself where it was seen, and elsewhere the mean of y* truncated to what is known
     of it, inside the row's window, under the posterior without the row itself (new rows: given their own columns of
     response, censoring and window). ``"observed"`` is what is shown: y* clipped at the limits and, of a model with

@@ -133,6 +133,10 @@ class Results:
         """What is known of the distribution of the response in rows; ``bands`` if errors will be asked for."""
         raise NotImplementedError
 
+    def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
+        """Mean and standard deviation of log sigma in rows, (n,) each."""
+        raise NotImplementedError
+
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
     ) -> list[dict[str, Array]]:

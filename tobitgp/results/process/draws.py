@@ -18,7 +18,7 @@ from tobitgp.inference.rows_together import Drawn, covariance, draw, shared_resi
 from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
-from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, normal_draws
+from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, log_predictive, normal_draws
 from tobitgp.results.joint import JointPosterior, draw_within
 from tobitgp.results.process.posterior import seen_in_training
 from tobitgp.results.rows import Asked
@@ -76,18 +76,22 @@ class JointProcess(JointPosterior):
                 continue
             m, v_p, d = point.marginals(inputs, asked.skip)
             spread = np.sqrt(np.maximum(v_p + d, 0.0))
-            f = draw(point, inputs, len(at), rng).at(point, inputs, asked.skip)
+            drawn = draw(point, inputs, len(at), rng)
+            f = drawn.at(point, inputs, asked.skip)
             for E in shared_residuals(point, inputs, asked.skip):
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
             distribution, variance = gp.family.distribution_at(point.theta), np.maximum(d, 0.0)
             sigma = gp.noise(asked.design, point.theta)[:, None]
+            if point.noise:
+                log_noise, left = drawn.log_noise(point, inputs)
+                sigma = sigma * np.exp(log_noise + np.sqrt(left)[:, None] * rng.standard_normal(f.shape))
             free = noise and known is None and window is None
-            joined = np.square(sigma[:, 0]) if free and distribution.gaussian else 0.0
-            f += np.sqrt(variance + joined)[:, None] * rng.standard_normal(f.shape)
+            joined = np.square(sigma) if free and distribution.gaussian else 0.0
+            f += np.sqrt(variance[:, None] + joined) * rng.standard_normal(f.shape)
             if seen is not None:
                 scores = (f - m[:, None]) / np.maximum(spread, 1e-300)[:, None]
-                out[:, at] = _draw_seen(seen, j, scores, rng)
+                out[:, at] = _draw_seen_at(seen, j, len(seen.noises) // len(fitted.points), scores, rng)
                 continue
             if free and not distribution.gaussian:
                 f += sigma * distribution.ppf(open_uniform(rng, f.shape))
@@ -96,6 +100,21 @@ class JointProcess(JointPosterior):
                 y = draw_within(distribution, y, scale * sigma, *window, open_uniform(rng, f.shape))
             out[:, at] = y
         return out
+
+
+def _draw_seen_at(seen: Seen, j: int, k: int, scores: Array, rng: np.random.Generator) -> Array:
+    """As :func:`_draw_seen` at a design point with k components, one for each node of log sigma.
+
+    Which of them a row has follows what was seen of it; the rows of a draw have the same order among theirs.
+    """
+    if k == 1:
+        return _draw_seen(seen, j, scores, rng)
+    log_share = log_predictive(seen)[j * k : (j + 1) * k]
+    share = np.exp(log_share - np.logaddexp.reduce(log_share, axis=0))
+    u = open_uniform(rng, (scores.shape[1],))
+    node = (np.cumsum(share, axis=0)[:-1, :, None] < u).sum(axis=0)
+    each = [_draw_seen(seen, j * k + i, scores, rng) for i in range(k)]
+    return np.asarray(np.choose(node, each))
 
 
 def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> Array:
@@ -179,6 +198,8 @@ class ProcessDraws(Draws):
         family, gp, design = self.parts.family, self.parts.gp, self.parts.rows.design.rows(rows)
         for j, point in enumerate(self.parts.fitted.points):
             sigma = gp.problem.units.scale * gp.noise(design, point.theta)[:, None]
+            if point.noise:
+                sigma = sigma * np.exp(self.drawn[j].log_noise(point, gp.inputs(design))[0])
             yield self.point == j, family.distribution_at(point.theta), sigma
 
     def _latent(self) -> Iterator[tuple[slice, Array, np.random.Generator]]:

@@ -61,10 +61,30 @@ def build_model(
     settings: Settings,
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
     """Standardise the rows: the plan, the model on them, or on a sample of partitioned rows, and then all of these."""
+    _check_noise_processes(spec, read, method)
     if isinstance(read, PartitionedData):
         return assemble_partitions(spec, read, family, given, limits=method.traits.limits, rng=settings.rng)
     plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels, read.state.effect_columns)
     return plan, plan.build(rows, limits=method.traits.limits), None
+
+
+MOST_ROWS = 20_000  # beside a process in log sigma, whose features are held of all rows
+
+
+def _check_noise_processes(spec: ModelSpec, read: TrainingData | PartitionedData, method: Method) -> None:
+    """Refuse processes in log sigma where they cannot be fitted."""
+    if spec.scale is None or not spec.scale.gps:
+        return
+    name = spec.scale.gps[0].name
+    if method.name != "ep":
+        raise SpecError(
+            f"{name} goes with method='ep', not with {method.name!r}; columns in sigma=, as '~ z', go with all methods."
+        )
+    if isinstance(read, PartitionedData) or len(read.labels) > MOST_ROWS:
+        raise SpecError(
+            f"{name} takes up to {MOST_ROWS:,} rows in memory; columns in sigma=, as '~ z' or '~ bs(z, df=5)', any "
+            "number."
+        )
 
 
 class Evidence(NamedTuple):

@@ -60,7 +60,7 @@ HEAVY = 2_000_000
 
 def nodes_of(parts: Parts, design: Design, skip: frozenset[int] = frozenset(), *, spread: bool = True) -> Nodes:
     """Posterior of f in all rows of a design, (PRE1), in the user's units; without ``spread`` as if f were its mean."""
-    if parts.gp.prior.n_noise:
+    if parts.fitted.points[0].noise:
         return _with_noise_process(parts, design, _pairs(parts, design, skip))
 
     def marginals(point: Posterior, at: Sequence[Inputs]) -> tuple[Array, Array | float, Array | float]:
@@ -128,6 +128,17 @@ def noise_sds(parts: Parts, design: Design | None = None) -> Array:
     return scale * np.array([parts.gp.noise(design, point.theta) for point in points])
 
 
+def log_noise_moments(parts: Parts, design: Design) -> tuple[Array, Array]:
+    """Mean and standard deviation of log sigma in all rows of a design, over all that is not known of it, (n,) each."""
+    mean, variance = np.log(noise_sds(parts, design)) * np.ones(len(design.H)), np.zeros(len(design.H))
+    if parts.fitted.points[0].noise:
+        pairs = _pairs(parts, design, frozenset())
+        mean = mean + np.stack([pair.mean[:, 1] for pair in pairs])
+        variance = parts.fitted.weights @ np.stack([pair.V[:, 1, 1] for pair in pairs])
+    centre = parts.fitted.weights @ mean
+    return centre, np.sqrt(variance + parts.fitted.weights @ np.square(mean - centre))
+
+
 def answer(
     parts: Parts, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
 ) -> list[dict[str, Array]]:
@@ -179,7 +190,7 @@ def _linear_moments(linear: Linear, H: Columns, at: list[int]) -> tuple[Array, A
 
 def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array]:
     """Mean and sd (J, n) of one process in rows with the given inputs, in the user's units."""
-    scale = 1.0 if block in parts.gp.prior.noise else parts.gp.problem.units.scale
+    scale = 1.0 if block in parts.fitted.points[0].noise else parts.gp.problem.units.scale
     return _moments(parts, inputs, len(inputs[block].X), lambda point, at: point.term_marginals(at, block), scale)
 
 
@@ -187,7 +198,7 @@ def cavities(parts: Parts) -> Nodes:
     """Posterior of f in the training rows, each without a copy of itself, or all of one that counts less."""
     copies = np.maximum(parts.rows.response.weight, 1.0)
     design, scale, order = parts.rows.design, parts.gp.problem.units.scale, parts.gp.problem.order
-    if parts.gp.prior.n_noise:
+    if parts.fitted.points[0].noise:
         return _with_noise_process(
             parts, design, [_pair_cavities(parts, point, copies) for point in parts.fitted.points]
         )
@@ -305,10 +316,10 @@ def _chosen(parts: Parts, term: Any) -> list[int]:
 
 
 def _one_row_each(parts: Parts, t: int) -> Design:
-    """Rows that differ in nothing but the group of one process."""
+    """Rows that differ in nothing but the group of one process, and of all that have the same groups."""
     levels, centres = parts.state.group_levels, parts.gp.problem.units.x_centre
-    n = len(levels[t] or ())
-    codes = [np.arange(n) if k == t else np.zeros(n, dtype=np.intp) for k in range(len(levels))]
+    n, terms = len(levels[t] or ()), parts.gp.terms
+    codes = [np.arange(n) if term.group == terms[t].group else np.zeros(n, dtype=np.intp) for term in terms]
     groups = tuple(
         None if known is None else Groups(code, len(known)) for code, known in zip(codes, levels, strict=True)
     )
@@ -359,7 +370,7 @@ def predict_left_out(parts: Parts) -> Predicted:
 def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
     """In the order of the problem, standardised."""
     problem, inputs = parts.gp.problem, parts.gp.prior.inputs
-    if parts.gp.prior.n_noise:
+    if parts.fitted.points[0].noise:
         return _pairs_at_point(parts, point)
     likelihood = Spread(parts.family.likelihood.over(problem.rows).at(point.theta))
     without, within, start = np.empty(problem.n), np.empty(problem.n), 0

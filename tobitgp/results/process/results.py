@@ -30,6 +30,7 @@ from tobitgp.results.process.posterior import (
     answer,
     cavities,
     group_table,
+    log_noise_moments,
     nodes_of,
     process_likelihoods,
     seen_in_rows,
@@ -265,6 +266,9 @@ class GPResults(Results):
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
     ) -> list[dict[str, Array]]:
         return answer(self._parts, asked, questions, level, se=se)
+
+    def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
+        return log_noise_moments(self._parts, asked.design)
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         asked, seen = seen_in_rows(self._parts, new)

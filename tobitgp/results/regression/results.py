@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics import validation
@@ -15,6 +16,7 @@ from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.estimates import Estimates
+from tobitgp.regression.maximum import known
 from tobitgp.regression.residuals import PseudoR2, pseudo_r2
 from tobitgp.results import effects, joint, output
 from tobitgp.results.estimates import Linear, Transformed
@@ -245,6 +247,10 @@ class RegressionResults(Results):
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
         return estimates_of(self._parts, asked.design, bands=bands)
+
+    def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
+        found = estimates_of(self._parts, asked.design)
+        return found.x[1], np.sqrt(known(found.covariance[:, 1, 1], found.lost[:, 1, 1]))
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         return conditional_table(self._parts, new, level, se=se)
