@@ -5,9 +5,10 @@ Rows tell little of log sigma where the curve is not known, so the search begins
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
-from tobitgp.inference.ascent import Maximum, climb
+from tobitgp.inference.ascent import EPFailure, Maximum, climb
 from tobitgp.inference.evidence import nats_left
 from tobitgp.inference.method import EP, Method
 from tobitgp.inference.multistart import LOOSE
@@ -29,11 +30,12 @@ from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.choice import choose_blocks
 from tobitgp.priors.prior import Prior
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 ROUGH_SWEEPS = 100
 # Standard deviation and length-scales of log sigma from which a search starts, standardised.
 STARTS = ((0.5, 1.0), (0.5, 0.3), (0.15, 1.0))
+_NO_END = "Expectation propagation does not converge with a process in log sigma"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Pairs:
     def settle(
         self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, slopes: bool, windows: bool
     ) -> Settled:
-        """From the sites of the rows; where they lead nowhere, with such as have no negative precision."""
+        """From the sites of the rows; where these do not converge, none of them of negative precision."""
         assert isinstance(data.partitions, LocalPartitions)
         assert isinstance(method, EP)
         part: RowPartition = data.partitions.items[0]
@@ -104,18 +106,21 @@ class PairSearch(Search):
         ends = []
         for start in starts:
             objective = self._objective("noise scale", data, self.prior, start, precisions(data), CAP, LOOSE)
-            free = climb(objective, start[self.parameters.free], tol=0.5, max_iter=self.settings.max_iter)
-            ends.append((objective.value(free), objective.theta(free), objective.data))
-            self._log("noise scale", objective, ends[-1][0])
+            with contextlib.suppress(NumericalError, EPFailure):
+                free = climb(objective, start[self.parameters.free], tol=0.5, max_iter=self.settings.max_iter)
+                ends.append((objective.value(free), objective.theta(free), objective.data))
+                self._log("noise scale", objective, ends[-1][0])
+        if not ends:
+            raise NumericalError(_NO_END)
         _, theta, data = max(ends, key=itemgetter(0))
-        return self._maximised(theta, data)
+        try:
+            return self._maximised(theta, data)
+        except EPFailure:
+            raise NumericalError(_NO_END) from None
 
     def _with_one_scale(self) -> tuple[Array, Sites]:
         """Parameters (k,) of a fit with one noise scale beside those that priors expect of log sigma, and its sites."""
-        first = sum(gp.n_parameters for gp in self.prior.of_mean.gps)
-        more = sum(gp.n_parameters for gp in self.prior.gps) - first
-        kept = np.ones(len(self.parameters.names), dtype=bool)
-        kept[first : first + more] = False
+        kept = ~self._of_noise
         task = replace(self.task, prior=self.prior.of_mean, parameters=self.parameters.some(kept), data=None)
         search = Search(task, self.method, self.settings, self.on_step)
         maximum = search.run()
@@ -129,19 +134,23 @@ class PairSearch(Search):
         return theta, start_sites(self.problem.rows, np.array([of_f.lambda1, of_f.lambda2]))
 
     def _starts(self, theta: Array) -> list[Array]:
-        """Values of log sigma's parameters to start from, but for those that are given."""
-        roles, found = np.array(self.parameters.roles), []
-        first = sum(gp.n_parameters for gp in self.prior.of_mean.gps)
-        of_noise = np.zeros(len(theta), dtype=bool)
-        of_noise[first : first + sum(gp.n_parameters for gp in self.prior.gps) - first] = True
-        open_ = of_noise & np.isnan(self.parameters.start)
-        for sd, scale in STARTS:
+        """Where to start from: values of log sigma's parameters beside those with one scale, and what the user gave."""
+        roles, given = np.array(self.parameters.roles), self.parameters.start
+        found = [np.where(np.isnan(given), theta, given)]
+        for sd, scale in STARTS[: self.settings.n_starts + 1]:
             start = theta.copy()
-            start[open_ & np.isin(roles, ("sd", "group"))] = np.log(sd)
-            start[open_ & (roles == "lengthscale")] = np.log(scale)
+            start[self._of_noise & np.isnan(given) & np.isin(roles, ("sd", "group"))] = np.log(sd)
+            start[self._of_noise & np.isnan(given) & (roles == "lengthscale")] = np.log(scale)
             found.append(start)
-        unique = {start.tobytes(): start for start in found}
-        return list(unique.values())
+        asked = (self.parameters.free & ~np.isnan(given)).any()
+        return list({start.tobytes(): start for start in found[0 if asked else 1 :]}.values())
+
+    @cached_property
+    def _of_noise(self) -> BoolArray:
+        """Parameters of processes in log sigma, (k,)."""
+        first, end = (sum(gp.n_parameters for gp in gps) for gps in (self.prior.of_mean.gps, self.prior.gps))
+        places = np.arange(len(self.parameters.names))
+        return (places >= first) & (places < end)
 
     def _maximised(self, theta: Array, data: PartitionedRows) -> Maximum:
         """Newton steps on all rows, inducing inputs chosen anew between."""

@@ -451,7 +451,7 @@ class Search:
         return choose_blocks(prior, theta, precision, data.inputs, nats=NATS, cap=cap)
 
     def kept(self, blocks: Sequence[Block]) -> Kept | None:
-        """What settles parameters in a way of its own."""
+        """What finds fixed points where the rows tell of more than f."""
         return None
 
     def precisions(self, data: PartitionedRows) -> Array:

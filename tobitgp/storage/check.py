@@ -139,6 +139,8 @@ def _check_process_arrays(parts: Parts) -> None:
     wanted: Shapes = {"weights": (fitted.weights, (J,)), "log_covariance": (fitted.log_covariance, (k, k))}
     for name in ("units", "prior_mean", "prior_sd", "free", "start"):
         wanted[name] = (getattr(fitted.parameters, name), (k,))
+    for name in ("w_centre", "w_scale"):
+        wanted[name] = (getattr(gp.problem.units, name), (len(parts.state.scale_columns[1:]),))
     if gp.linear is not None:
         wanted |= {name: (getattr(gp.linear, name), (p,)) for name in ("mean", "sd", "centre")}
         _check_factor(gp.linear.factor, absorbed_columns(parts.state.linear), fitted.points)
@@ -158,6 +160,10 @@ def _check_process_arrays(parts: Parts) -> None:
         raise MalformedError("its parts do not belong together")
     if parts.state.linear.columns != gp.columns or gp.terms != parts.spec.processes:
         raise MalformedError("its columns or processes are not those of the formula")
+    first = (gp.linear is not None) + len(parts.spec.gps)
+    noise = tuple(range(first, first + len(gp.terms) - len(parts.spec.gps)))
+    if any(point.noise != noise for point in fitted.points):
+        raise MalformedError("the processes of its noise scale are not those of the formula")
     _check_parameters(parts)
 
 

@@ -1,9 +1,11 @@
 """The formula of the log noise scale: the grammar of the linear part, without a response."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tobitgp.errors import FormulaError, SpecError
+from tobitgp.errors import FormulaError
 from tobitgp.formula import ScaleSpec, parse_formula, parse_scale_formula
 
 COLUMNS = ["y", "x", "z", "g", "l", "my date", "w"]
@@ -87,24 +89,32 @@ def test_what_is_no_text(value, remedy):
 
 
 PROCESSES = [
-    "gp(z)",
-    "x + gp(z, by=g)",
-    "z:gp(x)",
-    "re(g)",
-    "(1 | g)",
-    "s(z, bs='gp')",
-    "hsgp(z)",
-    "log(gp(z))",
-    "-gp(z)",
+    ("gp(z)", "sigma: gp(z)"),
+    ("x + gp(z, by=g)", "sigma: gp(z, by=g)"),
+    ("z:gp(x)", "sigma: z:gp(x)"),
+    ("re(g)", "sigma: re(g)"),
+    ("(1 + z | g)", "sigma: re(g)"),
+    ("s(z, bs='gp')", "sigma: gp(z)"),
+    ("gp(z, name='wear')", "sigma: wear"),
 ]
 
 
-@pytest.mark.parametrize("terms", PROCESSES)
-def test_processes_are_refused_with_their_place(terms):
-    with pytest.raises(SpecError, match="not supported") as caught:
+@pytest.mark.parametrize(("terms", "name"), PROCESSES)
+def test_processes_are_those_of_a_mean_with_names_of_their_own(terms, name):
+    beside = parse_formula("y ~ gp(x) | censor(l)", COLUMNS)
+    scale = parse_scale_formula(f"  ~ {terms}", COLUMNS, beside=beside)  # places are those beside a response
+    (term,) = scale.gps
+    (of_mean,) = parse_formula(f"y ~ {terms}", COLUMNS).gps
+    assert term == replace(of_mean, name=name)
+    assert f"  process    {name}: " in str(scale)
+    spec = replace(beside, scale=scale)
+    assert [gp.name for gp in spec.processes] == ["gp(x)", name]
+
+
+@pytest.mark.parametrize(("terms", "words"), [("log(gp(z))", "is a term by itself"), ("-gp(z)", "taken out with '-'")])
+def test_processes_stand_alone(terms, words):
+    with pytest.raises(FormulaError, match=words):
         parse_scale_formula(f"~ {terms}", COLUMNS)
-    line, caret = str(caught.value).split("\n")[1:]
-    assert line[caret.index("^") :].startswith(("gp(", "re(", "s(", "hsgp(", "1 | g"))
 
 
 HOSTILE = [
