@@ -15,10 +15,15 @@ from tobitgp.data.arrays import Rows
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.quadrature import gauss_hermite
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
-NARROW, NODES = 0.5, 12  # sd of h up to which Gauss and Hermite's rule of so many nodes leaves 1e-7 nat
-REACH, STEP = 7.0, 0.2  # of the trapezoid rule beyond: in sds, and in h
+NARROW, NODES = (
+    0.3,
+    12,
+)  # sd of h up to which Gauss and Hermite's rule of so many nodes serves rows that are not far off
+REACH, LONGEST, STEP = 7.0, 0.45, 0.2  # of the trapezoid rule: reach and longest step in sds, longest step in h
+MOST = 60.0  # sds more for rows far off
+FAR = 3.0  # standard deviations off the mean from which a row says that its noise is wide
 
 
 class Given(NamedTuple):
@@ -30,10 +35,10 @@ class Given(NamedTuple):
     variance: Array  # (n,)
 
     @classmethod
-    def of(cls, mean: Array, V: Array, rule: tuple[Array, Array] | None = None) -> Given:
+    def of(cls, mean: Array, V: Array, rule: Rule) -> Given:
         """From the distribution of both, (n, 2) and (n, 2, 2)."""
         sd = np.sqrt(V[:, 1, 1])
-        x, log_weight = nodes_of(sd) if rule is None else rule
+        x, log_weight = rule
         slope = np.divide(V[:, 0, 1], sd, out=np.zeros_like(sd), where=sd > 0.0)
         m = mean[:, :1] + slope[:, None] * x
         return cls(log_weight, mean[:, 1:] + sd[:, None] * x, m, np.maximum(V[:, 0, 0] - slope * slope, 0.0))
@@ -49,16 +54,31 @@ class Given(NamedTuple):
         return self.mean.ravel(), np.repeat(self.variance + d, self.h.shape[1])
 
 
-def nodes_of(sd: Array) -> tuple[Array, Array]:
-    """Standard normal nodes (k,) and log weights for h of such sds, (n,)."""
+Rule = tuple[Array, Array]  # standard normal nodes (k,) and log weights
+
+
+def rule_for(sd: Array, more: float = 0.0) -> Rule:
+    """Nodes of h of such sds, (n,), with so many sds more above."""
     widest = float(sd.max(initial=0.0))
-    if widest <= NARROW:
+    if widest <= NARROW and not more:
         nodes, w = gauss_hermite(NODES)
         return nodes, np.log(w)
-    step = min(0.5, STEP / widest)
-    half = int(np.ceil(REACH / step))
-    x: Array = step * np.arange(-half, half + 1, dtype=np.float64)
+    step = min(LONGEST, STEP / max(widest, 1e-12))
+    x: Array = np.arange(-REACH, REACH + more + step, step)
     return x, np.log(step) - 0.5 * x * x - 0.5 * np.log(2.0 * np.pi)
+
+
+def rules_for(rows: Rows, mean: Array, V: Array, d: Array, sigma: float) -> list[tuple[BoolArray, Rule]]:
+    """Rows (n,) that share nodes of h, with these; far from where f is rows say that their noise is as wide."""
+    sd, noise = np.sqrt(V[:, 1, 1]), rows.noise(sigma) * np.exp(mean[:, 1])
+    away = np.maximum(np.maximum(rows.lower - mean[:, 0], mean[:, 0] - rows.upper), 0.0)
+    away = away / np.sqrt(V[:, 0, 0] + d + np.square(noise))
+    far = away > FAR
+    found = [(~far, rule_for(sd[~far]))]
+    if far.any():
+        more = np.log(away[far].max()) / max(float(sd[far].min()), 1e-6)
+        found.append((far, rule_for(sd[far], min(float(more), MOST))))
+    return [(at, rule) for at, rule in found if at.any()]
 
 
 class TiltedPair(NamedTuple):
@@ -88,29 +108,37 @@ def _tilt(likelihood: Likelihood, rows: Rows, at: Given, d: Array, sigma: float)
 
 def tilted_pair(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V: Array, d: Array) -> TiltedPair:
     """Moments of u = (f, h), a priori N(mean, V) (n, 2) and (n, 2, 2); ``sigma exp(h)`` is the noise, d adds to f."""
-    at = Given.of(mean, V)
-    t, v = _tilt(likelihood, rows, at, d, sigma), at.variance[:, None]
-    f = at.mean + v * t.d1
-    mean_f, mean_h = (t.share * f).sum(axis=1), (t.share * at.h).sum(axis=1)
-    left_f, left_h = f - mean_f[:, None], at.h - mean_h[:, None]
-    C = np.empty_like(V)
-    C[:, 0, 0] = (t.share * (v + v * v * t.d2 + left_f * left_f)).sum(axis=1)
-    C[:, 0, 1] = C[:, 1, 0] = (t.share * left_f * left_h).sum(axis=1)
-    C[:, 1, 1] = (t.share * left_h * left_h).sum(axis=1)
-    return TiltedPair(t.log_Z, np.column_stack([mean_f, mean_h]), C)
+    log_Z, mean_of, C = np.empty(len(rows)), np.empty_like(mean), np.empty_like(V)
+    for here, rule in rules_for(rows, mean, V, d, sigma):
+        at = Given.of(mean[here], V[here], rule)
+        t, v = _tilt(likelihood, rows[np.flatnonzero(here)], at, d[here], sigma), at.variance[:, None]
+        f = at.mean + v * t.d1
+        mean_f, mean_h = (t.share * f).sum(axis=1), (t.share * at.h).sum(axis=1)
+        left_f, left_h = f - mean_f[:, None], at.h - mean_h[:, None]
+        log_Z[here], mean_of[here] = t.log_Z, np.column_stack([mean_f, mean_h])
+        C[here, 0, 0] = (t.share * (v + v * v * t.d2 + left_f * left_f)).sum(axis=1)
+        C[here, 0, 1] = C[here, 1, 0] = (t.share * left_f * left_h).sum(axis=1)
+        C[here, 1, 1] = (t.share * left_h * left_h).sum(axis=1)
+    return TiltedPair(log_Z, mean_of, C)
 
 
 def noise_slopes(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V: Array, d: Array) -> Array:
     """Derivatives (K, n) of the log normaliser in the noise parameters."""
-    at = Given.of(mean, V)
-    t = _tilt(likelihood, rows, at, d, sigma)
-    m, v = at.locations(d)
-    slopes = Spread(likelihood).tilted_slope(at.rows(rows), m, v, sigma, t.d1.ravel(), t.d2.ravel())
-    return np.einsum("nk,jnk->jn", t.share, slopes.reshape(len(slopes), *at.h.shape))
+    found: list[tuple[BoolArray, Array]] = []
+    for here, rule in rules_for(rows, mean, V, d, sigma):
+        at, some = Given.of(mean[here], V[here], rule), rows[np.flatnonzero(here)]
+        t = _tilt(likelihood, some, at, d[here], sigma)
+        m, v = at.locations(d[here])
+        slopes = Spread(likelihood).tilted_slope(at.rows(some), m, v, sigma, t.d1.ravel(), t.d2.ravel())
+        found.append((here, np.einsum("nk,jnk->jn", t.share, slopes.reshape(len(slopes), *at.h.shape))))
+    out = np.empty((len(found[0][1]), len(rows)))
+    for here, value in found:
+        out[:, here] = value
+    return out
 
 
 def expected_pair(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V: Array) -> Array:
     """Mean of the log likelihood of each row, (n,), over u."""
-    at = Given.of(mean, V)
+    at = Given.of(mean, V, rule_for(np.sqrt(V[:, 1, 1])))
     value = Spread(likelihood).expected(at.rows(rows), *at.locations(0.0), sigma, slopes=False).value
     return np.asarray(value.reshape(at.h.shape) @ np.exp(at.log_weight))
