@@ -103,7 +103,8 @@ _LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times w
 class Parameters:
     """The k hyper-parameters of a model.
 
-    Throughout inference ``theta = log(value / unit)``; psi of correlations, of coefficients of log sigma ``value / unit``.
+    Throughout inference ``theta = log(value / unit)``; psi of correlations, and ``value / unit`` of coefficients of log
+    sigma.
     """
 
     names: tuple[str, ...]

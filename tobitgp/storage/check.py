@@ -139,6 +139,8 @@ def _check_process_arrays(parts: Parts) -> None:
     wanted: Shapes = {"weights": (fitted.weights, (J,)), "log_covariance": (fitted.log_covariance, (k, k))}
     for name in ("units", "prior_mean", "prior_sd", "free", "start"):
         wanted[name] = (getattr(fitted.parameters, name), (k,))
+    units, q = gp.problem.units, len(parts.state.scale_columns[1:])
+    wanted |= {"w_centre": (units.w_centre, (q,)), "w_scale": (units.w_scale, (q,))}
     if gp.linear is not None:
         wanted |= {name: (getattr(gp.linear, name), (p,)) for name in ("mean", "sd", "centre")}
         _check_factor(gp.linear.factor, absorbed_columns(parts.state.linear), fitted.points)
