@@ -1,5 +1,7 @@
 """A formula of log sigma under a posterior, against densities, integrals and fits that know nothing of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,9 +10,13 @@ from scipy.special import logsumexp
 from support.cluster import local_client
 from support.differences import derivative
 from support.oracles import exact_evidence, gp_regression
+from support.problems import GAUSSIAN, make_rows
 
 import tobitgp as tg
+from tobitgp.data.arrays import Instrument
 from tobitgp.errors import DataError, SpecError
+from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.expectations import CrossEntropy, Drawn
 
 METHODS = ["ep", "vi", "laplace"]
 CURVE = {"sd(gp(x))": 0.9, "lengthscale(gp(x))": 0.25}
@@ -68,6 +74,7 @@ CASES = [
     *((LEFT, "gaussian", method, "~ z + g + offset(m)", {"var_weights": "v", "weights": "w"}) for method in METHODS),
     pytest.param(SPANS, "student", "ep", "~ z + offset(m)", {"weights": "w"}, marks=pytest.mark.slow),
     (LEFT, "logistic", "ep", "~ z", {"weights": "w"}),
+    *((LEFT, "gaussian", "vi", "~ z", {"weights": "w", "bound": bound}) for bound in ("monte_carlo", "karlova")),
     ("y ~ m + re(g) | censor(-0.4)", "gaussian", "ep", "~ z + x", {}),
     ("y ~ m | censor(-0.4)", "gaussian", "laplace", "~ z", {"var_weights": "v"}),
     ("y ~ gp(x, kernel='matern32', approximation='markov') | censor(-0.4)", "gaussian", "ep", "~ z", {}),
@@ -102,10 +109,13 @@ VALUES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:bound='karlova' is no bound")
 @pytest.mark.parametrize(("formula", "family", "method", "sigma", "options"), CASES)
 def test_derivatives_are_those_of_the_value(data, formula, family, method, sigma, options):
+    bound = {"bound": options["bound"]} if "bound" in options else {}
+    options = {name: value for name, value in options.items() if name != "bound"}
+    how = {"method": method, **bound} | ({"inducing": None} if "gp(x)" in formula else {})
     model = tg.Model(formula, data, family=family, sigma=sigma, **options)
-    how = {"method": method} | ({"inducing": None} if "gp(x)" in formula else {})
     names = list(model.fit(fixed=known(model, VALUES), **how).hyperparameters)
     at = {name: VALUES[name] for name in names}
     value, _, gradient = model.evidence(at, **how)
@@ -215,6 +225,21 @@ def test_of_a_known_mean_it_is_the_likelihood(data, formula, family, method):
     rows = log_likelihoods(data, formula, family, 0.3 * np.exp(0.2 * (data["z"].to_numpy() - mean)))
     weighted = tg.Model(formula, data, family=family, sigma="~ z", weights="w").evidence(at, method=method).value
     assert weighted == pytest.approx(data["w"] @ rows, abs=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", [GAUSSIAN, Drawn(GAUSSIAN, 7), CrossEntropy()], ids=["all", "some", "cross"])
+def test_expectations_of_a_row_are_those_under_its_own_noise(likelihood):
+    """Every one as if all rows had that noise."""
+    lower, upper = np.array([-0.2, -np.inf, 0.4, 0.3]), np.array([-0.2, 0.5, 0.4, np.inf])
+    mean, var, spread = np.array([0.1, -0.4, 0.9, 0.2]), np.array([0.3, 0.1, 0.8, 0.5]), np.array([0.5, 2.0, 1.5, 0.3])
+    for kind in ([0, 2], [1, 3]):
+        rows = make_rows(lower[kind], upper[kind])
+        rows = replace(rows, instrument=Instrument(np.full(2, -0.5), np.full(2, 0.6)))
+        found = Spread(likelihood).expected(replace(rows, spread=spread[kind]), mean[kind], var[kind], 0.4)
+        for i in range(2):
+            each = likelihood.expected(rows, mean[kind], var[kind], 0.4 * spread[kind][i])
+            for ours, theirs in zip(found, each, strict=True):
+                np.testing.assert_allclose(ours[..., i], theirs[..., i], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS)
