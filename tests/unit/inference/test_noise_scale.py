@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.special import logsumexp
+from scipy.special import gamma, logsumexp
 from support.cluster import local_client
 from support.differences import derivative
 from support.oracles import exact_evidence, gp_regression
@@ -449,6 +449,22 @@ def test_averaged_hyper_parameters_give_a_mixture(data):
     medians = res.predict(new, "quantile", q=0.3).to_numpy()
     parts = [stats.norm.cdf((medians - m) / np.hypot(s, t)) for m, s, t in (regression(data, new, p) for p in points)]
     np.testing.assert_allclose(fitted.weights @ np.array(parts), 0.3, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_survival_curves_have_the_shape_of_their_row(data, method):
+    """Of Weibull times: ``exp(-(t / lambda) ** (1 / sigma))``."""
+    formula = LATE.replace(" + gp(x)", "")
+    res = tg.fit(formula, data, family="weibull", sigma="~ z", fixed={**LINE, **SCALE}, method=method)
+    new, times = some_rows(data), np.array([0.2, 1.0, 2.5])
+    scale, shape = np.exp(0.2 + 0.5 * new["m"].to_numpy()), 1.0 / noise(SCALE, data, rows=new)
+    hazard = (times[:, None] / scale) ** shape
+    np.testing.assert_allclose(res.predict_survival_function(new, times=times), np.exp(-hazard), rtol=1e-7)
+    np.testing.assert_allclose(res.predict_cumulative_hazard(new, times=times), hazard, rtol=1e-7)
+    np.testing.assert_allclose(res.predict_hazard(new, times=times), shape * hazard / times[:, None], rtol=1e-6)
+    np.testing.assert_allclose(res.predict_median(new), scale * np.log(2.0) ** (1.0 / shape), rtol=1e-7)
+    np.testing.assert_allclose(res.predict_expectation(new), scale * gamma(1.0 + 1.0 / shape), rtol=1e-6)
+    np.testing.assert_allclose(res.predict_percentile(new, p=0.9), scale * (-np.log(0.9)) ** (1 / shape), rtol=1e-7)
 
 
 def test_marginal_effects_follow_the_scale(data):
