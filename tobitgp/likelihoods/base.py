@@ -80,6 +80,11 @@ class Likelihood:
         """Whether a tail is too steep for Newton's method to start in."""
         return False
 
+    @property
+    def homogeneous(self) -> bool:
+        """Whether other units of y and f change it by nothing but the Jacobian of exact rows."""
+        return True
+
     def over(self, rows: Sequence[Rows]) -> Likelihood:
         """The likelihood as it is on these rows, which may be truncated."""
         return self

@@ -140,7 +140,9 @@ class Spread(Wrapped):
         return Point(*_spread(p[:3], c, lost), p.d3 / c**3, p.s0, p.s1 / c, p.s2 / (c * c))
 
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
-        """In units of each row's noise."""
+        """In units of each row's noise, where these do not matter."""
+        if not self.noise.homogeneous:
+            return self.noise.expected(rows, mean, var, rows.noise(sigma), slopes=slopes)
         even, c, lost = _evened(rows)
         E = self.noise.expected(even, mean / c, var / (c * c), sigma, slopes=slopes)
         return Expected(*_spread(E[:3], c, lost), E.s0)

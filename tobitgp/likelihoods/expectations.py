@@ -39,6 +39,11 @@ class CrossEntropy(GaussianNoise):
         """It is not."""
         return False
 
+    @property
+    def homogeneous(self) -> bool:
+        """The logarithm of sigma counts as much as f lies between the limits."""
+        return False
+
     def is_conjugate(self, rows: Rows) -> bool:
         """None are."""
         return False

@@ -139,8 +139,9 @@ def _check_process_arrays(parts: Parts) -> None:
     wanted: Shapes = {"weights": (fitted.weights, (J,)), "log_covariance": (fitted.log_covariance, (k, k))}
     for name in ("units", "prior_mean", "prior_sd", "free", "start"):
         wanted[name] = (getattr(fitted.parameters, name), (k,))
-    for name in ("w_centre", "w_scale"):
-        wanted[name] = (getattr(gp.problem.units, name), (len(parts.state.scale_columns[1:]),))
+    units, q = gp.problem.units, len(parts.state.scale_columns[1:])
+    of_scale = {"w_centre": units.w_centre, "w_scale": units.w_scale}
+    wanted |= {name: (values, (q,)) for name, values in of_scale.items()}
     if gp.linear is not None:
         wanted |= {name: (getattr(gp.linear, name), (p,)) for name in ("mean", "sd", "centre")}
         _check_factor(gp.linear.factor, absorbed_columns(parts.state.linear), fitted.points)
@@ -150,6 +151,7 @@ def _check_process_arrays(parts: Parts) -> None:
     _check_finite(
         {name: values for name, (values, _) in wanted.items() if " of point " in name and "theta" not in name}
     )
+    _check_finite(of_scale)
     for point in fitted.points:
         for block in point.blocks:
             held = {name: getattr(block, name, None) for name in ("parameters", "Z", "L")}

@@ -67,11 +67,18 @@ def test_what_only_maximum_likelihood_offers_needs_no_method(data):
     assert tg.fit("y ~ x | truncate(0)", seen).converged
 
 
-@pytest.mark.parametrize("option", [{"sigma": "~ x"}, {"cov_type": "HC0"}])
+@pytest.mark.parametrize("option", [{"sigma": "~ 0 + x"}, {"cov_type": "HC0"}])
 def test_posteriors_refuse_what_they_have_not(data, option):
     for choice in ({"method": "ep"}, {"hyper": "maximize"}):
         with pytest.raises(SpecError, match="method='mle'"):
             tg.fit(LINEAR, data, **choice, **option)
+
+
+def test_posteriors_model_the_scale(data):
+    for choice in ({"method": "ep"}, {"hyper": "maximize"}, {"method": "vi"}, {"method": "laplace"}):
+        res = tg.fit(LINEAR, data, sigma="~ x", **choice)
+        assert type(res) is tg.GPResults
+        assert list(res.hyperparameters) == ["log(sigma)[x]", "sigma"]
 
 
 @pytest.mark.parametrize("method", ["auto", "mle"])

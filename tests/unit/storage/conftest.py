@@ -58,6 +58,15 @@ def stored_regression(rich, tmp_path_factory):
     return res, path.read_bytes()
 
 
+@pytest.fixture(scope="session")
+def stored_scale(rich, tmp_path_factory):
+    """A fit with a process and a formula of its noise scale, and the bytes of its file."""
+    res = tg.fit("y ~ z + gp(x) | censor(low, 1.6)", rich, sigma="~ t", hyper="maximize", n_starts=1)
+    path = tmp_path_factory.mktemp("stored") / "fit.tgp"
+    res.save(path)
+    return res, path.read_bytes()
+
+
 @pytest.fixture
 def rewrite(stored, tmp_path):
     """Make a file whose document or arrays were changed, and give its path."""
@@ -68,6 +77,12 @@ def rewrite(stored, tmp_path):
 def rewrite_regression(stored_regression, tmp_path):
     """``rewrite`` of a regression's file."""
     return rewriter(stored_regression[1], tmp_path)
+
+
+@pytest.fixture
+def rewrite_scale(stored_scale, tmp_path):
+    """``rewrite`` of the file of a process whose noise has a formula."""
+    return rewriter(stored_scale[1], tmp_path)
 
 
 def rewriter(data, folder):

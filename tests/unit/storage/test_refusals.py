@@ -183,6 +183,20 @@ def test_an_untouched_copy_of_a_regression_is_read(rewrite_regression, stored_re
     assert (tg.load(rewrite_regression()).predict(rich) == stored_regression[0].predict(rich)).all()
 
 
+@pytest.mark.parametrize("name", ["w_centre", "w_scale"])
+def test_units_of_a_noise_scale_are_those_of_its_formula(rewrite_scale, stored_scale, rich, name):
+    """A number for each column of log sigma but its intercept."""
+    expected = stored_scale[0].predict(rich, "quantile", q=0.1)
+    assert (tg.load(rewrite_scale()).predict(rich, "quantile", q=0.1) == expected).all()
+    places = []
+    tg.load(rewrite_scale(lambda document: places.append(find(document, "Units")[name]["$array"]) or document))
+    wrong = {"has the shape": (np.ones(2), np.ones(0), np.ones((1, 1))), "not finite": (np.full(1, np.nan),)}
+    for match, arrays in wrong.items():
+        for values in arrays:
+            changed = {f"arrays/{places[0]}.npy": npy(values)}
+            refused(rewrite_scale(entries=lambda parts, changed=changed: parts | changed), match)
+
+
 class Trap:
     sprung = False
 

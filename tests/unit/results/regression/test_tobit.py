@@ -240,8 +240,10 @@ def test_truncation_and_delayed_entry_are_recovered(seed):
 
 
 def test_sigma_has_its_place(tobin):
-    with pytest.raises(SpecError, match=r"sigma= goes with maximum likelihood \(method='mle'\)"):
-        tg.fit("durable ~ age | censor(0)", tobin, sigma="~ age", method="ep")
+    with pytest.raises(SpecError, match="without an intercept goes with method='mle'"):
+        tg.fit("durable ~ age | censor(0)", tobin, sigma="~ 0 + age", method="ep")
+    with pytest.raises(SpecError, match="has sigma = 1"):
+        tg.fit("durable + 1 ~ age | censor(1)", tobin, method="ep", family="exponential", sigma="~ age")
     with pytest.raises(SpecError, match="has sigma = 1"):
         tg.fit("durable + 1 ~ age | censor(1)", tobin, method="mle", family="exponential", sigma="~ age")
 
