@@ -80,7 +80,9 @@ def fit(
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
         20,000 rows and 10 free hyper-parameters.
     sigma : str, optional
-        By maximum likelihood: formula of the log noise scale, as ``"~ z"``.
+        Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
+        noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, go
+        with expectation propagation and up to 20,000 rows in memory; ``predict(what="sigma")`` draws the scale.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional

@@ -135,7 +135,7 @@ def _add_fit(commands: Any) -> None:
         f"{', '.join(MIXTURE_METHODS)} fit y ~ mixture(2)",
     )
     one.add_argument("--bound", choices=BOUNDS, help="with --method vi; exact without it")
-    scale = 'formula of the log noise scale, as "~ z", by maximum likelihood'
+    scale = 'formula of the log noise scale, as "~ z"; with gp() and re() in it by --method ep'
     one.add_argument("--sigma", metavar="FORMULA", help=scale)
     errors = ["nonrobust", "HC0", "HC1"]
     one.add_argument("--cov-type", choices=errors, default="nonrobust", help="by maximum likelihood")

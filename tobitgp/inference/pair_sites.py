@@ -1,4 +1,4 @@
-"""Expectation propagation on rows that tell of two latents each, f and h = log of the noise scale: (HET1) to (HET5).
+"""Expectation propagation on rows that tell of two latents each, f and h = log of the noise scale: (HET3) to (HET7).
 
 Sites are Gaussian in both, ``exp(lambda1'u - u' Lambda2 u / 2)`` with full 2 x 2 precisions, which may be indefinite: a
 large residual says that f is off or that the noise is wide. Along the axes of a precision a row is two rows that tell
@@ -25,6 +25,9 @@ from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, re
 from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
+# Negative precisions leave h wider than its prior; so many times its variance is a step astray, with nodes without end.
+WIDEST = 4.0
+MOST_SD = 5.0  # of log sigma before the data: noise that differs by factors of thousands
 EXACT, CENSORED = 2.0, 0.5  # precision of h that a row's site starts with: Fisher's information of an exact row
 
 
@@ -50,6 +53,7 @@ class PairRows:
     A: tuple[Loadings, Loadings]  # of f and of h
     d: Array  # (n, 2), residual variances
     weight: Array  # (n,)
+    prior: Array  # (n,), variance of h before the data, but for its residual
 
     @classmethod
     def of(
@@ -69,7 +73,11 @@ class PairRows:
             place_columns(layout, part.inputs, [p.A * ((t in noise) == of_h) for t, p in enumerate(parts)])
             for of_h in (False, True)
         ]
-        return cls(rows, part.inputs, blocks, layout, noise, parts, (both[0], both[1]), d, weight)
+        of_h = [np.einsum("nm,nm->n", own.A, own.A) for t, own in enumerate(parts) if t in noise]
+        A, prior = (both[0], both[1]), np.sum(of_h, axis=0)
+        if prior.max(initial=0.0) > MOST_SD**2:
+            raise NumericalError(f"Log sigma has a standard deviation above {MOST_SD:g}.")
+        return cls(rows, part.inputs, blocks, layout, noise, parts, A, d, weight, prior)
 
     def along(self, f: Array, h: Array) -> Loadings:
         """Loadings of ``f_n f + h_n h``; f, h (n,)."""
@@ -79,7 +87,7 @@ class PairRows:
         )
 
     def posterior(self, sites: Sites) -> PairGaussian:
-        """By (HET1)."""
+        """By (HET3)."""
         if not (np.isfinite(sites.lambda1).all() and np.isfinite(sites.lambda2).all()):
             raise NumericalError("The sites of the rows are not finite.")
         values, axes = np.linalg.eigh(sites.lambda2)
@@ -137,7 +145,7 @@ class Cavity(NamedTuple):
 
 
 def cavities(mean: Array, V: Array, sites: Sites, weight: Array) -> Cavity:
-    """By (HET4)."""
+    """By (HET6)."""
     site = sites.lambda2 / weight[:, None, None]
     alpha = (sites.lambda1 - times(sites.lambda2, mean)) / weight[:, None]
     # Not by the inverse of V, which is singular where h has no features: V (1 - site V)^-1.
@@ -159,8 +167,10 @@ def by_kind(rows: Sequence[Rows], *arrays: Array) -> list[tuple[Any, ...]]:
 
 
 def update(data: PairRows, p: PairGaussian, sites: Sites, likelihood: Likelihood, sigma: float) -> PairUpdate:
-    """The sites that expectation propagation wants, by (HET2) to (HET4)."""
+    """The sites that expectation propagation wants, by (HET4) to (HET6)."""
     c = cavities(p.mean, p.V, sites, data.weight)
+    if (c.V[:, 1, 1] > WIDEST * data.prior).any():
+        raise NumericalError("The noise scale of a row is known worse than before the data.")
     V_d = c.V.copy()
     V_d[:, 1, 1] += data.d[:, 1]
     found = [tilted_pair(likelihood, sigma, *args) for args in by_kind(data.rows, c.mean, V_d, data.d[:, 0])]
@@ -289,12 +299,12 @@ def unflat(values: Array, unit: Array) -> Sites:
 
 
 def gradient(end: PairEnd, likelihood: Likelihood, sigma: float, extra: int) -> Array:
-    """Derivatives (k,) of the log evidence at a fixed point, by (HET5); ``extra`` noise parameters beside sigma."""
+    """Derivatives (k,) of the log evidence at a fixed point, by (HET2) and (HET7); ``extra`` noise parameters are free."""
     data, p, sites = end.data, end.p, end.sites
     c = cavities(p.mean, p.V, sites, data.weight)
     alpha, L2 = c.alpha * data.weight[:, None], sites.lambda2
     smooth = [p.q.factor.smooth(A, whitened) for A, whitened in zip(data.A, p.whitened, strict=True)]
-    # D2 of (HET3) from the site of a copy.
+    # D2 of (HET5) from the site of a copy.
     D2 = -np.linalg.inv(np.eye(2) + c.site @ c.V) @ c.site
     g_d = 0.5 * data.weight[:, None] * (c.alpha**2 + np.einsum("nii->ni", D2))
     of_latent = []

@@ -1,4 +1,4 @@
-"""What a row says of f and of h, the logarithm of its noise scale, together: (HET2) and (HET3) of the theory pages.
+"""What a row says of f and of h, the logarithm of its noise scale, together: (HET4) of the theory pages.
 
 Given h the likelihood is one of f alone, so that what is asked of both is a sum over nodes of h of what the likelihood
 of one latent gives.
@@ -23,6 +23,7 @@ NARROW, NODES = (
 )  # sd of h up to which Gauss and Hermite's rule of so many nodes serves rows that are not far off
 REACH, LONGEST, STEP = 7.0, 0.45, 0.2  # of the trapezoid rule: reach and longest step in sds, longest step in h
 MOST = 60.0  # sds more for rows far off
+FARTHEST = 40.0  # values of h whose exponentials are told apart
 FAR = 3.0  # standard deviations off the mean from which a row says that its noise is wide
 
 
@@ -47,7 +48,8 @@ class Given(NamedTuple):
         """Every row once for each node, with the noise that it has there."""
         n, k = self.h.shape
         many = rows[np.repeat(np.arange(n), k)]
-        return replace(many, spread=np.exp(self.h.ravel()) * (1.0 if many.spread is None else many.spread))
+        h = np.clip(self.h.ravel(), -FARTHEST, FARTHEST)
+        return replace(many, spread=np.exp(h) * (1.0 if many.spread is None else many.spread))
 
     def locations(self, d: Array | float) -> tuple[Array, Array]:
         """Means and variances (n k,) of f, with residual variances d (n,)."""

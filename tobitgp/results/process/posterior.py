@@ -101,7 +101,7 @@ NOISE_NODES = 7  # of log sigma in predictions
 
 
 def _with_noise_process(parts: Parts, design: Design, pairs: Sequence[Pair]) -> Nodes:
-    """A component for each node of log sigma at each design point, (HET6)."""
+    """A component for each node of log sigma at each design point, (HET8)."""
     fitted, gp, scale = parts.fitted, parts.gp, parts.gp.problem.units.scale
     x, weight = gauss_hermite(NOISE_NODES)
     mean, sd, sigma = np.empty((3, len(pairs), len(x), len(design.H)))
