@@ -27,7 +27,7 @@ from tobitgp.typing import Array
 
 # Negative precisions leave h wider than its prior; so many times its variance is a step astray, with nodes without end.
 WIDEST = 4.0
-MOST_SD = 5.0  # of log sigma before the data: noise that differs by factors of thousands
+MOST_SD = 3.0  # of log sigma before the data: noise that differs by factors of thousands
 EXACT, CENSORED = 2.0, 0.5  # precision of h that a row's site starts with: Fisher's information of an exact row
 
 
@@ -299,7 +299,7 @@ def unflat(values: Array, unit: Array) -> Sites:
 
 
 def gradient(end: PairEnd, likelihood: Likelihood, sigma: float, extra: int) -> Array:
-    """Derivatives (k,) of the log evidence at a fixed point, by (HET2) and (HET7); ``extra`` noise parameters are free."""
+    """Derivatives (k,) of the log evidence at a fixed point, (HET2) and (HET7); ``extra`` noise parameters are free."""
     data, p, sites = end.data, end.p, end.sites
     c = cavities(p.mean, p.V, sites, data.weight)
     alpha, L2 = c.alpha * data.weight[:, None], sites.lambda2

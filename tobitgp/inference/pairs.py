@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,10 @@ from tobitgp.typing import Array, BoolArray
 ROUGH_SWEEPS = 100
 # Standard deviation and length-scales of log sigma from which a search starts, standardised.
 STARTS = ((0.5, 1.0), (0.5, 0.3), (0.15, 1.0))
-_NO_END = "Expectation propagation does not converge with a process in log sigma"
+_NO_END = (
+    "Expectation propagation does not converge with this sigma=. A value that many rows share asks for no noise at all "
+    "where they are: are these limits, to be given by censor()? Columns, as in sigma='~ x', go with every method"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Pairs:
     def settle(
         self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, slopes: bool, windows: bool
     ) -> Settled:
-        """From the sites of the rows; where these do not converge, none of them of negative precision."""
+        """From the sites of the rows; where these do not converge, from others none of which has negative precision."""
         assert isinstance(data.partitions, LocalPartitions)
         assert isinstance(method, EP)
         part: RowPartition = data.partitions.items[0]
@@ -65,23 +67,21 @@ class Pairs:
     def _fixed_point(
         self, rows: PairRows, sites: Sites | None, method: EP, likelihood: Likelihood, sigma: float
     ) -> PairEnd:
-        how: dict[str, Any] = {"tol": method.tol, "most": method.max_iterations}
-        if sites is not None and not method.floored:
-            try:
-                end = iterate(rows, sites, likelihood, sigma, **how, floor=False)
-                if end.converged:
-                    return end
-            except NumericalError:
-                pass
-        near = iterate(rows, rows.start, likelihood, sigma, tol=ROUGH, most=ROUGH_SWEEPS, floor=True)
-        if not method.floored:
-            try:
-                end = iterate(rows, near.sites, likelihood, sigma, **how, floor=False)
-                if end.converged:
-                    return end
-            except NumericalError:
-                pass
-        return iterate(rows, near.sites, likelihood, sigma, **how, floor=True)
+        def run(start: Sites, floor: bool, tol: float = method.tol, most: int = method.max_iterations) -> PairEnd:
+            return iterate(rows, start, likelihood, sigma, tol=tol, most=most, floor=floor)
+
+        def tried(start: Sites) -> PairEnd | None:
+            with contextlib.suppress(NumericalError):
+                end = run(start, floor=False)
+                return end if end.converged else None
+            return None
+
+        if method.floored:
+            return run(rows.start if sites is None else sites, floor=True)
+        if sites is not None and (end := tried(sites)):
+            return end
+        near = run(rows.start, True, ROUGH, ROUGH_SWEEPS)
+        return tried(near.sites) or replace(near, converged=False)
 
 
 def _completed(data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, end: PairEnd) -> Posterior:
@@ -97,9 +97,21 @@ class PairSearch(Search):
     """The stages of a fit with processes in log sigma."""
 
     def run(self) -> Maximum:
-        """The maximum, from that with one noise scale."""
+        """The maximum, from that with one noise scale; without sites of negative precision where these lead nowhere."""
+        assert isinstance(self.method, EP)
         theta, sites = self._with_one_scale()
         data = cut(self.problem, self.prior.inputs, sites)
+        try:
+            return self._highest(theta, data)
+        except (NumericalError, EPFailure):
+            self.method = self.last = replace(self.method, floored=True)
+        try:
+            return self._highest(theta, data)
+        except (NumericalError, EPFailure):
+            raise NumericalError(_NO_END) from None
+
+    def _highest(self, theta: Array, data: PartitionedRows) -> Maximum:
+        """The highest of the maxima that starts lead to."""
         starts = self._starts(theta)
         if not self.parameters.n_free:
             return self._maximised(starts[0], data)
@@ -113,10 +125,7 @@ class PairSearch(Search):
         if not ends:
             raise NumericalError(_NO_END)
         _, theta, data = max(ends, key=itemgetter(0))
-        try:
-            return self._maximised(theta, data)
-        except EPFailure:
-            raise NumericalError(_NO_END) from None
+        return self._maximised(theta, data)
 
     def _with_one_scale(self) -> tuple[Array, Sites]:
         """Parameters (k,) of a fit with one noise scale beside those that priors expect of log sigma, and its sites."""

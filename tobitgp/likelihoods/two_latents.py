@@ -17,10 +17,8 @@ from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.quadrature import gauss_hermite
 from tobitgp.typing import Array, BoolArray
 
-NARROW, NODES = (
-    0.3,
-    12,
-)  # sd of h up to which Gauss and Hermite's rule of so many nodes serves rows that are not far off
+# The sd of h up to which Gauss and Hermite's rule of so many nodes serves rows that are not far off.
+NARROW, NODES = 0.3, 12
 REACH, LONGEST, STEP = 7.0, 0.45, 0.2  # of the trapezoid rule: reach and longest step in sds, longest step in h
 MOST = 60.0  # sds more for rows far off
 FARTHEST = 40.0  # values of h whose exponentials are told apart
