@@ -1,4 +1,4 @@
-"""A curve of 200 rows, 30% left-censored, whose noise grows from .1 to .8: intervals of curve and quantile hold them."""
+"""A curve of 200 rows, 30% left-censored, whose noise grows from .1 to .8: intervals hold the truth."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def scale(x):
 
 
 def held(seed):
-    """Shares of 95% intervals of f and of the 10% quantile that hold the truth, with the noise a process and without."""
+    """Shares of 95% intervals of f and its 10% quantile that hold the truth, noise a process or not."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(size=200)
     y = curve(x) + scale(x) * rng.normal(size=200)

@@ -273,7 +273,10 @@ def iterate(
 
 def _visit(data: PairRows, sites: Sites, likelihood: Likelihood, sigma: float) -> tuple[PairGaussian, PairUpdate]:
     p = data.posterior(sites)
-    return p, update(data, p, sites, likelihood, sigma)
+    try:
+        return p, update(data, p, sites, likelihood, sigma)
+    except np.linalg.LinAlgError:
+        raise NumericalError("The site of a row has no end.") from None
 
 
 def residual(step: Sites, p: PairGaussian) -> float:

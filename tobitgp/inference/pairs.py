@@ -34,6 +34,7 @@ from tobitgp.typing import Array, BoolArray
 ROUGH_SWEEPS = 100
 # Standard deviation and length-scales of log sigma from which a search starts, standardised.
 STARTS = ((0.5, 1.0), (0.5, 0.3), (0.15, 1.0))
+LEAST = np.log(1e-4)  # of noise over what is usual, below which it is on its way to 0 at values that rows share
 _NO_END = (
     "Expectation propagation does not converge with this sigma=. A value that many rows share asks for no noise at all "
     "where they are: are these limits, to be given by censor()? Columns, as in sigma='~ x', go with every method"
@@ -58,6 +59,8 @@ class Pairs:
         rows = PairRows.of(part, at, frozenset(self.noise), windows=windows, slopes=slopes)
         noise, sigma = likelihood.at(theta), float(np.exp(theta[-1]))
         end = self._fixed_point(rows, part.sites, method, noise, sigma)
+        if end.p.mean[:, 1].min() < LEAST:
+            raise EPFailure(theta)
         there = data.starting(LocalPartitions([replace(part, sites=end.sites)]))
         extra = len(theta) - 1 - data.n_scales - sum(block.n_parameters for block in self.blocks)
         slope = gradient(end, noise, sigma, extra) if slopes else None

@@ -291,7 +291,7 @@ def test_what_does_not_go_is_refused(data, formula, sigma, options, words):
 
 def test_limits_taken_for_values_are_named():
     with pytest.raises(NumericalError, match="A value that many rows share"):
-        tg.fit("y ~ gp(x)", made(40), sigma="~ gp(x)")
+        tg.fit("y ~ gp(x)", made(40, share=0.5), sigma="~ gp(x)")
 
 
 def test_questions_that_make_no_sense_are_refused(res):
