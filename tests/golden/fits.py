@@ -238,6 +238,8 @@ PROCESSES = [
     fit("entry", "Surv(entry, time, event) ~ gp(x)", "times", n=40, family="weibull", fixed=AT_LOG),
     fit("weights", "left ~ gp(x) | censor(-0.5)", n=50, weights="w", fixed=AT),
     fit("var_weights", "left ~ gp(x) | censor(-0.5)", n=50, var_weights="precision", hyper="maximize"),
+    fit("noise of columns", "left ~ z + gp(x) | censor(-0.5)", n=60, sigma="~ b"),
+    fit("noise process", "left ~ gp(x) | censor(-0.5)", sigma="~ gp(x2) + (1 | h)", hyper="maximize"),
     fit("groups", "left ~ z + (1 | g) + (1 | h) | censor(-0.5)"),
     fit("by", "left ~ C(b) + gp(x, by=b) | censor(-0.5)", n=60, hyper="maximize"),
     fit("surface", "left ~ gp(x, x2, ard=False) | censor(-0.5)", n=40, hyper="maximize"),

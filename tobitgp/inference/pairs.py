@@ -100,7 +100,7 @@ class PairSearch(Search):
     """The stages of a fit with processes in log sigma."""
 
     def run(self) -> Maximum:
-        """The maximum, from that with one noise scale; without sites of negative precision where these lead nowhere."""
+        """The maximum, from that with one noise scale; no site with negative precision where these do not converge."""
         assert isinstance(self.method, EP)
         theta, sites = self._with_one_scale()
         data = cut(self.problem, self.prior.inputs, sites)
