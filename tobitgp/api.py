@@ -7,10 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tobitgp.errors import SpecError
+from tobitgp.formula.several import is_wide
 from tobitgp.inference import Method
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper, Model
+from tobitgp.multivariate.fit import fit_several
+from tobitgp.multivariate.results import MultivariateResults
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.results.mixture.results import MixtureResults
@@ -30,6 +34,7 @@ def fit(
     inducing: Any = "auto",
     hyper: Hyper = "auto",
     sigma: str | None = None,
+    rescor: bool = False,
     censored: Literal["model", "drop", "ignore"] = "model",
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
@@ -46,7 +51,7 @@ def fit(
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
-) -> GPResults | RegressionResults | MixtureResults:
+) -> GPResults | RegressionResults | MixtureResults | MultivariateResults:
     r"""Fit a regression, or a mixture, to data that may be censored or truncated.
 
     Parameters
@@ -83,6 +88,8 @@ def fit(
         Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
         noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, go
         with expectation propagation and up to 20,000 rows in memory; ``predict(what="sigma")`` draws the scale.
+    rescor : bool
+        Of ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional
@@ -133,8 +140,8 @@ def fit(
 
     Returns
     -------
-    GPResults, RegressionResults or MixtureResults
-        The second by maximum likelihood, the third of a ``mixture()``.
+    GPResults, RegressionResults, MixtureResults or MultivariateResults
+        The second by maximum likelihood, the third of a ``mixture()``, the last of ``mvbind(...)``.
 
     Raises
     ------
@@ -177,32 +184,33 @@ def fit(
     >>> res.params.round(2).tolist()
     [0.06, 0.94, 148.47, 431.1, 0.91, 1.39]
     """
-    model = Model(
-        formula,
-        data,
-        family=family,
-        weights=weights,
-        var_weights=var_weights,
-        missing=missing,
-        censored=censored,
-        functions=functions,
-        sigma=sigma,
-        engine=engine,
-    )
-    with model:
-        return model.fit(
-            method=method,
-            bound=bound,
-            inducing=inducing,
-            hyper=hyper,
-            fixed=fixed,
-            start=start,
-            priors=priors,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
-            rng=rng,
-            progress=progress,
-            cov_type=cov_type,
-            cov_kwds=cov_kwds,
-        )
+    reading: dict[str, Any] = {
+        "family": family,
+        "weights": weights,
+        "var_weights": var_weights,
+        "missing": missing,
+        "censored": censored,
+        "functions": functions,
+    }
+    fitting: dict[str, Any] = {
+        "method": method,
+        "bound": bound,
+        "inducing": inducing,
+        "hyper": hyper,
+        "fixed": fixed,
+        "start": start,
+        "priors": priors,
+        "n_starts": n_starts,
+        "max_iter": max_iter,
+        "tol": tol,
+        "rng": rng,
+        "progress": progress,
+        "cov_type": cov_type,
+        "cov_kwds": cov_kwds,
+    }
+    if is_wide(formula):
+        return fit_several(formula, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
+    if rescor:
+        raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
+    with Model(formula, data, sigma=sigma, engine=engine, **reading) as model:
+        return model.fit(**fitting)

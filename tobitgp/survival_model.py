@@ -217,7 +217,8 @@ class SurvivalModel:
         if weights_col is not None:
             _quoted(df, weights_col, "weights_col")
         options: dict[str, Any] = {"family": self.family, "method": self.method, **self.fit_kwargs}
-        self._results = fit(formula, df, weights=weights_col, **options)
+        results: Any = fit(formula, df, weights=weights_col, **options)
+        self._results = results
         self._kind, self.weights_col = kind, weights_col
         for name in ("duration_col", "event_col", "entry_col", "lower_bound_col", "upper_bound_col"):
             setattr(self, name, columns.get(name))

@@ -26,6 +26,7 @@ from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
+from tobitgp.formula.several import is_wide
 from tobitgp.formula.spec import LinearPart
 from tobitgp.inference import METHODS
 from tobitgp.inference.vi import BOUNDS
@@ -159,7 +160,9 @@ def _fit(options: argparse.Namespace) -> None:
     if many and options.plot is not None:
         remedy = "leave it out, and --save the fit for predictions"
         raise SpecError(f"--plot {options.plot}: fits to a folder or a pattern hold no rows to draw; {remedy}.")
-    result = api.fit(
+    if is_wide(options.formula):
+        raise SpecError("Several responses, mvbind(...), are fitted in Python, by tg.fit().")
+    result: Any = api.fit(
         options.formula,
         str(options.data) if many else _read(options),
         inducing=_inducing(options.inducing),

@@ -30,9 +30,10 @@ def parse_formula(
     """
     if not isinstance(text, str):
         raise FormulaError(f"A formula is text such as 'y ~ gp(x)', not {type(text).__name__}")
-    formula = _one_line(text)
+    formula = one_line(text)
     written = "write response ~ terms, as in y ~ gp(x)"
-    before, tilde, after = _split(formula, f"The formula is empty; {written}", f"The formula has no '~'; {written}")
+    empty, no_tilde = f"The formula is empty; {written}", f"The formula has no '~'; {written}"
+    before, tilde, after = split_sides(formula, empty, no_tilde)
     if not before:
         raise FormulaError("The response is missing left of '~', as in y ~ gp(x)", formula, tilde)
     if not after:
@@ -74,10 +75,10 @@ def parse_scale_formula(
         remedy = f"a known scale is fixed={{'sigma': {text!r}}}" if number else _SCALE
         raise FormulaError(f"The noise scale is a formula in text, not {type(text).__name__}; {remedy}")
     own = read_functions(functions)
-    formula = _one_line(text)
+    formula = one_line(text)
     what = "The formula of the noise scale"
     begins = f"{what} begins with '~'; write sigma='~ {formula.strip()}'"
-    before, tilde, after = _split(formula, f"{what} is empty; {_SCALE}", begins)
+    before, tilde, after = split_sides(formula, f"{what} is empty; {_SCALE}", begins)
     if not after:
         raise FormulaError(f"The terms are missing right of '~'; {_SCALE}", formula, tilde)
     if before:
@@ -105,12 +106,12 @@ def parse_scale_formula(
     return spec
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Replace every white space by a blank, so that offsets stay."""
     return re.sub(r"\s", " ", text)
 
 
-def _split(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, ...], int, tuple[Token, ...]]:
+def split_sides(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, ...], int, tuple[Token, ...]]:
     """Tokens left of the one ``~``, its place, and the tokens right of it."""
     tokens = tokenize(formula)
     if not tokens:

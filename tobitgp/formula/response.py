@@ -41,6 +41,8 @@ def read_response(syntax: Syntax) -> tuple[ResponseSpec, Expression | None]:
             if len(given) < 2:
                 syntax.fail(node, "interval() takes two ends, interval(lo, hi); an open end is -inf or inf")
             return _read_ends(syntax, node, given["lo"], given["hi"], "interval(lo, hi)"), None
+        case ast.Call() if called(node) == "mvbind":
+            syntax.fail(node, "Several responses, mvbind(...), are for tg.fit(); this takes one")
         case ast.BinOp(op=ast.BitOr()):
             _refuse_bar(syntax, node.right)
         case ast.Tuple():

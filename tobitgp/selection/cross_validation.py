@@ -309,7 +309,7 @@ def _measure_fold(
     """Fit to some rows and measure on others; a metric that is not available is NaN, with a warning."""
     from tobitgp.selection.held_out import HeldOut
 
-    results = fit(formula, train, **options)
+    results: Any = fit(formula, train, **options)
     held = HeldOut(results, test, weight)
     out: dict[str, float] = {"converged": bool(results.converged)}
     for name, measure in measures.items():

@@ -1,0 +1,263 @@
+"""Several responses: against normal theory, maximum likelihood by quadrature, and fits of each by itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal, norm
+
+import tobitgp as tg
+from tobitgp.errors import DataError, FormulaError, SpecError
+from tobitgp.formula.several import read_wide
+
+SIGMA, R = np.array([0.3, 0.4, 0.2]), np.array([[1.0, 0.6, 0.2], [0.6, 1.0, -0.3], [0.2, -0.3, 1.0]])
+UNITS, SHIFT = np.array([1.0, 10.0, 0.01]), np.array([0.0, 50.0, 0.0])
+
+
+def made(n=120, share=0.3, seed=5):
+    rng = np.random.default_rng(seed)
+    x, z = rng.uniform(size=n), rng.normal(size=n)
+    curves = np.column_stack([np.sin(6.0 * x), np.cos(5.0 * x)]) @ np.array([[0.8, 0.2, -0.5], [0.6, 0.9, 0.7]])
+    y = curves + 0.3 * z[:, None] + rng.multivariate_normal(np.zeros(3), R * np.outer(SIGMA, SIGMA), n)
+    y = SHIFT + UNITS * y
+    limit = np.quantile(y, share, axis=0)
+    frame = pd.DataFrame(np.maximum(y, limit), columns=["y1", "y2", "y3"])
+    return frame.assign(x=x, z=z, g=np.resize(list("abcd"), n), l1=limit[0], l2=limit[1], l3=limit[2])
+
+
+CURVES = "mvbind(y1, y2, y3) ~ gp(x) + z | censor(l1, l2, l3)"
+
+
+@pytest.fixture(scope="module")
+def data():
+    frame = made()
+    frame.loc[3, "y2"], frame.loc[7, "y1"] = np.nan, np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def res(data):
+    return tg.fit(CURVES, data, rescor=True)
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_truth_is_found(res):
+    ends = res.conf_int(0.01)
+    truth = {f"sigma[y{j + 1}]": (UNITS * SIGMA)[j] for j in range(3)}
+    truth |= {f"rescor[y{k + 1}, y{j + 1}]": R[j, k] for j in range(3) for k in range(j)}
+    truth |= {f"z[y{j + 1}]": 0.3 * UNITS[j] for j in range(3)}
+    for name, value in truth.items():
+        assert ends.loc[name, 0] < value < ends.loc[name, 1], name
+
+
+def test_seen_responses_of_the_same_columns_are_regressions_whose_residuals_correlate():
+    data = made(400, share=0.0).drop(columns=["l1", "l2", "l3"])
+    res = tg.fit("mvbind(y1, y2, y3) ~ z", data, rescor=True)
+    H, Y = np.column_stack([np.ones(400), data["z"]]), data[["y1", "y2", "y3"]].to_numpy()
+    beta, *_ = np.linalg.lstsq(H, Y, rcond=None)
+    S = np.cov((Y - H @ beta).T)
+    sd, found = np.sqrt(np.diag(S)), res.params
+    for j, name in enumerate(["y1", "y2", "y3"]):
+        assert found[f"z[{name}]"] == pytest.approx(beta[1, j], abs=0.01 * res.bse[f"z[{name}]"])
+        assert found[f"sigma[{name}]"] == pytest.approx(sd[j], rel=0.01)
+    assert found["rescor[y1, y2]"] == pytest.approx(S[0, 1] / sd[0] / sd[1], abs=0.01)
+    assert found["rescor[y2, y3]"] == pytest.approx(S[1, 2] / sd[1] / sd[2], abs=0.01)
+
+
+def test_two_censored_responses_are_near_their_maximum_likelihood():
+    rng = np.random.default_rng(2)
+    n = 400
+    z = rng.normal(size=n)
+    y = np.array([0.5, -0.2]) + np.outer(z, [1.0, -0.5]) + rng.multivariate_normal([0, 0], [[1.0, 0.7], [0.7, 1.0]], n)
+    limit = np.quantile(y, [0.3, 0.4], axis=0).diagonal()
+    seen, y = y > limit, np.maximum(y, limit)
+
+    def negative(p):
+        mean = p[:2] + np.outer(z, p[2:4])
+        sd, rho = np.exp(p[4:6]), np.tanh(p[6])
+        e = (y - mean) / sd
+        of_both = multivariate_normal([0, 0], [[1.0, rho], [rho, 1.0]])
+        total = 0.0
+        for i in range(n):
+            if seen[i].all():
+                total += of_both.logpdf(e[i]) - np.log(sd).sum()
+            elif seen[i].any():
+                k = int(np.flatnonzero(seen[i])[0])
+                rest = (e[i, 1 - k] - rho * e[i, k]) / np.sqrt(1.0 - rho**2)
+                total += norm.logpdf(e[i, k]) - np.log(sd[k]) + norm.logcdf(rest)
+            else:
+                total += np.log(of_both.cdf(e[i]))
+        return -total
+
+    best = minimize(negative, [0.5, -0.2, 1.0, -0.5, 0.0, 0.0, 0.8], method="BFGS", options={"gtol": 1e-2})
+    data = pd.DataFrame({"a": y[:, 0], "b": y[:, 1], "z": z, "la": limit[0], "lb": limit[1]})
+    res = tg.fit("mvbind(a, b) ~ z | censor(la, lb)", data, rescor=True)
+    truth = [best.x[2], best.x[3], *np.exp(best.x[4:6]), np.tanh(best.x[6])]
+    names = ["z[a]", "z[b]", "sigma[a]", "sigma[b]", "rescor[a, b]"]
+    assert np.abs(res.params[names] - truth).max() < 0.02
+    assert (np.abs(res.params[names] - truth) / res.bse[names]).max() < 0.3
+
+
+def test_missing_responses_are_normal_given_the_others():
+    data = made(300, share=0.0)
+    res = tg.fit("mvbind(y1, y2) ~ z", data, rescor=True)
+    new = pd.DataFrame({"z": [0.5, -1.0], "y1": [1.0, np.nan], "y2": [np.nan, 45.0]})
+    found, p = res.impute(new, interval=0.95), res.params
+    rho, s1, s2 = p["rescor[y1, y2]"], p["sigma[y1]"], p["sigma[y2]"]
+    mean1, mean2 = (p[f"Intercept[{y}]"] + p[f"z[{y}]"] * new["z"] for y in ("y1", "y2"))
+    assert found["y1", "estimate"][0] == 1.0
+    assert found["y2", "estimate"][0] == pytest.approx(mean2[0] + rho * s2 / s1 * (1.0 - mean1[0]), abs=0.1 * s2)
+    assert found["y1", "estimate"][1] == pytest.approx(mean1[1] + rho * s1 / s2 * (45.0 - mean2[1]), abs=0.1 * s1)
+
+
+def test_units_of_the_responses_do_not_matter(data, res):
+    rescaled = data.assign(y1=1e3 * data["y1"] + 5.0, l1=1e3 * data["l1"] + 5.0)
+    other = tg.fit(CURVES, rescaled, rescor=True)
+    factor = np.where(["y1]" in n and n.startswith(("z", "Inter", "sd", "sigma")) for n in res.params.index], 1e3, 1.0)
+    shift = np.where(res.params.index == "Intercept[y1]", 5.0, 0.0)
+    np.testing.assert_allclose(other.params, factor * res.params + shift, rtol=1e-3, atol=1e-6)
+    exact = int((data["y1"] > data["l1"]).sum())
+    assert other.log_evidence == pytest.approx(res.log_evidence - exact * np.log(1e3), abs=1e-3)
+
+
+def test_one_response_given_another_is_its_regression_on_it():
+    data = made(300, share=0.0)
+    table = tg.fit("mvbind(y1, y2) ~ z", data, rescor=True).regression("y1", "y2")
+    alone = tg.fit("y1 ~ z + y2", data)
+    np.testing.assert_allclose(table["coef"], alone.params[["Intercept", "z", "y2", "sigma"]], rtol=0.02, atol=2e-3)
+    np.testing.assert_allclose(table["std err"][:3], alone.bse[["Intercept", "z", "y2"]], rtol=0.1)
+
+
+def test_responses_without_anything_in_common_are_fits_by_themselves(data):
+    both = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data)
+    for name, limit in (("y1", "l1"), ("y2", "l2")):
+        alone = tg.fit(f"{name} ~ z | censor({limit})", data[data[name].notna()])
+        assert both.params[f"z[{name}]"] == pytest.approx(alone.params["z"], abs=0.05 * alone.bse["z"])
+        assert both.params[f"sigma[{name}]"] == pytest.approx(alone.params["sigma"], rel=0.03)
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_predictions_have_a_column_for_each_response(res, data):
+    new = pd.DataFrame({"x": [0.2, 0.8], "z": [0.0, 1.0]}, index=["p", "q"])
+    plain, table = res.predict(new), res.predict(new, interval=0.9)
+    assert list(plain.columns) == ["y1", "y2", "y3"]
+    assert list(plain.index) == ["p", "q"]
+    assert list(table["y2"].columns) == ["estimate", "se", "lower", "upper"]
+    np.testing.assert_allclose(plain["y2"], table["y2", "estimate"])
+    assert len(res.predict()) == len(data)
+
+
+def test_quantiles_are_those_of_draws(res):
+    new = pd.DataFrame({"x": [0.2, 0.8], "z": [0.0, 1.0]})
+    draws = res.sample(new, 20_000, rng=1)
+    for q in (0.1, 0.5, 0.9):
+        away = (np.quantile(draws, q, axis=0) - res.predict(new, "quantile", q=q)) / res.params.filter(
+            like="sigma"
+        ).values
+        assert np.abs(away.to_numpy()).max() < 0.06
+    left = draws[:, 0] - draws[:, 0].mean(axis=0)
+    assert np.corrcoef(left.T)[0, 1] == pytest.approx(res.params["rescor[y1, y2]"], abs=0.05)
+
+
+def test_what_is_known_of_a_row_is_kept(res, data):
+    filled = res.impute()
+    seen = data["y1"] > data["l1"]
+    np.testing.assert_array_equal(filled.loc[seen, "y1"].round(12), data.loc[seen, "y1"].round(12))
+    assert (filled.loc[data["y1"] <= data["l1"], "y1"] < data["l1"][0]).all()
+    assert filled.notna().all(axis=None)
+
+
+def test_the_summary_has_every_parameter(res):
+    text = str(res.summary())
+    for name in res.params.index:
+        assert name in text
+    assert set(res.correlations().index) == {n for n in res.params.index if n.startswith(("cor(", "rescor["))}
+    assert list(res.correlations().columns) == ["estimate", "lower", "upper"]
+
+
+def test_groups_noise_and_log_normal_responses(data):
+    amounts = data.assign(**{y: np.exp((data[y] - s) / u) for y, u, s in zip(["y1", "y2"], UNITS, SHIFT, strict=False)})
+    amounts = amounts.assign(l1=np.exp(data["l1"]), l2=np.exp((data["l2"] - 50.0) / 10.0))
+    formula = "mvbind(y1, y2) ~ gp(x) + (1 | g) | censor(l1, l2)"
+    fit = tg.fit(formula, amounts, family="lognormal", sigma="~ z", rescor=True)
+    names = fit.params.index
+    for name in ("sd(re(g))[y1]", "cor(re(g))[y1, y2]", "log(sigma)[y1:z]", "sigma[y2]", "rescor[y1, y2]"):
+        assert name in names
+    times = tg.fit(
+        formula,
+        amounts.assign(y1=60.0 * amounts["y1"], l1=60.0 * amounts["l1"]),
+        family="lognormal",
+        sigma="~ z",
+        rescor=True,
+    )
+    assert times.params["Intercept[y1]"] == pytest.approx(fit.params["Intercept[y1]"] + np.log(60.0), abs=1e-3)
+    assert times.params["sigma[y1]"] == pytest.approx(fit.params["sigma[y1]"], rel=1e-3)
+    new = pd.DataFrame({"x": [0.5], "z": [0.0], "g": ["a"]})
+    np.testing.assert_allclose(times.predict(new)["y1"], 60.0 * fit.predict(new)["y1"], rtol=1e-3)
+    effects = fit.group_effects()
+    assert set(effects.index.get_level_values(0)) == {"re(g)[y1]", "re(g)[y2]"}
+
+
+def test_the_data_stay_as_they_are(data):
+    before = data.copy(deep=True)
+    tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data)
+    pd.testing.assert_frame_equal(data, before)
+
+
+# -- formulas and refusals --------------------------------------------------------------------------------------------
+
+
+def test_the_formula_of_the_stack():
+    wide = read_wide("mvbind(a, log(b)) ~ z + gp(x) + (1 + z | g) | censor(la, None)", "~ z + gp(x)", rescor=True)
+    assert wide.labels == ("a", "log(b)")
+    assert wide.formulas == ("a ~ 1 | censor(la)", "log(b) ~ 1")
+    right = wide.stacked.split(" ~ ")[1]
+    assert right == (
+        "0 + C(response) + C(response):(z) + gp(x, by=response, cor=True, name='gp(x)')"
+        " + (0 + C(response) + C(response):(z) | g) + (0 + C(response) | unit)"
+    )
+    assert wide.scale == "~ C(response) + C(response):(z) + gp(x, by=response, cor=True, name='gp(x)')"
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("mvbind(y1) ~ z", "two responses or more"),
+        ("mvbind(y1, y1) ~ z", "stands twice"),
+        ("mvbind(y1, y2) + 1 ~ z", "stands alone"),
+        ("mvbind(y1, y2) ~ z | censor(l1)", "one lower limit for each of 2 responses"),
+        ("mvbind(y1, y2) ~ z | censor(y9=l1)", "no response 'y9'"),
+        ("mvbind(y1, y2) ~ z | truncate(0)", "no truncate"),
+        ("mvbind(y1, y2) ~ gp(x, by=g)", "stack the rows"),
+        ("mvbind(y1, y2) ~ .", "write columns out"),
+        ("mvbind(y1, y2) ~ nowhere", "no column 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(data, formula, words):
+    with pytest.raises(FormulaError, match=words):
+        tg.fit(formula, data)
+
+
+def test_what_does_not_go_is_refused(data, res):
+    with pytest.raises(FormulaError, match=r"tg.fit\(\)"):
+        tg.Model("mvbind(y1, y2) ~ z", data)
+    with pytest.raises(SpecError, match="mvbind"):
+        tg.fit("y1 ~ z", data, rescor=True)
+    with pytest.raises(SpecError, match="gaussian and lognormal"):
+        tg.fit("mvbind(y1, y2) ~ z", data, rescor=True, family="student")
+    with pytest.raises(SpecError, match="each by itself"):
+        tg.fit("mvbind(y1, y2) ~ z", data, method="mle")
+    with pytest.raises(SpecError, match="fixed="):
+        tg.fit("mvbind(y1, y2) ~ z", data, fixed={"sigma": 1.0})
+    with pytest.raises(DataError, match="y1 has no value"):
+        tg.fit("mvbind(y1, y2) ~ z", data.assign(y1=np.nan))
+    with pytest.raises(SpecError, match="what='observed'"):
+        res.predict(what="observed")
+    with pytest.raises(DataError, match="no column 'z'"):
+        res.predict(pd.DataFrame({"x": [0.5]}))
+    with pytest.raises(SpecError, match="other responses"):
+        res.regression("y1", "y1")

@@ -1,0 +1,1 @@
+"""Several responses to the same rows: ``mvbind(y1, y2) ~ ...``."""
