@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tobitgp.likelihoods.families import Student
     from tobitgp.mixture import EMCM, SVBCM, VBCM
     from tobitgp.model import Model
+    from tobitgp.multivariate.results import MultivariateResults
     from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
     from tobitgp.priors.kernel_block import Inducing
     from tobitgp.results.bounds import compare_bounds
@@ -41,6 +42,7 @@ __all__ = [
     "MixtureResults",
     "MixtureStream",
     "Model",
+    "MultivariateResults",
     "Normal",
     "RegressionResults",
     "Selection",
@@ -70,6 +72,7 @@ _ROOMS = {
     "likelihoods.families": ["Student"],
     "mixture": ["EMCM", "SVBCM", "VBCM"],
     "model": ["Model"],
+    "multivariate.results": ["MultivariateResults"],
     "priors.hyperpriors": ["LKJ", "LogNormal", "Normal"],
     "priors.kernel_block": ["Inducing"],
     "results.bounds": ["compare_bounds"],

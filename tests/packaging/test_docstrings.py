@@ -57,6 +57,7 @@ WITHOUT_ERRORS = {
     "tobitgp.GPResults": "made by the package from parts that it has checked",
     "tobitgp.RegressionResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
+    "tobitgp.MultivariateResults": "as GPResults",
 }
 WITHOUT_EXAMPLE = {
     "tobitgp.SurvivalModel.print_summary": "prints what summary() of the results shows",

@@ -15,7 +15,7 @@ from tobitgp.results.process.results import GPResults
 from tobitgp.typing import Array
 
 COLUMNS = ["coef", "std err", "z", "P>|z|", "lower", "upper"]
-_RESIDUAL = f"re(0 + {EACH} | {UNIT})"
+RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 _STEP = 1e-5
 
 
@@ -27,15 +27,15 @@ class Estimates:
         self.labels = stack.wide.labels
         names = stacked.hyperparameters
         self.at = {name: i for i, name in enumerate(names)}
-        self.correlated = f"sd({_RESIDUAL})[{EACH}[{self.labels[0]}]]" in self.at
+        self.correlated = f"sd({RESIDUAL})[{EACH}[{self.labels[0]}]]" in self.at
 
     def table(self, alpha: float) -> pd.DataFrame:
-        """All parameters, columns as of ``summary_frame()``: coefficients, then the rest."""
+        """All parameters, columns as of ``summary_frame()``: coefficients, then the rest; (MUL3)."""
         frame = self.stacked.summary_frame(alpha)[COLUMNS]
         p = len(self.stacked.parts.gp.columns)
         rows = {self._name(name): self._coefficient(name, row) for name, row in self._rows(frame.iloc[:p])}
         for name, row in self._rows(frame.iloc[p:]):
-            if not (_RESIDUAL in name or name == "sigma" or name.startswith(f"log(sigma)[{EACH}[T.")):
+            if not (RESIDUAL in name or name == "sigma" or name.startswith(f"log(sigma)[{EACH}[T.")):
                 rows[self._name(name)] = row * self._factor(name)
         return pd.DataFrame.from_dict({**rows, **self._residual(alpha)}, orient="index", columns=COLUMNS)
 
@@ -47,7 +47,7 @@ class Estimates:
     def group_effects(self, interval: float | None) -> pd.DataFrame:
         """Those of the stack, but for the effects of rows, in units of their responses."""
         table = self.stacked.group_effects(interval=interval)
-        table = table[[not term.startswith(_RESIDUAL) for term in table.index.get_level_values(0)]]
+        table = table[[not term.startswith(RESIDUAL) for term in table.index.get_level_values(0)]]
         factor = [self._factor(f"sd({term})") for term in table.index.get_level_values(0)]
         table = table.mul(factor, axis=0)
         return table.set_index(table.index.map(lambda key: (self._name(key[0]), key[1])))
@@ -89,6 +89,14 @@ class Estimates:
             return 1.0
         return float(self.stack.scale[self.labels.index(label)])
 
+    def effects(self) -> tuple[Array, Array]:
+        """Of standardised y standard deviations (J,) of the effects of rows, and errors of log sigma (J,)."""
+        rest, J = self.stacked._rest, len(self.labels)
+        slope = _slopes(self._noise, rest.theta)[:, :J]
+        error = np.sqrt(np.maximum(np.diag(slope.T @ rest.theta_covariance @ slope), 0.0))
+        sds = [rest.theta[self.at[f"sd({RESIDUAL})[{EACH}[{label}]]"]] for label in self.labels]
+        return np.exp(sds), error
+
     # -- the noise ----------------------------------------------------------------------------------------------------
 
     def _residual(self, alpha: float) -> dict[str, Array]:
@@ -122,11 +130,11 @@ class Estimates:
     def covariance(self, theta: Array) -> Array:
         """Covariance (J, J) of what is left of standardised y in a row: of the row's effects, and noise."""
         inside = [f"{EACH}[{label}]" for label in self.labels]
-        sd = np.exp([theta[self.at[f"sd({_RESIDUAL})[{name}]"]] for name in inside])
+        sd = np.exp([theta[self.at[f"sd({RESIDUAL})[{name}]"]] for name in inside])
         R = np.eye(len(sd))
         for j in range(len(sd)):
             for k in range(j):
-                R[j, k] = R[k, j] = np.tanh(theta[self.at[f"cor({_RESIDUAL})[{inside[k]}, {inside[j]}]"]])
+                R[j, k] = R[k, j] = np.tanh(theta[self.at[f"cor({RESIDUAL})[{inside[k]}, {inside[j]}]"]])
         return np.asarray(R * np.outer(sd, sd) + np.diag(np.exp(2.0 * self._log_sigma(theta))))
 
     def _log_sigma(self, theta: Array) -> Array:
@@ -150,7 +158,7 @@ class Estimates:
     # -- one response given others ------------------------------------------------------------------------------------
 
     def regression(self, response: str, given: Sequence[str], alpha: float) -> pd.DataFrame:
-        """Coefficients of a response in the others and the columns, and what noise is left, by the delta method."""
+        """Coefficients of a response in others and columns, and sigma given these: (MUL4), by the delta method."""
         j, others = self.labels.index(response), [self.labels.index(label) for label in given]
         rest, columns = self.stacked._rest, self.stacked.parts.gp.columns
         p = len(columns)

@@ -44,6 +44,8 @@ def fit_several(
     beside = [reading[name] for name in ("weights", "var_weights") if isinstance(reading[name], str)]
     stack = learn_stack(wide, data, ends, functions=functions, log_time=family.log_time, beside=beside)
     how = {**fitting, "method": "ep" if fitting["method"] == "auto" else fitting["method"]}
+    if rescor and fitting["hyper"] == "auto":
+        how["hyper"] = "maximize"  # a ridge, (MUL3), along which the points of a design have too small a spread
 
     def run(rows: pd.DataFrame, **more: Any) -> GPResults:
         model = Model(wide.stacked, rows, sigma=wide.scale, **reading)
