@@ -11,8 +11,6 @@ from scipy.special import ndtri
 from tobitgp.errors import DataError, SpecError
 from tobitgp.multivariate.estimates import RESIDUAL, Estimates
 from tobitgp.multivariate.rows import Ends, Functions, Stack, read_ends
-from tobitgp.report import summary
-from tobitgp.report.summary import FitSummary, Section
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.views import COUNTS
@@ -20,6 +18,8 @@ from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from tobitgp.report.summary import FitSummary
 
 _WHATS = ("median", "latent", "uncensored", "quantile")
 _TABLE = ["estimate", "se", "lower", "upper"]
@@ -29,6 +29,21 @@ class MultivariateResults:
     """Fit of several responses to the same rows, by :func:`tobitgp.fit` of ``mvbind(y1, y2) ~ ...``.
 
     Parameters have the names of the response that they are of in brackets, ``z[y1]``.
+
+    Parameters
+    ----------
+    stacked : GPResults
+        The fit of the stacked rows.
+    stack : Stack
+        How rows are stacked.
+    data : DataFrame
+        The rows of the fit.
+    ends : tuple of two (n, J) arrays
+        What is known of their responses.
+    refit : callable
+        Fits stacked rows with the hyper-parameters of this fit.
+    functions : mapping of str to callable, optional
+        Those that the formula may call.
 
     Attributes
     ----------
@@ -391,6 +406,9 @@ class MultivariateResults:
         >>> "rescor[a, b]" in str(res.summary())
         True
         """
+        from tobitgp.report import summary
+        from tobitgp.report.summary import Section
+
         rows = list(summary.frame_rows(self._estimates.table(alpha)))
         p, ends = len(self.stacked.parts.gp.columns), summary.interval_headers(alpha)
         sections = [
