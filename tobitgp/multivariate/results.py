@@ -39,7 +39,7 @@ class MultivariateResults:
     data : DataFrame
         The rows of the fit.
     ends : tuple of two (n, J) arrays
-        What is known of their responses.
+        What is known of their responses, on the scale of these.
     refit : callable
         Fits stacked rows with the hyper-parameters of this fit.
     functions : mapping of str to callable, optional
