@@ -138,6 +138,45 @@ def test_responses_without_anything_in_common_are_fits_by_themselves(data):
         assert both.params[f"sigma[{name}]"] == pytest.approx(alone.params["sigma"], rel=0.03)
 
 
+def test_curves_are_those_of_gibbs_sampling():
+    data, names = made(60, 0.3, seed=1), ["y1", "y2", "y3"]
+    res = tg.fit("mvbind(y1, y2, y3) ~ gp(x) | censor(l1, l2, l3)", data, rescor=True)
+    h, p = res.stacked.hyperparameters, res.params
+    sd = np.array([h[f"sd(gp(x))[{name}]"] for name in names])
+    cor = np.eye(3)
+    noise = np.diag([(p[f"sigma[{name}]"] / unit) ** 2 for name, unit in zip(names, res._stack.scale, strict=True)])
+    for j, k in ((0, 1), (0, 2), (1, 2)):
+        cor[j, k] = cor[k, j] = h[f"cor(gp(x))[{names[j]}, {names[k]}]"]
+        noise[j, k] = noise[k, j] = p[f"rescor[{names[j]}, {names[k]}]"] * np.sqrt(noise[j, j] * noise[k, k])
+    x, n = data["x"].to_numpy(), len(data)
+    k = np.exp(-0.5 * ((x[:, None] - x) / h["lengthscale(gp(x))"]) ** 2)
+    level = res.stacked.parts.gp.linear.sd[0] * res.stacked.parts.gp.problem.units.scale
+    K = np.kron(cor * np.outer(sd, sd), k) + np.kron(level**2 * np.eye(3), np.ones((n, n)))
+    G = K @ np.linalg.inv(K + np.kron(noise, np.eye(n)))
+    values, vectors = np.linalg.eigh(K - G @ K)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    y, limit = (res._stack.standardised(data[columns].to_numpy()) for columns in (names, ["l1", "l2", "l3"]))
+    censored, y = y <= limit, np.where(y <= limit, limit - 0.2, y)
+    given = [[j for j in range(3) if j != one] for one in range(3)]
+    slope = [np.linalg.solve(noise[np.ix_(o, o)], noise[o, j]) for j, o in enumerate(given)]
+    left = [np.sqrt(noise[j, j] - noise[j, o] @ slope[j]) for j, o in enumerate(given)]
+    rng, kept = np.random.default_rng(0), []
+    for draw in range(8000):
+        f = (G @ y.T.ravel() + root @ rng.normal(size=3 * n)).reshape(3, n).T
+        for j in (0, 1, 2, 0, 1, 2):
+            mean = f[:, j] + (y[:, given[j]] - f[:, given[j]]) @ slope[j]
+            below = norm.cdf((limit[:, j] - mean) / left[j])
+            drawn = mean + left[j] * norm.ppf(rng.random(n) * below)
+            y[:, j] = np.where(censored[:, j], drawn, y[:, j])
+        if draw >= 500:
+            kept.append(f)
+    mean, spread = res._stack.values(np.mean(kept, axis=0)), np.std(kept, axis=0) * res._stack.scale
+    found = res.predict(data, "latent", interval=0.95)
+    for j, name in enumerate(names):
+        assert np.abs((found[name, "estimate"] - mean[:, j]) / spread[:, j]).max() < 0.06
+        np.testing.assert_allclose(found[name, "se"] / spread[:, j], 1.0, atol=0.05)
+
+
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 
