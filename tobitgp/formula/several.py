@@ -5,20 +5,37 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tobitgp.errors import FormulaError
 from tobitgp.formula.expressions import is_none
 from tobitgp.formula.gp import holds_process
 from tobitgp.formula.linear import flatten, read_constant
 from tobitgp.formula.parse import one_line, split_sides
-from tobitgp.formula.syntax import Syntax, called, is_dot, read_side
+from tobitgp.formula.syntax import Syntax, called, is_dot, names_in, read_side
 from tobitgp.formula.terms import split_parts
 
 RESPONSE, LOWER, UPPER, UNIT = STACKED = ("response", "response_lower", "response_upper", "unit")
 EACH = f"C({RESPONSE})"
+COLUMN, SCALE_COLUMN = "column{}", "scale_column{}"
 _WIDE = re.compile(r"\s*mvbind\s*\(")
+_TAKEN = re.compile("|".join([*STACKED, r"(scale_)?column\d+"]))
 _WRITTEN = "write mvbind(y1, y2) ~ terms"
-_LONG = f"stack the rows, and write it with {RESPONSE} as a column of the data"
+_LONG = "stack the rows, and write the formula of one response"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Terms that every response has."""
+
+    linear: str  # as right of '~'
+    intercept: bool
+    others: tuple[str, ...]  # processes and random effects of the stacked rows
+
+    def stacked(self, columns: Sequence[str]) -> str:
+        """Right-hand side of the stacked rows, whose linear terms are columns made beforehand."""
+        own = [f"{EACH}:({' + '.join(columns)})"] if columns else []
+        return " + ".join([*([EACH] if self.intercept else []), *own, *self.others])
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +45,18 @@ class Wide:
     formula: str
     labels: tuple[str, ...]  # (J,), of the responses as written
     formulas: tuple[str, ...]  # (J,), of each by itself, without covariates
-    stacked: str  # of the stacked rows
-    scale: str  # of log sigma of these
+    linear: str  # formula of the first response by its linear terms
+    terms: Terms
+    scale: Terms  # of log sigma
+    sigma: str | None  # its formula as written
+
+    def stacked(self, p: int) -> str:
+        """The formula of the stacked rows, with p linear columns."""
+        return f"interval({LOWER}, {UPPER}) ~ 0 + {self.terms.stacked([COLUMN.format(i) for i in range(p)])}"
+
+    def stacked_scale(self, q: int) -> str:
+        """The formula of log sigma of the stacked rows, with q columns."""
+        return f"~ {self.scale.stacked([SCALE_COLUMN.format(i) for i in range(q)])}"
 
 
 def is_wide(formula: object) -> bool:
@@ -41,15 +68,17 @@ def read_wide(formula: str, sigma: str | None = None, *, rescor: bool = False) -
     """Read a formula of several responses and that of their log sigma; ``rescor`` lets residuals of a row correlate."""
     formula = one_line(formula)
     before, _, after = split_sides(formula, f"The formula is empty; {_WRITTEN}", f"The formula has no '~'; {_WRITTEN}")
-    left = read_side(formula, before)
+    if not after:
+        raise FormulaError("The terms are missing right of '~'; write 1 for the intercepts alone", formula)
+    left, right = read_side(formula, before), read_side(formula, after)
     responses, labels = _read_responses(left)
-    right = read_side(formula, after)
     node, parts = split_parts(right)
     limits = _read_limits(right, parts, labels)
-    terms = _stacked(right, node) + (f" + (0 + {EACH} | {UNIT})" if rescor else "")
+    terms = _read_terms(right, node)
+    if rescor:
+        terms = replace(terms, others=(*terms.others, f"(0 + {EACH} | {UNIT})"))
     alone = tuple(f"{y} ~ 1{part}" for y, part in zip(responses, limits, strict=True))
-    stacked = f"interval({LOWER}, {UPPER}) ~ {terms}"
-    return Wide(formula, tuple(labels), alone, stacked, _read_scale(sigma))
+    return Wide(formula, tuple(labels), alone, f"{responses[0]} ~ {terms.linear}", terms, _read_scale(sigma), sigma)
 
 
 def _read_responses(syntax: Syntax) -> tuple[list[str], list[str]]:
@@ -71,7 +100,7 @@ def _read_limits(syntax: Syntax, parts: Sequence[ast.expr], labels: Sequence[str
     found = dict.fromkeys(labels, "")
     for part in parts:
         if called(part) != "censor" or not isinstance(part, ast.Call) or len(parts) > 1:
-            syntax.fail(part, "Of several responses one censor(...) stands after '|', and no truncate(...)")
+            syntax.fail(part, "Beside several responses only one censor(...) stands after '|', with a limit for each")
         if part.args and len(part.args) != len(labels):
             words = f"censor() takes one lower limit for each of {len(labels)} responses, None where there is none"
             syntax.fail(part, f"{words}; or censor({labels[0]}=(lower, upper))")
@@ -81,6 +110,8 @@ def _read_limits(syntax: Syntax, parts: Sequence[ast.expr], labels: Sequence[str
         for keyword in part.keywords:
             if keyword.arg not in found:
                 syntax.fail(keyword, f"censor() has no response {keyword.arg!r}; they are {', '.join(labels)}")
+            if found[keyword.arg]:
+                syntax.fail(keyword, f"The response {keyword.arg} has a limit already; give both as (lower, upper)")
             value = keyword.value
             ends = value.elts if isinstance(value, ast.Tuple) else [value]
             if len(ends) > 2:
@@ -89,19 +120,27 @@ def _read_limits(syntax: Syntax, parts: Sequence[ast.expr], labels: Sequence[str
     return list(found.values())
 
 
-def _read_scale(sigma: str | None) -> str:
-    """The formula of log sigma of the stacked rows: every response has its own."""
+def _read_scale(sigma: str | None) -> Terms:
+    """Terms of log sigma, of which every response has its own."""
     if sigma is None:
-        return f"~ {EACH}"
+        return Terms("1", True, ())
     text = one_line(sigma)
-    _, _, after = split_sides(text, "sigma= is empty; write sigma='~ z'", "sigma= begins with '~', as in '~ z'")
+    before, _, after = split_sides(text, "sigma= is empty; write sigma='~ z'", "sigma= begins with '~', as in '~ z'")
+    if before or not after:
+        raise FormulaError("sigma= has nothing left of '~' and terms right of it, as in sigma='~ z'", text)
     syntax = read_side(text, after)
-    return "~ " + _stacked(syntax, syntax.tree).removeprefix("0 + ")
+    terms = _read_terms(syntax, syntax.tree)
+    if not terms.intercept:
+        syntax.fail(syntax.tree, "Every response has a noise scale of its own; leave out '0 +'")
+    return terms
 
 
-def _stacked(syntax: Syntax, node: ast.expr) -> str:
-    """Terms of the stacked rows: coefficients and curves of every response, the latter correlated."""
+def _read_terms(syntax: Syntax, node: ast.expr) -> Terms:
+    """Linear terms as written; processes and random effects as those of the stacked rows."""
     intercept, linear, others = True, "", []
+    for name in names_in(node):
+        if _TAKEN.fullmatch(name.id):
+            syntax.fail(name, f"Several responses are stacked under names such as {name.id!r}; rename the column")
     for sign, term in flatten(node):
         text = syntax.text(term)
         if isinstance(term, ast.Constant):
@@ -112,20 +151,15 @@ def _stacked(syntax: Syntax, node: ast.expr) -> str:
             syntax.fail(term, f"{text} does not go with several responses; write columns out, and take offsets from y")
         else:
             linear += f" {'+' if sign > 0 else '-'} {text}"
-    terms = ["0", *([EACH] if intercept else [])]
-    if linear:
-        terms.append(f"{EACH}:({linear.removeprefix(' +').strip()})")
-    return " + ".join([*terms, *others])
+    return Terms(f"{int(intercept)}{linear}", intercept, tuple(others))
 
 
 def _of_each(syntax: Syntax, term: ast.expr) -> str:
     """A process or random effect of every response."""
     text = syntax.text(term)
     match term:
-        case ast.BinOp(op=ast.BitOr() | ast.BitXor(), left=left, right=right):
-            bar = "|" if isinstance(term.op, ast.BitOr) else "||"
-            columns = _stacked(syntax, left)
-            return f"({columns} {bar} {syntax.text(right)})"
+        case ast.BinOp(op=ast.BitOr(), left=ast.Constant(value=1), right=right):
+            return f"(0 + {EACH} | {syntax.text(right)})"
         case ast.Call() if called(term) == "re" and len(term.args) == 1 and not term.keywords:
             return f"(0 + {EACH} | {syntax.text(term.args[0])})"
         case ast.Call() if called(term) == "gp" and not {k.arg for k in term.keywords} & {"by", "cor"}:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,31 @@ from tobitgp.formula.several import read_wide
 from tobitgp.likelihoods import Family
 from tobitgp.model import Model
 from tobitgp.multivariate.results import MultivariateResults
-from tobitgp.multivariate.rows import learn_stack, read_ends
+from tobitgp.multivariate.rows import Stack, learn_stack, read_ends
 from tobitgp.options import choose_family
 from tobitgp.results.process.results import GPResults
 
 _RESCOR = ("gaussian", "lognormal")
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """Fits stacked rows."""
+
+    stack: Stack
+    reading: Mapping[str, Any]  # what a Model is asked for
+    fitting: Mapping[str, Any]  # and its fit
+
+    def __call__(self, rows: pd.DataFrame) -> GPResults:
+        """Fit to these rows."""
+        model = Model(self.stack.formula, rows, sigma=self.stack.scale_formula, **self.reading)
+        found = model.fit(**self.fitting)
+        assert isinstance(found, GPResults)
+        return found
+
+    def held(self, fitted: GPResults) -> Fitter:
+        """Fits other rows with the hyper-parameters of a fit."""
+        return replace(self, fitting={**self.fitting, "fixed": fitted.hyperparameters})
 
 
 def fit_several(
@@ -39,27 +59,22 @@ def fit_several(
     wide = read_wide(formula, sigma, rescor=rescor)
     family = choose_family(reading["family"], parse_formula(wide.formulas[0], list(data.columns), functions))
     assert isinstance(family, Family)
-    _refuse(family, fitting, rescor=rescor)
+    _refuse(family, reading, fitting, rescor=rescor)
     ends = read_ends(wide, data, functions, log_time=family.log_time)
-    beside = [reading[name] for name in ("weights", "var_weights") if isinstance(reading[name], str)]
-    stack = learn_stack(wide, data, ends, functions=functions, log_time=family.log_time, beside=beside)
+    weights = {name: reading[name] for name in ("weights", "var_weights")}
+    stack = learn_stack(wide, data, ends, functions=functions, log_time=family.log_time, **weights)
     how = {**fitting, "method": "ep" if fitting["method"] == "auto" else fitting["method"]}
     if rescor and fitting["hyper"] == "auto":
         how["hyper"] = "maximize"  # a ridge, (MUL3), along which the points of a design have too small a spread
-
-    def run(rows: pd.DataFrame, **more: Any) -> GPResults:
-        model = Model(wide.stacked, rows, sigma=wide.scale, **reading)
-        found = model.fit(**{**how, **more})
-        assert isinstance(found, GPResults)
-        return found
-
-    fitted = run(stack.known(data, np.arange(len(data)), ends))
-    again = partial(run, fixed=fitted.hyperparameters, start=None)
-    return MultivariateResults(fitted, stack, data, ends, again, functions)
+    fitter = Fitter(stack, reading, how)
+    fitted = fitter(stack.known(data, np.arange(len(data)), ends))
+    return MultivariateResults(fitted, stack, data, ends, fitter.held(fitted))
 
 
-def _refuse(family: Family, fitting: Mapping[str, Any], *, rescor: bool) -> None:
+def _refuse(family: Family, reading: Mapping[str, Any], fitting: Mapping[str, Any], *, rescor: bool) -> None:
     """What does not go with several responses."""
+    if not isinstance(rescor, bool):
+        raise SpecError(f"rescor= is True or False, not {rescor!r}.")
     if rescor and family.name not in _RESCOR:
         raise SpecError(f"rescor=True goes with {' and '.join(_RESCOR)} noise, not with {family.name}.")
     if fitting["method"] == "mle":
@@ -67,3 +82,7 @@ def _refuse(family: Family, fitting: Mapping[str, Any], *, rescor: bool) -> None
     for name in ("fixed", "start", "priors"):
         if fitting[name]:
             raise SpecError(f"{name}= is not for several responses; stack the rows, and give it to their formula.")
+    for name in ("weights", "var_weights"):
+        if reading[name] is not None and (rescor or not isinstance(reading[name], str)):
+            words = "does not go with rescor=True: copies of a row share its effect" if rescor else "names a column"
+            raise SpecError(f"{name}= of several responses {words}.")

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import SpecError
+from tobitgp.formula.several import LOWER, RESPONSE, UPPER
 from tobitgp.multivariate.estimates import RESIDUAL, Estimates
-from tobitgp.multivariate.rows import Ends, Functions, Stack, read_ends
-from tobitgp.results.predict import check_alpha
+from tobitgp.multivariate.rows import Ends, Stack, read_ends
+from tobitgp.results.predict import check_alpha, check_level
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.views import COUNTS
 from tobitgp.typing import Array, Frame
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     from tobitgp.report.summary import FitSummary
 
-_WHATS = ("median", "latent", "uncensored", "quantile")
+_WHATS = ("median", "latent", "uncensored", "quantile", "sigma")
 _TABLE = ["estimate", "se", "lower", "upper"]
+_DRAWS = 1000  # for intervals of what may have been
 
 
 class MultivariateResults:
@@ -42,8 +44,6 @@ class MultivariateResults:
         What is known of their responses, on the scale of these.
     refit : callable
         Fits stacked rows with the hyper-parameters of this fit.
-    functions : mapping of str to callable, optional
-        Those that the formula may call.
 
     Attributes
     ----------
@@ -74,10 +74,9 @@ class MultivariateResults:
         data: pd.DataFrame,
         ends: Ends,
         refit: Callable[[pd.DataFrame], GPResults],
-        functions: Functions,
     ):
         self.stacked, self.responses = stacked, stack.wide.labels
-        self._stack, self._data, self._ends, self._refit, self._functions = stack, data, ends, refit, functions
+        self._stack, self._data, self._ends, self._refit = stack, data, ends, refit
         self._estimates = Estimates(stacked, stack)
 
     def __repr__(self) -> str:
@@ -161,12 +160,13 @@ class MultivariateResults:
         >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
         >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
         >>> round(res.log_evidence, 1)
-        -18.2
+        -18.9
         """
-        lower, upper = self._ends
-        exact = (lower == upper).sum(axis=0)
+        rows = self._stack.known(self._data, 0, self._ends)
+        exact = rows[rows[LOWER] == rows[UPPER]]
+        weight = exact[self._stack.weights].to_numpy() if self._stack.weights else np.ones(len(exact))
         log = self._stack.centre if self._stack.log_time else np.log(self._stack.scale)
-        return float(self.stacked.log_evidence - exact @ log)
+        return float(self.stacked.log_evidence - weight @ log[exact[RESPONSE].cat.codes])
 
     @property
     def params(self) -> pd.Series[float]:
@@ -186,7 +186,7 @@ class MultivariateResults:
         >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
         >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
         >>> list(res.params.index)
-        ['Intercept[a]', 'Intercept[b]', 'z[a]', 'z[b]', 'sigma[a]', 'sigma[b]', 'rescor[a, b]']
+        ['Intercept[a]', 'z[a]', 'Intercept[b]', 'z[b]', 'sigma[a]', 'sigma[b]', 'rescor[a, b]']
         """
         return pd.Series(self._estimates.table(0.05)["coef"], name=None)
 
@@ -299,8 +299,9 @@ class MultivariateResults:
         >>> list(res.correlations().index)
         ['rescor[a, b]']
         """
-        table = self._estimates.correlations(1.0 - interval)
-        return table.set_axis(["estimate", "lower", "upper"], axis=1)
+        table = self._estimates.table(1.0 - float(check_level(interval) or 0.95))
+        own = [name.startswith(("cor(", "rescor[")) for name in table.index]
+        return table.loc[own, ["coef", "lower", "upper"]].set_axis(["estimate", "lower", "upper"], axis=1)
 
     def regression(self, response: str, given: str | Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
         """Regression of one response on others and the linear terms: the way to a censored covariate.
@@ -341,6 +342,8 @@ class MultivariateResults:
         ['Intercept', 'z', 'b', 'sigma']
         """
         given = [given] if isinstance(given, str) else list(given)
+        if not given:
+            raise SpecError("given= names another response, or several.")
         for name in (response, *given):
             if name not in self.responses or (name == response and name in given):
                 raise SpecError(f"{name!r} is none of the other responses: {', '.join(self.responses)}.")
@@ -410,7 +413,7 @@ class MultivariateResults:
         from tobitgp.report.summary import Section
 
         rows = list(summary.frame_rows(self._estimates.table(alpha)))
-        p, ends = len(self.stacked.parts.gp.columns), summary.interval_headers(alpha)
+        p, ends = len(self._estimates.coefficient_names), summary.interval_headers(alpha)
         sections = [
             Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows[:p]]),
             Section(["", "value", "std err", *ends], [summary.estimate_row(*row, tests=False) for row in rows[p:]]),
@@ -426,7 +429,9 @@ class MultivariateResults:
             notes.append("Coefficients, sd(), sigma and correlations are on the scale of the responses' logarithms.")
         numbers: dict[str, float | str] = {f"Log evidence ({self.stacked.evidence_kind}):": self.log_evidence}
         title = "Regression of several responses"
-        return summary.build_summary(self, title, model, numbers, sections, notes)  # type: ignore[arg-type]
+        sigma = self._stack.wide.sigma
+        formulas = {} if sigma is None else {"log(sigma):": sigma}
+        return summary.build_summary(self, title, model, numbers, sections, notes, formulas)  # type: ignore[arg-type]
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
@@ -447,14 +452,14 @@ class MultivariateResults:
         ----------
         new : DataFrame or dict of columns, optional
             With the columns right of ``~``.
-        what : {"median", "latent", "uncensored", "quantile"}
+        what : {"median", "latent", "uncensored", "quantile", "sigma"}
             As of :meth:`tobitgp.GPResults.predict`.
         interval : float, optional
             Probability of equal-tailed intervals.
         q : float, optional
             Order of a quantile, a probability.
         exclude : str or list of str
-            Terms to set to zero, by their names in the formula of the stack.
+            Terms to set to zero, as ``"gp(x)"``, ``"re(g)"``.
 
         Returns
         -------
@@ -483,32 +488,40 @@ class MultivariateResults:
         {'a': [1.6], 'b': [1.0]}
         """
         if what not in _WHATS:
-            raise SpecError(f"what={what!r} is none of those of several responses: {', '.join(map(repr, _WHATS))}.")
+            raise SpecError(f"what={what!r} is not supported; of several responses {', '.join(map(repr, _WHATS))} are.")
+        if what == "quantile" and not isinstance(q, float | int):
+            raise SpecError("what='quantile' takes one q between 0 and 1, as q=0.9.")
         rows, index = self._rows(new)
-        without = [exclude] if isinstance(exclude, str) else list(exclude)
-        if self._estimates.correlated and what == "uncensored" and self._stack.log_time:
-            raise SpecError("Means of correlated log-normal responses are those of sample(); what='median' is at hand.")
-        if self._estimates.correlated and what != "quantile":
-            without.append(RESIDUAL)
-        table = self.stacked.predict(rows, what, interval=interval, se=interval is not None, q=q, exclude=without)
-        if self._estimates.correlated and what == "quantile" and interval is not None:
-            table = self._around(pd.DataFrame(table)["estimate"], rows, float(q or 0.5), interval, without)
-        return self._wide(pd.DataFrame(table), index, latent=what == "latent", interval=interval)
+        without = [self._estimates.term(name) for name in ([exclude] if isinstance(exclude, str) else exclude)]
+        if self._estimates.correlated:
+            if what == "uncensored" and self._stack.log_time:
+                raise SpecError("Means of correlated log-normal responses are those of sample(); take what='median'.")
+            if what == "sigma" or (what == "quantile" and interval is not None):
+                table = self._with_effects(rows, what, q, check_level(interval), without)
+                return self._wide(table, index, latent=False, interval=interval, sigma=what == "sigma")
+            if what != "quantile":
+                without.append(RESIDUAL)
+        found = self.stacked.predict(rows, what, interval=interval, se=interval is not None, q=q, exclude=without)
+        latent, sigma = what == "latent", what == "sigma"
+        return self._wide(pd.DataFrame(found), index, latent=latent, interval=interval, sigma=sigma)
 
-    def _around(
-        self, value: pd.Series[float], rows: pd.DataFrame, q: float, interval: float, exclude: Sequence[str]
+    def _with_effects(
+        self, rows: pd.DataFrame, what: str, q: Any, interval: float | None, exclude: Sequence[str]
     ) -> pd.DataFrame:
-        """Intervals of quantiles, of which the effect of a row is noise and not an error."""
-        se = pd.DataFrame(self.stacked.predict(rows, "latent", se=True, exclude=[*exclude, RESIDUAL]))["se"]
+        """Scales of residuals, and quantiles, of which the effect of a row is noise and not an error."""
         noise = pd.Series(self.stacked.predict(rows, "sigma")).to_numpy()
-        sd, error = (np.repeat(of_y, len(rows) // len(self.responses)) for of_y in self._estimates.effects())
-        spread = ndtri(q) * np.sqrt(noise**2 + sd**2) * error
-        se, y = np.sqrt(se**2 + spread**2), np.log(value) if self._stack.log_time else value
-        reach = float(ndtri(0.5 + 0.5 * interval)) * se
-        table = pd.DataFrame({"estimate": y, "se": se, "lower": y - reach, "upper": y + reach})
-        if not self._stack.log_time:
-            return table
-        return table.apply(np.exp).assign(se=value * se)
+        effect, error = (np.repeat(of_y, len(rows) // len(self.responses)) for of_y in self._estimates.effects())
+        sigma, logs = np.sqrt(noise**2 + effect**2), self._stack.log_time or what == "sigma"
+        if what == "sigma":
+            y, se = np.log(sigma), error
+        else:
+            value = pd.Series(self.stacked.predict(rows, "quantile", q=q, exclude=exclude)).to_numpy()
+            f = pd.DataFrame(self.stacked.predict(rows, "latent", se=True, exclude=[*exclude, RESIDUAL]))["se"]
+            y, se = np.log(value) if logs else value, np.sqrt(f.to_numpy() ** 2 + (ndtri(q) * sigma * error) ** 2)
+        reach = 0.0 if interval is None else float(ndtri(0.5 + 0.5 * interval)) * se
+        table = pd.DataFrame({"estimate": y, "lower": y - reach, "upper": y + reach})
+        table = table.apply(np.exp) if logs else table
+        return table.assign(se=table["estimate"] * se if logs else se)
 
     def impute(self, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
         """What responses are or may have been: of censored and missing ones the means given all that is known.
@@ -521,7 +534,7 @@ class MultivariateResults:
             With the columns of the formula on both sides, of which responses may be missing; the rows of the fit
             without. Hyper-parameters stay those of the fit.
         interval : float, optional
-            Probability of equal-tailed intervals of these means given f, as of ``predict(what="conditional")``.
+            Probability of equal-tailed intervals of the values, from 1,000 draws of them.
 
         Returns
         -------
@@ -547,30 +560,29 @@ class MultivariateResults:
         >>> bool((res.impute()["b"][:2] < 1).all())
         True
         """
+        level, n, J = check_level(interval), len(self._data), len(self.responses)
         if new is None:
-            data, ends, fit = self._data, self._ends, self.stacked
-            units = np.arange(len(data))
+            data, ends, fit, units = self._data, self._ends, self.stacked, np.arange(n)
+            known = self._stack.known(data, units, ends)
+            own = known.index
         else:
-            data = pd.DataFrame(new)
-            ends = read_ends(self._stack.wide, data, self._functions, log_time=self._stack.log_time)
-            n = len(self._data)
-            units = n + np.arange(len(data))
+            data, units = pd.DataFrame(new), n + np.arange(len(new[next(iter(new))]))
+            ends = read_ends(self._stack.wide, data, self._stack.functions, log_time=self._stack.log_time, new=True)
+            known = self._stack.known(data, units, ends)
+            own = known.index + J * n
             old = self._stack.known(self._data, np.arange(n), self._ends)
-            fit = self._refit(pd.concat([old, self._stack.known(data, units, ends)], ignore_index=True))
-        rows, every = self._stack.known(data, units, ends), self._stack.rows(data, units)
-        rest = every.drop(rows.index)
-        asked: dict[str, Any] = {"interval": interval, "se": interval is not None}
-        known = pd.DataFrame(fit.predict(rows, "conditional", **asked)).set_axis(rows.index)
-        parts = [known]
-        if len(rest):
-            other = pd.DataFrame(fit.predict(rest, "uncensored", **asked)).set_axis(rest.index)
-            parts.append(other.set_axis(known.columns, axis=1))
+            fit = self._refit(pd.concat([old, known.set_axis(own)])) if len(known) else self.stacked
+        rest = self._stack.rows(data, units).drop(known.index)
+        parts = [_imputed(fit, None, "conditional", level).loc[own].set_axis(known.index)] if len(known) else []
+        parts += [_imputed(fit, rest, "uncensored", level)] if len(rest) else []
         table = self._wide(pd.concat(parts).sort_index(), data.index, latent=False, interval=interval)
         lower, upper = ends
         for j, label in enumerate(self.responses):
             seen = lower[:, j] == upper[:, j]
-            for name in [label] if interval is None else [(label, "estimate"), (label, "lower"), (label, "upper")]:
-                table.loc[seen, name] = lower[seen, j]
+            if interval is None:
+                table.loc[seen, label] = lower[seen, j]
+            else:
+                table.loc[seen, label] = np.column_stack([lower[seen, j], np.zeros(seen.sum()), *[lower[seen, j]] * 2])
         return table
 
     def sample(
@@ -629,31 +641,44 @@ class MultivariateResults:
     def _rows(self, new: Frame | None) -> tuple[pd.DataFrame, pd.Index]:
         """Stacked rows, of units unseen, and the labels of the data."""
         data = self._data if new is None else pd.DataFrame(new)
-        lacking = [name for name in self._stack.covariates if name not in data.columns]
-        if lacking:
-            raise DataError(f"The new data have no column {lacking[0]!r}.")
         return self._stack.rows(data, -1 - np.arange(len(data))), data.index
 
-    def _values(self, y: Array, latent: bool) -> Array:
+    def _values(self, y: Array, latent: bool, sigma: bool = False) -> Array:
+        if sigma:
+            return np.asarray(y if self._stack.log_time else y * self._stack.scale)
         if latent and self._stack.log_time:
             return np.asarray(y + self._stack.centre)
         return self._stack.values(y)
 
-    def _wide(self, table: pd.DataFrame, index: pd.Index, *, latent: bool, interval: float | None) -> pd.DataFrame:
+    def _unit(self, *, latent: bool) -> Array | float:
+        """What standard errors are multiplied by."""
+        if self._stack.log_time:
+            return 1.0 if latent else np.exp(self._stack.centre)
+        return self._stack.scale
+
+    def _wide(
+        self, table: pd.DataFrame, index: pd.Index, *, latent: bool, interval: float | None, sigma: bool = False
+    ) -> pd.DataFrame:
         """From a table of the stacked rows to one of the data, in the units of the responses."""
-        J = len(self.responses)
-        columns = {}
-        for name in table.columns if interval is None else _TABLE:
+        J, columns = len(self.responses), {}
+        for name in table.columns[:1] if interval is None else _TABLE:
             y = table[name].to_numpy().reshape(J, len(index)).T
             if name == "se":
-                log = self._stack.log_time
-                columns[name] = y * ((1.0 if latent else np.exp(self._stack.centre)) if log else self._stack.scale)
+                columns[name] = y * self._unit(latent=latent or sigma)
             else:
-                columns[name] = self._values(y, latent)
+                columns[name] = self._values(y, latent, sigma)
         if interval is None:
             return pd.DataFrame(next(iter(columns.values())), index=index, columns=list(self.responses))
-        parts = {
-            label: pd.DataFrame({k: v[:, j] for k, v in columns.items()}, index)
-            for j, label in enumerate(self.responses)
-        }
-        return pd.concat(parts, axis=1)
+        labels = enumerate(self.responses)
+        return pd.concat({y: pd.DataFrame({k: v[:, j] for k, v in columns.items()}, index) for j, y in labels}, axis=1)
+
+
+def _imputed(fit: GPResults, rows: pd.DataFrame | None, what: str, interval: float | None) -> pd.DataFrame:
+    """Means of what stacked rows are or may have been, and quantiles of draws of it."""
+    table = pd.Series(fit.predict(rows, what)).to_frame("estimate")
+    if interval is None:
+        return table
+    draws = fit.sample(rows, _DRAWS, what=what)
+    tail = 0.5 - 0.5 * interval
+    low, high = (draws.quantile(q, axis=1) for q in (tail, 1.0 - tail))
+    return table.assign(se=draws.std(axis=1), lower=low, upper=high)

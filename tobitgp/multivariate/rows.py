@@ -1,4 +1,4 @@
-"""Rows of several responses, stacked: one row for each value, every response in units of its own spread."""
+"""Rows of several responses, stacked: one row for each value, every response in units of its own standard deviation."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.absorbed import as_dense
+from tobitgp.data.design import DesignState, input_names, learn_design
+from tobitgp.data.linear import Independence, check_independence
 from tobitgp.data.prepare import prepare
-from tobitgp.errors import DataError
+from tobitgp.data.table import read_table
+from tobitgp.errors import DataError, SpecError
 from tobitgp.formula import parse_formula, parse_scale_formula
-from tobitgp.formula.several import LOWER, RESPONSE, STACKED, UNIT, UPPER, Wide
+from tobitgp.formula.several import COLUMN, LOWER, RESPONSE, SCALE_COLUMN, STACKED, UNIT, UPPER, Wide
 from tobitgp.typing import Array
 
-Ends = tuple[Array, Array]
+Ends = tuple[Array, Array]  # of what is known of every response, (n, J) each, NaN where nothing is
 Functions = Mapping[str, Callable[..., Any]] | None
 
 
@@ -24,25 +28,68 @@ class Stack:
     """How rows of several responses are stacked; of a log-time family values are only divided."""
 
     wide: Wide
-    covariates: tuple[str, ...]  # columns beside those of the responses
+    functions: Functions
     log_time: bool
+    state: DesignState  # of the linear terms, and of those of log sigma
+    inputs: tuple[str, ...]  # columns of processes, groups and weights
     centre: Array  # (J,), of values, or of their logarithms
     scale: Array  # (J,)
+    means: Array  # (p,), of the linear columns
+    spreads: Array  # (p,)
+    scale_means: Array  # (q,), of the columns of log sigma
+    weights: str | None  # column of the frequency weights
+
+    @property
+    def levels(self) -> list[str]:
+        """Levels of the responses in the stack, (J,)."""
+        return [f"y{j}" for j in range(len(self.wide.labels))]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Linear columns beside the intercept, (p,)."""
+        return self.state.linear.columns[int(self.wide.terms.intercept) :]
+
+    @property
+    def scale_columns(self) -> tuple[str, ...]:
+        """Columns of log sigma beside its intercept, (q,)."""
+        assert self.state.scale is not None
+        return self.state.scale.linear.columns[1:]
+
+    @property
+    def formula(self) -> str:
+        """The formula of the stack."""
+        return self.wide.stacked(len(self.columns))
+
+    @property
+    def scale_formula(self) -> str:
+        """That of its log sigma."""
+        return self.wide.stacked_scale(len(self.scale_columns))
 
     def rows(self, data: pd.DataFrame, units: Any) -> pd.DataFrame:
         """All J n rows, those of one response together, without their values; units (n,)."""
-        parts = [data[list(self.covariates)].assign(**{RESPONSE: label, UNIT: units}) for label in self.wide.labels]
-        rows = pd.concat(parts, ignore_index=True)
-        return rows.assign(**{RESPONSE: pd.Categorical(rows[RESPONSE], categories=self.wide.labels)})
+        design, usable = self.state.replay(data)
+        assert design.scale is not None
+        H = np.full((len(data), len(self.columns)), np.nan)
+        H[usable] = (as_dense(design.H)[:, int(self.wide.terms.intercept) :] - self.means) / self.spreads
+        W = np.full((len(data), len(self.scale_columns)), np.nan)
+        W[usable] = design.scale.W[:, 1:] - self.scale_means
+        lacking = [name for name in self.inputs if name not in data.columns]
+        if lacking:
+            raise DataError(f"The data have no column {lacking[0]!r}.")
+        own = {name: data[name].to_numpy() for name in self.inputs}
+        own |= {COLUMN.format(i): column for i, column in enumerate(H.T)}
+        own |= {SCALE_COLUMN.format(i): column for i, column in enumerate(W.T)} | {UNIT: units}
+        rows = pd.concat([pd.DataFrame({**own, RESPONSE: level}) for level in self.levels], ignore_index=True)
+        return rows.assign(**{RESPONSE: pd.Categorical(rows[RESPONSE], categories=self.levels)})
 
     def known(self, data: pd.DataFrame, units: Any, ends: Ends) -> pd.DataFrame:
-        """The rows of which something is known, with their ends, (n, J) each."""
+        """The rows of which something is known, with their ends, and no covariate is missing."""
         lower, upper = (self.standardised(end).T.ravel() for end in ends)
         rows = self.rows(data, units).assign(**{LOWER: lower, UPPER: upper})
-        return rows[rows[LOWER].notna()]
+        return rows[rows.notna().all(axis=1)]
 
     def standardised(self, y: Array) -> Array:
-        """Values (..., J) in units of their spread."""
+        """Values (..., J) in units of their response."""
         return np.asarray(y / np.exp(self.centre) if self.log_time else (y - self.centre) / self.scale)
 
     def values(self, y: Array) -> Array:
@@ -57,32 +104,86 @@ def learn_stack(
     *,
     functions: Functions = None,
     log_time: bool = False,
-    beside: Sequence[str] = (),
+    weights: str | None = None,
+    var_weights: str | None = None,
 ) -> Stack:
-    """Learn how rows are stacked from ends (n, J) of the responses; ``beside`` are columns that options name."""
-    columns = [c for c in data.columns if c not in STACKED]
-    spec = parse_formula(wide.stacked, [*columns, *STACKED], functions)
-    scale = parse_scale_formula(wide.scale, [*columns, *STACKED], functions)
-    used = [v.name for v in (*spec.variables, *scale.variables) if v.name not in STACKED]
-    centre, spread = np.zeros(len(wide.labels)), np.ones(len(wide.labels))
+    """Learn how rows are stacked from ends (n, J) of the responses; weights are columns."""
+    beside = [name for name in (weights, var_weights) if name is not None]
+    columns = list(data.columns)
+    spec = parse_formula(wide.linear, columns, functions)
+    scale = parse_scale_formula(f"~ {wide.scale.linear}", columns, functions)
+    every = [*columns, *STACKED]
+    of_mean = parse_formula(" + ".join([f"{LOWER} ~ 1", *wide.terms.others]), every, functions)
+    of_scale = parse_scale_formula(" + ".join(["~ 1", *wide.scale.others]), every, functions)
+    inputs = [v.name for v in (*of_mean.variables, *of_scale.variables) if v.name not in STACKED]
+    names = input_names(spec, scale)
+    _check_names(wide, columns, functions, {*inputs, *names, *beside})
+    there = data[[*dict.fromkeys((*names, *inputs))]].notna().all(axis=1).to_numpy()
+    complete, ends = data[there], (ends[0][there], ends[1][there])
+    state = learn_design(spec, scale, read_table(complete, names))
+    design, _ = state.replay(complete)
+    assert design.scale is not None
+    first = int(wide.terms.intercept)
+    H = as_dense(design.H)
+    check_independence(Independence.of(H), state.linear.columns)
+    check_independence(Independence.of(design.scale.W), state.scale_columns)
+    H = H[:, first:]
+    spread = H.std(axis=0) if first else np.sqrt(np.mean(H * H, axis=0))
+    centre, unit = _units(wide, ends, log_time=log_time)
+    return Stack(
+        wide,
+        functions,
+        log_time,
+        state,
+        tuple(dict.fromkeys((*inputs, *beside))),
+        centre,
+        unit,
+        H.mean(axis=0) * first,
+        np.where(spread > 0.0, spread, 1.0),
+        design.scale.W[:, 1:].mean(axis=0),
+        weights,
+    )
+
+
+def _check_names(wide: Wide, columns: Sequence[str], functions: Functions, used: set[str]) -> None:
+    """Refuse responses among the terms."""
+    for label, formula in zip(wide.labels, wide.formulas, strict=True):
+        responses = {v.name for v in parse_formula(formula, columns, functions).variables if v.role == "response"}
+        for name in sorted(used & responses):
+            raise SpecError(f"The response {label} stands among the terms too, as {name!r}; leave it out of one side.")
+
+
+def _units(wide: Wide, ends: Ends, *, log_time: bool) -> tuple[Array, Array]:
+    """Centres and scales (J,): of a model without intercepts nothing is taken away."""
+    centre, unit = np.zeros(len(wide.labels)), np.ones(len(wide.labels))
     for j, (low, high) in enumerate(zip(ends[0].T, ends[1].T, strict=True)):
+        if not (np.isfinite(low) & np.isfinite(high)).any():
+            raise DataError(f"Of the response {wide.labels[j]} nothing but limits is known; leave it out.")
         end = np.where(np.isfinite(high), high, low)
         end = end[np.isfinite(end)]
         if log_time:
-            centre[j] = np.log(end[end > 0.0]).mean() if (end > 0.0).any() else 0.0
-        elif len(end):
-            centre[j], spread[j] = end.mean(), end.std() or 1.0
-    return Stack(wide, tuple(dict.fromkeys((*used, *beside))), log_time, centre, spread)
+            centre[j] = np.log(end[end > 0.0]).mean() if wide.terms.intercept else 0.0
+            continue
+        centre[j] = end.mean() if wide.terms.intercept else 0.0
+        unit[j] = np.sqrt(np.mean(np.square(end - centre[j]))) or 1.0
+    return centre, unit
 
 
-def read_ends(wide: Wide, data: pd.DataFrame, functions: Functions = None, *, log_time: bool = False) -> Ends:
-    """Ends (n, J) of what is known of every response, NaN where it is missing."""
+def read_ends(
+    wide: Wide, data: pd.DataFrame, functions: Functions = None, *, log_time: bool = False, new: bool = False
+) -> Ends:
+    """Ends (n, J) of what is known of every response; of new rows a response may be missing throughout."""
     ends = np.full((2, len(data), len(wide.labels)), np.nan)
     for j, formula in enumerate(wide.formulas):
+        variables = parse_formula(formula, None, functions).variables
+        own = [v.name for v in variables if v.role in ("response", "bound", "event")]
+        if new and not set(own) <= set(data.columns):
+            continue
         spec = parse_formula(formula, list(data.columns), functions)
-        there = np.flatnonzero(data[[v.name for v in spec.variables]].notna().all(axis=1))
-        if not len(there):
+        there = np.flatnonzero(data[own].notna().any(axis=1))
+        if len(there):
+            read = prepare(spec, data.iloc[there], log_time=log_time)
+            ends[:, there[read.kept], j] = read.response.lower, read.response.upper
+        elif not new:
             raise DataError(f"The response {wide.labels[j]} has no value in these rows.")
-        read = prepare(spec, data.iloc[there], log_time=log_time)
-        ends[:, there[read.kept], j] = read.response.lower, read.response.upper
     return ends[0], ends[1]

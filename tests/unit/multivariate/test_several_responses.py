@@ -142,11 +142,12 @@ def test_curves_are_those_of_gibbs_sampling():
     data, names = made(60, 0.3, seed=1), ["y1", "y2", "y3"]
     res = tg.fit("mvbind(y1, y2, y3) ~ gp(x) | censor(l1, l2, l3)", data, rescor=True)
     h, p = res.stacked.hyperparameters, res.params
-    sd = np.array([h[f"sd(gp(x))[{name}]"] for name in names])
+    levels = res._stack.levels
+    sd = np.array([h[f"sd(gp(x))[{level}]"] for level in levels])
     cor = np.eye(3)
     noise = np.diag([(p[f"sigma[{name}]"] / unit) ** 2 for name, unit in zip(names, res._stack.scale, strict=True)])
     for j, k in ((0, 1), (0, 2), (1, 2)):
-        cor[j, k] = cor[k, j] = h[f"cor(gp(x))[{names[j]}, {names[k]}]"]
+        cor[j, k] = cor[k, j] = h[f"cor(gp(x))[{levels[j]}, {levels[k]}]"]
         noise[j, k] = noise[k, j] = p[f"rescor[{names[j]}, {names[k]}]"] * np.sqrt(noise[j, j] * noise[k, k])
     x, n = data["x"].to_numpy(), len(data)
     k = np.exp(-0.5 * ((x[:, None] - x) / h["lengthscale(gp(x))"]) ** 2)
@@ -224,7 +225,7 @@ def test_groups_noise_and_log_normal_responses(data):
     formula = "mvbind(y1, y2) ~ gp(x) + (1 | g) | censor(l1, l2)"
     fit = tg.fit(formula, amounts, family="lognormal", sigma="~ z", rescor=True)
     names = fit.params.index
-    for name in ("sd(re(g))[y1]", "cor(re(g))[y1, y2]", "log(sigma)[y1:z]", "sigma[y2]", "rescor[y1, y2]"):
+    for name in ("sd(re(g))[y1]", "cor(re(g))[y1, y2]", "log(sigma)[z[y1]]", "sigma[y2]", "rescor[y1, y2]"):
         assert name in names
     times = tg.fit(
         formula,
@@ -247,19 +248,118 @@ def test_the_data_stay_as_they_are(data):
     pd.testing.assert_frame_equal(data, before)
 
 
+# -- what rows and columns may be -------------------------------------------------------------------------------------
+
+
+def test_where_columns_are_measured_from_does_not_matter(data):
+    formula = "mvbind(y1, y2) ~ z | censor(l1, l2)"
+    plain = tg.fit(formula, data, rescor=True, sigma="~ z")
+    moved = tg.fit(formula, data.assign(z=data["z"] + 2000.0), rescor=True, sigma="~ z")
+    for name in ("z[y1]", "z[y2]", "sigma[y1]", "sigma[y2]", "rescor[y1, y2]", "log(sigma)[z[y1]]"):
+        assert moved.params[name] == pytest.approx(plain.params[name], abs=1e-3 * plain.bse[name] + 1e-9), name
+    assert moved.log_evidence == pytest.approx(plain.log_evidence, abs=1e-4)
+
+
+def test_models_without_intercepts_go_through_the_origin():
+    data = made(300, share=0.0)
+    found = tg.fit("mvbind(y1, y2) ~ 0 + x", data).params
+    for name in ("y1", "y2"):
+        assert found[f"x[{name}]"] == pytest.approx(data["x"] @ data[name] / (data["x"] @ data["x"]), rel=1e-3)
+    means = tg.fit("mvbind(y1, y2) ~ 0 + g", data).params
+    assert means["g[a][y2]"] == pytest.approx(data.groupby("g")["y2"].mean()["a"], rel=0.01)
+
+
+def test_censored_values_have_truncated_normal_means():
+    data = made(400, share=0.4, seed=3)
+    res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, None)", data, rescor=True)
+    p = res.params
+    mean1, mean2 = (p[f"Intercept[{y}]"] + p[f"z[{y}]"] * data["z"] for y in ("y1", "y2"))
+    rho, s1, s2 = p["rescor[y1, y2]"], p["sigma[y1]"], p["sigma[y2]"]
+    mean, sd = mean1 + rho * s1 / s2 * (data["y2"] - mean2), s1 * np.sqrt(1.0 - rho**2)
+    a = (data["l1"] - mean) / sd
+    exact = mean - sd * np.exp(norm.logpdf(a) - norm.logcdf(a))
+    below = data["y1"] <= data["l1"]
+    found = res.impute(interval=0.9)["y1"][below]
+    assert np.abs((found["estimate"] - exact[below]) / sd).max() < 0.05
+    again = res.impute(data[below].iloc[:5])["y1"]
+    np.testing.assert_allclose(again, exact[below].iloc[:5], atol=0.05 * sd)
+    tail = mean + sd * norm.ppf(0.05 * norm.cdf(a))
+    assert np.abs((found["lower"] - tail[below]) / sd).max() < 0.25
+
+
+def test_intervals_of_missing_values_hold_them():
+    data = made(400, share=0.0, seed=8)
+    gone = np.random.default_rng(0).random(400) < 0.3
+    for rescor in (True, False):
+        res = tg.fit("mvbind(y1, y2) ~ z", data.assign(y2=data["y2"].mask(gone)), rescor=rescor)
+        found = res.impute(interval=0.9)["y2"][gone]
+        inside = (found["lower"] < data["y2"][gone]) & (data["y2"][gone] < found["upper"])
+        assert 0.8 < inside.mean() < 0.97
+
+
+def test_new_rows_may_lack_a_response_altogether():
+    data = made(200, share=0.0)
+    res = tg.fit("mvbind(y1, y2) ~ z", data, rescor=True)
+    given = res.impute(data[["z", "y1"]].head(4))
+    missing = res.impute(data.assign(y2=np.nan).head(4))
+    np.testing.assert_allclose(given, missing)
+    nothing = res.impute(data[["z"]].head(4))
+    np.testing.assert_allclose(nothing["y2"], res.predict(data.head(4))["y2"], rtol=1e-2)
+
+
+def test_rows_with_missing_covariates_and_limits(data):
+    dropped = data.assign(z=data["z"].mask(np.arange(len(data)) < 10))
+    one, other = (tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", each) for each in (dropped, data.iloc[10:]))
+    assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-6)
+    assert np.isnan(one.predict().iloc[:10]).all(axis=None)
+    with pytest.raises(DataError, match="l1"):
+        tg.fit("mvbind(y1, y2) ~ z | censor(l1, None)", data.assign(l1=data["l1"].mask(data.index < 4)))
+
+
+def test_frequencies_are_copies(data):
+    twice = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data.assign(w=2.0), weights="w")
+    copies = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", pd.concat([data, data], ignore_index=True))
+    np.testing.assert_allclose(twice.params, copies.params, rtol=1e-4)
+    assert twice.log_evidence == pytest.approx(copies.log_evidence, abs=1e-3)
+
+
+def test_names_that_contain_each_other(data):
+    odd = data.rename(columns={"y1": "m", "y2": "x [m]"})
+    res = tg.fit("mvbind(m, `x [m]`) ~ z + (1 | g) | censor(l1, l2)", odd, rescor=True)
+    plain = tg.fit("mvbind(y1, y2) ~ z + (1 | g) | censor(l1, l2)", data, rescor=True)
+    np.testing.assert_allclose(res.params, plain.params)
+    assert list(res.params.index[:4]) == ["Intercept[m]", "z[m]", "Intercept[x [m]]", "z[x [m]]"]
+    assert res.regression("m", "x [m]").shape == (4, 6)
+
+
+def test_the_scale_of_residuals_in_a_row(data):
+    for rescor in (True, False):
+        res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data, rescor=rescor, sigma="~ z")
+        new = pd.DataFrame({"z": [data["z"].mean(), 2.0]})
+        sigma = res.predict(new, "sigma", interval=0.95)
+        assert sigma["y2", "estimate"][0] == pytest.approx(res.params["sigma[y2]"], rel=1e-6 if rescor else 0.02)
+        draws = res.sample(new, 20_000, rng=2)
+        np.testing.assert_allclose(draws.std(axis=0), res.predict(new, "sigma"), rtol=0.05)
+    text = str(res.summary())
+    assert "log(sigma):" in text
+
+
 # -- formulas and refusals --------------------------------------------------------------------------------------------
 
 
 def test_the_formula_of_the_stack():
-    wide = read_wide("mvbind(a, log(b)) ~ z + gp(x) + (1 + z | g) | censor(la, None)", "~ z + gp(x)", rescor=True)
+    wide = read_wide("mvbind(a, log(b)) ~ z + gp(x) + (1 | g) | censor(la, None)", "~ z + gp(x)", rescor=True)
     assert wide.labels == ("a", "log(b)")
     assert wide.formulas == ("a ~ 1 | censor(la)", "log(b) ~ 1")
-    right = wide.stacked.split(" ~ ")[1]
-    assert right == (
-        "0 + C(response) + C(response):(z) + gp(x, by=response, cor=True, name='gp(x)')"
-        " + (0 + C(response) + C(response):(z) | g) + (0 + C(response) | unit)"
+    assert wide.linear == "a ~ 1 + z"
+    assert wide.stacked(1) == (
+        "interval(response_lower, response_upper) ~ 0 + C(response) + C(response):(column0)"
+        " + gp(x, by=response, cor=True, name='gp(x)') + (0 + C(response) | g) + (0 + C(response) | unit)"
     )
-    assert wide.scale == "~ C(response) + C(response):(z) + gp(x, by=response, cor=True, name='gp(x)')"
+    assert (
+        wide.stacked_scale(1)
+        == "~ C(response) + C(response):(scale_column0) + gp(x, by=response, cor=True, name='gp(x)')"
+    )
 
 
 @pytest.mark.parametrize(
@@ -270,9 +370,13 @@ def test_the_formula_of_the_stack():
         ("mvbind(y1, y2) + 1 ~ z", "stands alone"),
         ("mvbind(y1, y2) ~ z | censor(l1)", "one lower limit for each of 2 responses"),
         ("mvbind(y1, y2) ~ z | censor(y9=l1)", "no response 'y9'"),
-        ("mvbind(y1, y2) ~ z | truncate(0)", "no truncate"),
+        ("mvbind(y1, y2) ~ z | truncate(0)", "only one censor"),
+        ("mvbind(y1, y2) ~ z | censor(l1, None, y1=l1)", "has a limit already"),
+        ("mvbind(y1, y2) ~ (1 + z | g)", "only gp"),
+        ("mvbind(y1, y2) ~", "missing right"),
         ("mvbind(y1, y2) ~ gp(x, by=g)", "stack the rows"),
         ("mvbind(y1, y2) ~ .", "write columns out"),
+        ("mvbind(y1, y2) ~ (1 | unit)", "such as 'unit'"),
         ("mvbind(y1, y2) ~ nowhere", "no column 'nowhere'"),
     ],
 )
@@ -296,7 +400,36 @@ def test_what_does_not_go_is_refused(data, res):
         tg.fit("mvbind(y1, y2) ~ z", data.assign(y1=np.nan))
     with pytest.raises(SpecError, match="what='observed'"):
         res.predict(what="observed")
-    with pytest.raises(DataError, match="no column 'z'"):
+    with pytest.raises(DataError, match="lack the column 'z'"):
         res.predict(pd.DataFrame({"x": [0.5]}))
     with pytest.raises(SpecError, match="other responses"):
         res.regression("y1", "y1")
+    with pytest.raises(SpecError, match="another response"):
+        res.regression("y1", [])
+    with pytest.raises(SpecError, match="one q"):
+        res.predict(what="quantile", q=[0.1, 0.9])
+    with pytest.raises(SpecError, match="True or False"):
+        tg.fit("mvbind(y1, y2) ~ z", data, rescor="yes")
+    with pytest.raises(SpecError, match="rescor=True"):
+        tg.fit("mvbind(y1, y2) ~ z", data.assign(w=1.0), rescor=True, weights="w")
+    with pytest.raises(SpecError, match="names a column"):
+        tg.fit("mvbind(y1, y2) ~ z", data, weights=np.ones(len(data)))
+    with pytest.raises(SpecError, match="among the terms"):
+        tg.fit("mvbind(y1, y2) ~ y2", data)
+    with pytest.raises(DataError, match="nothing but limits"):
+        tg.fit("mvbind(y1, y2) ~ z | censor(l1, None)", data.assign(y1=data["l1"]))
+    with pytest.raises(FormulaError, match="leave out '0"):
+        tg.fit("mvbind(y1, y2) ~ z", data, sigma="~ 0 + z")
+
+
+def test_curves_in_the_noise_of_each(data):
+    res = tg.fit("mvbind(y1, y2) ~ gp(x) | censor(l1, l2)", data, sigma="~ gp(x)", hyper="maximize")
+    assert {"sd(sigma: gp(x))[y1]", "cor(sigma: gp(x))[y1, y2]", "sd(gp(x))[y2]"} <= set(res.params.index)
+    scaled = tg.fit(
+        "mvbind(y1, y2) ~ gp(x) | censor(l1, l2)",
+        data.assign(y1=1e3 * data["y1"], l1=1e3 * data["l1"]),
+        sigma="~ gp(x)",
+        hyper="maximize",
+    )
+    for name, factor in (("sd(sigma: gp(x))[y1]", 1.0), ("sd(gp(x))[y1]", 1e3), ("sigma[y1]", 1e3)):
+        assert scaled.params[name] == pytest.approx(factor * res.params[name], rel=1e-3)
