@@ -36,8 +36,9 @@ ROUGH_SWEEPS = 100
 STARTS = ((0.5, 1.0), (0.5, 0.3), (0.15, 1.0))
 LEAST = np.log(1e-4)  # of noise over what is usual, below which it is on its way to 0 at values that rows share
 _NO_END = (
-    "Expectation propagation does not converge with this sigma=. A value that many rows share asks for no noise at all "
-    "where they are: are these limits, to be given by censor()? Columns, as in sigma='~ x', go with every method"
+    "Expectation propagation does not converge with this sigma=. A value that many rows share, or rows that are copies "
+    "of others, ask for no noise at all where they are: are they limits, to be given by censor(), or repeats, to be "
+    "given by var_weights=? Columns, as in sigma='~ x', go with every method"
 )
 
 

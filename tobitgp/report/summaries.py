@@ -169,8 +169,11 @@ def _notes(results: GPResults) -> list[str]:
             f"{_of_scales(results)}; priors are lognormal(median, sd of the logarithm), and no part of the evidence."
         )
     notes += _effects_note(results)
-    if "scale" in fitted.parameters.roles:
-        notes.append("sigma is that of rows at the means of the columns of log(sigma).")
+    where = ["at the means of the columns of log(sigma)"] if "scale" in fitted.parameters.roles else []
+    if any(term.name.startswith("sigma: ") for term in gp.terms):
+        where.append("where processes of log(sigma) are 0")
+    if where:
+        notes.append(f"sigma is that of rows {' and '.join(where)}.")
     return notes
 
 

@@ -82,8 +82,8 @@ def _check_noise_processes(spec: ModelSpec, read: TrainingData | PartitionedData
         )
     if isinstance(read, PartitionedData) or len(read.labels) > MOST_ROWS:
         raise SpecError(
-            f"{name} takes up to {MOST_ROWS:,} rows in memory; columns in sigma=, as '~ z' or '~ bs(z, df=5)', any "
-            "number."
+            f"{name} takes up to {MOST_ROWS:,} rows that are held in memory, no files; columns in sigma=, as '~ z' or "
+            "'~ bs(z, df=5)', any number."
         )
 
 
