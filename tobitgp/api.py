@@ -58,7 +58,8 @@ def fit(
     ----------
     formula : str
         ``response ~ terms | censor(...)``, or with ``interval(lo, hi)``, ``Surv(...)`` or a column of text such as
-        ``<0.5`` for the response; see :func:`tobitgp.formula_functions` for what may stand in it.
+        ``<0.5`` for the response; see :func:`tobitgp.formula_functions` for what may stand in it. Several responses are
+        ``mvbind(y1, y2) ~ terms | censor(l1, l2)``.
     data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
         Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
         dask DataFrames are never read into memory at once, and their results hold no rows.
