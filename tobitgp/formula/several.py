@@ -19,7 +19,7 @@ RESPONSE, LOWER, UPPER, UNIT = STACKED = ("response", "response_lower", "respons
 EACH = f"C({RESPONSE})"
 COLUMN, SCALE_COLUMN = "column{}", "scale_column{}"
 _WIDE = re.compile(r"\s*mvbind\s*\(")
-_TAKEN = re.compile("|".join([*STACKED, r"(scale_)?column\d+"]))
+TAKEN = re.compile("|".join([*STACKED, r"(scale_)?column\d+"]))
 _WRITTEN = "write mvbind(y1, y2) ~ terms"
 _LONG = "stack the rows, and write the formula of one response"
 
@@ -75,6 +75,8 @@ def read_wide(formula: str, sigma: str | None = None, *, rescor: bool = False) -
     node, parts = split_parts(right)
     limits = _read_limits(right, parts, labels)
     terms = _read_terms(right, node)
+    if not (terms.intercept or terms.others or "+" in terms.linear):
+        right.fail(node, "Nothing is left of the responses but noise; write 1 for the intercepts")
     if rescor:
         terms = replace(terms, others=(*terms.others, f"(0 + {EACH} | {UNIT})"))
     alone = tuple(f"{y} ~ 1{part}" for y, part in zip(responses, limits, strict=True))
@@ -139,7 +141,7 @@ def _read_terms(syntax: Syntax, node: ast.expr) -> Terms:
     """Linear terms as written; processes and random effects as those of the stacked rows."""
     intercept, linear, others = True, "", []
     for name in names_in(node):
-        if _TAKEN.fullmatch(name.id):
+        if TAKEN.fullmatch(name.id):
             syntax.fail(name, f"Several responses are stacked under names such as {name.id!r}; rename the column")
     for sign, term in flatten(node):
         text = syntax.text(term)

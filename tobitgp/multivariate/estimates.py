@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
-from tobitgp.formula.several import COLUMN, EACH, UNIT
+from tobitgp.formula.several import COLUMN, EACH, RESPONSE, SCALE_COLUMN, UNIT
 from tobitgp.multivariate.rows import Stack
 from tobitgp.results.estimates import Linear
 from tobitgp.results.process.results import GPResults
@@ -103,15 +103,28 @@ class Estimates:
 
     # -- the noise ----------------------------------------------------------------------------------------------------
 
-    def effects(self) -> tuple[Array, Array]:
-        """Of standardised y standard deviations (J,) of the effects of rows, and errors of log sigma (J,)."""
-        rest, J = self.stacked._rest, len(self.labels)
-        slope = _slopes(self._noise, rest.theta)[:, :J]
-        error = np.sqrt(np.maximum(np.diag(slope.T @ rest.theta_covariance @ slope), 0.0))
-        if not self.correlated:
-            return np.zeros(J), error
-        sds = [rest.theta[self.at[f"sd({RESIDUAL})[{EACH}[{level}]]"]] for level in self.stack.levels]
-        return np.exp(sds), error
+    def in_rows(self, rows: pd.DataFrame, noise: Array, error: Array) -> tuple[Array, Array]:
+        """Standard deviations of residuals in stacked rows, standardised y, and errors of their logarithms, (n,).
+
+        ``noise`` (n,) is that beside the effect of a row, ``error`` what its processes add to the error of its log.
+        """
+        rest, scale, code = self.stacked._rest, self.stacked.parts.state.scale, rows[RESPONSE].cat.codes.to_numpy()
+        assert scale is not None
+        places = np.array([self.at[f"sd({RESIDUAL})[{EACH}[{level}]]"] for level in self.stack.levels])[code]
+        total = np.sqrt(noise**2 + np.exp(2.0 * rest.theta[places]))
+        share, W = (noise / total) ** 2, np.zeros((len(rows), len(scale.linear.columns) - 1))
+        for k, name in enumerate(scale.linear.columns[1:]):
+            match = _OF_EACH.fullmatch(name)
+            assert match is not None
+            value = 1.0 if match[2] is None else rows[SCALE_COLUMN.format(match[2])].to_numpy()
+            W[:, k] = np.where(code == int(match[1]), value, 0.0)
+        slope = np.zeros((len(rows), len(rest.theta)))
+        slope[np.arange(len(rows)), places] = 1.0 - share
+        slope[:, self.at["sigma"]] = share
+        gamma = [self.at[f"log(sigma)[{name}]"] for name in scale.linear.columns[1:]]
+        slope[:, gamma] = share[:, None] * (W - self.stacked.parts.gp.problem.units.w_centre)
+        variance = np.einsum("nk,kl,nl->n", slope, rest.theta_covariance, slope) + (share * error) ** 2
+        return total, np.sqrt(np.maximum(variance, 0.0))
 
     def _residual(self, alpha: float) -> dict[str, Array]:
         """Standard deviations and correlations of what is left in a row, by the delta method."""

@@ -18,6 +18,7 @@ from tobitgp.multivariate.results import MultivariateResults
 from tobitgp.multivariate.rows import Stack, learn_stack, read_ends
 from tobitgp.options import choose_family
 from tobitgp.results.process.results import GPResults
+from tobitgp.typing import Array
 
 _RESCOR = ("gaussian", "lognormal")
 
@@ -37,9 +38,29 @@ class Fitter:
         assert isinstance(found, GPResults)
         return found
 
-    def held(self, fitted: GPResults) -> Fitter:
-        """Fits other rows with the hyper-parameters of a fit."""
-        return replace(self, fitting={**self.fitting, "fixed": fitted.hyperparameters})
+    def held(self, fitted: GPResults) -> Held:
+        """What fits other rows with the hyper-parameters of a fit."""
+        return Held(self, fitted.hyperparameters, fitted.parts.gp.problem.units.w_centre)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Fits stacked rows with hyper-parameters that are known."""
+
+    fitter: Fitter
+    known: Mapping[str, float]
+    centre: Array  # of the columns of log sigma, where ``sigma`` is known
+
+    def __call__(self, rows: pd.DataFrame) -> GPResults:
+        """Fit to these rows, whose columns of log sigma have means of their own."""
+        found = self._at(rows, 0.0)
+        names = [name for name in self.known if name.startswith("log(sigma)[")]
+        gamma = np.array([self.known[name] for name in names])
+        return self._at(rows, float((found.parts.gp.problem.units.w_centre - self.centre) @ gamma))
+
+    def _at(self, rows: pd.DataFrame, shift: float) -> GPResults:
+        fixed = {**self.known, "sigma": self.known["sigma"] * np.exp(shift)}
+        return replace(self.fitter, fitting={**self.fitter.fitting, "fixed": fixed})(rows)
 
 
 def fit_several(
@@ -55,7 +76,7 @@ def fit_several(
     """Fit ``mvbind(y1, y2) ~ ...``, with what :class:`~tobitgp.Model` and its ``fit`` are asked for."""
     if engine is not None or isinstance(data, str) or hasattr(data, "dask"):
         raise SpecError("Several responses are fitted in memory; give a pandas DataFrame.")
-    data, functions = pd.DataFrame(data), reading["functions"]
+    data, functions = pd.DataFrame(data).copy(), reading["functions"]
     wide = read_wide(formula, sigma, rescor=rescor)
     family = choose_family(reading["family"], parse_formula(wide.formulas[0], list(data.columns), functions))
     assert isinstance(family, Family)
@@ -67,6 +88,7 @@ def fit_several(
     if rescor and fitting["hyper"] == "auto":
         how["hyper"] = "maximize"  # a ridge, (MUL3), along which the points of a design have too small a spread
     fitter = Fitter(stack, reading, how)
+    stack.warn_missing(data)
     fitted = fitter(stack.known(data, np.arange(len(data)), ends))
     return MultivariateResults(fitted, stack, data, ends, fitter.held(fitted))
 

@@ -118,9 +118,9 @@ class MultivariateResults:
 
     @property
     def counts(self) -> pd.Series[int]:
-        """Number of values that are exact, left-, right- and interval-censored, and of those dropped: a Series.
+        """Number of values that are exact, left-, right- and interval-censored, and dropped: a Series.
 
-        Values are dropped whose covariates are missing; a missing response is no value.
+        Values are dropped if a covariate is missing; a missing response is no value.
 
         Examples
         --------
@@ -130,7 +130,9 @@ class MultivariateResults:
         >>> int(res.counts["left"])
         2
         """
-        return self.stacked.counts
+        counts = self.stacked.counts.copy()
+        counts["dropped"] = int((~np.isnan(self._ends[0])).sum()) - len(self._stack.known(self._data, 0, self._ends))
+        return counts
 
     @property
     def converged(self) -> bool:
@@ -345,7 +347,7 @@ class MultivariateResults:
         if not given:
             raise SpecError("given= names another response, or several.")
         for name in (response, *given):
-            if name not in self.responses or (name == response and name in given):
+            if name not in self.responses or (response, *given).count(name) > 1:
                 raise SpecError(f"{name!r} is none of the other responses: {', '.join(self.responses)}.")
         if not self._estimates.correlated:
             raise SpecError("regression() rests on correlated residuals; fit with rescor=True.")
@@ -425,6 +427,8 @@ class MultivariateResults:
             ("Basis functions:", str(self.stacked.parts.fitted.n_features)),
         ]
         notes = ["sigma[...] and rescor[...] are those of the residuals, were all responses seen."]
+        if self._estimates.correlated and self._stack.wide.sigma is not None:
+            notes.append("log(sigma)[...] are of the noise beside what the responses of a row share.")
         if self._stack.log_time:
             notes.append("Coefficients, sd(), sigma and correlations are on the scale of the responses' logarithms.")
         numbers: dict[str, float | str] = {f"Log evidence ({self.stacked.evidence_kind}):": self.log_evidence}
@@ -509,9 +513,10 @@ class MultivariateResults:
         self, rows: pd.DataFrame, what: str, q: Any, interval: float | None, exclude: Sequence[str]
     ) -> pd.DataFrame:
         """Scales of residuals, and quantiles, of which the effect of a row is noise and not an error."""
-        noise = pd.Series(self.stacked.predict(rows, "sigma")).to_numpy()
-        effect, error = (np.repeat(of_y, len(rows) // len(self.responses)) for of_y in self._estimates.effects())
-        sigma, logs = np.sqrt(noise**2 + effect**2), self._stack.log_time or what == "sigma"
+        noise = pd.DataFrame(self.stacked.predict(rows, "sigma", se=True))
+        of_processes = (noise["se"] / noise["estimate"]).to_numpy() * bool(self._stack.wide.scale.others)
+        sigma, error = self._estimates.in_rows(rows, noise["estimate"].to_numpy(), of_processes)
+        logs = self._stack.log_time or what == "sigma"
         if what == "sigma":
             y, se = np.log(sigma), error
         else:
@@ -572,6 +577,8 @@ class MultivariateResults:
             own = known.index + J * n
             old = self._stack.known(self._data, np.arange(n), self._ends)
             fit = self._refit(pd.concat([old, known.set_axis(own)])) if len(known) else self.stacked
+        if not len(data):
+            return self.predict(data, interval=interval)
         rest = self._stack.rows(data, units).drop(known.index)
         parts = [_imputed(fit, None, "conditional", level).loc[own].set_axis(known.index)] if len(known) else []
         parts += [_imputed(fit, rest, "uncensored", level)] if len(rest) else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +15,9 @@ from tobitgp.data.design import DesignState, input_names, learn_design
 from tobitgp.data.linear import Independence, check_independence
 from tobitgp.data.prepare import prepare
 from tobitgp.data.table import read_table
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula import parse_formula, parse_scale_formula
-from tobitgp.formula.several import COLUMN, LOWER, RESPONSE, SCALE_COLUMN, STACKED, UNIT, UPPER, Wide
+from tobitgp.formula.several import COLUMN, LOWER, RESPONSE, SCALE_COLUMN, STACKED, TAKEN, UNIT, UPPER, Wide
 from tobitgp.typing import Array
 
 Ends = tuple[Array, Array]  # of what is known of every response, (n, J) each, NaN where nothing is
@@ -31,13 +32,14 @@ class Stack:
     functions: Functions
     log_time: bool
     state: DesignState  # of the linear terms, and of those of log sigma
-    inputs: tuple[str, ...]  # columns of processes, groups and weights
+    inputs: tuple[str, ...]  # columns of processes and groups
     centre: Array  # (J,), of values, or of their logarithms
     scale: Array  # (J,)
     means: Array  # (p,), of the linear columns
     spreads: Array  # (p,)
     scale_means: Array  # (q,), of the columns of log sigma
     weights: str | None  # column of the frequency weights
+    var_weights: str | None
 
     @property
     def levels(self) -> list[str]:
@@ -76,7 +78,8 @@ class Stack:
         lacking = [name for name in self.inputs if name not in data.columns]
         if lacking:
             raise DataError(f"The data have no column {lacking[0]!r}.")
-        own = {name: data[name].to_numpy() for name in self.inputs}
+        beside = [name for name in (self.weights, self.var_weights) if name is not None and name in data.columns]
+        own = {name: data[name].to_numpy() for name in (*self.inputs, *beside)}
         own |= {COLUMN.format(i): column for i, column in enumerate(H.T)}
         own |= {SCALE_COLUMN.format(i): column for i, column in enumerate(W.T)} | {UNIT: units}
         rows = pd.concat([pd.DataFrame({**own, RESPONSE: level}) for level in self.levels], ignore_index=True)
@@ -86,7 +89,18 @@ class Stack:
         """The rows of which something is known, with their ends, and no covariate is missing."""
         lower, upper = (self.standardised(end).T.ravel() for end in ends)
         rows = self.rows(data, units).assign(**{LOWER: lower, UPPER: upper})
-        return rows[rows.notna().all(axis=1)]
+        ones = {w: 1.0 for w in (self.weights, self.var_weights) if w is not None and w not in rows.columns}
+        return rows.assign(**ones)[rows.notna().all(axis=1)]
+
+    def warn_missing(self, data: pd.DataFrame) -> None:
+        """Tell of rows that are dropped since a covariate is missing."""
+        missing = data[[*dict.fromkeys((*self.state.input_names, *self.inputs))]].isna()
+        dropped, columns = int(missing.any(axis=1).sum()), missing.sum()
+        if dropped:
+            where = ", ".join(f"{name!r} ({count})" for name, count in columns[columns > 0].items())
+            verb = "rows are" if dropped > 1 else "row is"
+            message = f"{dropped} of {len(data)} {verb} dropped: missing values in {where}"
+            warnings.warn(message, UserWarning, stacklevel=user_level())
 
     def standardised(self, y: Array) -> Array:
         """Values (..., J) in units of their response."""
@@ -108,7 +122,9 @@ def learn_stack(
     var_weights: str | None = None,
 ) -> Stack:
     """Learn how rows are stacked from ends (n, J) of the responses; weights are columns."""
-    beside = [name for name in (weights, var_weights) if name is not None]
+    for name in (weights, var_weights):
+        if name is not None and TAKEN.fullmatch(name):
+            raise DataError(f"Several responses are stacked under names such as {name!r}; rename the column.")
     columns = list(data.columns)
     spec = parse_formula(wide.linear, columns, functions)
     scale = parse_scale_formula(f"~ {wide.scale.linear}", columns, functions)
@@ -117,7 +133,7 @@ def learn_stack(
     of_scale = parse_scale_formula(" + ".join(["~ 1", *wide.scale.others]), every, functions)
     inputs = [v.name for v in (*of_mean.variables, *of_scale.variables) if v.name not in STACKED]
     names = input_names(spec, scale)
-    _check_names(wide, columns, functions, {*inputs, *names, *beside})
+    _check_names(wide, columns, functions, {*inputs, *names})
     there = data[[*dict.fromkeys((*names, *inputs))]].notna().all(axis=1).to_numpy()
     complete, ends = data[there], (ends[0][there], ends[1][there])
     state = learn_design(spec, scale, read_table(complete, names))
@@ -135,13 +151,14 @@ def learn_stack(
         functions,
         log_time,
         state,
-        tuple(dict.fromkeys((*inputs, *beside))),
+        tuple(dict.fromkeys(inputs)),
         centre,
         unit,
         H.mean(axis=0) * first,
         np.where(spread > 0.0, spread, 1.0),
         design.scale.W[:, 1:].mean(axis=0),
         weights,
+        var_weights,
     )
 
 

@@ -309,7 +309,9 @@ def test_new_rows_may_lack_a_response_altogether():
 
 def test_rows_with_missing_covariates_and_limits(data):
     dropped = data.assign(z=data["z"].mask(np.arange(len(data)) < 10))
-    one, other = (tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", each) for each in (dropped, data.iloc[10:]))
+    with pytest.warns(UserWarning, match="10 of 120 rows are dropped"):
+        one = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", dropped)
+    other = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data.iloc[10:])
     assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-6)
     assert np.isnan(one.predict().iloc[:10]).all(axis=None)
     with pytest.raises(DataError, match="l1"):
@@ -344,6 +346,58 @@ def test_the_scale_of_residuals_in_a_row(data):
     assert "log(sigma):" in text
 
 
+def test_new_rows_leave_the_noise_as_it_is():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"z": rng.normal(size=200)})
+    data["a"], data["b"] = 3.0 * data["z"] + 0.5 * rng.normal(size=200), 0.3 * data["z"] + rng.normal(size=200)
+    fits = [
+        tg.fit("mvbind(a, b) ~ z", data, sigma=sigma, rescor=rescor) for sigma, rescor in ((None, False), ("~ z", True))
+    ]
+    for res in fits:
+        few, many = (res.impute(data[["z", "b"]].head(n), interval=0.9)["a"].iloc[0] for n in (2, 200))
+        width = few["upper"] - few["lower"]
+        assert many["upper"] - many["lower"] == pytest.approx(width, rel=0.05)
+    assert width < 2.0 * 1.645 * fits[1].params["sigma[a]"] * 1.3
+
+
+def test_errors_of_scales_grow_away_from_the_rows():
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=150)
+        shared = 0.5 * rng.multivariate_normal([0.0, 0.0], [[1.0, 0.7], [0.7, 1.0]], 150)
+        y = z[:, None] + shared + 0.5 * np.exp(0.6 * z)[:, None] * rng.normal(size=(150, 2))
+        data = pd.DataFrame({"a": y[:, 0], "b": y[:, 1], "z": z})
+        res = tg.fit("mvbind(a, b) ~ z", data, rescor=True, sigma="~ z")
+        at = np.array([-1.0, 0.0, 2.0])
+        table = res.predict({"z": at}, "sigma", interval=0.9)["a"]
+        truth = 0.5 * np.sqrt(1.0 + np.exp(1.2 * at))
+        found.append((table["lower"] < truth) & (truth < table["upper"]))
+    assert (np.mean(found, axis=0) > 0.75).all(), np.mean(found, axis=0)
+
+
+def test_later_changes_of_the_data_do_not_matter(data):
+    mine = data.copy()
+    res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", mine)
+    before = res.predict()
+    mine.loc[:, "z"] = 0.0
+    pd.testing.assert_frame_equal(res.predict(), before)
+
+
+def test_rows_without_covariates_are_told_of(data):
+    with pytest.warns(UserWarning, match="10 of 120 rows are dropped: missing values in 'z'"):
+        res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data.assign(z=data["z"].mask(data.index < 10)))
+    assert res.counts["dropped"] == data[["y1", "y2"]].head(10).notna().sum().sum()
+
+
+def test_new_rows_need_no_weights(data):
+    res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data.assign(w=2.0), weights="w")
+    new = data.drop(columns="y2").head(3)
+    assert res.predict(new).shape == (3, 2)
+    assert res.impute(new).notna().all(axis=None)
+    assert res.impute(new.head(0)).shape == (0, 2)
+
+
 # -- formulas and refusals --------------------------------------------------------------------------------------------
 
 
@@ -374,6 +428,7 @@ def test_the_formula_of_the_stack():
         ("mvbind(y1, y2) ~ z | censor(l1, None, y1=l1)", "has a limit already"),
         ("mvbind(y1, y2) ~ (1 + z | g)", "only gp"),
         ("mvbind(y1, y2) ~", "missing right"),
+        ("mvbind(y1, y2) ~ 0", "Nothing is left"),
         ("mvbind(y1, y2) ~ gp(x, by=g)", "stack the rows"),
         ("mvbind(y1, y2) ~ .", "write columns out"),
         ("mvbind(y1, y2) ~ (1 | unit)", "such as 'unit'"),
@@ -404,6 +459,10 @@ def test_what_does_not_go_is_refused(data, res):
         res.predict(pd.DataFrame({"x": [0.5]}))
     with pytest.raises(SpecError, match="other responses"):
         res.regression("y1", "y1")
+    with pytest.raises(SpecError, match="other responses"):
+        res.regression("y1", ["y2", "y2"])
+    with pytest.raises(DataError, match="'unit'"):
+        tg.fit("mvbind(y1, y2) ~ z", data.assign(unit=1.0), weights="unit")
     with pytest.raises(SpecError, match="another response"):
         res.regression("y1", [])
     with pytest.raises(SpecError, match="one q"):
