@@ -180,19 +180,19 @@ def test_of_censored_rows_it_is_near_the_exact_one(data):
 def log_likelihoods(data, formula, family, sd):
     """Of every row, written out, its mean 0.2 + 0.5 m."""
     mean = (0.2 + 0.5 * data["m"]).to_numpy()
-    law = {"gaussian": stats.norm, "student": stats.t(5.0), "weibull": stats.gumbel_l}[family]
+    distribution = {"gaussian": stats.norm, "student": stats.t(5.0), "weibull": stats.gumbel_l}[family]
 
     def log_mass(low, high):
         with np.errstate(divide="ignore"):
-            return np.log(law.cdf((high - mean) / sd) - law.cdf((low - mean) / sd))
+            return np.log(distribution.cdf((high - mean) / sd) - distribution.cdf((low - mean) / sd))
 
     def log_density(y):
-        return law.logpdf((y - mean) / sd) - np.log(sd)
+        return distribution.logpdf((y - mean) / sd) - np.log(sd)
 
     if formula.startswith("Surv"):
         log_t, entry = np.log(data["t"].to_numpy()), np.log(data["entry"].to_numpy())
-        value = np.where(data["died"], log_density(log_t) - log_t, law.logsf((log_t - mean) / sd))
-        return value - law.logsf((entry - mean) / sd)
+        value = np.where(data["died"], log_density(log_t) - log_t, distribution.logsf((log_t - mean) / sd))
+        return value - distribution.logsf((entry - mean) / sd)
     if formula.startswith("interval"):
         low, high = data["lo"].to_numpy(), data["hi"].to_numpy()
         exact = low == high
@@ -493,8 +493,8 @@ def test_leave_one_out_of_censored_rows_is_that_of_fits_without_them(data):
         at = {**AT, "sigma": AT["sigma"] * np.exp(-0.2 * shift)}
         rest = tg.fit("y ~ 0 + gp(x) | censor(-0.4)", data.drop(i), sigma="~ z", fixed=at, inducing=None)
         mean, variance = (np.asarray(part).item() for part in rest.posterior(data.loc[[i]]))
-        law = stats.norm(mean, np.hypot(np.sqrt(variance), sd[i]))
-        expected = law.logpdf(data["y"][i]) if data["y"][i] > -0.4 else law.logcdf(-0.4)
+        predictive = stats.norm(mean, np.hypot(np.sqrt(variance), sd[i]))
+        expected = predictive.logpdf(data["y"][i]) if data["y"][i] > -0.4 else predictive.logcdf(-0.4)
         assert found[i] == pytest.approx(expected, abs=0.01)
 
 
