@@ -112,12 +112,7 @@ class Estimates:
         assert scale is not None
         places = np.array([self.at[f"sd({RESIDUAL})[{EACH}[{level}]]"] for level in self.stack.levels])[code]
         total = np.sqrt(noise**2 + np.exp(2.0 * rest.theta[places]))
-        share, W = (noise / total) ** 2, np.zeros((len(rows), len(scale.linear.columns) - 1))
-        for k, name in enumerate(scale.linear.columns[1:]):
-            match = _OF_EACH.fullmatch(name)
-            assert match is not None
-            value = 1.0 if match[2] is None else rows[SCALE_COLUMN.format(match[2])].to_numpy()
-            W[:, k] = np.where(code == int(match[1]), value, 0.0)
+        share, W = (noise / total) ** 2, scale_columns(scale.linear.columns[1:], rows)
         slope = np.zeros((len(rows), len(rest.theta)))
         slope[np.arange(len(rows)), places] = 1.0 - share
         slope[:, self.at["sigma"]] = share
@@ -195,6 +190,17 @@ class Estimates:
         sigma = np.exp(found[-1])
         rows[-1] = [sigma, sigma * sd[-1], np.nan, np.nan, *(sigma * np.exp([-z * sd[-1], z * sd[-1]]))]
         return pd.DataFrame(rows, index=[*terms, *given, "sigma"], columns=COLUMNS)
+
+
+def scale_columns(names: Sequence[str], rows: pd.DataFrame) -> Array:
+    """Columns of log sigma by their names, in stacked rows (n,); gives (n, q)."""
+    code, W = rows[RESPONSE].cat.codes.to_numpy(), np.zeros((len(rows), len(names)))
+    for k, name in enumerate(names):
+        match = _OF_EACH.fullmatch(name)
+        assert match is not None
+        value = 1.0 if match[2] is None else rows[SCALE_COLUMN.format(match[2])].to_numpy()
+        W[:, k] = np.where(code == int(match[1]), value, 0.0)
+    return W
 
 
 def _slopes(of: Callable[[Array], Array], at: Array) -> Array:

@@ -14,6 +14,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.several import read_wide
 from tobitgp.likelihoods import Family
 from tobitgp.model import Model
+from tobitgp.multivariate.estimates import scale_columns
 from tobitgp.multivariate.results import MultivariateResults
 from tobitgp.multivariate.rows import Stack, learn_stack, read_ends
 from tobitgp.options import choose_family
@@ -53,12 +54,10 @@ class Held:
 
     def __call__(self, rows: pd.DataFrame) -> GPResults:
         """Fit to these rows, whose columns of log sigma have means of their own."""
-        found = self._at(rows, 0.0)
-        names = [name for name in self.known if name.startswith("log(sigma)[")]
-        gamma = np.array([self.known[name] for name in names])
-        return self._at(rows, float((found.parts.gp.problem.units.w_centre - self.centre) @ gamma))
-
-    def _at(self, rows: pd.DataFrame, shift: float) -> GPResults:
+        gamma = {name: value for name, value in self.known.items() if name.startswith("log(sigma)[")}
+        W = scale_columns([name.removeprefix("log(sigma)[").removesuffix("]") for name in gamma], rows)
+        weight = None if self.fitter.stack.weights is None else rows[self.fitter.stack.weights]
+        shift = (np.average(W, axis=0, weights=weight) - self.centre) @ [*gamma.values()]
         fixed = {**self.known, "sigma": self.known["sigma"] * np.exp(shift)}
         return replace(self.fitter, fitting={**self.fitter.fitting, "fixed": fixed})(rows)
 
