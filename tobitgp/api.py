@@ -88,7 +88,7 @@ def fit(
     sigma : str, optional
         Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
         noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, go
-        with expectation propagation and up to 20,000 rows in memory; ``predict(what="sigma")`` draws the scale.
+        with expectation propagation and up to 20,000 rows in memory; ``predict(what="sigma")`` has that of each row.
     rescor : bool
         Of ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
     censored : {"model", "drop", "ignore"}

@@ -60,11 +60,10 @@ class MultivariateResults:
     Examples
     --------
     >>> import tobitgp as tg
-    >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-    >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data)
+    >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
     >>> res
-    MultivariateResults: mvbind(a, b) ~ z | censor(None, 1)
-      2 responses, 12 values: 10 exact, 2 left-censored
+    MultivariateResults: mvbind(durable, quant) ~ age | censor(0, None)
+      2 responses, 40 values: 27 exact, 13 left-censored
     """
 
     def __init__(
@@ -95,10 +94,9 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> res.formula
-        'mvbind(a, b) ~ z | censor(None, 1)'
+        'mvbind(durable, quant) ~ age | censor(0, None)'
         """
         return self._stack.wide.formula
 
@@ -109,10 +107,9 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> res.nobs
-        12.0
+        40.0
         """
         return self.stacked.nobs
 
@@ -125,10 +122,9 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> int(res.counts["left"])
-        2
+        13
         """
         counts = self.stacked.counts.copy()
         counts["dropped"] = int((~np.isnan(self._ends[0])).sum()) - len(self._stack.known(self._data, 0, self._ends))
@@ -141,8 +137,7 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> res.converged
         True
         """
@@ -159,10 +154,9 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> round(res.log_evidence, 1)
-        -18.9
+        -138.1
         """
         rows = self._stack.known(self._data, 0, self._ends)
         exact = rows[rows[LOWER] == rows[UPPER]]
@@ -185,10 +179,11 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
-        >>> list(res.params.index)
-        ['Intercept[a]', 'z[a]', 'Intercept[b]', 'z[b]', 'sigma[a]', 'sigma[b]', 'rescor[a, b]']
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> list(res.params.index[:4])
+        ['Intercept[durable]', 'age[durable]', 'Intercept[quant]', 'age[quant]']
+        >>> list(res.params.index[4:])
+        ['sigma[durable]', 'sigma[quant]', 'rescor[durable, quant]']
         """
         return pd.Series(self._estimates.table(0.05)["coef"], name=None)
 
@@ -203,8 +198,7 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> bool((res.bse > 0).all())
         True
         """
@@ -235,10 +229,9 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
-        >>> res.conf_int().loc["z[a]"].between(0.5, 1.5).tolist()
-        [True, True]
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> res.conf_int().loc["sigma[quant]"].round(0).tolist()
+        [19.0, 37.0]
         """
         return self._estimates.table(alpha)[["lower", "upper"]].set_axis([0, 1], axis=1)
 
@@ -264,8 +257,7 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> res.summary_frame().columns.tolist()
         ['coef', 'std err', 'z', 'P>|z|', 'lower', 'upper']
         """
@@ -296,10 +288,9 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> list(res.correlations().index)
-        ['rescor[a, b]']
+        ['rescor[durable, quant]']
         """
         table = self._estimates.table(1.0 - float(check_level(interval) or 0.95))
         own = [name.startswith(("cor(", "rescor[")) for name in table.index]
@@ -338,10 +329,9 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
-        >>> list(res.regression("a", "b").index)
-        ['Intercept', 'z', 'b', 'sigma']
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> list(res.regression("durable", "quant").index)
+        ['Intercept', 'age', 'quant', 'sigma']
         """
         given = [given] if isinstance(given, str) else list(given)
         if not given:
@@ -406,9 +396,8 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
-        >>> "rescor[a, b]" in str(res.summary())
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> "rescor[durable, quant]" in str(res.summary())
         True
         """
         from tobitgp.report import summary
@@ -486,10 +475,9 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
-        >>> res.predict({"z": [1.5]}).round(1).to_dict("list")
-        {'a': [1.6], 'b': [1.0]}
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> res.predict({"age": [50.0]}).round(0).to_dict("list")
+        {'durable': [-3.0], 'quant': [243.0]}
         """
         if what not in _WHATS:
             raise SpecError(f"what={what!r} is not supported; of several responses {', '.join(map(repr, _WHATS))} are.")
@@ -558,12 +546,10 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
-        >>> res.impute()["b"].round(1).tolist()[2:]
-        [1.4, 2.0, 2.2, 3.0]
-        >>> bool((res.impute()["b"][:2] < 1).all())
-        True
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> data, filled = tg.datasets.load("tobin"), res.impute()["durable"]
+        >>> bool((filled[data["durable"] == 0] < 0).all()), float(filled[1])
+        (True, 0.7)
         """
         level, n, J = check_level(interval), len(self._data), len(self.responses)
         if new is None:
@@ -632,9 +618,8 @@ class MultivariateResults:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = {"z": [0, 1, 2, 3, 4, 5], "a": [0.2, 0.9, 2.3, 2.8, 4.1, 5.2], "b": [1, 1, 1.4, 2, 2.2, 3]}
-        >>> res = tg.fit("mvbind(a, b) ~ z | censor(None, 1)", data, rescor=True)
-        >>> res.sample({"z": [1.5, 2.5]}, 10).shape
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> res.sample({"age": [30.0, 50.0]}, 10).shape
         (10, 2, 2)
         """
         if what not in ("uncensored", "latent"):
