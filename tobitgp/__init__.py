@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from tobitgp.likelihoods.families import Student
     from tobitgp.mixture import EMCM, SVBCM, VBCM
     from tobitgp.model import Model
-    from tobitgp.multivariate.results import MultivariateResults
     from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
     from tobitgp.priors.kernel_block import Inducing
     from tobitgp.results.bounds import compare_bounds
     from tobitgp.results.compare import compare
     from tobitgp.results.mixture.fit import MixtureStream
     from tobitgp.results.mixture.results import MixtureResults
+    from tobitgp.results.multivariate.results import MultivariateResults
     from tobitgp.results.process.results import GPResults
     from tobitgp.results.regression.results import RegressionResults
     from tobitgp.selection.cross_validation import cross_validate
@@ -72,7 +72,7 @@ _ROOMS = {
     "likelihoods.families": ["Student"],
     "mixture": ["EMCM", "SVBCM", "VBCM"],
     "model": ["Model"],
-    "multivariate.results": ["MultivariateResults"],
+    "results.multivariate.results": ["MultivariateResults"],
     "priors.hyperpriors": ["LKJ", "LogNormal", "Normal"],
     "priors.kernel_block": ["Inducing"],
     "results.bounds": ["compare_bounds"],

@@ -13,11 +13,11 @@ from tobitgp.inference import Method
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper, Model
-from tobitgp.multivariate.fit import fit_several
-from tobitgp.multivariate.results import MultivariateResults
+from tobitgp.multivariate import fit_several
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.multivariate.results import MultivariateResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.typing import Frame

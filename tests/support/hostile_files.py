@@ -41,6 +41,12 @@ RICH = {
         {"method": "mle", "sigma": "~ x + C(k)", "family": tg.Student(df=4)},
     ),
 }
+SEVERAL = {
+    "several responses": (
+        "mvbind(clipped, k) ~ gp(x) + bs(z, df=4) + (1 + z | g) | censor((low, 1), None)",
+        {"rescor": True, "sigma": "~ z"},
+    )
+}
 # Fits that stand in a structure.
 STRUCTURED = {
     "markov": (
@@ -63,7 +69,7 @@ class Saved:
     """A fit of one kind: the bytes of its file, and what is in it."""
 
     def __init__(self, kind, folder):
-        formula, options = (FITS | RICH | STRUCTURED | NOISES)[kind]
+        formula, options = (FITS | RICH | SEVERAL | STRUCTURED | NOISES)[kind]
         self.kind, self.path = kind, folder / f"{kind}.tgp"
         self.results = tg.fit(formula, DATA, **options)
         self.results.save(self.path)
@@ -154,8 +160,12 @@ def load(path):
 
 def answers(results):
     """Ask a fit that was loaded: it answers, or complains in our words."""
-    asked = [results.summary, results.conf_int, results.loo]
-    asked += [lambda: results.predict(DATA.head(3), se=True), lambda: results.predict(DATA, "terms", se=True)]
+    asked = [results.summary, results.conf_int]
+    if isinstance(results, tg.MultivariateResults):
+        asked += [results.group_effects, lambda: results.predict(DATA.head(3), "sigma", interval=0.9)]
+    else:
+        asked += [results.loo, lambda: results.predict(DATA.head(3), se=True)]
+        asked += [lambda: results.predict(DATA, "terms", se=True)]
     if hasattr(results, "marginal_effects"):
         asked.append(lambda: results.marginal_effects(at="mean"))
     for ask in asked:

@@ -16,6 +16,7 @@ from support.hostile_files import (
     DATA,
     NOISES,
     RICH,
+    SEVERAL,
     STRUCTURED,
     Saved,
     is_same,
@@ -34,9 +35,9 @@ from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.storage.archive import field_names
 from tobitgp.storage.classes import CLASSES, REGISTRIES
-from tobitgp.storage.fit import plain_spec
+from tobitgp.storage.specification import plain_spec
 
-RICHER = pytest.mark.parametrize("saved", [*RICH, *STRUCTURED, "mixture"], indirect=True)
+RICHER = pytest.mark.parametrize("saved", [*RICH, *SEVERAL, *STRUCTURED, "mixture"], indirect=True)
 TAGS = tags()
 PLACE = st.floats(0, 1, exclude_max=True)
 

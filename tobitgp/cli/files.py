@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tobitgp.errors import DataError, SpecError
 from tobitgp.files import whole_file
 from tobitgp.formula.spec import LinearPart
+from tobitgp.results.multivariate.results import MultivariateResults
 from tobitgp.results.output import PAGES
 from tobitgp.storage import load
 
@@ -161,4 +162,7 @@ def load_model(path: Path) -> Any:
     """Read a fit that ``tobitgp fit --save`` wrote."""
     if not path.exists():
         raise DataError(f"There is no file {str(path)!r}.")
-    return load(path)
+    found = load(path)
+    if isinstance(found, MultivariateResults):
+        raise SpecError(f"{path} is a fit of several responses; load it in Python, by tg.load().")
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,11 @@ from tobitgp.typing import Array
 if TYPE_CHECKING:
     from tobitgp.data.prepare import TrainingData
 
+T = TypeVar("T")
 NO_ROWS = "This fit holds no training rows (it was loaded from a file, or made from partitioned data)"
 
 
-def held_rows(training: TrainingData | None) -> TrainingData:
+def held_rows(training: T | None) -> T:
     """The training rows of a fit."""
     if training is None:
         raise SpecError(f"{NO_ROWS}: give new=...")

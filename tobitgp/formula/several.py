@@ -49,6 +49,12 @@ class Wide:
     terms: Terms
     scale: Terms  # of log sigma
     sigma: str | None  # its formula as written
+    rescor: bool  # whether residuals of a row may correlate
+
+    @property
+    def scale_linear(self) -> str:
+        """Formula of log sigma by its linear terms."""
+        return f"~ {self.scale.linear}"
 
     def stacked(self, p: int) -> str:
         """The formula of the stacked rows, with p linear columns."""
@@ -80,7 +86,8 @@ def read_wide(formula: str, sigma: str | None = None, *, rescor: bool = False) -
     if rescor:
         terms = replace(terms, others=(*terms.others, f"(0 + {EACH} | {UNIT})"))
     alone = tuple(f"{y} ~ 1{part}" for y, part in zip(responses, limits, strict=True))
-    return Wide(formula, tuple(labels), alone, f"{responses[0]} ~ {terms.linear}", terms, _read_scale(sigma), sigma)
+    linear, scale = f"{responses[0]} ~ {terms.linear}", _read_scale(sigma)
+    return Wide(formula, tuple(labels), alone, linear, terms, scale, sigma, rescor)
 
 
 def _read_responses(syntax: Syntax) -> tuple[list[str], list[str]]:
@@ -108,18 +115,22 @@ def _read_limits(syntax: Syntax, parts: Sequence[ast.expr], labels: Sequence[str
             syntax.fail(part, f"{words}; or censor({labels[0]}=(lower, upper))")
         for label, limit in zip(labels, part.args, strict=False):
             if not is_none(limit):
-                found[label] = f" | censor({syntax.text(limit)})"
+                found[label] = _limits(syntax, limit)
         for keyword in part.keywords:
             if keyword.arg not in found:
                 syntax.fail(keyword, f"censor() has no response {keyword.arg!r}; they are {', '.join(labels)}")
             if found[keyword.arg]:
                 syntax.fail(keyword, f"The response {keyword.arg} has a limit already; give both as (lower, upper)")
-            value = keyword.value
-            ends = value.elts if isinstance(value, ast.Tuple) else [value]
-            if len(ends) > 2:
-                syntax.fail(value, "A response has two limits at most: (lower, upper)")
-            found[keyword.arg] = f" | censor({', '.join(syntax.text(end) for end in ends)})"
+            found[keyword.arg] = _limits(syntax, keyword.value)
     return list(found.values())
+
+
+def _limits(syntax: Syntax, node: ast.expr) -> str:
+    """The censoring part of a response with a lower limit, or ``(lower, upper)``."""
+    ends = node.elts if isinstance(node, ast.Tuple) else [node]
+    if len(ends) > 2:
+        syntax.fail(node, "A response has two limits at most: (lower, upper)")
+    return f" | censor({', '.join(syntax.text(end) for end in ends)})"
 
 
 def _read_scale(sigma: str | None) -> Terms:
@@ -160,11 +171,26 @@ def _of_each(syntax: Syntax, term: ast.expr) -> str:
     """A process or random effect of every response."""
     text = syntax.text(term)
     match term:
-        case ast.BinOp(op=ast.BitOr(), left=ast.Constant(value=1), right=right):
-            return f"(0 + {EACH} | {syntax.text(right)})"
+        case ast.BinOp(left=left, op=ast.BitOr() | ast.BitXor() as bar, right=right):
+            return f"({_columns_of_each(syntax, left)} {'|' * (1 + isinstance(bar, ast.BitXor))} {syntax.text(right)})"
         case ast.Call() if called(term) == "re" and len(term.args) == 1 and not term.keywords:
             return f"(0 + {EACH} | {syntax.text(term.args[0])})"
         case ast.Call() if called(term) == "gp" and not {k.arg for k in term.keywords} & {"by", "cor"}:
             name = "" if any(k.arg == "name" for k in term.keywords) else f", name={text!r}"
             return f"{text[:-1]}, by={RESPONSE}, cor=True{name})"
-    syntax.fail(term, f"{text} does not go with several responses, only gp(x), re(g) and (1 | g) do; {_LONG}")
+    syntax.fail(term, f"{text} does not go with several responses, only gp(x), re(g) and (1 + z | g) do; {_LONG}")
+
+
+def _columns_of_each(syntax: Syntax, left: ast.expr) -> str:
+    """What differs between groups, of every response; all of ``(1 | p | g)`` is correlated without the letter too."""
+    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.BitOr):
+        left = left.left
+    intercept, slopes = True, ""
+    for sign, term in flatten(left):
+        if isinstance(term, ast.Constant):
+            intercept = read_constant(syntax, term) == (sign > 0)
+        elif sign > 0:
+            slopes += f" + {syntax.text(term)}"
+        else:
+            syntax.fail(term, "Leave out the terms that are taken away")
+    return " + ".join(["0", *([EACH] if intercept else []), *([f"{EACH}:({slopes[3:]})"] if slopes else [])])

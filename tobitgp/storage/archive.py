@@ -77,13 +77,15 @@ class Codec:
             return items if type(value) is tuple else {"$list": items}
         raise SpecError(f"A fit that holds a value of the type {type(value).__name__} cannot be saved: {value!r:.60}.")
 
-    def decode(self, document: Any, arrays: Sequence[AnyArray]) -> Any:
-        """Value of a document."""
-        reader = _Reader(self, arrays, set())
-        value = reader.read(document)
-        if len(reader.used) < len(arrays):
-            raise MalformedError("it holds arrays that nothing refers to")
-        return value
+    def decode(self, document: Any, arrays: Sequence[AnyArray], used: set[int]) -> Any:
+        """Value of a document; the arrays that it refers to join those ``used`` already."""
+        return _Reader(self, arrays, used).read(document)
+
+
+def check_used(arrays: Sequence[AnyArray], used: set[int]) -> None:
+    """Refuse arrays that no document refers to."""
+    if len(used) < len(arrays):
+        raise MalformedError("it holds arrays that nothing refers to")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,15 @@ def field_types(known: type) -> dict[str, Any]:
     """Declared types of a class's fields, those of its class variables left out."""
     hints = get_type_hints(known)
     return {name: hints[name] for name in field_names(known)}
+
+
+def check_fields(values: Any, hints: Mapping[str, Any]) -> None:
+    """Refuse what are not exactly these fields, of their types."""
+    if not isinstance(values, dict) or set(values) != set(hints):
+        raise MalformedError(f"it has not exactly the parts {', '.join(hints)}")
+    for name, hint in hints.items():
+        if not fits(values[name], hint):
+            raise MalformedError(f"its part {name!r} is no {describe_type(hint)}")
 
 
 def fits(value: Any, hint: Any) -> bool:

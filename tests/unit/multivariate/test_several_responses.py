@@ -178,6 +178,52 @@ def test_curves_are_those_of_gibbs_sampling():
         np.testing.assert_allclose(found[name, "se"] / spread[:, j], 1.0, atol=0.05)
 
 
+def test_slopes_of_groups_have_the_evidence_of_a_dense_normal():
+    rng = np.random.default_rng(2)
+    n, levels = 90, 9
+    z, g = rng.normal(size=n), np.resize(np.arange(levels), n)
+    names = ["y1", "y2", "z[y1]", "z[y2]"]
+    effects = rng.multivariate_normal(np.zeros(4), 0.2 * np.eye(4) + 0.1, levels)[g]
+    y = effects[:, :2] + effects[:, 2:] * z[:, None] + 0.5 * rng.normal(size=(n, 2))
+    data = pd.DataFrame({"y1": y[:, 0], "y2": 10.0 * y[:, 1], "z": z, "g": g.astype(str)})
+    res = tg.fit("mvbind(y1, y2) ~ 0 + z + (1 + z | p | g)", data)
+    p, linear = res.params, res.stacked.parts.gp.linear
+    unit = np.array([*res._stack.scale, *res._stack.scale])
+    sd = np.array([p[f"sd(re(g))[{name}]"] for name in names]) / unit
+    R = np.eye(4)
+    for j in range(4):
+        for k in range(j):
+            R[j, k] = R[k, j] = p[f"cor(re(g))[{names[k]}, {names[j]}]"]
+    H = np.kron(np.eye(2), z[:, None] / res._stack.spreads)
+    Z = np.block(
+        [
+            [np.ones((n, 1)), np.zeros((n, 1)), z[:, None], np.zeros((n, 1))],
+            [np.zeros((n, 1)), np.ones((n, 1)), np.zeros((n, 1)), z[:, None]],
+        ]
+    )
+    same = np.tile(g[:, None] == g, (2, 2))
+    noise = np.repeat([p["sigma[y1]"], p["sigma[y2]"]] / res._stack.scale, n) ** 2
+    V = same * (Z @ (R * np.outer(sd, sd)) @ Z.T) + (H * linear.sd**2) @ H.T + np.diag(noise)
+    exact = multivariate_normal(np.zeros(2 * n), V).logpdf(
+        res._stack.standardised(data[["y1", "y2"]].to_numpy()).T.ravel()
+    )
+    assert res.log_evidence == pytest.approx(exact - n * np.log(res._stack.scale).sum(), abs=1e-3)
+    assert [name for name in p.index if name.startswith("sd(")] == [f"sd(re(g))[{name}]" for name in names]
+    assert {term for term, _ in res.group_effects().index} == {f"re(g)[{name}]" for name in names}
+
+
+def test_correlations_of_slopes_are_left_out_by_two_bars():
+    data = made()
+    res = tg.fit("mvbind(y1, y2) ~ (1 + z || g) + (0 + x | g) | censor(l1, l2)", data, hyper="maximize")
+    names = [name for name in res.params.index if name.startswith(("sd(", "cor("))]
+    assert [name for name in names if name.startswith("cor(")] == ["cor(re(0 + x | g))[x[y1], x[y2]]"]
+    assert "sd(re(g))[z[y2]]" in names
+    new = data.head(3)
+    without = res.predict(new, "latent", exclude=["re(g)", "re(0 + x | g)"])
+    np.testing.assert_allclose(without.iloc[0], without.iloc[2])
+    assert not np.allclose(res.predict(new, "latent").iloc[0], res.predict(new, "latent").iloc[2])
+
+
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 
@@ -360,6 +406,21 @@ def test_new_rows_leave_the_noise_as_it_is():
     assert width < 2.0 * 1.645 * fits[1].params["sigma[a]"] * 1.3
 
 
+def test_figures_have_a_panel_for_each_response(res):
+    panels = res.plot()
+    assert [ax.get_ylabel() for ax in panels] == ["y1", "y2", "y3"]
+    assert {ax.get_xlabel() for ax in panels} == {"x"}
+    shown = panels[1].get_legend_handles_labels()[1]
+    counts = (res._rows.ends[0] == res._rows.ends[1])[:, 1].sum()
+    assert shown[0] == f"exact ({counts})"
+    assert "95% band" in shown
+    assert res.plot("z", interval=None)[0].get_xlabel() == "z"
+    with pytest.raises(SpecError, match="'x', 'z'"):
+        res.plot("g")
+    with pytest.raises(SpecError, match="no column of numbers"):
+        tg.fit("mvbind(y1, y2) ~ g", made(40)).plot()
+
+
 def test_errors_of_scales_grow_away_from_the_rows():
     found = []
     for seed in range(40):
@@ -426,7 +487,7 @@ def test_the_formula_of_the_stack():
         ("mvbind(y1, y2) ~ z | censor(y9=l1)", "no response 'y9'"),
         ("mvbind(y1, y2) ~ z | truncate(0)", "only one censor"),
         ("mvbind(y1, y2) ~ z | censor(l1, None, y1=l1)", "has a limit already"),
-        ("mvbind(y1, y2) ~ (1 + z | g)", "only gp"),
+        ("mvbind(y1, y2) ~ (1 + z - x | g)", "taken away"),
         ("mvbind(y1, y2) ~", "missing right"),
         ("mvbind(y1, y2) ~ 0", "Nothing is left"),
         ("mvbind(y1, y2) ~ gp(x, by=g)", "stack the rows"),

@@ -34,7 +34,7 @@ NUMBERS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 
 def there_and_back(value):
     arrays = []
-    return CODEC.decode(CODEC.encode(value, arrays), arrays)
+    return CODEC.decode(CODEC.encode(value, arrays), arrays, set())
 
 
 @given(
@@ -78,7 +78,7 @@ def test_fields_of_the_wrong_type():
         {"left": 1, "right": 1, "x": 1},
     ):
         with pytest.raises(MalformedError, match="Pair"):
-            CODEC.decode({"$class": "Pair", "fields": fields}, [])
+            CODEC.decode({"$class": "Pair", "fields": fields}, [], set())
 
 
 @runtime_checkable
@@ -141,7 +141,7 @@ def test_triangular_matrices_are_packed(rng, n, order):
     arrays = []
     document = CODEC.encode(L, arrays)
     assert arrays[0].size == n * (n + 1) // 2
-    back = CODEC.decode(document, arrays)
+    back = CODEC.decode(document, arrays, set())
     assert back.tobytes() == L.tobytes()
     assert back.strides == L.strides
 
@@ -157,7 +157,7 @@ def test_matrices_that_are_almost_triangular_are_not_packed():
 @pytest.mark.parametrize("payload", [0, [], [0, "K"], [0], [1, "C"], ["a", "C"], [0, []]])
 def test_malformed_triangles(payload):
     with pytest.raises(MalformedError):
-        CODEC.decode({"$lower": payload}, [np.zeros(3)])
+        CODEC.decode({"$lower": payload}, [np.zeros(3)], set())
     for packed in (np.zeros(2), np.zeros((3, 1)), np.zeros(3, dtype=bool)):
         with pytest.raises(MalformedError, match="packed"):
-            CODEC.decode({"$lower": [0, "C"]}, [packed])
+            CODEC.decode({"$lower": [0, "C"]}, [packed], set())

@@ -6,25 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from tobitgp.errors import SpecError
-from tobitgp.formula.several import LOWER, RESPONSE, UPPER
-from tobitgp.multivariate.estimates import RESIDUAL, Estimates
-from tobitgp.multivariate.rows import Ends, Stack, read_ends
+from tobitgp.results import output
+from tobitgp.results.multivariate import predictions
+from tobitgp.results.multivariate.estimates import Estimates
+from tobitgp.results.multivariate.parts import MultivariateParts, TrainingRows
 from tobitgp.results.predict import check_alpha, check_level
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.views import COUNTS
-from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tobitgp.report.summary import FitSummary
-
-_WHATS = ("median", "latent", "uncensored", "quantile", "sigma")
-_TABLE = ["estimate", "se", "lower", "upper"]
-_DRAWS = 1000  # for intervals of what may have been
 
 
 class MultivariateResults:
@@ -34,16 +29,10 @@ class MultivariateResults:
 
     Parameters
     ----------
-    stacked : GPResults
-        The fit of the stacked rows.
-    stack : Stack
-        How rows are stacked.
-    data : DataFrame
-        The rows of the fit.
-    ends : tuple of two (n, J) arrays
-        What is known of their responses, on the scale of these.
-    refit : callable
-        Fits stacked rows with the hyper-parameters of this fit.
+    parts : MultivariateParts
+        What the stacked rows were made from, and their fit.
+    rows : TrainingRows, optional
+        Rows of the fit; none where it comes from a file.
 
     Attributes
     ----------
@@ -66,17 +55,11 @@ class MultivariateResults:
       2 responses, 40 values: 27 exact, 13 left-censored
     """
 
-    def __init__(
-        self,
-        stacked: GPResults,
-        stack: Stack,
-        data: pd.DataFrame,
-        ends: Ends,
-        refit: Callable[[pd.DataFrame], GPResults],
-    ):
-        self.stacked, self.responses = stacked, stack.wide.labels
-        self._stack, self._data, self._ends, self._refit = stack, data, ends, refit
-        self._estimates = Estimates(stacked, stack)
+    def __init__(self, parts: MultivariateParts, rows: TrainingRows | None = None):
+        self.parts, self.responses = parts, parts.stack.wide.labels
+        self.stacked = GPResults.from_parts(parts.stacked)
+        self._stack, self._rows = parts.stack, rows
+        self._estimates = Estimates(self.stacked, parts.stack)
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -127,7 +110,7 @@ class MultivariateResults:
         13
         """
         counts = self.stacked.counts.copy()
-        counts["dropped"] = int((~np.isnan(self._ends[0])).sum()) - len(self._stack.known(self._data, 0, self._ends))
+        counts["dropped"] = self.parts.dropped
         return counts
 
     @property
@@ -158,11 +141,8 @@ class MultivariateResults:
         >>> round(res.log_evidence, 1)
         -138.1
         """
-        rows = self._stack.known(self._data, 0, self._ends)
-        exact = rows[rows[LOWER] == rows[UPPER]]
-        weight = exact[self._stack.weights].to_numpy() if self._stack.weights else np.ones(len(exact))
         log = self._stack.centre if self._stack.log_time else np.log(self._stack.scale)
-        return float(self.stacked.log_evidence - weight @ log[exact[RESPONSE].cat.codes])
+        return float(self.stacked.log_evidence - self.parts.exact @ log)
 
     @property
     def params(self) -> pd.Series[float]:
@@ -426,251 +406,38 @@ class MultivariateResults:
         formulas = {} if sigma is None else {"log(sigma):": sigma}
         return summary.build_summary(self, title, model, numbers, sections, notes, formulas)  # type: ignore[arg-type]
 
-    # -- predictions --------------------------------------------------------------------------------------------------
+    predict = predictions.predict
+    impute = predictions.impute
+    sample = predictions.sample
+    save = output.save
 
-    def predict(
-        self,
-        new: Frame | None = None,
-        what: str = "median",
-        *,
-        interval: float | None = None,
-        q: float | None = None,
-        exclude: str | Sequence[str] = (),
-    ) -> pd.DataFrame:
-        """Predict every response in new rows, or in rows with the covariates of the fit.
-
-        What is known of other responses in a row does not enter; :meth:`impute` uses it.
+    def plot(self, x: str | None = None, *, interval: float | None = 0.95) -> Any:
+        """Fit, data and band of every response along one column, a panel for each, without random effects.
 
         Parameters
         ----------
-        new : DataFrame or dict of columns, optional
-            With the columns right of ``~``.
-        what : {"median", "latent", "uncensored", "quantile", "sigma"}
-            As of :meth:`tobitgp.GPResults.predict`.
-        interval : float, optional
-            Probability of equal-tailed intervals.
-        q : float, optional
-            Order of a quantile, a probability.
-        exclude : str or list of str
-            Terms to set to zero, as ``"gp(x)"``, ``"re(g)"``.
+        x : str, optional
+            Column along which to draw; that of the first process without, or the first of the linear part. Others are
+            held at typical values.
+        interval : float or None
+            Probability of the band.
 
         Returns
         -------
-        DataFrame
-            A row for each row of the data, a column for each response; with ``interval`` columns ``(y1, "estimate")``,
-            and ``se``, ``lower`` and ``upper``. On the scale of the responses; ``"latent"`` of log-time families on
-            the log scale.
+        matplotlib axes, one for each response
 
         Raises
         ------
         SpecError
-            For another ``what``, and for means of log-normal responses with ``rescor=True``.
-        DataError, UnseenLevelError
-            If new data lack a column, or a level was not in the fit.
-
-        References
-        ----------
-        (MUL1) of the theory pages.
+            If ``x`` is no column of numbers or dates in the model, there is none, or the fit holds no training rows.
 
         Examples
         --------
         >>> import tobitgp as tg
         >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> res.predict({"age": [50.0]}).round(0).to_dict("list")
-        {'durable': [-3.0], 'quant': [243.0]}
+        >>> [ax.get_ylabel() for ax in res.plot()]
+        ['durable', 'quant']
         """
-        if what not in _WHATS:
-            raise SpecError(f"what={what!r} is not supported; of several responses {', '.join(map(repr, _WHATS))} are.")
-        if what == "quantile" and not isinstance(q, float | int):
-            raise SpecError("what='quantile' takes one q between 0 and 1, as q=0.9.")
-        rows, index = self._rows(new)
-        without = [self._estimates.term(name) for name in ([exclude] if isinstance(exclude, str) else exclude)]
-        if self._estimates.correlated:
-            if what == "uncensored" and self._stack.log_time:
-                raise SpecError("Means of correlated log-normal responses are those of sample(); take what='median'.")
-            if what == "sigma" or (what == "quantile" and interval is not None):
-                table = self._with_effects(rows, what, q, check_level(interval), without)
-                return self._wide(table, index, latent=False, interval=interval, sigma=what == "sigma")
-            if what != "quantile":
-                without.append(RESIDUAL)
-        found = self.stacked.predict(rows, what, interval=interval, se=interval is not None, q=q, exclude=without)
-        latent, sigma = what == "latent", what == "sigma"
-        return self._wide(pd.DataFrame(found), index, latent=latent, interval=interval, sigma=sigma)
+        from tobitgp.report.several import plot_several
 
-    def _with_effects(
-        self, rows: pd.DataFrame, what: str, q: Any, interval: float | None, exclude: Sequence[str]
-    ) -> pd.DataFrame:
-        """Scales of residuals, and quantiles, of which the effect of a row is noise and not an error."""
-        noise = pd.DataFrame(self.stacked.predict(rows, "sigma", se=True))
-        of_processes = (noise["se"] / noise["estimate"]).to_numpy() * bool(self._stack.wide.scale.others)
-        sigma, error = self._estimates.in_rows(rows, noise["estimate"].to_numpy(), of_processes)
-        logs = self._stack.log_time or what == "sigma"
-        if what == "sigma":
-            y, se = np.log(sigma), error
-        else:
-            value = pd.Series(self.stacked.predict(rows, "quantile", q=q, exclude=exclude)).to_numpy()
-            f = pd.DataFrame(self.stacked.predict(rows, "latent", se=True, exclude=[*exclude, RESIDUAL]))["se"]
-            y, se = np.log(value) if logs else value, np.sqrt(f.to_numpy() ** 2 + (ndtri(q) * sigma * error) ** 2)
-        reach = 0.0 if interval is None else float(ndtri(0.5 + 0.5 * interval)) * se
-        table = pd.DataFrame({"estimate": y, "lower": y - reach, "upper": y + reach})
-        table = table.apply(np.exp) if logs else table
-        return table.assign(se=table["estimate"] * se if logs else se)
-
-    def impute(self, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
-        """What responses are or may have been: of censored and missing ones the means given all that is known.
-
-        That is the row's own limits, its other responses if ``rescor=True``, and all other rows.
-
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            With the columns of the formula on both sides, of which responses may be missing; the rows of the fit
-            without. Hyper-parameters stay those of the fit.
-        interval : float, optional
-            Probability of equal-tailed intervals of the values, from 1,000 draws of them.
-
-        Returns
-        -------
-        DataFrame
-            As of :meth:`predict`, on the scale of the responses.
-
-        Raises
-        ------
-        DataError
-            If new data lack a column, or a response has no value in them.
-
-        References
-        ----------
-        (MUL5) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> data, filled = tg.datasets.load("tobin"), res.impute()["durable"]
-        >>> bool((filled[data["durable"] == 0] < 0).all()), float(filled[1])
-        (True, 0.7)
-        """
-        level, n, J = check_level(interval), len(self._data), len(self.responses)
-        if new is None:
-            data, ends, fit, units = self._data, self._ends, self.stacked, np.arange(n)
-            known = self._stack.known(data, units, ends)
-            own = known.index
-        else:
-            data, units = pd.DataFrame(new), n + np.arange(len(new[next(iter(new))]))
-            ends = read_ends(self._stack.wide, data, self._stack.functions, log_time=self._stack.log_time, new=True)
-            known = self._stack.known(data, units, ends)
-            own = known.index + J * n
-            old = self._stack.known(self._data, np.arange(n), self._ends)
-            fit = self._refit(pd.concat([old, known.set_axis(own)])) if len(known) else self.stacked
-        if not len(data):
-            return self.predict(data, interval=interval)
-        rest = self._stack.rows(data, units).drop(known.index)
-        parts = [_imputed(fit, None, "conditional", level).loc[own].set_axis(known.index)] if len(known) else []
-        parts += [_imputed(fit, rest, "uncensored", level)] if len(rest) else []
-        table = self._wide(pd.concat(parts).sort_index(), data.index, latent=False, interval=interval)
-        lower, upper = ends
-        for j, label in enumerate(self.responses):
-            seen = lower[:, j] == upper[:, j]
-            if interval is None:
-                table.loc[seen, label] = lower[seen, j]
-            else:
-                table.loc[seen, label] = np.column_stack([lower[seen, j], np.zeros(seen.sum()), *[lower[seen, j]] * 2])
-        return table
-
-    def sample(
-        self,
-        new: Frame | None = None,
-        draws: int = 100,
-        *,
-        what: str = "uncensored",
-        rng: int | np.random.Generator | None = None,
-    ) -> Array:
-        """Draw responses of new rows, all rows and responses of a draw together.
-
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            As of :meth:`predict`.
-        draws : int
-            How many.
-        what : {"uncensored", "latent"}
-            Responses, with residuals that are correlated if ``rescor=True``, or their curves without.
-        rng : int or numpy Generator, optional
-            None is deterministic.
-
-        Returns
-        -------
-        (draws, n, J) array
-            On the scale of the responses; ``"latent"`` of log-time families on the log scale.
-
-        Raises
-        ------
-        SpecError
-            For another ``what``, or more draws than can be held.
-        DataError, UnseenLevelError
-            As of :meth:`predict`.
-
-        References
-        ----------
-        (MUL1) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> res.sample({"age": [30.0, 50.0]}, 10).shape
-        (10, 2, 2)
-        """
-        if what not in ("uncensored", "latent"):
-            raise SpecError(f"what={what!r} is neither 'uncensored' nor 'latent'.")
-        rows, index = self._rows(new)
-        exclude = [RESIDUAL] if what == "latent" and self._estimates.correlated else []
-        found = self.stacked.sample(rows, draws, what=what, exclude=exclude, rng=rng).to_numpy()
-        stacked = found.T.reshape(draws, len(self.responses), len(index))
-        return self._values(stacked.transpose(0, 2, 1), what == "latent")
-
-    def _rows(self, new: Frame | None) -> tuple[pd.DataFrame, pd.Index]:
-        """Stacked rows, of units unseen, and the labels of the data."""
-        data = self._data if new is None else pd.DataFrame(new)
-        return self._stack.rows(data, -1 - np.arange(len(data))), data.index
-
-    def _values(self, y: Array, latent: bool, sigma: bool = False) -> Array:
-        if sigma:
-            return np.asarray(y if self._stack.log_time else y * self._stack.scale)
-        if latent and self._stack.log_time:
-            return np.asarray(y + self._stack.centre)
-        return self._stack.values(y)
-
-    def _unit(self, *, latent: bool) -> Array | float:
-        """What standard errors are multiplied by."""
-        if self._stack.log_time:
-            return 1.0 if latent else np.exp(self._stack.centre)
-        return self._stack.scale
-
-    def _wide(
-        self, table: pd.DataFrame, index: pd.Index, *, latent: bool, interval: float | None, sigma: bool = False
-    ) -> pd.DataFrame:
-        """From a table of the stacked rows to one of the data, in the units of the responses."""
-        J, columns = len(self.responses), {}
-        for name in table.columns[:1] if interval is None else _TABLE:
-            y = table[name].to_numpy().reshape(J, len(index)).T
-            if name == "se":
-                columns[name] = y * self._unit(latent=latent or sigma)
-            else:
-                columns[name] = self._values(y, latent, sigma)
-        if interval is None:
-            return pd.DataFrame(next(iter(columns.values())), index=index, columns=list(self.responses))
-        labels = enumerate(self.responses)
-        return pd.concat({y: pd.DataFrame({k: v[:, j] for k, v in columns.items()}, index) for j, y in labels}, axis=1)
-
-
-def _imputed(fit: GPResults, rows: pd.DataFrame | None, what: str, interval: float | None) -> pd.DataFrame:
-    """Means of what stacked rows are or may have been, and quantiles of draws of it."""
-    table = pd.Series(fit.predict(rows, what)).to_frame("estimate")
-    if interval is None:
-        return table
-    draws = fit.sample(rows, _DRAWS, what=what)
-    tail = 0.5 - 0.5 * interval
-    low, high = (draws.quantile(q, axis=1) for q in (tail, 1.0 - tail))
-    return table.assign(se=draws.std(axis=1), lower=low, upper=high)
+        return plot_several(self, x, interval=interval)

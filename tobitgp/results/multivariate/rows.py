@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -127,7 +127,8 @@ def learn_stack(
             raise DataError(f"Several responses are stacked under names such as {name!r}; rename the column.")
     columns = list(data.columns)
     spec = parse_formula(wide.linear, columns, functions)
-    scale = parse_scale_formula(f"~ {wide.scale.linear}", columns, functions)
+    scale = parse_scale_formula(wide.scale_linear, columns, functions)
+    spec = replace(spec, scale=scale)
     every = [*columns, *STACKED]
     of_mean = parse_formula(" + ".join([f"{LOWER} ~ 1", *wide.terms.others]), every, functions)
     of_scale = parse_scale_formula(" + ".join(["~ 1", *wide.scale.others]), every, functions)

@@ -11,15 +11,18 @@ from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
 from tobitgp.formula.several import COLUMN, EACH, RESPONSE, SCALE_COLUMN, UNIT
-from tobitgp.multivariate.rows import Stack
 from tobitgp.results.estimates import Linear
+from tobitgp.results.multivariate.rows import Stack
 from tobitgp.results.process.results import GPResults
 from tobitgp.typing import Array
 
 COLUMNS = ["coef", "std err", "z", "P>|z|", "lower", "upper"]
 RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 _STEP = 1e-5
-_OF_EACH = re.compile(re.escape(EACH) + r"\[(?:T\.)?y(\d+)\](?::scale_column(\d+))?")
+_EACH = re.escape(EACH)
+_OF_EACH = re.compile(_EACH + r"\[(?:T\.)?y(\d+)\](?::scale_column(\d+))?")
+_SLOPE = re.compile(_EACH + r"\[y(\d+)\]:(.*)")
+_EFFECT = re.compile(rf"re\(0 \+ ({_EACH}(?!:))?(?: \+ )?(?:{_EACH}:\((.*?)\))? \| (.*?)\)")
 _CURVES = re.compile(r"\[y(\d+)(?:, y(\d+))?\]$")
 
 
@@ -31,6 +34,10 @@ class Estimates:
         self.at = {name: i for i, name in enumerate(stacked.hyperparameters)}
         self.correlated = f"sd({RESIDUAL})[{EACH}[y0]]" in self.at
         self.unit = np.ones(len(self.labels)) if stack.log_time else stack.scale
+        every = {column for columns in stacked.parts.state.effect_columns for column in columns}
+        slopes = {column: _SLOPE.fullmatch(column) for column in sorted(every, key=len, reverse=True)}
+        self.slopes = {column: f"{m[2]}[{self.labels[int(m[1])]}]" for column, m in slopes.items() if m}
+        self.terms = {self.name(term.name): term.name for term in stacked.parts.spec.processes}
 
     # -- names --------------------------------------------------------------------------------------------------------
 
@@ -38,16 +45,14 @@ class Estimates:
         """A parameter, or a random effect, by the names of the responses."""
         if name.startswith(("sd(", "cor(")):
             name = _CURVES.sub(lambda m: f"[{', '.join(self.labels[int(j)] for j in m.groups() if j)}]", name)
-        name = re.sub(r"re\(0 \+ " + re.escape(EACH) + r" \| (.*?)\)", r"re(\1)", name)
+        for column, written in self.slopes.items():
+            name = name.replace(column, written)
+        name = _EFFECT.sub(lambda m: f"re({m[3]})" if m[1] else f"re(0 + {m[2]} | {m[3]})", name)
         return _OF_EACH.sub(self._response, name)
 
     def _response(self, match: re.Match[str]) -> str:
         label, column = self.labels[int(match[1])], match[2]
         return label if column is None else f"{self.stack.scale_columns[int(column)]}[{label}]"
-
-    def term(self, name: str) -> str:
-        """A random effect's name in the stack."""
-        return re.sub(r"^re\((.*)\)$", rf"re(0 + {EACH} | \1)", name)
 
     def _factor(self, name: str) -> float:
         """What a hyper-parameter or a random effect is multiplied by: these are in units of their response."""

@@ -14,10 +14,11 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.several import read_wide
 from tobitgp.likelihoods import Family
 from tobitgp.model import Model
-from tobitgp.multivariate.estimates import scale_columns
-from tobitgp.multivariate.results import MultivariateResults
-from tobitgp.multivariate.rows import Stack, learn_stack, read_ends
 from tobitgp.options import choose_family
+from tobitgp.results.multivariate.estimates import scale_columns
+from tobitgp.results.multivariate.parts import MultivariateParts, TrainingRows
+from tobitgp.results.multivariate.results import MultivariateResults
+from tobitgp.results.multivariate.rows import Stack, learn_stack, read_ends
 from tobitgp.results.process.results import GPResults
 from tobitgp.typing import Array
 
@@ -88,8 +89,10 @@ def fit_several(
         how["hyper"] = "maximize"  # a ridge, (MUL3), along which the points of a design have too small a spread
     fitter = Fitter(stack, reading, how)
     stack.warn_missing(data)
-    fitted = fitter(stack.known(data, np.arange(len(data)), ends))
-    return MultivariateResults(fitted, stack, data, ends, fitter.held(fitted))
+    rows = stack.known(data, np.arange(len(data)), ends)
+    fitted = fitter(rows)
+    parts = MultivariateParts.of(fitted.parts, stack, rows, ends)
+    return MultivariateResults(parts, TrainingRows(data, ends, fitter.held(fitted)))
 
 
 def _refuse(family: Family, reading: Mapping[str, Any], fitting: Mapping[str, Any], *, rescor: bool) -> None:

@@ -1,0 +1,115 @@
+"""A loaded fit of several responses answers as the one that was saved; other files are refused."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from support.hostile_files import replaced, zipped
+from support.stored import again, assert_same, quiet_fit
+
+import tobitgp as tg
+from tobitgp.errors import DataError, SpecError
+
+FORMULA = "mvbind(y, z) ~ gp(x) + bs(t, df=4) + C(k, Sum) + (1 + t | g) | censor(0.7, None)"
+
+
+@pytest.fixture(scope="module")
+def res(rich):
+    return quiet_fit(FORMULA, rich.assign(z=rich["z"].where(rich["t"] < 1.8)), rescor=True, sigma="~ t + C(k)")
+
+
+@pytest.fixture(scope="module")
+def loaded(res, tmp_path_factory):
+    return again(res, tmp_path_factory.mktemp("several"))
+
+
+def test_tables(res, loaded):
+    assert type(loaded) is tg.MultivariateResults
+    assert repr(loaded) == repr(res)
+    assert str(loaded.summary()) == str(res.summary())
+    assert loaded.log_evidence == res.log_evidence
+    assert_same(res.counts, loaded.counts)
+    assert_same(res.group_effects(), loaded.group_effects())
+    assert_same(res.regression("y", "z"), loaded.regression("y", "z"))
+
+
+@pytest.mark.parametrize("what", ["median", "latent", "uncensored", "sigma"])
+def test_predictions(res, loaded, rich, what):
+    new = rich[["x", "t", "k", "g"]].iloc[::7]
+    assert_same(res.predict(new, what, interval=0.9), loaded.predict(new, what, interval=0.9))
+    assert np.array_equal(res.sample(new, 3), loaded.sample(new, 3))
+
+
+def test_no_rows_are_held(loaded, rich):
+    for ask in (loaded.predict, loaded.impute, loaded.plot, lambda: loaded.impute(rich)):
+        with pytest.raises(SpecError, match="holds no training rows"):
+            ask()
+
+
+def test_log_times_weights_and_functions(rich, tmp_path):
+    def double(v):
+        return 2.0 * v
+
+    data = rich.assign(other=np.exp(rich["z"]))
+    options = {"family": "lognormal", "weights": "w", "functions": {"double": double}}
+    res = quiet_fit("mvbind(y, other) ~ double(x) | censor(0.7, None)", data, **options)
+    with pytest.raises(SpecError, match="double"):
+        again(res, tmp_path)
+    loaded = again(res, tmp_path, {"double": double})
+    assert loaded.log_evidence == res.log_evidence
+    assert_same(res.predict(data[["x"]]), loaded.predict(data[["x"]]))
+
+
+def stack_part(name, value):
+    def change(document):
+        next(pair for pair in document["stack"]["parts"]["$dict"] if pair[0] == name)[1] = value
+        return document
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda d: replaced(d, ("stack",), 3), "stack has not exactly"),
+        (lambda d: replaced(d, ("stack", "rescor"), 1), "not made of text"),
+        (lambda d: replaced(d, ("stack", "rescor"), False), "read otherwise"),
+        (lambda d: replaced(d, ("stack", "sigma"), "~ t"), "read otherwise"),
+        (lambda d: replaced(d, ("stack", "formula"), FORMULA.replace("gp(x)", "gp(t)")), "read otherwise"),
+        (lambda d: replaced(d, ("stack", "formula"), "y ~ x"), "cannot be loaded"),
+        (lambda d: replaced(d, ("stack", "specification", "formula"), "y ~ x"), "cannot be loaded"),
+        (stack_part("dropped", -1), "do not belong together"),
+        (stack_part("dropped", "1"), "is no int"),
+        (stack_part("log_time", True), "do not belong together"),
+        (stack_part("scale", None), "is no"),
+        (stack_part("inputs", ("x", 3)), "is no"),
+    ],
+)
+def test_documents(res, tmp_path, change, match):
+    res.save(tmp_path / "fit.tgp")
+    with zipfile.ZipFile(tmp_path / "fit.tgp") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    document = change(json.loads(parts["fit.json"]))
+    (tmp_path / "other.tgp").write_bytes(zipped({**parts, "fit.json": json.dumps(document).encode()}.items()))
+    with pytest.raises(DataError, match=match):
+        tg.load(tmp_path / "other.tgp")
+
+
+def test_shapes_and_signs(res, tmp_path):
+    res.save(tmp_path / "fit.tgp")
+    with zipfile.ZipFile(tmp_path / "fit.tgp") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    stored = dict(json.loads(parts["fit.json"])["stack"]["parts"]["$dict"])
+    for name in ("centre", "scale", "means", "spreads", "scale_means", "exact"):
+        at = f"arrays/{stored[name]['$array']}.npy"
+        values = np.load(io.BytesIO(parts[at]))
+        for wrong in (values[:-1], np.full_like(values, np.nan), -1.0 - np.abs(values)):
+            if name in ("centre", "means", "scale_means") and (wrong < 0.0).all():
+                continue
+            file = io.BytesIO()
+            np.save(file, wrong)
+            (tmp_path / "other.tgp").write_bytes(zipped({**parts, at: file.getvalue()}.items()))
+            with pytest.raises(DataError, match="do not belong together"):
+                tg.load(tmp_path / "other.tgp")

@@ -1,0 +1,74 @@
+"""How rows of several responses are stacked, written and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tobitgp.formula.several import read_wide
+from tobitgp.results.multivariate.parts import MultivariateParts
+from tobitgp.results.multivariate.results import MultivariateResults
+from tobitgp.results.multivariate.rows import Stack
+from tobitgp.results.views import Parts
+from tobitgp.storage.archive import MalformedError, check_fields, field_types, fits
+from tobitgp.storage.classes import fit_codec
+from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
+
+AnyArray = np.ndarray[Any, Any]
+_NAMES = ("formula", "sigma", "rescor", "specification", "parts")
+_BESIDE = ("exact", "dropped")
+_STORED = {name: hint for name, hint in field_types(Stack).items() if name not in ("wide", "functions")}
+_STORED |= {name: field_types(MultivariateParts)[name] for name in _BESIDE}
+
+
+def plain_stack(parts: MultivariateParts, arrays: list[AnyArray]) -> dict[str, Any]:
+    """Document of a stack and of what is known of its values."""
+    stack, wide, spec = parts.stack, parts.stack.wide, parts.stack.state.spec
+    values = {name: getattr(parts if name in _BESIDE else stack, name) for name in _STORED}
+    return {
+        "formula": wide.formula,
+        "sigma": wide.sigma,
+        "rescor": wide.rescor,
+        "specification": plain_spec(spec, ()),
+        "parts": fit_codec(spec, stack.state.levels).encode(values, arrays),
+    }
+
+
+def restore_stack(
+    document: Any, stacked: Any, functions: Functions, arrays: Sequence[AnyArray], used: set[int]
+) -> MultivariateResults:
+    """Results of several responses, from those of the stacked rows."""
+    check_names(document, _NAMES, "stack")
+    if not all(fits(document[name], hint) for name, hint in zip(_NAMES, (str, str | None, bool), strict=False)):
+        raise MalformedError("its stack is not made of text")
+    wide = read_wide(document["formula"], document["sigma"], rescor=document["rescor"])
+    spec = restore_spec(document["specification"], functions)
+    values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
+    check_fields(values, _STORED)
+    beside = {name: values.pop(name) for name in _BESIDE}
+    stack = Stack(wide=wide, functions=functions, **values)
+    parts = MultivariateParts(stacked=stacked.parts, stack=stack, **beside)
+    _check(parts)
+    results = MultivariateResults(parts)
+    results.summary_frame()
+    return results
+
+
+def _check(parts: MultivariateParts) -> None:
+    """Compare what the stack says of the responses with the fit of its rows."""
+    stack, stacked = parts.stack, parts.stacked
+    spec = stack.state.spec
+    if not isinstance(stacked, Parts) or spec.scale is None or stack.state.scale is None or stacked.spec.scale is None:
+        raise MalformedError("its stack is not that of a process")
+    read = (spec.formula, spec.scale.formula, stacked.spec.formula, stacked.spec.scale.formula)
+    if read != (stack.wide.linear, stack.wide.scale_linear, stack.formula, stack.scale_formula):
+        raise MalformedError("the formula of its stack is read otherwise by this version of tobitgp")
+    J, p, q = len(stack.wide.labels), len(stack.columns), len(stack.scale_columns)
+    sizes = {"centre": J, "scale": J, "means": p, "spreads": p, "scale_means": q}
+    arrays = {name: getattr(stack, name) for name in sizes} | {"exact": parts.exact}
+    sound = all(values.shape == (sizes.get(name, J),) and np.isfinite(values).all() for name, values in arrays.items())
+    positive = (stack.scale > 0.0).all() and (stack.spreads > 0.0).all() and (parts.exact >= 0.0).all()
+    if not sound or not positive or parts.dropped < 0 or stack.log_time != stacked.family.log_time:
+        raise MalformedError("the parts of its stack do not belong together")
