@@ -33,7 +33,7 @@ from tobitgp.storage.archive import (
 from tobitgp.storage.check import check_mixture, check_process, check_regression, try_results
 from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
-from tobitgp.storage.stack import plain_stack, restore_stack
+from tobitgp.storage.stack import plain_stack, restore_stack, results_of
 
 Loaded = GPResults | RegressionResults | MixtureResults | MultivariateResults
 _NOT_STORED = ("spec", "training", "covariates")
@@ -137,11 +137,11 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
             spec = restore_spec(document["specification"], functions)
             arrays, used = read_arrays(archive), set[int]()
         values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
+        stack = None if document["stack"] is None else restore_stack(document["stack"], functions, arrays, used)
+        check_used(arrays, used)
         found = kind.results(_assemble(kind, spec, values))
         try_results(found)
-        stack = document["stack"]
-        results: Loaded = found if stack is None else restore_stack(stack, found, functions, arrays, used)
-        check_used(arrays, used)
+        results: Loaded = found if stack is None else results_of(stack, found.parts)
     except SpecError as error:
         raise SpecError(f"{place}: {error}") from error
     except OSError as error:

@@ -36,10 +36,8 @@ def plain_stack(parts: MultivariateParts, arrays: list[AnyArray]) -> dict[str, A
     }
 
 
-def restore_stack(
-    document: Any, stacked: Any, functions: Functions, arrays: Sequence[AnyArray], used: set[int]
-) -> MultivariateResults:
-    """Results of several responses, from those of the stacked rows."""
+def restore_stack(document: Any, functions: Functions, arrays: Sequence[AnyArray], used: set[int]) -> dict[str, Any]:
+    """A stack from its document, and what is known of its values: parts of ``MultivariateParts``."""
     check_names(document, _NAMES, "stack")
     if not all(fits(document[name], hint) for name, hint in zip(_NAMES, (str, str | None, bool), strict=False)):
         raise MalformedError("its stack is not made of text")
@@ -48,8 +46,12 @@ def restore_stack(
     values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
     check_fields(values, _STORED)
     beside = {name: values.pop(name) for name in _BESIDE}
-    stack = Stack(wide=wide, functions=functions, **values)
-    parts = MultivariateParts(stacked=stacked.parts, stack=stack, **beside)
+    return {"stack": Stack(wide=wide, functions=functions, **values), **beside}
+
+
+def results_of(stack: dict[str, Any], stacked: Any) -> MultivariateResults:
+    """Results of several responses, by the fit of the stacked rows."""
+    parts = MultivariateParts(stacked=stacked, **stack)
     _check(parts)
     results = MultivariateResults(parts)
     results.summary_frame()

@@ -137,6 +137,8 @@ def impute(results: MultivariateResults, new: Frame | None = None, *, interval: 
 
     Raises
     ------
+    SpecError
+        If the fit was loaded from a file.
     DataError
         If new data lack a column, or a response has no value in them.
 
