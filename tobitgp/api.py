@@ -9,13 +9,16 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.several import is_wide
+from tobitgp.hazards import HazardModel, open_model
 from tobitgp.inference import Method
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
-from tobitgp.model import Hyper, Model
+from tobitgp.model import Hyper
 from tobitgp.multivariate import fit_several
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.results.hazards.cells import PH
+from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.multivariate.results import MultivariateResults
 from tobitgp.results.process.results import GPResults
@@ -28,13 +31,14 @@ def fit(
     formula: str,
     data: Frame,
     *,
-    family: str | Student | None = None,
+    family: str | Student | PH | None = None,
     method: str | Method | MixtureMethod = "auto",
     bound: str | None = None,
     inducing: Any = "auto",
     hyper: Hyper = "auto",
     sigma: str | None = None,
     rescor: bool = False,
+    id: str | None = None,
     censored: Literal["model", "drop", "ignore"] = "model",
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
@@ -51,7 +55,7 @@ def fit(
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
-) -> GPResults | RegressionResults | MixtureResults | MultivariateResults:
+) -> GPResults | RegressionResults | MixtureResults | MultivariateResults | HazardResults:
     r"""Fit a regression, or a mixture, to data that may be censored or truncated.
 
     Parameters
@@ -213,5 +217,8 @@ def fit(
         return fit_several(formula, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
     if rescor:
         raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
-    with Model(formula, data, sigma=sigma, engine=engine, **reading) as model:
+    found = open_model(formula, data, id=id, sigma=sigma, engine=engine, **reading)
+    if isinstance(found, HazardModel):
+        return found.fit(**fitting)
+    with found as model:
         return model.fit(**fitting)

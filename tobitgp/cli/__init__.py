@@ -25,6 +25,7 @@ from tobitgp.cli.files import (
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
+from tobitgp.formula.hazards import read_hazards
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.several import is_wide
 from tobitgp.formula.spec import LinearPart
@@ -35,6 +36,7 @@ from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
 from tobitgp.report.axes import printable_lines
 from tobitgp.results.compare import CRITERIA, compare, distinct
+from tobitgp.results.hazards.cells import PH
 from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
 from tobitgp.results.predict import whats
 
@@ -127,7 +129,7 @@ def _add_fit(commands: Any) -> None:
         help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31; a "
         "folder of Parquet files or a pattern in quotes, as 'folder/*.parquet', is never in memory as a whole",
     )
-    one.add_argument("--family", choices=list({**FAMILIES, **MIXTURE_FAMILIES}))
+    one.add_argument("--family", choices=[*{**FAMILIES, **MIXTURE_FAMILIES}, PH.name])
     one.add_argument(
         "--method",
         choices=["auto", *METHODS, MLE, *MIXTURE_METHODS],
@@ -187,7 +189,8 @@ def _read(options: argparse.Namespace) -> pd.DataFrame:
     """One file as a frame, with dates where the formulas take them."""
     data = read_data(options.data)
     columns = [c for c in column_names(data) if c != options.weights]
-    parts: list[LinearPart] = [parse_formula(options.formula, columns)]
+    formula = read_hazards(options.formula).rows if options.family == PH.name else options.formula
+    parts: list[LinearPart] = [parse_formula(formula, columns)]
     if options.sigma is not None:
         parts.append(parse_scale_formula(options.sigma, columns))
     return read_dates(data, date_columns(parts))

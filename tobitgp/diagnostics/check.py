@@ -127,7 +127,7 @@ def _fit_and_columns(results: Any, n: int) -> tuple[Any, pd.DataFrame]:
     if isinstance(results.parts, Parts):
         others = results._cavities
         return others.weight @ others.mean, results.model.data.frame
-    return results.predict(None, "latent").to_numpy()[results.parts.rows.kept], results.model.data.frame
+    return results._location(), results.model.data.frame
 
 
 def _noise(results: Any) -> Noise:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -114,6 +114,12 @@ class Transformed:
     theta_mean: Array  # (m,), mean of theta; its estimate where it is not integrated over
     theta_skew: Array  # (m,), between -1 and 1, zero where it is not integrated over
     correlation: BoolArray | None = None  # (m,), reported as ``tanh(theta)``
+
+    def some(self, kept: BoolArray) -> Transformed:
+        """Some of the parameters."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        own = {name: None if values is None else values[kept] for name, values in own.items()}
+        return Transformed(**own | {"theta_covariance": self.theta_covariance[np.ix_(kept, kept)]})
 
     @property
     def slope(self) -> Array:

@@ -25,6 +25,8 @@ from tobitgp.numerics.truncated import share
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.regression.residuals import deviance
+from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.results.hazards.times import HazardTimes, log_survival
 from tobitgp.results.mixture.parts import MixtureParts, training_ends
 from tobitgp.results.mixture.predict import finite_mean
 from tobitgp.results.process.posterior import nodes_of, seen_in_training
@@ -97,12 +99,35 @@ def _residuals_of_mixtures(parts: MixtureParts, asked: Asked, kind: str, uniform
     return _of_tails(kind, of, lower, upper, -free, free, uniform)
 
 
+def _residuals_of_hazards(parts: HazardParts, asked: Asked, kind: str, uniform: Array) -> Array:
+    response = parts.rows.response
+    assert parts.covariates is not None
+    times = HazardTimes.of_rows(parts, parts.covariates, ())
+    within = log_survival(times, response.entry)
+
+    def of(lower: Array, upper: Array) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            low, high = log_survival(times, lower), log_survival(times, upper)
+            share = np.log(-np.expm1(np.minimum(high - low, 0.0)))
+            return np.where(np.isneginf(low), -np.inf, low + share - within)
+
+    tails = (of, response.lower, response.upper, response.entry, response.exit)
+    if kind == "deviance":
+        left = _of_tails("martingale", *tails, uniform)
+        event = (response.lower == response.upper).astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log = np.where(event > 0.0, np.log(event - left), 0.0)
+        return np.asarray(np.sign(left) * np.sqrt(np.maximum(-2.0 * (left + event * log), 0.0)))
+    return _of_tails(kind, *tails, uniform)
+
+
 _OF: dict[type, tuple[Callable[[Any, Asked, str, Array], Array], tuple[str, ...]]] = {
     Parts: (_residuals_of_processes, ("quantile", "pearson", "response", "cox_snell", "martingale")),
     RegressionParts: (
         _residuals_of_regressions,
         ("response", "quantile", "pearson", "deviance", "cox_snell", "martingale"),
     ),
+    HazardParts: (_residuals_of_hazards, ("quantile", "cox_snell", "martingale", "deviance")),
     MixtureParts: (_residuals_of_mixtures, ("quantile", "cox_snell", "martingale", "response")),
 }
 

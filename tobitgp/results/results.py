@@ -89,11 +89,16 @@ class Results:
         counts = self._parts.facts.counts
         censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
         return (
-            f"{type(self).__name__}: {self._parts.spec.written}\n"
+            f"{type(self).__name__}: {self._written}\n"
             f"  {self._family_in_words}, method {self.method}: "
             f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
             f"  {self._criterion_in_words}, {'converged' if self.converged else 'NOT converged'}"
         )
+
+    @property
+    def _written(self) -> str:
+        """What was written, in a line."""
+        return str(self._parts.spec.written)
 
     @property
     def _criterion_in_words(self) -> str:
@@ -190,6 +195,10 @@ class Results:
         asked = ask(self._parts, df, exclude)
         return TimeRows(asked.index, asked.usable, Times.of(self._posterior(asked, bands=bands)))
 
+    def _location(self) -> Array:
+        """What is expected of the training rows, (n,), larger of larger responses."""
+        return self.predict(None, "latent").to_numpy()[self._parts.rows.kept]
+
     def _times_left_out(self) -> Times:
         """Of the training rows, without what a row says itself where that matters."""
         return self._time_rows(None, (), bands=False).times
@@ -200,7 +209,7 @@ class Results:
         values = (
             self._likelihoods(rows)
             if scoring_method == "log_likelihood"
-            else Times.of(self._posterior(rows.asked, bands=False)).percentile(0.5, None)
+            else Times.of(self._posterior(rows.asked, bands=False)).order()
         )
         seen = rows.response
         return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)

@@ -114,6 +114,10 @@ class Times:
 
         return self._over(chunk, len(after), self._components * _ROOT, _CELLS)[""]
 
+    def order(self) -> Array:
+        """Numbers (n,) by which rows are expected to live longer."""
+        return self.percentile(0.5, None)
+
     def mean(self) -> Array:
         """Mean times, (n,)."""
         return self.posterior.new.mean()[self.which]

@@ -219,7 +219,7 @@ def concordance_index(results: Results) -> float:
     if results.parts.spec.mixture is not None:
         raise SpecError(NO_ORDER)
     entry = results.parts.rows.response.entry
-    return _concordance(rows_of(results, None).times.percentile(0.5, None), *results._training_ends(), entry)
+    return _concordance(rows_of(results, None).times.order(), *results._training_ends(), entry)
 
 
 class Scores(NamedTuple):

@@ -16,6 +16,7 @@ from tobitgp.data.row_arguments import by_label, read_weights
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level
+from tobitgp.hazards import HazardModel, open_model, read_subjects
 from tobitgp.inference.fitted import Step
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
@@ -30,7 +31,7 @@ Parts = list[tuple[IntArray, IntArray]]
 Note = tuple[type[Warning], str]
 
 DEFAULT = ("log_likelihood", "concordance_index")
-OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
+OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"} | {"id"}
 _OF_ROWS = ("cov_kwds", "engine")
 _NAMED = 3
 
@@ -41,7 +42,9 @@ def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
     return [folds] if named else []
 
 
-def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Generator) -> tuple[list[Any], Parts]:
+def read_folds(
+    folds: Any, model: Model | HazardModel, frame: pd.DataFrame, rng: np.random.Generator
+) -> tuple[list[Any], Parts]:
     """Names of the folds, and the places of their training and test rows; rows that a fit drops are in none."""
     used = np.flatnonzero(model.training.kept)
     exact = model.training.response.lower == model.training.response.upper
@@ -263,12 +266,14 @@ def cross_validate(
     fit_kwargs, frame = _var_weights_in(fit_kwargs, frame)
     unseen = own_column(f"{formula} {fit_kwargs.get('sigma')}", folds, columns)
     options = {name: value for name, value in fit_kwargs.items() if name in OF_MODEL}
-    model = Model(formula, frame.drop(columns=unseen), **options)
+    model = open_model(formula, frame.drop(columns=unseen), **options)
     weights = None
     if fit_kwargs.get("weights") is not None:
         weights = np.zeros(len(frame))
         weights[model.training.kept] = model.training.response.weight
     stream = generator(rng)
+    if "id" in options:
+        folds = _by_subject(folds, read_subjects(options["id"], frame), stream)
     names, parts = read_folds(folds, model, frame, stream)
     seeds = stream.integers(2**31, size=len(parts)).tolist() if rng is not None else [None] * len(parts)
     tasks = []
@@ -284,6 +289,14 @@ def cross_validate(
     words = f"{{evaluations}} of {len(tasks)} folds, {first} of fold {{stage}}: {{value:.3f}}"
     found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: fold[first])
     return _table(names, parts, found, list(measures))
+
+
+def _by_subject(folds: Any, subject: Any, rng: np.random.Generator) -> Any:
+    """Folds that hold all rows of a subject: numbers of folds are dealt, labels are checked."""
+    code, subjects = pd.factorize(subject)
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool) and 2 <= folds <= len(subjects):
+        return deal(np.ones(len(subjects), dtype=bool), int(folds), rng)[code]
+    return folds
 
 
 def _var_weights_in(fit_kwargs: dict[str, Any], frame: pd.DataFrame) -> tuple[dict[str, Any], pd.DataFrame]:

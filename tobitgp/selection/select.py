@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError, TobitGPError, user_level
+from tobitgp.hazards import HazardModel, open_model
 from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
@@ -149,7 +150,7 @@ def select(
     check_by(by)
     check_jobs(n_jobs)
     candidates = read_specs(specs, fit_kwargs)
-    read = {c.name: attempt(Model, data=data, **_options(c, of_model=True)) for c in candidates}
+    read = {c.name: attempt(open_model, data=data, **_options(c, of_model=True)) for c in candidates}
     models = {name: outcome.value for name, outcome in read.items() if outcome.error is None}
     ready = [_with_method(c, models[c.name], by) for c in candidates if c.name in models]
     _check_before(ready, models, by)
@@ -165,7 +166,7 @@ def select(
     return _rank(results, errors, by)
 
 
-def _with_method(candidate: Candidate, model: Model, by: str) -> Candidate:
+def _with_method(candidate: Candidate, model: Model | HazardModel, by: str) -> Candidate:
     """Candidate whose ``method="auto"`` is one that has the number by which models are ranked."""
     method = candidate.options.get("method", "auto")
     if not isinstance(method, str) or method != "auto":
@@ -180,7 +181,7 @@ def _options(candidate: Candidate, *, of_model: bool) -> dict[str, Any]:
     return {name: value for name, value in candidate.options.items() if (name in OF_MODEL) == of_model}
 
 
-def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str) -> None:
+def _check_before(candidates: list[Candidate], models: dict[str, Model | HazardModel], by: str) -> None:
     """Refuse what could not be compared in the end."""
     subjects, kinds = {}, {}
     for candidate in candidates:
@@ -205,7 +206,7 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
         check_kinds(kinds, by)
 
 
-def _evidence_kind(model: Model, options: dict[str, Any], modelled: bool) -> str:
+def _evidence_kind(model: Model | HazardModel, options: dict[str, Any], modelled: bool) -> str:
     """Kind of evidence that a fit will have."""
     if model.spec.mixture is not None:
         return "loglik" if isinstance(choose_mixture_method(options["method"]), EMCM) else "elbo"

@@ -26,6 +26,7 @@ from tobitgp.priors.prior import DenseFeatures, LevelColumns
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression.maximum import KINDS
+from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
@@ -43,12 +44,12 @@ Shapes = dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
 def check_process(parts: Parts) -> None:
     """Compare what the parts of a fitted process say of each other."""
     _check_process_arrays(parts)
-    _check_source(parts)
+    check_source(parts)
 
 
 def check_regression(parts: RegressionParts) -> None:
     """Compare what the parts of a fitted regression say of each other."""
-    _check_source(parts)
+    check_source(parts)
     maximum, p = parts.maximum, len(parts.columns)
     q = 1 if parts.state.scale is None else len(parts.scale_columns)
     k = p + q + parts.family.estimate_df
@@ -72,7 +73,7 @@ def check_regression(parts: RegressionParts) -> None:
 
 def check_mixture(parts: MixtureParts) -> None:
     """Compare what the parts of a fitted mixture say of each other."""
-    _check_source(parts)
+    check_source(parts)
     fit, model = parts.fit, parts.fit.model
     if parts.spec.mixture is None or not isinstance(model, (Bayes, Points)) or fit.k != model.k or fit.k < 1:
         raise MalformedError("its parts do not belong together")
@@ -101,7 +102,8 @@ def check_mixture(parts: MixtureParts) -> None:
         raise MalformedError("the numbers of components that were tried do not belong together")
 
 
-def _check_source(parts: Source) -> None:
+def check_source(parts: Source) -> None:
+    """Compare what a fit remembers of its rows."""
     _check_state(parts.state)
     columns = parts.facts.columns
     if set(parts.facts.counts) != set(COUNTS):
@@ -113,7 +115,7 @@ def _check_source(parts: Source) -> None:
             raise MalformedError(f"what it says of the column {name!r:.60} makes no sense")
 
 
-def try_results(results: GPResults | RegressionResults | MixtureResults) -> None:
+def try_results(results: GPResults | RegressionResults | MixtureResults | HazardResults) -> None:
     """Ask what needs every array once: parts that do not belong together fail here rather than later."""
     parts: Source = results.parts
     columns = parts.facts.columns
@@ -128,8 +130,10 @@ def try_results(results: GPResults | RegressionResults | MixtureResults) -> None
             except TobitGPError:
                 # A row put together from several may lie where the model says nothing.
                 return
-            # The mean of a mixture of heavy tails may be infinite.
-            if not (isinstance(results, MixtureResults) or np.isfinite(found.to_numpy(dtype=float)[0, 0])):
+            # The mean of a mixture of heavy tails may be infinite, and a median that is not reached.
+            if not (
+                isinstance(results, MixtureResults | HazardResults) or np.isfinite(found.to_numpy(dtype=float)[0, 0])
+            ):
                 raise MalformedError("its numbers give no finite prediction")
 
 

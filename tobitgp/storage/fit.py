@@ -6,6 +6,7 @@ import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.multivariate.parts import MultivariateParts
@@ -32,10 +35,11 @@ from tobitgp.storage.archive import (
 )
 from tobitgp.storage.check import check_mixture, check_process, check_regression, try_results
 from tobitgp.storage.classes import fit_codec
+from tobitgp.storage.hazards import hazard_results, plain_hazards, restore_hazards
 from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
-from tobitgp.storage.stack import plain_stack, restore_stack, results_of
+from tobitgp.storage.stack import plain_stack, restore_stack, stacked_results
 
-Loaded = GPResults | RegressionResults | MixtureResults | MultivariateResults
+Loaded = GPResults | RegressionResults | MixtureResults | MultivariateResults | HazardResults
 _NOT_STORED = ("spec", "training", "covariates")
 
 
@@ -64,23 +68,45 @@ KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How rows were made from those of the user, for fits that are fits of other rows."""
+
+    name: str
+    parts: type
+    inner: Callable[[Any], Any]  # parts -> parts of the fit of the rows that were made
+    plain: Callable[[Any, list[np.ndarray[Any, Any]]], dict[str, Any]]  # parts, arrays -> document
+    restore: Callable[..., Any]  # document, functions, arrays, used -> what is beside the inner parts
+    results: Callable[[Any, Any], Any]  # that, inner parts -> results
+
+
+MADE = {
+    made.name: made
+    for made in (
+        Made("stack", MultivariateParts, attrgetter("stacked"), plain_stack, restore_stack, stacked_results),
+        Made("cells", HazardParts, attrgetter("cells"), plain_hazards, restore_hazards, hazard_results),
+    )
+}
+
+
 FORMAT, VERSION = "tobitgp fit", 1
 MAX_CAUSE = 400
-_NAMES = ("format", "version", "written_by", "kind", "specification", "parts", "stack")
+_NAMES = ("format", "version", "written_by", "kind", "specification", "parts", "rows")
 
 
 def save(parts: Any, path: str | os.PathLike[str]) -> None:
     """Write the parts of a fit, of any kind in ``KINDS``; see :meth:`tobitgp.GPResults.save`."""
     place = _path(path)
-    stacked = parts.stacked if isinstance(parts, MultivariateParts) else parts
-    kind = next(kind for kind in KINDS.values() if type(stacked) is kind.parts)
+    made = next((made for made in MADE.values() if type(parts) is made.parts), None)
+    inner = parts if made is None else made.inner(parts)
+    kind = next(kind for kind in KINDS.values() if type(inner) is kind.parts)
     arrays = list[np.ndarray[Any, Any]]()
     document = {"format": FORMAT, "version": VERSION, "written_by": f"tobitgp {_version()}", "kind": kind.name}
-    rowless, codec = stacked.without_rows(), fit_codec(stacked.spec, stacked.state.levels)
+    rowless, codec = inner.without_rows(), fit_codec(inner.spec, inner.state.levels)
     document |= {
-        "specification": plain_spec(stacked.spec, stacked.facts.names),
+        "specification": plain_spec(inner.spec, inner.facts.names),
         "parts": codec.encode({name: getattr(rowless, name) for name in kind.fields}, arrays),
-        "stack": None if stacked is parts else plain_stack(parts, arrays),
+        "rows": None if made is None else {"made": made.name, **made.plain(parts, arrays)},
     }
     if place.is_dir():
         raise DataError(f"{place} is a folder; give the name of a file in it, as fit.tgp.")
@@ -106,7 +132,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
 
     Returns
     -------
-    GPResults, RegressionResults, MixtureResults or MultivariateResults
+    GPResults, RegressionResults, MixtureResults, MultivariateResults or HazardResults
         What was saved, without training rows: predictions need ``new=``.
 
     Raises
@@ -137,11 +163,13 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
             spec = restore_spec(document["specification"], functions)
             arrays, used = read_arrays(archive), set[int]()
         values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
-        stack = None if document["stack"] is None else restore_stack(document["stack"], functions, arrays, used)
+        rows = document["rows"]
+        made = None if rows is None else _read_made(rows)
+        outer = None if made is None else made.restore(rows, functions, arrays, used)
         check_used(arrays, used)
         found = kind.results(_assemble(kind, spec, values))
         try_results(found)
-        results: Loaded = found if stack is None else results_of(stack, found.parts)
+        results: Loaded = found if made is None else made.results(outer, found.parts)
     except SpecError as error:
         raise SpecError(f"{place}: {error}") from error
     except OSError as error:
@@ -190,6 +218,13 @@ def _read_head(document: Any) -> Kind:
     if not isinstance(name, str) or name not in KINDS:
         raise MalformedError(f"it is of the unknown kind {name!r:.60}")
     return KINDS[name]
+
+
+def _read_made(rows: Any) -> Made:
+    name = rows.get("made") if isinstance(rows, dict) else None
+    if not isinstance(name, str) or name not in MADE:
+        raise MalformedError(f"its rows were made in the unknown way {name!r:.60}")
+    return MADE[name]
 
 
 def _assemble(kind: Kind, spec: ModelSpec, values: Any) -> Any:

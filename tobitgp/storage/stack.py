@@ -17,7 +17,7 @@ from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
 
 AnyArray = np.ndarray[Any, Any]
-_NAMES = ("formula", "sigma", "rescor", "specification", "parts")
+_NAMES = ("made", "formula", "sigma", "rescor", "specification", "parts")
 _BESIDE = ("exact", "dropped")
 _STORED = {name: hint for name, hint in field_types(Stack).items() if name not in ("wide", "functions")}
 _STORED |= {name: field_types(MultivariateParts)[name] for name in _BESIDE}
@@ -39,7 +39,7 @@ def plain_stack(parts: MultivariateParts, arrays: list[AnyArray]) -> dict[str, A
 def restore_stack(document: Any, functions: Functions, arrays: Sequence[AnyArray], used: set[int]) -> dict[str, Any]:
     """A stack from its document, and what is known of its values: parts of ``MultivariateParts``."""
     check_names(document, _NAMES, "stack")
-    if not all(fits(document[name], hint) for name, hint in zip(_NAMES, (str, str | None, bool), strict=False)):
+    if not all(fits(document[name], hint) for name, hint in zip(_NAMES, (str, str, str | None, bool), strict=False)):
         raise MalformedError("its stack is not made of text")
     wide = read_wide(document["formula"], document["sigma"], rescor=document["rescor"])
     spec = restore_spec(document["specification"], functions)
@@ -49,7 +49,7 @@ def restore_stack(document: Any, functions: Functions, arrays: Sequence[AnyArray
     return {"stack": Stack(wide=wide, functions=functions, **values), **beside}
 
 
-def results_of(stack: dict[str, Any], stacked: Any) -> MultivariateResults:
+def stacked_results(stack: dict[str, Any], stacked: Any) -> MultivariateResults:
     """Results of several responses, by the fit of the stacked rows."""
     parts = MultivariateParts(stacked=stacked, **stack)
     _check(parts)

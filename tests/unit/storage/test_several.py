@@ -64,7 +64,7 @@ def test_log_times_weights_and_functions(rich, tmp_path):
 
 def stack_part(name, value):
     def change(document):
-        next(pair for pair in document["stack"]["parts"]["$dict"] if pair[0] == name)[1] = value
+        next(pair for pair in document["rows"]["parts"]["$dict"] if pair[0] == name)[1] = value
         return document
 
     return change
@@ -73,13 +73,13 @@ def stack_part(name, value):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda d: replaced(d, ("stack",), 3), "stack has not exactly"),
-        (lambda d: replaced(d, ("stack", "rescor"), 1), "not made of text"),
-        (lambda d: replaced(d, ("stack", "rescor"), False), "read otherwise"),
-        (lambda d: replaced(d, ("stack", "sigma"), "~ t"), "read otherwise"),
-        (lambda d: replaced(d, ("stack", "formula"), FORMULA.replace("gp(x)", "gp(t)")), "read otherwise"),
-        (lambda d: replaced(d, ("stack", "formula"), "y ~ x"), "cannot be loaded"),
-        (lambda d: replaced(d, ("stack", "specification", "formula"), "y ~ x"), "cannot be loaded"),
+        (lambda d: replaced(d, ("rows",), 3), "unknown way"),
+        (lambda d: replaced(d, ("rows", "rescor"), 1), "not made of text"),
+        (lambda d: replaced(d, ("rows", "rescor"), False), "read otherwise"),
+        (lambda d: replaced(d, ("rows", "sigma"), "~ t"), "read otherwise"),
+        (lambda d: replaced(d, ("rows", "formula"), FORMULA.replace("gp(x)", "gp(t)")), "read otherwise"),
+        (lambda d: replaced(d, ("rows", "formula"), "y ~ x"), "cannot be loaded"),
+        (lambda d: replaced(d, ("rows", "specification", "formula"), "y ~ x"), "cannot be loaded"),
         (stack_part("dropped", -1), "do not belong together"),
         (stack_part("dropped", "1"), "is no int"),
         (stack_part("log_time", True), "do not belong together"),
@@ -101,7 +101,7 @@ def test_shapes_and_signs(res, tmp_path):
     res.save(tmp_path / "fit.tgp")
     with zipfile.ZipFile(tmp_path / "fit.tgp") as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    stored = dict(json.loads(parts["fit.json"])["stack"]["parts"]["$dict"])
+    stored = dict(json.loads(parts["fit.json"])["rows"]["parts"]["$dict"])
     for name in ("centre", "scale", "means", "spreads", "scale_means", "exact"):
         at = f"arrays/{stored[name]['$array']}.npy"
         values = np.load(io.BytesIO(parts[at]))

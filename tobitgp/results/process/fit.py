@@ -42,7 +42,7 @@ def fit_process(
     task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     fitted = fit_gp(task, method, settings, on_step)
     warn_coarse(fitted, plan.measured.weight)
-    if isinstance(read, TrainingData) and "sigma" not in given.fixed:
+    if isinstance(read, TrainingData) and "sigma" not in given.fixed and family.known_sigma is None:
         warn_copies(read.design, read.response, fitted.effective)
     names = named_columns([spec], columns)
     if isinstance(read, PartitionedData):

@@ -1,0 +1,107 @@
+"""Formulas of proportional hazards: one of the rows, and the terms of the log hazard in the bands of time."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from tobitgp.errors import FormulaError
+from tobitgp.formula.gp import holds_process
+from tobitgp.formula.linear import flatten
+from tobitgp.formula.parse import one_line, split_sides
+from tobitgp.formula.syntax import Syntax, called, is_dot, names_in, read_side
+from tobitgp.formula.terms import split_parts
+
+TIME, BAND, EXPOSURE, EVENT, WEIGHT = CELL = ("cell_time", "cell_band", "cell_exposure", "cell_event", "cell_weight")
+BASELINE = "baseline"
+_WRITTEN = "write Surv(time, event) ~ terms"
+
+
+@dataclass(frozen=True, slots=True)
+class HazardFormula:
+    """A formula with ``strata(g)`` and ``tv(z)``."""
+
+    formula: str  # as written
+    rows: str  # of the rows, ``strata(g)`` and ``tv(z)`` read as their columns
+    terms: tuple[str, ...]  # of the log hazard beside the baseline
+    stratum: str | None  # column of which each level has a baseline of its own
+    varying: tuple[str, ...]  # columns whose coefficients change over time
+
+    @property
+    def of_baseline(self) -> tuple[str, ...]:
+        """What the names of columns begin with whose coefficients are levels of the baseline, or of ``tv(z)``."""
+        return ("Intercept", "C(cell_band)", *([] if self.stratum is None else [f"C({self.stratum})"]), *self.varying)
+
+    @property
+    def of_time(self) -> tuple[str, ...]:
+        """Names of the processes of time: those of coefficients, then the baseline's."""
+        return (*(f"tv({z})" for z in self.varying), BASELINE)
+
+    def cells(self, baseline: str, kernel: str) -> str:
+        """Formula of cells, an exposure each, with a baseline ``"gp"`` or ``"piecewise"``."""
+        names = iter(self.of_time)
+        of_time = [f"{z}:gp({TIME}, kernel={kernel!r}, name={next(names)!r})" for z in self.varying]
+        if baseline == "piecewise":
+            start = ["0", f"C({BAND})" if self.stratum is None else f"C({self.stratum}):C({BAND})"]
+        else:
+            by = "" if self.stratum is None else f", by={self.stratum}"
+            of_time.append(f"gp({TIME}, kernel={kernel!r}{by}, name={BASELINE!r})")
+            start = [] if self.stratum is None else [f"C({self.stratum})"]
+        return f"Surv({EXPOSURE}, {EVENT}) ~ {' + '.join([*start, *self.terms, *of_time])}"
+
+
+def read_hazards(formula: str) -> HazardFormula:
+    """Read a formula of proportional hazards."""
+    formula = one_line(formula)
+    before, _, after = split_sides(formula, f"The formula is empty; {_WRITTEN}", f"The formula has no '~'; {_WRITTEN}")
+    if not before or not after:
+        raise FormulaError(f"Both sides of '~' are needed; {_WRITTEN}", formula)
+    right = read_side(formula, after)
+    node, parts = split_parts(right)
+    for met in names_in(right.tree):
+        if met.id in CELL:
+            right.fail(met, f"Cells of rows and bands of time have columns named {', '.join(CELL)}; rename this one")
+    strata, varying, terms, plain = list[str](), list[str](), list[str](), list[str]()
+    for sign, term in flatten(node):
+        name = called(term)
+        if name in ("strata", "tv"):
+            column = _read_column(right, term, str(name))
+            (strata if name == "strata" else varying).append(column)
+            plain.append(column)
+            terms += [column] if name == "tv" else []
+            continue
+        _refuse(right, term, sign)
+        if name == "offset" and isinstance(term, ast.Call) and len(term.args) == 1:
+            terms.append(f"offset(-({right.text(term.args[0])}))")  # the location of cells is minus the log hazard
+            plain.append(right.text(term))
+            continue
+        text = f"({right.text(term)})" if isinstance(term, ast.BinOp) else right.text(term)
+        if not isinstance(term, ast.Constant):
+            terms.append(text)
+        plain.append(text)
+    if len(strata) > 1:
+        right.fail(node, "One strata(g) is possible; join its columns to one before")
+    left = formula[before[0].start : before[-1].start + len(before[-1].text)]
+    rows = " | ".join([f"{left} ~ {' + '.join(plain)}", *(right.text(part) for part in parts)])
+    return HazardFormula(formula, rows, tuple(terms), strata[0] if strata else None, tuple(varying))
+
+
+def _read_column(syntax: Syntax, term: ast.expr, name: str) -> str:
+    """The one column of ``strata(g)`` or ``tv(z)``."""
+    assert isinstance(term, ast.Call)
+    if len(term.args) != 1 or term.keywords or not isinstance(term.args[0], ast.Name):
+        syntax.fail(term, f"{name}() takes one column, as in {name}({'g' if name == 'strata' else 'z'})")
+    return syntax.text(term.args[0])
+
+
+def _refuse(syntax: Syntax, term: ast.expr, sign: int) -> None:
+    """Refuse what hazards have not."""
+    inside = next((part for part in ast.walk(term) if called(part) in ("strata", "tv")), None)
+    if isinstance(inside, ast.expr):
+        syntax.fail(inside, f"{called(inside)}(...) is a term of its own")
+    if sign < 0 and not isinstance(term, ast.Constant):
+        syntax.fail(term, "Write out the terms that are meant; none can be taken out with '-'")
+    if any(is_dot(part) for part in ast.walk(term)):
+        syntax.fail(term, "'.' is not read beside family='ph'; write the columns out")
+    if called(term) == "mixture" or (holds_process(term) and TIME in syntax.text(term)):
+        syntax.fail(term, f"{syntax.text(term)} does not go with family='ph'")

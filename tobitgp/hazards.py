@@ -1,0 +1,224 @@
+"""Fit proportional hazards by the cells of rows and bands of time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.linear import INTERCEPT
+from tobitgp.data.training_summary import remember
+from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
+from tobitgp.formula.hazards import CELL, WEIGHT, HazardFormula, read_hazards
+from tobitgp.inference import EP
+from tobitgp.inference.fitted import Settings
+from tobitgp.inference.model import GPModel
+from tobitgp.inference.parameters import Given
+from tobitgp.likelihoods import FAMILIES
+from tobitgp.model import Model
+from tobitgp.priors.hyperpriors import LogNormal, Normal
+from tobitgp.results.hazards.cells import (
+    BANDS,
+    PH,
+    AtRisk,
+    at_risk,
+    band_labels,
+    band_of,
+    check_subjects,
+    choose_bands,
+    given_bands,
+    make_cells,
+)
+from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.results.hazards.results import HazardResults
+from tobitgp.results.process.fit import build_model
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.views import named_columns
+from tobitgp.typing import Array
+
+MOST_BANDS = 320
+_LOG_EXPONENTIAL = float(np.pi / np.sqrt(6.0))  # standard deviation
+_STAYS = 0.05  # of an error, by which coefficients may move when bands are halved
+
+
+def is_hazards(family: object) -> bool:
+    """Whether ``family=`` of :func:`tobitgp.fit` means proportional hazards."""
+    return isinstance(family, PH) or (isinstance(family, str) and family == "ph")
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """Fits the cells of rows at risk."""
+
+    written: HazardFormula
+    family: PH
+    frame: pd.DataFrame  # covariates of the rows
+    risk: AtRisk
+    functions: Mapping[str, Any] | None
+    fitting: Mapping[str, Any]
+
+    def __call__(self, cuts: Array, **how: Any) -> GPResults | RegressionResults:
+        """Fit with these bands."""
+        cells = make_cells(self.frame, self.risk, cuts)
+        formula = self.written.cells(self.family.baseline, self.family.kernel)
+        model = Model(formula, cells, family="exponential", weights=WEIGHT, functions=self.functions)
+        options = {**self.fitting, **how}
+        options |= {name: _flipped(options.get(name), model.exog_names) for name in ("fixed", "start", "priors")}
+        if model.spec.processes and (options["priors"] is None or options["priors"]):
+            options["priors"] = {**self.priors(model), **(options["priors"] or {})}
+        found = model.fit(**options)
+        assert isinstance(found, GPResults | RegressionResults)
+        return found
+
+    def priors(self, model: Model) -> dict[str, LogNormal | Normal]:
+        """The usual priors in units that bands do not change: those of the logarithm of an exponential time."""
+        given = Given.read("auto", None, None, None, None)
+        _, gp, _ = build_model(model.spec, model.training, FAMILIES["exponential"], given, EP(), Settings())
+        found, units = gp.parameters, gp.problem.units
+        unit = {role: _LOG_EXPONENTIAL / units.scale for role in ("sd", "group")}
+        unit |= {f"lengthscale({name})": self._of_time(name, gp) for name in self.written.of_time}
+        out: dict[str, LogNormal | Normal] = {}
+        if gp.linear is not None and gp.linear.factor is None:
+            sds = zip(gp.columns, gp.linear.sd * _LOG_EXPONENTIAL / units.scale, strict=True)
+            out |= {name: Normal(0.0, float(sd)) for name, sd in sds if name != INTERCEPT}
+        for i, (name, role) in enumerate(zip(found.names, found.roles, strict=True)):
+            factor = unit.get(name, unit.get(role))
+            if factor is not None:
+                out[name] = LogNormal(float(np.exp(found.prior_mean[i]) * found.units[i] * factor), found.prior_sd[i])
+        return out
+
+    def _of_time(self, name: str, gp: GPModel) -> float:
+        """Standard deviation of the logarithms of event times, in units of a process of time."""
+        times, weight = np.log(self.risk.exit[self.risk.event]), self.risk.weight[self.risk.event]
+        spread = np.sqrt(np.average(np.square(times - np.average(times, weights=weight)), weights=weight))
+        term = [term.name for term in gp.terms].index(name)
+        return float(spread or 1.0) / float(gp.problem.units.x_scale[term][-1])
+
+    def bands(self, number: int) -> Array:
+        """A number of bands."""
+        return choose_bands(self.risk, number, even=self.family.baseline == "gp")
+
+
+class HazardModel:
+    """Rows at risk, read once; what :class:`~tobitgp.Model` is to other families."""
+
+    counting = False
+
+    def __init__(self, formula: str, data: Any, *, family: str | PH = "ph", id: str | None = None, **reading: Any):
+        self.family = family if isinstance(family, PH) else PH()
+        self.functions = reading.get("functions")
+        if reading.pop("engine", None) is not None or isinstance(data, str) or hasattr(data, "dask"):
+            raise SpecError("family='ph' is fitted in memory; give a pandas DataFrame.")
+        for name, default in (("sigma", None), ("var_weights", None), ("censored", "model")):
+            if reading.pop(name, default) != default:
+                raise SpecError(f"{name}= does not go with family='ph'.")
+        data, self.written = pd.DataFrame(data), read_hazards(formula)
+        model = Model(self.written.rows, data, family="exponential", **reading)
+        self.spec, self.training, self.columns = model.spec, model.training, list(data.columns)
+        assert model.data.frame is not None
+        self.frame, self.risk = model.data.frame, at_risk(model.training.response)
+        taken = [name for name in CELL if name in self.frame.columns]
+        if taken:
+            raise DataError(f"Cells have columns named {', '.join(CELL)}; rename the column {taken[0]!r}.")
+        if id is not None:
+            check_subjects(read_subjects(id, data)[self.training.kept], self.risk, self.training.labels)
+
+    def fit(self, **fitting: Any) -> HazardResults:
+        """Fit, with what ``Model.fit`` is asked for."""
+        if fitting.get("cov_type", "nonrobust") != "nonrobust":
+            raise SpecError("cov_type= does not go with family='ph'.")
+        cells, cuts = _fit(Fitter(self.written, self.family, self.frame, self.risk, self.functions, fitting))
+        facts = remember(self.training, named_columns([self.spec], self.columns), self.frame)
+        rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, cells.parts)
+        return HazardResults(HazardParts(*rows, self.training, self.frame))
+
+
+def open_model(formula: str, data: Any, *, id: str | None = None, **reading: Any) -> Model | HazardModel:
+    """A formula that has met its data, of any family."""
+    if is_hazards(reading.get("family")):
+        return HazardModel(formula, data, id=id, **reading)
+    if id is not None:
+        raise SpecError("id= says which rows are of one subject, and goes with family='ph'.")
+    return Model(formula, data, **reading)
+
+
+def read_subjects(id: Any, data: pd.DataFrame) -> Any:
+    """The subject of each row, by the column that names them."""
+    if not isinstance(id, str) or id not in data.columns:
+        raise SpecError(f"id={id!r}: the column that names the subject of each row is needed.")
+    if data[id].isna().any():
+        raise DataError(f"The column {id!r} is missing in {int(data[id].isna().sum())} rows; every row has a subject.")
+    return data[id].to_numpy()
+
+
+def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:
+    """Cells with as many bands as coefficients need."""
+    bands, even = fitter.family.bands, fitter.family.baseline == "gp"
+    if bands is not None or not even:
+        number = BANDS["piecewise"] if bands is None else bands
+        cuts = fitter.bands(number) if isinstance(number, int) else given_bands(fitter.risk, number)
+        if not even:
+            _check_events(fitter, cuts)
+        return fitter(cuts), cuts
+    number = BANDS["gp"]
+    coarse = fitter(fitter.bands(number // 2), hyper="maximize")
+    while True:
+        cuts = fitter.bands(number)
+        fine = fitter(cuts, start=_start(fitter, coarse))
+        moved = _largest_move(fitter.written, coarse, fine)
+        if moved <= _STAYS:
+            return fine, cuts
+        if number >= MOST_BANDS:
+            warnings.warn(
+                f"Coefficients still move by {moved:.2g} of their errors from {number // 2} to {number} bands of time; "
+                "look at the times for some that are far apart, or give tg.PH(bands=).",
+                ConvergenceWarning,
+                stacklevel=user_level(),
+            )
+            return fine, cuts
+        coarse, number = fine, 2 * number
+
+
+def _flipped(given: Mapping[str, Any] | None, columns: Sequence[str]) -> Mapping[str, Any] | None:
+    """Values and priors of coefficients, whose sign in the cells is the other one."""
+    if not isinstance(given, Mapping):
+        return given
+    return {name: _minus(value) if name in columns else value for name, value in given.items()}
+
+
+def _minus(value: Any) -> Any:
+    if isinstance(value, Normal):
+        return replace(value, mean=-value.mean)
+    return -value if isinstance(value, int | float) else value
+
+
+def _start(fitter: Fitter, coarse: Any) -> Mapping[str, float] | None:
+    """Where a search begins: at the maximum of fewer bands."""
+    given, fixed = fitter.fitting.get("start"), fitter.fitting.get("fixed") or {}
+    if given or not isinstance(coarse, GPResults):
+        return given
+    return {name: value for name, value in coarse.hyperparameters.items() if name != "sigma" and name not in fixed}
+
+
+def _largest_move(written: HazardFormula, coarse: Any, fine: Any) -> float:
+    """Largest change in errors of a coefficient that is no level of the baseline."""
+    names = [name for name in fine.parts.state.linear.columns if not name.startswith(written.of_baseline)]
+    error = fine.bse[names]
+    moved = (fine.params[names] - coarse.params[names]).abs()[error > 0.0] / error[error > 0.0]
+    return float(moved.max()) if len(moved) else 0.0
+
+
+def _check_events(fitter: Fitter, cuts: Array) -> None:
+    """Refuse bands in which nobody had an event, whose constant hazard would be zero."""
+    seen = fitter.risk.event
+    events = np.bincount(band_of(fitter.risk.exit[seen], cuts), minlength=len(cuts) - 1)
+    if (events == 0).any():
+        band = band_labels(cuts)[int(np.flatnonzero(events == 0)[0])]
+        raise DataError(
+            f"No event was seen in the band {band} of time; give tg.PH(bands=) wider ones, or baseline='gp'."
+        )

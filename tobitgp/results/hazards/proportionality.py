@@ -1,0 +1,93 @@
+"""Whether hazards are proportional: the score test of products of columns with a function of time; (PH4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc
+
+from tobitgp.data.absorbed import as_dense
+from tobitgp.data.arrays import Design
+from tobitgp.diagnostics.residual_tests import RawTest
+from tobitgp.engines import row_chunks
+from tobitgp.errors import SpecError
+from tobitgp.numerics.nonparametric import kaplan_meier
+from tobitgp.results.hazards.cells import AtRisk
+from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.typing import Array
+
+_AT_ONCE = 5_000_000
+
+
+def proportionality_table(parts: HazardParts, design: Design, risk: AtRisk, location: Array) -> pd.DataFrame:
+    """Tests of the columns of a linear part; ``location`` (n,) is minus the log hazard but for the baseline."""
+    columns = [i for i, name in enumerate(parts.state.linear.columns) if name != "Intercept"]
+    stratum = np.zeros(len(location), dtype=np.intp)
+    if parts.written.stratum is not None:
+        assert parts.covariates is not None
+        stratum = parts.covariates[parts.written.stratum.strip("`")].factorize()[0]
+        columns = [i for i in columns if not _is_of(parts.state.linear.columns[i], parts.written.stratum)]
+    if not columns:
+        raise SpecError("This model has no linear column whose coefficient could change over time.")
+    X = as_dense(design.H)[:, columns]
+    sums = np.zeros(len(columns)), *(np.zeros((len(columns),) * 2) for _ in range(3))
+    for code in np.unique(stratum):
+        here = stratum == code
+        part = AtRisk(*(values[here] for values in risk))
+        for total, value in zip(sums, _score(X[here], part, -location[here]), strict=True):
+            total += value
+    U, of_x, of_both, of_g = sums
+    V = of_g - of_both.T @ np.linalg.pinv(of_x) @ of_both
+    chi2 = np.append(U**2 / np.diag(V), U @ np.linalg.pinv(V) @ U)
+    df = np.append(np.ones(len(columns)), len(columns))
+    names = [parts.state.linear.columns[i] for i in columns]
+    table = {"chisq": chi2, "df": df.astype(int), "p": chdtrc(df, chi2)}
+    return pd.DataFrame(table, index=[*names, "GLOBAL"])
+
+
+def _is_of(column: str, stratum: str) -> bool:
+    return column.split("[")[0] in (stratum, stratum.strip("`"), f"C({stratum})")
+
+
+def _score(X: Array, risk: AtRisk, log_hazard: Array) -> tuple[Array, Array, Array, Array]:
+    """Score of X g(t), and the information of X, of both, and of X g(t), summed over the event times."""
+    times, survival = kaplan_meier(risk.exit, risk.event, risk.weight, risk.entry)
+    p = X.shape[1]
+    U, of_x, of_both, of_g = np.zeros(p), *(np.zeros((p, p)) for _ in range(3))
+    seen = np.isin(times, risk.exit[risk.event])
+    g = 1.0 - np.concatenate([[1.0], survival[:-1]])[seen]
+    times = times[seen]
+    weight = risk.weight * np.exp(log_hazard - log_hazard.max())
+    g = g - _mean_g(times, g, risk)
+    for span in row_chunks(0, len(times), max(_AT_ONCE // len(X), 1)):
+        t = times[span]
+        there = ((risk.entry[None] < t[:, None]) & (t[:, None] <= risk.exit[None])) * weight
+        total = there.sum(axis=1)
+        mean = there @ X / total[:, None]
+        second = np.einsum("mn,nj,nk->mjk", there, X, X, optimize=True) / total[:, None, None]
+        now = ((risk.exit[None] == t[:, None]) & risk.event[None]) * risk.weight
+        deaths = now.sum(axis=1)
+        V = deaths[:, None, None] * (second - mean[:, :, None] * mean[:, None, :])
+        U += g[span] @ (now @ X - deaths[:, None] * mean)
+        of_x += V.sum(axis=0)
+        of_both += np.einsum("m,mjk->jk", g[span], V)
+        of_g += np.einsum("m,mjk->jk", g[span] ** 2, V)
+    return U, of_x, of_both, of_g
+
+
+def _mean_g(times: Array, g: Array, risk: AtRisk) -> float:
+    """Mean of g over the events."""
+    at = np.searchsorted(times, risk.exit[risk.event])
+    return float(np.average(g[at], weights=risk.weight[risk.event]))
+
+
+def proportionality_findings(table: pd.DataFrame) -> Iterator[RawTest]:
+    """The global test as a diagnostic, with the columns that it would be about."""
+    worst = table.drop(index="GLOBAL")["p"].idxmin()
+    chi2, df, p = table.to_numpy(dtype=float)[-1].tolist()
+    words = f"chi2({df:.0f}) = {chi2:.1f}"
+    good, wrong = f"coefficients do not change over time, {words}", f"coefficients change over time, {words}"
+    remedy = f"most of all that of {worst}: let it change, tv({worst}), or give each level a baseline, strata()"
+    yield RawTest("proportional hazards", chi2, p, True, good, wrong, remedy)

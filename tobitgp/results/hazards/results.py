@@ -1,0 +1,327 @@
+"""A fit of proportional hazards as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.outcome import outcome
+from tobitgp.diagnostics.draws import read_draws, training_rows
+from tobitgp.diagnostics.residual_tests import Finding, RawTest
+from tobitgp.diagnostics.validation import Rng
+from tobitgp.errors import SpecError
+from tobitgp.numerics.sampling import generator
+from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.hazards.cells import at_risk, band_of, exposures
+from tobitgp.results.hazards.draws import HazardDraws, JointHazards
+from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.results.hazards.predictions import predict_hazards
+from tobitgp.results.hazards.proportionality import proportionality_findings, proportionality_table
+from tobitgp.results.hazards.times import HazardTimes
+from tobitgp.results.predict import check_level
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.parts import RegressionParts
+from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.results import Results
+from tobitgp.results.rows import Asked, ask, read_scored, response_of_rows
+from tobitgp.results.survival import TimeRows
+from tobitgp.results.times import Scores
+from tobitgp.typing import Array, Frame
+
+
+class HazardResults(Results):
+    """Proportional hazards with a flexible baseline, by :func:`tobitgp.fit` with ``family="ph"``.
+
+    Coefficients are log hazard ratios. The log hazard is a baseline, a function of log time, with linear terms,
+    processes and random effects added; the baseline is a Gaussian process, or constant in bands (:class:`tobitgp.PH`).
+
+    Parameters
+    ----------
+    parts : HazardParts
+        Rows, bands, and the fit of the cells.
+
+    References
+    ----------
+    (PH1) to (PH3) of the theory pages. A. Bender, A. Groll and F. Scheipl (2018), A generalized additive model approach
+    to time-to-event analysis, *Statistical Modelling* 18, 299-321.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
+    >>> res.params[["age", "sex"]].round(2).to_dict()
+    {'age': 0.02, 'sex': -0.51}
+    """
+
+    _parts: HazardParts
+
+    def __init__(self, parts: HazardParts):
+        self._parts = parts
+
+    @cached_property
+    def cells(self) -> GPResults | RegressionResults:
+        """Results of the rows' cells, exponential exposures whose location is minus the log hazard."""
+        cells = self._parts.cells
+        return RegressionResults(cells) if isinstance(cells, RegressionParts) else GPResults.from_parts(cells)
+
+    @cached_property
+    def _linear(self) -> Linear:
+        p = self._parts.n_linear
+        return self.cells._linear.combine(-np.eye(p), np.zeros(p))
+
+    @cached_property
+    def _rest(self) -> Transformed:
+        names = self._parts.cells.names[self._parts.n_linear :]
+        kept: Transformed = self.cells._rest.some(np.array([name != "sigma" for name in names]))
+        return kept
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return tuple(self._parts.cells.state.linear.columns)
+
+    @property
+    def formula(self) -> str:
+        """The formula as written."""
+        return self._parts.written.formula
+
+    @property
+    def _written(self) -> str:
+        return self.formula
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """Values at the maximum by name, ready for ``fixed=``; none of a piecewise baseline without processes."""
+        return {name: value for name, value in getattr(self.cells, "hyperparameters", {}).items() if name != "sigma"}
+
+    @property
+    def bands(self) -> pd.DataFrame:
+        """Bands of time: columns ``start, stop, events, exposure``, the exposure in units of time, both weighted."""
+        cuts, risk = self._parts.cuts, at_risk(self._parts.rows.response)
+        seen = risk.event * risk.weight
+        events = np.bincount(band_of(risk.exit, cuts), seen, len(cuts) - 1)
+        exposure = risk.weight @ exposures(risk.entry, risk.exit, cuts)
+        return pd.DataFrame({"start": cuts[:-1], "stop": cuts[1:], "events": events, "exposure": exposure})
+
+    @property
+    def df_model(self) -> float:
+        """Effective number of parameters; by maximum likelihood of all that were estimated, bands included."""
+        return float(self.cells._n_free)
+
+    @property
+    def llf(self) -> float:
+        """Maximised log likelihood of the times in nats; NaN of a posterior, see ``log_evidence``."""
+        return float(self.cells.llf)
+
+    @property
+    def log_evidence(self) -> float:
+        """Log evidence of the times in nats; NaN by maximum likelihood."""
+        return float(getattr(self.cells, "log_evidence", np.nan))
+
+    @property
+    def evidence_kind(self) -> str:
+        """What ``log_evidence`` is, as of a process, or ``"loglik"``."""
+        return str(self.cells.evidence_kind)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended at a maximum, and more bands would not move coefficients."""
+        return bool(self.cells.converged)
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Stages of the fit of the cells."""
+        return pd.DataFrame(self.cells.fit_history)
+
+    @property
+    def method(self) -> str:
+        """Name of the method that fitted."""
+        return str(self.cells.method)
+
+    @property
+    def cov_type(self) -> str:
+        """Kind of covariance."""
+        return str(getattr(self.cells, "cov_type", "nonrobust"))
+
+    def _criterion(self) -> tuple[str, str]:
+        found: tuple[str, str] = self.cells._criterion()
+        return found
+
+    @property
+    def _n_free(self) -> float:
+        return float(self.cells._n_free)
+
+    @property
+    def _has_ratios(self) -> bool:
+        return True
+
+    def group_effects(self, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
+        """Random effects on the log hazard, a row for each coefficient of each group of the training data.
+
+        Parameters
+        ----------
+        term : str, optional
+            A random effect, as ``"re(hospital)"``; all without.
+        interval : float or None
+            Probability of the equal-tailed interval; None for none.
+
+        Returns
+        -------
+        DataFrame
+            Index ``(term, level)``; columns ``estimate, se, lower, upper``: logarithms of ratios of hazards.
+
+        Raises
+        ------
+        SpecError
+            If the model has no such random effects, or for an interval outside (0, 1).
+
+        References
+        ----------
+        (RAN1) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ sex + (1 | inst)", tg.datasets.load("lung"), family="ph")
+        >>> res.group_effects().columns.tolist()
+        ['estimate', 'se', 'lower', 'upper']
+        """
+        if not isinstance(self.cells, GPResults):
+            raise SpecError("This model has no random effects.")
+        found = self.cells.group_effects(term, interval=interval)
+        flipped = found.assign(estimate=-found["estimate"])
+        return flipped if interval is None else flipped.assign(lower=-found["upper"], upper=-found["lower"])
+
+    # -- what questions need ------------------------------------------------------------------------------------------
+
+    def _asked(self, df: Frame | None, exclude: Any) -> tuple[Asked, HazardTimes]:
+        """Rows, and the times of those that can be used."""
+        asked = ask(self._parts, df, exclude)
+        if df is None:
+            frame = self._parts.covariates
+            assert frame is not None
+        else:
+            frame = pd.DataFrame(df)[list(self._parts.state.input_names)][asked.usable]
+        return asked, HazardTimes.of_rows(self._parts, frame, exclude)
+
+    def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
+        asked, times = self._asked(df, exclude)
+        return TimeRows(asked.index, asked.usable, times)
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        return predict_hazards(self, new, what, **options)
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        asked, seen = read_scored(self._parts, df)
+        frame = pd.DataFrame(df)[list(self._parts.state.input_names)][asked.usable]
+        times = HazardTimes.of_rows(self._parts, frame, ())
+        values = times.log_likelihoods(at_risk(seen)) if scoring_method == "log_likelihood" else times.order()
+        return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    @property
+    def _joint(self) -> JointHazards:
+        assert self._parts.covariates is not None
+        return JointHazards(self._parts, self._parts.covariates)
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "conditional")
+
+    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
+        asked, known = ask(self._parts, new, exclude), None
+        if what == "conditional":
+            asked, seen = response_of_rows(self._parts, new, asked)
+            known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
+        frame = self._parts.covariates if new is None else pd.DataFrame(new)[asked.usable]
+        assert frame is not None
+        size, joint = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, frame, exclude)
+        with np.errstate(over="ignore"):
+            return asked, np.exp(joint.draw(asked, size, noise=True, rng=generator(rng), known=known))
+
+    def _location(self) -> Array:
+        return self._asked(None, ())[1].order()
+
+    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+        yield from self.cells._findings(rng)
+        yield from proportionality_findings(self.proportionality())
+
+    def proportionality(self) -> pd.DataFrame:
+        """Test whether coefficients change over time, as ``cox.zph`` of R's survival package.
+
+        Of each linear column the score test of its product with the Kaplan-Meier estimate of what share has had an
+        event, in Cox's partial likelihood at this fit; of several rows of a subject all are used.
+
+        Returns
+        -------
+        DataFrame
+            A row for each column of the linear terms, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
+
+        Raises
+        ------
+        SpecError
+            If the model has no linear column, or the fit holds no training rows.
+
+        References
+        ----------
+        P. M. Grambsch and T. M. Therneau (1994), Proportional hazards tests and diagnostics based on weighted
+        residuals, *Biometrika* 81, 515-526; (PH4) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
+        >>> res.proportionality()["p"].round(1).to_dict()
+        {'age': 0.7, 'sex': 0.1, 'GLOBAL': 0.2}
+        """
+        training = training_rows(self._parts, "proportionality()")
+        return proportionality_table(self._parts, training.design, at_risk(training.response), self._location())
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> HazardDraws:
+        training = training_rows(self._parts, question)
+        assert self._parts.covariates is not None
+        return HazardDraws(self._parts, self._parts.covariates, at_risk(training.response), draws, generator(rng))
+
+    def _summary(self, alpha: float, kind: Any) -> Any:
+        from tobitgp.report.hazards import summarise_hazards
+
+        self._estimates(kind)
+        return summarise_hazards(self, alpha)
+
+    def _without_rows(self) -> HazardResults:
+        return HazardResults(self._parts.without_rows())
+
+    def plot(self, *, interval: float | None = 0.95) -> Any:
+        """Baseline hazard, coefficients that change over time, and processes as log hazard ratios, a panel for each.
+
+        The baseline is that of a row with typical covariates, of each level of ``strata()``; processes are compared
+        with their value at the median of the inputs.
+
+        Parameters
+        ----------
+        interval : float or None
+            Probability of the bands.
+
+        Returns
+        -------
+        matplotlib axes, or an array of them
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows, or for an interval outside (0, 1).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age + tv(sex)", tg.datasets.load("lung"), family="ph")
+        >>> [ax.get_title(loc="left") for ax in res.plot()]
+        ['baseline hazard', 'coefficient of sex']
+        """
+        from tobitgp.report.hazards import plot_hazards
+
+        return plot_hazards(self, check_level(interval))

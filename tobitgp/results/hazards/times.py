@@ -1,0 +1,280 @@
+"""Survival of rows whose hazards are constant in bands: (PH3) of the theory pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.engines import map_independent, row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
+from tobitgp.results.hazards.cells import AtRisk, alike_rows, band_of
+from tobitgp.results.hazards.parts import DRAWS, HazardParts, extended, log_hazards
+from tobitgp.results.survival import STATISTICS, Times
+from tobitgp.typing import Array
+
+_CELLS = 8_000_000  # numbers that a chunk holds at once
+_BISECTIONS = 50
+FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
+
+
+@dataclass(frozen=True, slots=True)
+class Hazards:
+    """Hazards (n, K, S) of n rows in K bands, of S draws of the parameters or at the estimates."""
+
+    cuts: Array  # (K + 1,)
+    rate: Array
+
+    @property
+    def at_cuts(self) -> Array:
+        """Cumulative hazards at the ends of the bands, (n, K + 1, S)."""
+        steps = np.cumsum(self.rate * np.diff(self.cuts)[:, None], axis=1)
+        return np.concatenate([np.zeros_like(steps[:, :1]), steps], axis=1)
+
+    def cumulative(self, times: Array, at_cuts: Array | None = None) -> Array:
+        """Cumulative hazards at times (n, m) of each row, (n, m, S)."""
+        H, band, rows = self.at_cuts if at_cuts is None else at_cuts, band_of(times, self.cuts), _rows(times)
+        return H[rows, band] + self.rate[rows, band] * np.maximum(times - self.cuts[band], 0.0)[..., None]
+
+    def hazard(self, times: Array) -> Array:
+        """Hazards at times (n, m), (n, m, S)."""
+        return self.rate[_rows(times), band_of(times, self.cuts)]
+
+    def time_at(self, goal: Array) -> Array:
+        """Times (n, S) at which cumulative hazards reach a goal, infinite where they do not."""
+        H = self.at_cuts
+        band = np.minimum((H[:, 1:] < goal[:, None]).sum(axis=1), self.rate.shape[1] - 1)
+        rows, draws = np.arange(len(H))[:, None], np.arange(H.shape[2])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            time = self.cuts[band] + (goal - H[rows, band, draws]) / self.rate[rows, band, draws]
+        return np.where(H[:, -1] < goal, np.inf, time)
+
+    def restricted_mean(self, t: float) -> Array:
+        """Area below survival up to a time, (n, S)."""
+        ends = np.minimum(self.cuts, t)
+        H = self.cumulative(np.broadcast_to(ends, (len(self.rate), len(ends))))
+        gap = np.diff(H, axis=1)
+        with np.errstate(invalid="ignore"):
+            share = np.where(gap > 1e-8, -np.expm1(-gap) / np.maximum(gap, 1e-300), 1.0 - 0.5 * gap)
+        return np.asarray((np.exp(-H[:, :-1]) * share * np.diff(ends)[:, None]).sum(axis=1))
+
+
+def _rows(times: Array) -> Any:
+    return np.arange(len(times))[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class HazardTimes(Times):
+    """Times of rows by their hazards in bands."""
+
+    parts: HazardParts
+    frame: pd.DataFrame  # covariates of the rows that differ
+    exclude: Any
+
+    @classmethod
+    def of_rows(cls, parts: HazardParts, frame: pd.DataFrame, exclude: Any) -> HazardTimes:
+        """Rows that are alike are done once."""
+        which = alike_rows(frame)
+        first = np.unique(which, return_index=True)[1]
+        return cls(None, which, parts, frame.iloc[first], exclude)  # type: ignore[arg-type]
+
+    @property
+    def positive(self) -> bool:
+        """See `Times`."""
+        return True
+
+    def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
+        """See `Times`; quantiles of the curve over draws, each of which counts the same at all times."""
+        start = np.zeros(len(self.which)) if after is None else after
+        pairs, back = np.unique(np.column_stack([self.which, start]), axis=0, return_inverse=True)
+        last = float(pairs[:, 1].max(initial=0.0) + times.max())
+
+        def chunk(span: slice) -> dict[str, Array]:
+            rows, begin = pairs[span, 0].astype(np.intp), pairs[span, 1:]
+            out = {"mean": _mean(of, self.hazards(rows, last, draws=not self.parts.estimated), begin, times)}
+            if level is not None:
+                values = _of_draws(of, self.hazards(rows, last, draws=True), begin, times)
+                tail = 0.5 - 0.5 * level
+                quantiles = np.quantile(values, [0.5, tail, 1.0 - tail], axis=2)
+                out |= dict(zip(STATISTICS[1:], quantiles, strict=True))
+            return out
+
+        made = self._chunked(chunk, len(pairs), len(times))
+        return {name: values[back.ravel()] for name, values in made.items()}
+
+    def survive(self, times: Array) -> Array:
+        """See `Times`."""
+        last = float(times.max(initial=0.0))
+
+        def chunk(span: slice) -> dict[str, Array]:
+            found = self.hazards(self.which[span], last, draws=not self.parts.estimated)
+            return {"": _log_mean_survival(found.cumulative(times[span]))}
+
+        return self._chunked(chunk, len(times), times.shape[1])[""]
+
+    def percentile(self, p: float, after: Array | None) -> Array:
+        """See `Times`; infinite where survival does not fall so far."""
+        return self.percentiles((p,), np.zeros(len(self.which)) if after is None else after)[:, 0]
+
+    def percentiles(self, orders: Sequence[float], after: Array, most: float | None = None) -> Array:
+        """See `Times`; of a piecewise baseline infinite beyond the last exit."""
+        furthest = self._furthest(after)
+
+        def chunk(span: slice) -> dict[str, Array]:
+            found = self.hazards(self.which[span], furthest, draws=not self.parts.estimated)
+            return {"": _solve(found, np.log(orders), after[span], furthest)}
+
+        times = self._chunked(chunk, len(after), 1)[""]
+        return times if most is None else np.fmin(times, most)
+
+    def mean(self) -> Array:
+        """See `Times`."""
+        raise SpecError(
+            "The mean time rests on the hazard beyond the last one seen; predict_restricted_mean(t=) and "
+            "predict_median() do not."
+        )
+
+    def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
+        """Error and quantiles (n,) of the times of every draw at which its survival from ``after`` on falls to p."""
+        last, tail = self._furthest(after), 0.5 - 0.5 * level
+        begin = np.zeros(len(self.which)) if after is None else after
+
+        def chunk(span: slice) -> dict[str, Array]:
+            found = self.hazards(self.which[span], last, draws=True)
+            start = begin[span]
+            times = found.time_at(found.cumulative(start[:, None])[:, 0] - np.log(p)) - start[:, None]
+            with np.errstate(invalid="ignore"):
+                se = np.where(np.isfinite(times).all(axis=1), times.std(axis=1), np.nan)
+            ends = np.quantile(times, [tail, 1.0 - tail], axis=1, method="nearest")
+            return {"se": se, "lower": ends[0], "upper": ends[1]}
+
+        return self._chunked(chunk, len(self.which), 1)
+
+    def survival_error(self, t: float) -> Array:
+        """Standard deviation of survival at a time over the draws, (n,)."""
+
+        def chunk(span: slice) -> dict[str, Array]:
+            found = self.hazards(np.arange(len(self.frame))[span], t, draws=True)
+            H = found.cumulative(np.full((len(found.rate), 1), t))
+            return {"": np.exp(-H[:, 0]).std(axis=1)}
+
+        return self._chunked(chunk, len(self.frame), 1)[""][self.which]
+
+    def log_likelihoods(self, risk: AtRisk) -> Array:
+        """Log predictive density of the event of each row, or log probability that it came later, given its entry."""
+        last = self._seen(risk.exit)
+
+        def chunk(span: slice) -> dict[str, Array]:
+            found = self.hazards(self.which[span], last, draws=not self.parts.estimated)
+            entry, exit, event = risk.entry[span], risk.exit[span], risk.event[span]
+            H = found.cumulative(np.column_stack([entry, exit]))
+            rate = np.where(event[:, None], found.hazard(exit[:, None])[:, 0], 1.0)
+            least = H[:, 1].min(axis=1)
+            seen = np.log(np.mean(rate * np.exp(least[:, None] - H[:, 1]), axis=1)) - least
+            return {"": seen - _log_mean_survival(H[:, 0])}
+
+        return self._chunked(chunk, len(self.which), 1)[""]
+
+    def _seen(self, times: Array) -> float:
+        """The last of times, after the last exit that of a piecewise baseline, whose last hazard goes on in scores."""
+        last = float(times.max(initial=0.0))
+        return min(last, float(self.parts.cuts[-1])) if self.parts.family.baseline == "piecewise" else last
+
+    def order(self) -> Array:
+        """A number (n,) by which rows live longer: minus the cumulative hazard at the last exit."""
+        return np.log(-self.survive(np.full((len(self.which), 1), self.parts.cuts[-1]))[:, 0]) * -1.0
+
+    def _furthest(self, after: Array | None) -> float:
+        """The last time at which survival is sought."""
+        last = float(self.parts.cuts[-1])
+        if self.parts.family.baseline == "piecewise":
+            return last
+        return FURTHEST * max(last, 0.0 if after is None else float(after.max(initial=0.0)))
+
+    def clipped(self, t: float, level: float | None) -> dict[str, Array]:
+        """See `Times`."""
+
+        def chunk(span: slice) -> dict[str, Array]:
+            rows = np.arange(len(self.frame))[span]
+            out = {"mean": self.hazards(rows, t, draws=not self.parts.estimated).restricted_mean(t).mean(axis=1)}
+            if level is not None:
+                values, tail = self.hazards(rows, t, draws=True).restricted_mean(t), 0.5 - 0.5 * level
+                out |= dict(zip(STATISTICS[1:], np.quantile(values, [0.5, tail, 1.0 - tail], axis=1), strict=True))
+            return out
+
+        made = self._chunked(chunk, len(self.frame), 1)
+        return {name: values[self.which] for name, values in made.items()}
+
+    def hazards(self, rows: Any, last: float, *, draws: bool) -> Hazards:
+        """Hazards of some of the rows that differ, in bands up to a time."""
+        cuts = self.parts.cuts
+        if last > cuts[-1] and self.parts.family.baseline == "piecewise":
+            raise SpecError(
+                f"A piecewise baseline has no hazard after the last exit, {cuts[-1]:.6g}; ask for earlier times, or "
+                "fit with tg.PH(baseline='gp')."
+            )
+        cuts = extended(cuts, last)
+        differ, back = np.unique(rows, return_inverse=True)
+        found = log_hazards(self.parts, self.frame.iloc[differ], cuts, self.exclude, draws=DRAWS if draws else 0)
+        with np.errstate(over="ignore"):
+            return Hazards(cuts, np.exp(found)[back.ravel()])
+
+    def _chunked(self, chunk: Callable[[slice], dict[str, Array]], n: int, m: int) -> dict[str, Array]:
+        each = DRAWS * max(len(self.parts.cuts), m)
+        spans = list(row_chunks(0, n, max(_CELLS // each, 1))) or [slice(0, 0)]
+        with single_blas_thread():
+            made = map_independent(chunk, spans, heavy=len(spans) > 1)
+        return {name: np.concatenate([one[name] for one in made]) for name in made[0]}
+
+
+def log_survival(times: HazardTimes, at: Array) -> Array:
+    """Log predictive probability of surviving a time (n,) of each row, which may be infinite."""
+    finite = np.isfinite(at)
+    found = times.survive(np.where(finite, at, 0.0)[:, None])[:, 0]
+    return np.where(finite, found, np.where(at > 0.0, -np.inf, 0.0))
+
+
+def _log_mean_survival(H: Array) -> Array:
+    """Logarithm of the mean of exp(-H) over the draws on the last axis."""
+    least = H.min(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.log(np.mean(np.exp(least - H), axis=-1)) - least[..., 0])
+
+
+def _mean(of: str, hazards: Hazards, after: Array, times: Array) -> Array:
+    """A curve of a new row after times (n, 1) survived, (n, m): parameters are averaged over."""
+    at_cuts, at = hazards.at_cuts, after + times
+    H = hazards.cumulative(at, at_cuts)
+    log_S = _log_mean_survival(H) - _log_mean_survival(hazards.cumulative(after, at_cuts))
+    if of == "survival":
+        return np.exp(np.minimum(log_S, 0.0))
+    if of == "cumulative_hazard":
+        return -np.minimum(log_S, 0.0)
+    weight = np.exp(H.min(axis=-1, keepdims=True) - H)
+    return np.asarray((weight * hazards.hazard(at)).sum(axis=-1) / weight.sum(axis=-1))
+
+
+def _of_draws(of: str, hazards: Hazards, after: Array, times: Array) -> Array:
+    """A curve of every draw, (n, m, S)."""
+    if of == "hazard":
+        return hazards.hazard(after + times)
+    at_cuts = hazards.at_cuts
+    gap = hazards.cumulative(after + times, at_cuts) - hazards.cumulative(after, at_cuts)
+    return np.exp(-gap) if of == "survival" else gap
+
+
+def _solve(hazards: Hazards, log_p: Array, after: Array, furthest: float) -> Array:
+    """Times (n, k) from ``after`` on at which survival from there falls to p, infinite where it does not."""
+    at_cuts = hazards.at_cuts
+    alive = _log_mean_survival(hazards.cumulative(after[:, None], at_cuts))
+    goal = alive + log_p
+    low, high = np.repeat(after[:, None], len(log_p), axis=1), np.full((len(after), len(log_p)), furthest)
+    never = _log_mean_survival(hazards.cumulative(high[:, :1], at_cuts)) > goal
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        above = _log_mean_survival(hazards.cumulative(middle, at_cuts)) > goal
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.where(never, np.inf, 0.5 * (low + high) - after[:, None])
