@@ -110,6 +110,11 @@ def test_entries_and_weights(data):
     np.testing.assert_allclose(model.params_["sigma"], sigma, rtol=1e-4)
     np.testing.assert_allclose(model.score(late), fitter.score(late), rtol=1e-6)
     np.testing.assert_allclose(model.score(late), model.results_.llf / late["n"].sum(), rtol=1e-10)
+    rows, median = late["time"], model.predict_median(late)
+    order = tg.metrics.concordance_index(rows, median, late["event"], entry=late["entry"], weights=late["n"])
+    found = model.concordance_index_, model.score(late, "concordance_index")
+    np.testing.assert_allclose(found, order, rtol=1e-12)
+    assert abs(order - concordance_index(rows, median, late["event"])) > 0.01
     without = tg.SurvivalModel("age").fit(late.query("event == 1"), "time", entry_col="entry")
     same = tg.SurvivalModel("age").fit(late.query("event == 1"), "time", "event", entry_col="entry")
     np.testing.assert_allclose(without.params_, same.params_, rtol=1e-8)

@@ -1,64 +1,28 @@
-"""Share of pairs of known order that a score puts in the right order; (MET1) to (MET3) of the theory pages."""
+"""Share of pairs that a score puts in the right order; (MET1) to (MET3), (MET13), (MET16) of the theory pages."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics.curves import censoring_times
-from tobitgp.metrics.read import check_order, read_both, read_bounds, read_column, read_entry, read_weights
-from tobitgp.numerics.nonparametric import mass_below
-from tobitgp.typing import Array, IntArray
+from tobitgp.metrics.pairs import later_masses, tied_mass
+from tobitgp.metrics.read import (
+    RightCensored,
+    check_order,
+    read_both,
+    read_bounds,
+    read_causes,
+    read_column,
+    read_entry,
+    read_weights,
+)
+from tobitgp.numerics.nonparametric import risk_sets
+from tobitgp.typing import Array, BoolArray
 
-
-def later_masses(
-    lower: Array, upper: Array, score: Array, weight: Array, entry: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """For each row, the weight of the rows known to be later whose score is higher, equal and less, (n,) each."""
-    # A row is known to be later than another if it begins where the other ends, or after; two exact rows at the same
-    # time are not ordered. A row that entered when the other had ended is not compared with it.
-    if entry is None or np.isneginf(entry).all():
-        return _beyond(*_keys(lower, upper), score, weight)
-    lower = np.maximum(lower, entry)
-    every = _beyond(*_keys(lower, upper), score, weight)
-    # Whoever entered later lives later, too: a row that begins as one censored to the right at its entry.
-    n = len(lower)
-    begin, end = _keys(np.append(entry, lower), np.append(np.full(n, np.inf), upper))
-    late = _beyond(begin[:n], end[n:], score, weight)
-    rounding = 1e-12 * weight.sum()
-    higher, equal, less = (np.where(a - b > rounding, a - b, 0.0) for a, b in zip(every, late, strict=True))
-    return higher, equal, less
-
-
-def _beyond(begin: IntArray, end: IntArray, score: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """For each row, the weight of those that begin beyond its end, by how their scores compare."""
-    order = np.argsort(-begin, kind="stable")
-    first = len(begin) - np.searchsorted(begin[order[::-1]], end, side="right")
-    rank = np.unique(score, return_inverse=True)[1]
-    n = len(rank)
-    mass = mass_below(rank[order], weight[order], np.tile(first, 2), np.concatenate([rank, rank + 1]))
-    all_later = np.concatenate([[0.0], np.cumsum(weight[order])])[first]
-    less, at_most = mass[:n], mass[n:]
-    return all_later - at_most, at_most - less, less
-
-
-def tied_mass(lower: Array, upper: Array, weight: Array) -> float:
-    """Number of pairs of exact rows at the same time; a row of weight w is w rows, and less than one has no pair."""
-    exact = lower == upper
-    at, w = np.unique(lower[exact], return_inverse=True)[1], weight[exact]
-    together = np.bincount(at, weights=w)
-    return float(0.5 * (together @ together - w @ w + w @ np.maximum(w - 1.0, 0.0)))
-
-
-def _keys(lower: Array, upper: Array) -> tuple[IntArray, IntArray]:
-    """Whole numbers for both ends, such that one row is later if its begin exceeds the other's end."""
-    # At one time come first the ends of intervals, then exact rows, then the begins of intervals.
-    n = len(lower)
-    at = np.unique(np.concatenate([lower, upper]), return_inverse=True)[1]
-    exact = lower == upper
-    return 3 * at[:n] + np.where(exact, 1, 2), 3 * at[n:] + exact
+TimeWeight = Literal["n", "S", "S/G", "n/G2"]
 
 
 class Concordance(NamedTuple):
@@ -91,6 +55,8 @@ def concordance_index(
     upper: Any = None,
     entry: Any = None,
     weights: Any = None,
+    timewt: TimeWeight = "n",
+    cause: Any = None,
 ) -> float:
     r"""Concordance index: the share of pairs in the right order among those whose order is known.
 
@@ -119,6 +85,15 @@ def concordance_index(
         the other one ended is not compared with it.
     weights : (n,) array, optional
         Frequency weights, 0 or more: a row of weight 2 is two rows.
+    timewt : {"n", "S", "S/G", "n/G2"}
+        How pairs count by the time t of the earlier row, in the words of R's ``concordance``, of right-censored rows:
+        all alike as in Harrell's index, or divided by the number at risk n and multiplied by survival S(t-), by
+        S(t-)/G(t-) or by n/G(t-)^2, Uno's, with G the probability of not being censored, both by Kaplan and Meier's
+        method on these rows. Without late entry the last two tend to a limit that censoring does not move.
+    cause : optional
+        Of competing risks: which cause the score is to put in order. ``event`` then holds the causes: whole numbers,
+        of which 0 is censored; text, of which "censored" is; or categories, of which the first is. A row that had an
+        event of another cause never has this one, and counts as later than all who have it.
 
     Returns
     -------
@@ -142,6 +117,8 @@ def concordance_index(
        propagation", PGM 2012, section 3 and equation 17; they count a tied score as wrong.
     .. [2] F. E. Harrell, K. L. Lee and D. B. Mark, "Multivariable prognostic models", *Statistics in Medicine* 15
        (1996), 361-387.
+    .. [3] M. Wolbers, M. T. Koller, J. C. M. Witteman and E. W. Steyerberg, "Prognostic models with competing risks",
+       *Epidemiology* 20 (2009), 555-561.
 
     Examples
     --------
@@ -154,8 +131,16 @@ def concordance_index(
     0.8
     >>> concordance_index(None, score=[1, 2, 3], lower=[0, 2, 3], upper=[2, 4, np.inf])
     1.0
+
+    Of two causes the second, and Uno's index:
+
+    >>> concordance_index([1, 2, 3, 4], score=[2, 3, 1, 5], event=[1, 0, 2, 1], cause=2)
+    1.0
+    >>> round(concordance_index([1, 2, 3, 4], score=[2, 3, 1, 5], event=[1, 0, 1, 1], timewt="n/G2"), 4)
+    0.8095
     """
-    return concordance_counts(time, score, event, lower=lower, upper=upper, entry=entry, weights=weights).c_index
+    how: dict[str, Any] = {"entry": entry, "weights": weights, "timewt": timewt, "cause": cause}
+    return concordance_counts(time, score, event, lower=lower, upper=upper, **how).c_index
 
 
 def concordance_counts(
@@ -167,13 +152,15 @@ def concordance_counts(
     upper: Any = None,
     entry: Any = None,
     weights: Any = None,
+    timewt: TimeWeight = "n",
+    cause: Any = None,
 ) -> Concordance:
     """Concordance index with the numbers of pairs behind it.
 
     Parameters
     ----------
-    time, score, event, lower, upper, entry, weights
-        As in `concordance_index`.
+    time, score, event, lower, upper, entry, weights, timewt, cause
+        As in `concordance_index`. With ``timewt`` numbers are those of pairs times their weights by time.
 
     Returns
     -------
@@ -194,19 +181,63 @@ def concordance_counts(
     Concordance(c_index=0.75, concordant=3.0, discordant=1.0, tied_score=0.0, tied_time=0.0)
     """
     check_order(time=time, score=score, event=event, lower=lower, upper=upper, entry=entry, weights=weights)
+    if timewt not in get_args(TimeWeight):
+        raise SpecError(f"timewt={timewt!r}: one of {', '.join(map(repr, get_args(TimeWeight)))} is needed.")
     f = read_column("score", score, infinite=True)
-    low, high = read_bounds(time, event, lower, upper, len(f))
+    if cause is None:
+        low, high = read_bounds(time, event, lower, upper, len(f))
+    elif time is None or event is None or lower is not None or upper is not None or timewt != "n":
+        raise SpecError("cause= needs time and event=, and goes without lower=, upper= and timewt=.")
+    else:
+        low, high = _kept_at_risk(read_column("time", time, len(f)), *read_causes(event, len(f), cause))
     w = read_weights(weights, len(f))
-    masses = later_masses(low, high, f, w, None if entry is None else read_entry(entry, high))
-    concordant, tied, discordant = (float(w @ mass) for mass in masses)
+    start = read_entry(entry, high if timewt == "n" else low)
+    by_time = _time_weight(timewt, low, high, w, start)
+    masses = later_masses(low, high, f, w, start)
+    concordant, tied, discordant = (float((w * by_time) @ mass) for mass in masses)
     if not concordant + tied + discordant > 0.0:
-        raise DataError(f"No order of a pair is known among {len(f)} rows: {_why(low, high)}.")
+        known = any((w @ mass) > 0.0 for mass in masses)
+        why = "all rows at risk at an early time had their event, and survival is 0 since" if known else _why(low, high)
+        raise DataError(f"No order of a pair is known among {len(f)} rows: {why}.")
     c_index = (concordant + 0.5 * tied) / (concordant + tied + discordant)
-    return Concordance(c_index, concordant, discordant, tied, tied_mass(low, high, w))
+    return Concordance(c_index, concordant, discordant, tied, tied_mass(low, high, w, by_time))
+
+
+def _kept_at_risk(time: Array, seen: BoolArray, case: BoolArray) -> tuple[Array, Array]:
+    """Ends of rows in the order of one cause's events: those with another event are followed longest."""
+    return np.where(seen & ~case, np.nextafter(time.max(), np.inf), time), np.where(case, time, np.inf)
+
+
+def _time_weight(timewt: TimeWeight, lower: Array, upper: Array, weight: Array, entry: Array) -> Array:
+    """What the pairs of each event count by its time, (n,); all n rows are at risk where it is 1."""
+    out = np.ones(len(lower))
+    if timewt == "n":
+        return out
+    event = lower == upper
+    if not (event | (np.isfinite(lower) & np.isposinf(upper))).all():
+        raise SpecError(f"timewt={timewt!r} is for right-censored rows; of others all pairs count alike, timewt='n'.")
+    if timewt != "n/G2":
+        times, events, at_risk = risk_sets(lower, event, weight, entry)
+        hazard = np.divide(events, at_risk, out=np.zeros(len(times)), where=events > 0.0)
+        before = np.append(1.0, np.cumprod(1.0 - hazard))[:-1]
+        share = np.divide(before, at_risk, out=np.zeros(len(times)), where=at_risk > 0.0)
+        out = weight.sum() * share[np.searchsorted(times, lower)]
+    if timewt != "S":
+        known = event & (weight > 0.0)
+        G = censoring_times(RightCensored(lower, event, entry, weight, event))
+        out[known] *= G.weights(lower[known], "the event at time", event=True) ** (2 if timewt == "n/G2" else 1)
+    return out
 
 
 def concordance_ipcw(
-    train: Any, test: Any, score: Any, tau: float | None = None, *, entry: Any = None, weights: Any = None
+    train: Any,
+    test: Any,
+    score: Any,
+    tau: float | None = None,
+    *,
+    entry: Any = None,
+    weights: Any = None,
+    cause: Any = None,
 ) -> float:
     r"""Concordance index of right-censored times, weighted by the inverse probability of censoring.
 
@@ -231,6 +262,10 @@ def concordance_ipcw(
         rows are still followed: weights of late events are large and uncertain.
     entry, weights
         As in `brier_score`.
+    cause : optional
+        Of competing risks: which cause the score is to put in order, of events that hold causes as in
+        `concordance_index`. A row j that had another event by :math:`t_i` counts as later, with the weight
+        :math:`G(t_i-)^{-1} G(t_j-)^{-1}`, and :math:`\delta_i` is of the cause alone. Not beside ``entry``.
 
     Returns
     -------
@@ -243,7 +278,7 @@ def concordance_ipcw(
         If columns cannot be used, no order of a pair is known, or a weight is needed at a time that no training row
         was followed to.
     SpecError
-        If ``tau`` is not a positive number, or ``train`` or ``test`` not a pair.
+        If ``tau`` is not a positive number, ``train`` or ``test`` not a pair, or ``cause`` stands beside ``entry``.
 
     Notes
     -----
@@ -252,7 +287,9 @@ def concordance_ipcw(
     References
     ----------
     Uno, Cai, Pencina, D'Agostino and Wei (2011), On the C-statistics for evaluating overall adequacy of risk
-    prediction procedures with censored survival data, *Statistics in Medicine* 30, 1105-1117.
+    prediction procedures with censored survival data, *Statistics in Medicine* 30, 1105-1117; Wolbers, Blanche,
+    Koller, Witteman and Gerds (2014), Concordance for prognostic models with competing risks, *Biostatistics* 15,
+    526-539.
 
     Examples
     --------
@@ -260,22 +297,31 @@ def concordance_ipcw(
     >>> round(concordance_ipcw(train, ([1, 2.5, 3, 3.5], [1, 1, 0, 0]), score=[2, 1, 3, 4]), 6)
     0.866667
     """
-    seen, rows = read_both(train, test, entry, weights)
-    G, (time, event, _, w) = censoring_times(seen), rows
+    seen, rows = read_both(train, test, entry, weights, cause)
+    if cause is not None and (rows.entry > 0.0).any():
+        raise SpecError("cause= does not go with rows that entered late here: take cumulative_dynamic_auc(landmark=).")
+    G, time, w = censoring_times(seen), rows.time, rows.weight
     check_order(**{"the time of test": test[0], "score": score})
     f = read_column("score", score, len(time), infinite=True)
     if tau is not None and not (isinstance(tau, (int, float, np.number)) and tau > 0.0):
         raise SpecError(f"tau={tau!r}: a positive time is needed.")
-    higher, equal, less = later_masses(time, np.where(event, time, np.inf), f, w, rows.entry)
-    first = event & (w > 0.0) & (higher + equal + less > 0.0) & (time < (np.inf if tau is None else tau))
+    asked = rows.case & (w > 0.0) & (time < (np.inf if tau is None else tau))
+    other = rows.other & (w > 0.0) & (time <= time[asked].max(initial=-np.inf))
+    w_other = np.zeros(len(w))
+    w_other[other] = w[other] * G.weights(time[other], "the event of a test row at time", event=True)
+    later = later_masses(time, np.where(rows.event, time, np.inf), f, w, rows.entry)
+    # In reverse time, the rows with another event that begin where a row ends are those that had it by then.
+    gone = later_masses(-time, np.where(rows.other, np.inf, -time), f, w_other)
+    first = asked & (sum(later) + sum(gone) > 0.0)
     if not first.any():
         raise DataError(
             f"No order of a pair is known among the {len(f)} test rows: an event{'' if tau is None else ' before tau'} "
             "is needed, and a row that was followed longer."
         )
-    weight = w[first] * G.weights(time[first], "the event of a test row at time", event=True) ** 2
-    right = weight @ (higher + 0.5 * equal)[first]
-    return float(right / (weight @ (higher + equal + less)[first]))
+    g = G.weights(time[first], "the event of a test row at time", event=True)
+    higher, equal, less = (w[first] * g * (g * a[first] + b[first]) for a, b in zip(later, gone, strict=True))
+    right = float((higher + 0.5 * equal).sum())
+    return right / float((higher + equal + less).sum())
 
 
 def _why(lower: Any, upper: Any) -> str:

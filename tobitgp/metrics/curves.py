@@ -44,8 +44,13 @@ class Curves:
         return np.asarray((1.0 - share) * self.survival[left, row] + share * self.survival[right, row])
 
 
-def read_curves(frame: Any, n: int | None, interpolation: Interpolation, time: Any = None) -> Curves:
-    """Curves from a table with times in the index and a column for each row, in the order of their own times."""
+def read_curves(
+    frame: Any, n: int | None, interpolation: Interpolation, time: Any = None, incidence: float | None = None
+) -> Curves:
+    """Curves from a table with times in the index and a column for each row, in the order of their own times.
+
+    ``incidence`` says that these are incidences of a cause, from which time on; one minus these are the curves.
+    """
     if interpolation not in get_args(Interpolation):
         raise SpecError(f'interpolation={interpolation!r}: "linear" or "step" is needed.')
     if not isinstance(frame, pd.DataFrame):
@@ -68,9 +73,26 @@ def read_curves(frame: Any, n: int | None, interpolation: Interpolation, time: A
     times, survival = times[order], np.clip(survival[order], 0.0, 1.0)
     if (np.diff(times) == 0.0).any():
         raise DataError(f"the index of survival_frame holds {times[1:][np.diff(times) == 0.0][0]:g} more than once.")
-    if times[0] > 0.0:
-        times, survival = np.append(0.0, times), np.vstack([np.ones(survival.shape[1]), survival])
+    if incidence is not None:
+        survival = _no_incidence(times, survival, incidence)
+    since = incidence or 0.0
+    if times[0] > since:
+        times, survival = np.append(since, times), np.vstack([np.ones(survival.shape[1]), survival])
     return Curves(times, survival, interpolation == "step")
+
+
+def _no_incidence(times: Array, incidence: Array, since: float) -> Array:
+    """One minus cumulative incidences, which rise, from a landmark on."""
+    if (np.diff(incidence.mean(axis=1)) < -_ROUNDING).any():
+        raise DataError(
+            "survival_frame falls over time: with cause= it holds the cumulative incidence of that cause, which rises."
+        )
+    if since and (incidence[times <= since] > _ROUNDING).any():
+        raise DataError(
+            f"survival_frame holds incidence by the landmark {since:g}: give it for rows without an event by then, "
+            "(F(t) - F(s)) / S(s) for the landmark s, with the times t in the index."
+        )
+    return 1.0 - incidence
 
 
 def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Interpolation = "linear") -> Array:
@@ -115,13 +137,13 @@ def _numbers(frame: pd.DataFrame) -> Array:
     try:
         survival = frame.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("survival_frame holds what is no number: probabilities of survival are needed.") from None
+        raise DataError("survival_frame holds what is no number: probabilities are needed.") from None
     bad = ~((survival >= -_ROUNDING) & (survival <= 1.0 + _ROUNDING))
     if bad.any():
         at, column = np.argwhere(bad)[0]
         raise DataError(
             f"survival_frame holds {survival[at, column]:g} at time {frame.index[at]} in column "
-            f"{frame.columns[column]!r}: probabilities of survival are needed."
+            f"{frame.columns[column]!r}: probabilities are needed."
         )
     return survival
 

@@ -11,19 +11,26 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.typing import Array, BoolArray
 
 _OPEN = "an end that is open is -inf or inf"
+_CODES = "causes are whole numbers (0: censored), text ('censored') or categories (the first: censored)"
 
 
 class RightCensored(NamedTuple):
     """Right-censored times of n rows."""
 
     time: Array  # (n,), 0 or more
-    event: BoolArray  # (n,)
+    event: BoolArray  # (n,), of any cause
     entry: Array  # (n,), from when on each row was followed, ``-inf`` of those followed from the beginning
     weight: Array  # (n,), frequency weights
+    case: BoolArray  # (n,), whether it was an event of the cause that is asked for
+
+    @property
+    def other(self) -> BoolArray:
+        """Whether each row had an event of another cause."""
+        return self.event & ~self.case
 
     def rows(self, at: BoolArray) -> RightCensored:
         """Some of the rows."""
-        return RightCensored(self.time[at], self.event[at], self.entry[at], self.weight[at])
+        return RightCensored(self.time[at], self.event[at], self.entry[at], self.weight[at], self.case[at])
 
 
 def read_column(name: str, values: Any, n: int | None = None, *, infinite: bool = False, missing: str = "") -> Array:
@@ -46,7 +53,7 @@ def read_column(name: str, values: Any, n: int | None = None, *, infinite: bool 
     return out
 
 
-def read_event(event: Any, n: int, name: str = "event") -> BoolArray:
+def read_event(event: Any, n: int, name: str = "event", more: str = "") -> BoolArray:
     """Whether each row's time is that of its event; True for all where ``event`` is None."""
     if event is None:
         return np.ones(n, dtype=bool)
@@ -55,36 +62,64 @@ def read_event(event: Any, n: int, name: str = "event") -> BoolArray:
     truths = all(isinstance(v, (bool, np.bool_)) for v in column) if objects else pd.api.types.is_bool_dtype(column)
     values = read_column(name, column.astype(float) if truths and not column.isna().any() else column, n)
     rule = "1 or True says that the event was seen, 0 or False that the row was censored"
-    _refuse((values != 0.0) & (values != 1.0), f"{name} is neither 0 nor 1 in", rule)
+    _refuse((values != 0.0) & (values != 1.0), f"{name} is neither 0 nor 1 in", rule + more)
     return values == 1.0
 
 
-def read_survival(name: str, rows: Any, entry: Any = None, weights: Any = None) -> RightCensored:
+def read_causes(event: Any, n: int, cause: Any, name: str = "event") -> tuple[BoolArray, BoolArray]:
+    """Whether each row had an event of any cause, and of the one that is asked for; all are where that is None."""
+    if cause is None:
+        seen = read_event(event, n, name, "; of several causes choose one by cause=")
+        return seen, seen
+    if not pd.api.types.is_scalar(cause):
+        raise SpecError(f"cause={cause!r}: one of the causes is needed.")
+    column = _flat(name, event).infer_objects()
+    if len(column) != n:
+        raise DataError(f"{name} has {len(column)} rows where {n} are needed.")
+    _refuse(column.isna().to_numpy(dtype=bool), f"{name} is missing in")
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        censored = column.cat.categories[0]
+    elif pd.api.types.is_numeric_dtype(column.dtype):
+        censored, codes = 0, column.to_numpy(dtype=np.float64)
+        _refuse((codes < 0.0) | (codes % 1.0 != 0.0), f"{name} is no code of a cause in", _CODES)
+    else:
+        censored = "censored"
+        if not (column == censored).any():
+            raise DataError(f"{name} holds {column.iloc[0]!r} and never 'censored': {_CODES}.")
+    seen, case = (column != censored).to_numpy(dtype=bool), (column == cause).to_numpy(dtype=bool)
+    if not (case & seen).any():
+        held = ", ".join(map(repr, pd.unique(column[seen])[:10].tolist()))
+        raise DataError(f"cause={cause!r}: no row of {name} had such an event; the causes there are {held or 'none'}.")
+    return seen, case
+
+
+def read_survival(name: str, rows: Any, entry: Any = None, weights: Any = None, cause: Any = None) -> RightCensored:
     """Right-censored times: a pair of time and event, or scikit-survival's structured array of event and time."""
     fields = getattr(getattr(rows, "dtype", None), "names", None)
     if fields and len(fields) == 2:
-        rows = tuple(rows[f] for f in sorted(fields, key=lambda f: rows.dtype[f] == np.dtype(bool)))
+        rows = tuple(rows[f] for f in sorted(fields, key=lambda f: "fiub".find(rows.dtype[f].kind)))
     if not isinstance(rows, (tuple, list)) or len(rows) != 2 or any(pd.api.types.is_scalar(part) for part in rows):
         raise SpecError(f'{name}= takes a pair of time and event, as {name}=(df["time"], df["event"]).')
     given = {"entry": entry, "weights": weights}
     check_order(**{f"{name}[0]": rows[0], f"{name}[1]": rows[1]}, **{f"{k} of {name}": v for k, v in given.items()})
     time = read_column(f"the time of {name}", rows[0])
     _refuse(time < 0.0, f"the time of {name} is negative in")
-    event = read_event(rows[1], len(time), f"the event of {name}")
-    return RightCensored(
-        time, event, read_entry(entry, time, f"entry of {name}"), read_weights(weights, len(time), f"weights of {name}")
-    )
+    event, case = read_causes(rows[1], len(time), cause, f"the event of {name}")
+    start = read_entry(entry, time, f"entry of {name}")
+    return RightCensored(time, event, start, read_weights(weights, len(time), f"weights of {name}"), case)
 
 
-def read_both(train: Any, test: Any, entry: Any, weights: Any) -> tuple[RightCensored, RightCensored]:
+def read_both(
+    train: Any, test: Any, entry: Any, weights: Any, cause: Any = None
+) -> tuple[RightCensored, RightCensored]:
     """Training and test rows, with pairs of their entries and weights."""
     for name, pair in (("entry", entry), ("weights", weights)):
         if pair is not None and not (isinstance(pair, tuple) and len(pair) == 2):
             raise SpecError(f"{name}= takes a pair, of the rows of train and of test, as {name}=(a, b); None has none.")
     of_entry, of_weights = entry or (None, None), weights or (None, None)
     return (
-        read_survival("train", train, of_entry[0], of_weights[0]),
-        read_survival("test", test, of_entry[1], of_weights[1]),
+        read_survival("train", train, of_entry[0], of_weights[0], cause),
+        read_survival("test", test, of_entry[1], of_weights[1], cause),
     )
 
 
@@ -144,7 +179,7 @@ def _flat(name: str, values: Any) -> pd.Series[Any]:
     """A Series of the values, one a row."""
     if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
         values = values.iloc[:, 0]
-    if not isinstance(values, pd.Series):
+    if not isinstance(values, (pd.Series, pd.api.extensions.ExtensionArray)):
         try:
             values = np.asarray(values)
         except ValueError:
@@ -152,8 +187,7 @@ def _flat(name: str, values: Any) -> pd.Series[Any]:
         values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
         if values.ndim != 1:
             raise DataError(f"{name} has shape {values.shape}: one number a row is needed.")
-        values = pd.Series(values)
-    return values.reset_index(drop=True)
+    return pd.Series(values).reset_index(drop=True)
 
 
 def _end(name: str, values: Any, open_end: float, n: int) -> Array:

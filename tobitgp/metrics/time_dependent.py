@@ -1,4 +1,4 @@
-"""Scores of survival over time: area under the ROC curve, and Brier's; (MET4) to (MET7) of the theory pages."""
+"""Scores over time: area under the ROC curve, and Brier's; (MET4) to (MET7), (MET14), (MET15) of the theory pages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import DataError, SpecError
-from tobitgp.metrics.curves import CensoringTimes, Interpolation, censoring_times, read_curves
-from tobitgp.metrics.read import RightCensored, check_order, read_both, read_column
-from tobitgp.numerics.nonparametric import kaplan_meier
-from tobitgp.typing import Array, BoolArray
+from tobitgp.errors import DataError
+from tobitgp.metrics.curves import Interpolation
+from tobitgp.metrics.judged import read_judged
+from tobitgp.metrics.read import RightCensored
+from tobitgp.numerics.nonparametric import aalen_johansen
+from tobitgp.typing import Array
 
 
 class DynamicAUC(NamedTuple):
@@ -39,6 +40,7 @@ def cumulative_dynamic_auc(
     entry: Any = None,
     weights: Any = None,
     landmark: float | None = None,
+    cause: Any = None,
 ) -> DynamicAUC:
     r"""Area under the ROC curve that separates rows with an event by time t from rows without.
 
@@ -49,6 +51,8 @@ def cumulative_dynamic_auc(
     where f are survival curves at t, or scores, w weights, :math:`\delta_i` says that row i had its event and
     :math:`G(t-)` is the probability of not being censored before t, estimated by Kaplan and Meier's method on the
     training rows. With a landmark s, of the rows at risk then, with survival given that of s and :math:`G(t) / G(s)`.
+    With a cause, :math:`\delta_i` is of that cause, and rows that had another event by t stand beside those without
+    any, which then weigh :math:`G(t)^{-1}`, with :math:`G(t_j-)^{-1}` [1]_.
 
     Parameters
     ----------
@@ -56,18 +60,20 @@ def cumulative_dynamic_auc(
         As in `brier_score`.
     survival_frame : DataFrame or (n,) array
         Survival curves as in `brier_score`, or a score for each row, on any scale, higher for longer times.
-        scikit-survival takes risks, which are the negative.
+        scikit-survival takes risks, which are the negative. With ``cause`` incidences as in `brier_score`, or scores
+        that are higher for rows less likely to have that event.
     times : float or (m,) array, optional
         On the scale of the test times: from the first event in test on, earlier than its longest time, ascending; by
         default the index of the frame.
-    interpolation, entry, weights, landmark
+    interpolation, entry, weights, landmark, cause
         As in `brier_score`.
 
     Returns
     -------
     DynamicAUC
         Named tuple ``(auc, mean)``. The mean is :math:`\sum_k A(t_k) \{S(t_{k-1}) - S(t_k)\} / \{1 - S(t_m)\}`, with
-        S Kaplan and Meier's estimate on the test rows and :math:`S(t_0) = 1`.
+        S Kaplan and Meier's estimate on the test rows and :math:`S(t_0) = 1`; with ``cause`` one minus Aalen and
+        Johansen's of its incidence.
 
     Raises
     ------
@@ -83,6 +89,10 @@ def cumulative_dynamic_auc(
     *JASA* 102, 527-537; Lambert and Chevret (2016), Summary measure of discrimination in survival models based on
     cumulative/dynamic time-dependent ROC curves, *Statistical Methods in Medical Research* 25, 2088-2102.
 
+    .. [1] P. Blanche, J.-F. Dartigues and H. Jacqmin-Gadda, "Estimating and comparing time-dependent areas under
+       receiver operating characteristic curves for censored event times with competing risks", *Statistics in
+       Medicine* 32 (2013), 5381-5397, definition 2, which R's riskRegression takes, too.
+
     Examples
     --------
     >>> train = [1, 2, 3, 4], [1, 0, 1, 0]
@@ -91,36 +101,39 @@ def cumulative_dynamic_auc(
     {1.0: 1.0, 2.5: 0.625} 0.8125
     """
     scored = not (isinstance(survival_frame, pd.DataFrame) and survival_frame.shape[1] > 1)
-    how: dict[str, Any] = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark}
-    judged = _read(train, test, survival_frame, times, scored=scored, **how)
+    how = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark, "cause": cause}
+    judged = read_judged(train, test, survival_frame, times, scored=scored, **how)
     rows, grid = judged.rows, judged.grid
     if not (np.diff(grid) > 0.0).all():
         raise DataError("times are needed in ascending order.")
-    if not rows.weight[rows.event & (rows.time <= grid[0])].any():
+    if not (rows.case & (rows.time <= grid[0])).any():
         raise DataError(f"times holds {grid[0]:g}, by which no test row has had its event: later times are needed.")
-    weight = rows.weight * judged.event_weights()
-    areas = np.array([_area(f, weight, rows, t) for t, f in zip(grid, judged.values, strict=True)])
+    gone = rows.weight * judged.event_weights()
+    left = judged.censoring.weights(grid, "times holds") if rows.other.any() else np.ones(len(grid))
+    areas = np.array([_area(f, gone, w, rows, t) for t, w, f in zip(grid, left, judged.values, strict=True)])
     auc = pd.Series(areas, index=pd.Index(grid, name="time"), name="auc")
     return DynamicAUC(auc, _mean(areas, rows, grid))
 
 
-def _area(score: Array, weight: Array, rows: RightCensored, t: float) -> float:
-    """Area at one time; the weight of rows without an event is 0."""
-    case, later = (rows.time <= t) & (weight > 0.0), rows.time > t
-    order = np.argsort(score[later])
-    controls = score[later][order]
+def _area(score: Array, gone: Array, left: float, rows: RightCensored, t: float) -> float:
+    """Area at one time; ``gone`` (n,) weights rows that had an event, ``left`` those that had none by then."""
+    past = (rows.time <= t) & (gone > 0.0)
+    case, control = past & rows.case, past & rows.other | (rows.time > t)
+    order = np.argsort(score[control])
+    controls = score[control][order]
+    weight = np.where(rows.time > t, left * rows.weight, gone)[control][order]
     # Weight of the controls from each on, none beyond the last.
-    mass = np.append(np.cumsum(rows.weight[later][order][::-1])[::-1], 0.0)
+    mass = np.append(np.cumsum(weight[::-1])[::-1], 0.0)
     above, at_least = (mass[np.searchsorted(controls, score[case], side=side)] for side in ("right", "left"))
-    won = 0.5 * (weight[case] @ (above + at_least))
-    return float(won / (mass[0] * weight[case].sum()))
+    won = 0.5 * (gone[case] @ (above + at_least))
+    return float(won / (mass[0] * gone[case].sum()))
 
 
 def _mean(areas: Array, rows: RightCensored, grid: Array) -> float:
-    """Average of the areas by the drop of survival up to each time."""
-    times, survival = kaplan_meier(rows.time, rows.event, rows.weight)
-    at = np.append(1.0, survival)[np.searchsorted(times, grid, side="right")]
-    return float(areas @ -np.diff(at, prepend=1.0) / (1.0 - at[-1]))
+    """Average of the areas by the rise of the incidence up to each time."""
+    times, incidence = aalen_johansen(rows.time, rows.event, rows.case, rows.weight)
+    at = np.append(0.0, incidence)[np.searchsorted(times, grid, side="right")]
+    return float(areas @ np.diff(at, prepend=0.0) / at[-1])
 
 
 def brier_score(
@@ -133,6 +146,7 @@ def brier_score(
     entry: Any = None,
     weights: Any = None,
     landmark: float | None = None,
+    cause: Any = None,
 ) -> pd.Series[float]:
     r"""Mean squared error of predicted survival at some times, weighted for right-censored rows.
 
@@ -144,15 +158,18 @@ def brier_score(
     by Kaplan and Meier's method on the training rows. 0 is perfect, 0.25 what S = 1/2 gives everywhere.
     Rows that entered late can be judged from a landmark s on: those at risk then, :math:`e_i \le s < t_i`, with
     :math:`S_i(t) / S_i(s)` and :math:`G(t) / G(s)` in place of :math:`S_i` and G.
+    With a cause, :math:`S_i` is one minus the predicted incidence of that cause, and rows that had another event by t
+    count as not having had it, with loss :math:`(1 - S_i(t))^2 / G(t_i-)`.
 
     Parameters
     ----------
     train, test : (time, event)
-        Pairs of n numbers of 0 or more, and of 1 or True for an event and 0 or False for a censored row; or
-        scikit-survival's structured arrays.
+        Pairs of n numbers of 0 or more, and of 1 or True for an event and 0 or False for a censored row, or with
+        ``cause`` the causes; or scikit-survival's structured arrays.
     survival_frame : DataFrame
         Times in the index, a column for each test row, in their order, as ``predict_survival_function`` of this
-        package and of lifelines gives it.
+        package and of lifelines gives it; with ``cause`` its cumulative incidence, and beside ``landmark`` that given
+        no event by then, 0 at the landmark.
     times : float or (m,) array, optional
         Where curves are judged, on the scale of the index, earlier than the longest test time; by default the index of
         the frame.
@@ -166,6 +183,9 @@ def brier_score(
         Frequency weights of the rows of train and of test, 0 or more: a row of weight 2 is two rows.
     landmark : float, optional
         Time from which on test rows are judged, on the scale of the times; 0 without.
+    cause : optional
+        Of competing risks: the cause that is predicted. Events are then whole numbers, of which 0 is censored; text,
+        of which "censored" is; or categories, of which the first is.
 
     Returns
     -------
@@ -188,7 +208,9 @@ def brier_score(
     References
     ----------
     Graf, Schmoor, Sauerbrei and Schumacher (1999), Assessment and comparison of prognostic classification schemes for
-    survival data, *Statistics in Medicine* 18, 2529-2545.
+    survival data, *Statistics in Medicine* 18, 2529-2545; Schoop, Beyersmann, Schumacher and Binder (2011), Quantifying
+    the predictive accuracy of time-to-event models in the presence of competing risks, *Biometrical Journal* 53,
+    88-112.
 
     Examples
     --------
@@ -200,13 +222,19 @@ def brier_score(
     2.0    0.096875
     3.0    0.050000
     Name: brier_score, dtype: float64
+
+    Of competing risks the incidence of one cause:
+
+    >>> test = [1, 4], [1, 2]
+    >>> brier_score(([1, 2, 3, 4], [2, 0, 1, 0]), test, 1.0 - frame, times=[1, 2, 3], cause=2).round(4).tolist()
+    [0.085, 0.1969, 0.35]
     """
-    how: dict[str, Any] = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark}
-    judged = _read(train, test, survival_frame, times, **how)
+    how = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark, "cause": cause}
+    judged = read_judged(train, test, survival_frame, times, **how)
     rows, grid, gone = judged.rows, judged.grid, judged.event_weights()
     left = judged.censoring.weights(grid, "times holds")
     losses = [
-        np.where(rows.time > t, (1.0 - S) ** 2 * w, S**2 * gone)
+        np.where(rows.case & (rows.time <= t), S**2, (1.0 - S) ** 2) * np.where(rows.time > t, w, gone)
         for t, w, S in zip(grid, left, judged.values, strict=True)
     ]
     scores = np.average(losses, axis=1, weights=rows.weight)
@@ -223,12 +251,13 @@ def integrated_brier_score(
     entry: Any = None,
     weights: Any = None,
     landmark: float | None = None,
+    cause: Any = None,
 ) -> float:
     r"""Average of the Brier score over time, :math:`\int B(t)\,dt / (t_m - t_1)` by the trapezoidal rule.
 
     Parameters
     ----------
-    train, test, survival_frame, times, interpolation, entry, weights, landmark
+    train, test, survival_frame, times, interpolation, entry, weights, landmark, cause
         As in `brier_score`; two times at least, ascending.
 
     Returns
@@ -252,94 +281,10 @@ def integrated_brier_score(
     >>> round(integrated_brier_score(train, ([1, 4], [1, 0]), frame, times=[1, 2, 3]), 7)
     0.1071875
     """
-    how: dict[str, Any] = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark}
+    how = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark, "cause": cause}
     scores = brier_score(train, test, survival_frame, times, **how)
     grid = scores.index.to_numpy()
     if len(grid) < 2 or not (np.diff(grid) > 0.0).all():
         raise DataError("times of an integrated score are two at least, each later than the one before.")
     heights = scores.to_numpy()
     return float(0.5 * (heights[1:] + heights[:-1]) @ np.diff(grid) / (grid[-1] - grid[0]))
-
-
-class Judged(NamedTuple):
-    """Test rows at risk, and what is predicted of them at some times."""
-
-    rows: RightCensored
-    censoring: CensoringTimes  # of the training rows
-    grid: Array  # (m,), times
-    values: Array  # (m, n), survival or scores
-
-    def event_weights(self) -> Array:
-        """Inverse probabilities (n,) of not being censored before one's event, 0 without an event by the last time."""
-        time, out = self.rows.time, np.zeros(len(self.rows.time))
-        needed = self.rows.event & (time <= self.grid.max()) & (self.rows.weight > 0.0)
-        out[needed] = self.censoring.weights(time[needed], "the event of a test row at time", event=True)
-        return out
-
-
-def _read(
-    train: Any,
-    test: Any,
-    frame: Any,
-    times: Any,
-    *,
-    interpolation: Interpolation,
-    entry: Any,
-    weights: Any,
-    landmark: Any,
-    scored: bool = False,
-) -> Judged:
-    """Arguments of a measure; ``frame`` holds survival curves, or where ``scored`` a score for each row."""
-    seen, rows = read_both(train, test, entry, weights)
-    n = len(rows.time)
-    if scored:
-        check_order(**{"the time of test": test[0], "survival_frame": frame})
-        score = read_column("survival_frame", frame, n, infinite=True)
-    else:
-        curves = read_curves(frame, n, interpolation, test[0])
-    since, at_risk = _read_landmark(landmark, rows)
-    if times is None:
-        if scored:
-            raise DataError("times are needed beside scores.")
-        times = frame.index[frame.index >= since]
-    grid = _read_times(times, rows.time[at_risk], since)
-    if scored:
-        values = np.broadcast_to(score, (len(grid), n))
-    else:
-        values = curves.at(grid, slice(None), "times holds")
-        before = curves.at(np.array([since]), slice(None), "landmark") if since else np.ones((1, n))
-        values = np.divide(values, before, out=np.zeros_like(values), where=before > 0.0)
-    return Judged(rows.rows(at_risk), censoring_times(seen, since), grid, values[:, at_risk])
-
-
-def _read_landmark(landmark: Any, rows: RightCensored) -> tuple[float, BoolArray]:
-    """Time from which on rows are judged, and which rows are at risk then."""
-    late = rows.entry > 0.0
-    if landmark is None:
-        if late.any():
-            raise DataError(
-                f"{late.sum()} of the {len(late)} test rows entered after time 0, and nothing is known of others until "
-                "then: choose a time from which on the rows at risk are judged, as landmark=10."
-            )
-        return 0.0, np.ones(len(late), dtype=bool)
-    number = isinstance(landmark, (int, float, np.number)) and not isinstance(landmark, bool)
-    if not number or not 0.0 <= float(landmark) < np.inf:
-        raise SpecError(f"landmark={landmark!r}: a time of 0 or more is needed.")
-    at_risk = (rows.entry <= landmark) & (landmark < rows.time)
-    if not rows.weight[at_risk].any():
-        raise DataError(f"landmark={landmark:g}: no test row is at risk then.")
-    return float(landmark), at_risk
-
-
-def _read_times(times: Any, followed: Array, since: float) -> Array:
-    """Times at which test rows are judged."""
-    grid = read_column("times", [times] if pd.api.types.is_scalar(times) else times)
-    last = followed.max()
-    bad = (grid < since) | (grid >= last)
-    if bad.any():
-        first = f"{since:g}, the landmark, or more" if since else "0 or more"
-        raise DataError(
-            f"times holds {grid[bad][0]:g}: times of {first} and below {last:g} are needed, the longest time in "
-            "test, after which nothing is known of its rows."
-        )
-    return grid

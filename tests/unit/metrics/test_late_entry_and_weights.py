@@ -6,7 +6,7 @@ import pytest
 from support.reference import load
 
 import tobitgp as tg
-from tobitgp.errors import DataError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics import (
     brier_score,
     concordance_index,
@@ -109,21 +109,16 @@ def test_a_row_of_weight_two_is_two_rows_in_every_measure():
     np.testing.assert_allclose([a.statistic, a.p_value], [b.statistic, b.p_value], rtol=1e-10)
 
 
-def test_lung_as_in_r():
-    case = load("lung_metrics_R.json")
-    lung = tg.datasets.load("lung").dropna(subset=["ph_ecog"])
-    rows, weight = (lung["time"], lung["event"]), np.resize([1.0, 2.0, 0.5], len(lung))
-    for kind, w in (("unweighted", np.ones(len(lung))), ("weighted", weight)):
-        score = -sum(lung[name] * b for name, b in case["cox"][kind].items())
-        want = case["concordance"][kind]
-        assert abs(concordance_index(rows[0], score, rows[1], weights=w) - want["n"]) < 1e-10
-        assert abs(concordance_ipcw(rows, rows, score, weights=(w, w)) - want["n/G2"]) < 1e-10
-    risk = np.exp(sum(lung[name] * b for name, b in case["cox"]["breslow"].items()).to_numpy())
+def test_brier_scores_of_lung_as_in_risk_regression():
+    cases = load("event_histories.json")["cases"]
+    lung, case = tg.datasets.load("lung").dropna(subset=["ph_ecog"]), cases["lung_brier"]
+    rows = lung["time"], lung["event"]
+    risk = np.exp(sum(lung[name] * b for name, b in cases["lung_cox_breslow"]["coef"].items()).to_numpy())
     time, event = (column.to_numpy() for column in rows)
     steps = [(t, 1.0 / risk[time >= t].sum()) for t in time[event == 1]]
-    hazard = [sum(step for t, step in steps if t <= u) for u in case["brier"]["times"]]
-    frame = pd.DataFrame(np.exp(-np.outer(hazard, risk)), index=case["brier"]["times"], columns=lung.index)
-    np.testing.assert_allclose(brier_score(rows, rows, frame), case["brier"]["score"], rtol=1e-8)
+    hazard = [sum(step for t, step in steps if t <= u) for u in case["times"]]
+    frame = pd.DataFrame(np.exp(-np.outer(hazard, risk)), index=case["times"], columns=lung.index)
+    np.testing.assert_allclose(brier_score(rows, rows, frame), case["brier"], rtol=1e-8)
 
 
 def test_scores_of_fits_count_risk_sets_and_weights():
@@ -140,3 +135,35 @@ def test_scores_of_fits_count_risk_sets_and_weights():
         if name not in ("mae", "rmse"):
             once, many = measure(HeldOut(res, data, w)), measure(HeldOut(twin, repeated, None))
             assert once == pytest.approx(many, rel=1e-6), name
+
+
+def test_rows_of_weight_zero_are_not_there():
+    (time, event), entry, w, _, frame = draw(1)
+    rows, w[time > 8.0] = (time, event), 0.0
+    there = w > 0.0
+    some, how = (time[there], event[there]), {"landmark": 2.0}
+    zero = how | {"entry": (entry, entry), "weights": (w, w)}
+    none = how | {"entry": (entry[there],) * 2, "weights": (w[there],) * 2}
+    for measure in (brier_score, lambda *a, **k: cumulative_dynamic_auc(*a, **k).auc):
+        a, b = measure(rows, rows, frame, GRID, **zero), measure(some, some, frame.loc[:, there], GRID, **none)
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    with pytest.raises(DataError, match=r"times holds 9: times of .* below 8 are needed"):
+        brier_score(rows, rows, frame, 9.0, **zero)
+
+
+@pytest.mark.parametrize(
+    ("landmark", "error", "message"),
+    [
+        (-1.0, DataError, "landmark=-1: a time of 0 or more and below 9, the last of test, is needed"),
+        (9.0, DataError, "landmark=9: a time of 0 or more and below 9"),
+        (np.nan, DataError, "landmark=nan: a time of 0 or more"),
+        (4.5, DataError, "landmark=4.5: no test row is at risk then"),
+        ("late", SpecError, "landmark='late': a time is needed"),
+    ],
+)
+def test_a_landmark_lies_where_rows_are_at_risk(landmark, error, message):
+    rows, entry = ([3.0, 4.0, 9.0], [1, 1, 1]), [0.0, 1.0, 5.0]
+    with pytest.raises(error, match=message):
+        brier_score(
+            rows, rows, pd.DataFrame(0.5, index=[1.0, 8.0], columns=range(3)), entry=(None, entry), landmark=landmark
+        )
