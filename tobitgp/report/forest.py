@@ -108,15 +108,17 @@ def _draw(ax: Any, rows: list[Row], name: str, *, log: bool) -> None:
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     for place, row in zip(y, rows, strict=True):
-        numbers = ["reference"] if np.isnan(row.low) else [_number(x, log=log) for x in row[1:]]
-        text = numbers[0] if len(numbers) == 1 else f"{numbers[0]} ({numbers[1]} to {numbers[2]})"
+        text = "reference" if np.isnan(row.low) else _numbers(row, log=log)
         look = {"color": INK if np.isfinite(row.low) else GREY, "fontsize": "small", "va": "center"}
         ax.annotate(text, (1.02, place), xycoords=("axes fraction", "data"), annotation_clip=False, **look)
 
 
-def _number(value: float, *, log: bool) -> str:
-    """Two decimals of usual ratios, three digits else."""
-    return f"{value:.2f}" if log and 0.05 <= value < 1000.0 else f"{value:.3g}"
+def _numbers(row: Row, *, log: bool) -> str:
+    """An estimate with its interval: of usual ratios as many decimals as tell its ends apart."""
+    form = ".3g"
+    if log and row.low >= 0.05 and row.high < 1000.0:
+        form = f".{2 + sum(row.high - row.low < width for width in (0.1, 0.01))}f"
+    return f"{row.value:{form}} ({row.low:{form}} to {row.high:{form}})"
 
 
 def _label_ratios(ax: Any, low: Any, high: Any) -> None:

@@ -53,7 +53,7 @@ def summarise_process(results: GPResults, alpha: float = 0.05, ratios: pd.DataFr
     numbers["Passes over the data:"] = str(sum(stage[2] for stage in results.parts.fitted.trace.stages))
     sections, notes = _sections(results, alpha), _notes(results)
     if ratios is not None:
-        sections, notes = [*sections, _ratio_section(ratios, alpha)], [*notes, _RATIO_NOTES[ratios.columns[2]]]
+        sections, notes = [*sections, _ratio_section(ratios, alpha)], [*notes, _ratio_note(results, ratios)]
     return summary.build_summary(
         results, _title(results), _model_rows(results), numbers, sections, notes, _scale_formula(results)
     )
@@ -67,6 +67,12 @@ def _ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
         cells = summary.estimate_row(label, np.array([ratio, error, z, p, low, high]))
         rows.append([label, number(value), *cells[2:3], cells[1], *cells[3:]])
     return Section(["", f"log {name}", "std err", name, "z", "P>|z|", *summary.interval_headers(alpha)], rows)
+
+
+def _ratio_note(results: GPResults | RegressionResults, ratios: pd.DataFrame) -> str:
+    """What ratios are, and given what."""
+    given = any(not term.factors for term in results.model.spec.gps)
+    return _RATIO_NOTES[ratios.columns[2]] + given * " They are conditional on the random effects."
 
 
 def _scale_formula(results: GPResults | RegressionResults) -> dict[str, str]:
@@ -295,7 +301,7 @@ def summarise_regression(
     title = summary.model_title(results, positive=results.parts.family.log_time)
     sections, notes = _regression_sections(results, alpha), _regression_notes(results)
     if ratios is not None:
-        sections, notes = [*sections, _ratio_section(ratios, alpha)], [*notes, _RATIO_NOTES[ratios.columns[2]]]
+        sections, notes = [*sections, _ratio_section(ratios, alpha)], [*notes, _ratio_note(results, ratios)]
     return summary.build_summary(results, title, model, numbers, sections, notes, _scale_formula(results))
 
 

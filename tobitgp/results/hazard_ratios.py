@@ -64,9 +64,9 @@ def hazard_ratios(
 
     A row for each linear coefficient: the ratio by which one unit of the column multiplies the hazard at any time.
     Of a process the ratio between inputs, by default those below which 10% and 90% of the training inputs lie against
-    their median, for each level of ``by=``; ratios of random effects are found with ``at``. What is known of f at both
-    inputs and of sigma counts together, so that a ratio is no ratio of two marginal bands; where hyper-parameters were
-    not averaged over sigma is taken as known.
+    their median, for each level of ``by=``; ratios of random effects are found with ``at``, and all others are
+    conditional on these. What is known of f at both inputs and of sigma counts together, so that a ratio is no ratio of
+    two marginal bands; where hyper-parameters were not averaged over sigma is taken as known.
 
     Parameters
     ----------

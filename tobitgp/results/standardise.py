@@ -130,9 +130,9 @@ def contrast(
     times: Any = None,
     scale: str = "difference",
     df: Frame | None = None,
-    weights: Any = None,
     interval: float | None = 0.95,
     *,
+    weights: Any = None,
     population: str = "fixed",
     draws: int = DRAWS,
     rng: int | np.random.Generator | None = None,
@@ -154,7 +154,7 @@ def contrast(
         As of :meth:`GPResults.standardise`.
     scale : {"difference", "ratio"}
         Of the first average less the second, or over it, with an interval symmetric in the logarithm.
-    df, weights, interval, population, draws, rng
+    df, interval, weights, population, draws, rng
         As of :meth:`GPResults.standardise`.
 
     Returns
@@ -283,12 +283,10 @@ def _check_disjoint(first: Results, second: Results) -> None:
     one, two = first.parts.training, second.parts.training
     if one is None or two is None:
         return
-    tables = [
-        pd.DataFrame({"lower": rows.response.lower, "upper": rows.response.upper}, index=rows.labels).join(frame)
-        for rows, frame in ((one, first.parts.covariates), (two, second.parts.covariates))
-    ]
-    same = [name for name in tables[0].columns if name in tables[1].columns]
-    keys = [table[same].reset_index(names="row").drop_duplicates() for table in tables]
+    keys = []
+    for training, frame in ((one, first.parts.covariates), (two, second.parts.covariates)):
+        seen = {" lower": training.response.lower, " upper": training.response.upper, " label": training.labels}
+        keys.append(frame.reset_index(drop=True).assign(**seen).astype(str).drop_duplicates())
     shared = len(keys[0].merge(keys[1]))
     if shared:
         raise SpecError(

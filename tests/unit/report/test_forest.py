@@ -37,6 +37,8 @@ def test_ratios_stand_on_a_logarithmic_axis(process):
     assert (ax.get_xscale(), ax.get_xlabel()) == ("log", "hazard ratio, 95% interval")
     table = process.hazard_ratios()
     sex = table.loc["C(sex)[T.2]"]
+    age = table.loc["age"]
+    assert numbers(ax)[0] == "{:.3f} ({:.3f} to {:.3f})".format(*age[["exp(coef)", "lower", "upper"]])
     assert numbers(ax)[6] == "{:.2f} ({:.2f} to {:.2f})".format(*sex[["exp(coef)", "lower", "upper"]])
     assert [numbers(ax)[k] for k in (1, 5)] == ["reference", "reference"]
     (bars,) = ax.collections

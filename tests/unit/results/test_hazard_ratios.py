@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import logit
+from scipy.special import logit, ndtr
 from support.reference import load
 
 import tobitgp as tg
@@ -89,6 +89,24 @@ def test_inputs_of_a_process_are_compared_jointly(process, lung):
     assert nearer["se(coef)"].iloc[2] == pytest.approx(other["se(coef)"].iloc[0], rel=1e-6)
 
 
+def test_ratios_of_a_process_are_a_mixture_over_design_points(process):
+    """(SUR12), each design point fitted again with its hyper-parameters fixed."""
+    two = {"age": [70.0, 50.0], "sex": [1, 1], "ph_ecog": [0.0, 0.0]}
+    weight, data, moments = process._parts.fitted.weights, tg.datasets.load("lung").dropna(subset=["ph_ecog"]), []
+    for point in process._parts.fitted.points:
+        values = process._parts.fitted.parameters.values(point.theta)
+        fixed = dict(zip(process.hyperparameters, values.tolist(), strict=True))
+        mean, V = tg.fit(process.formula, data, family="weibull", fixed=fixed).posterior(two)
+        d = np.array([-1.0, 1.0]) / fixed["sigma"]
+        moments.append((d @ mean, np.sqrt(d @ V.to_numpy() @ d)))
+    mean, sd = np.array(moments).T
+    row = process.hazard_ratios(at={"age": 70.0}, reference={"age": 50.0}).iloc[0]
+    assert row["coef"] == pytest.approx(weight @ mean, abs=1e-3)
+    assert row["se(coef)"] == pytest.approx(np.sqrt(weight @ (sd**2 + mean**2) - (weight @ mean) ** 2), rel=1e-3)
+    for end, share in (("lower", 0.025), ("upper", 0.975)):
+        assert weight @ ndtr((np.log(row[end]) - mean) / sd) == pytest.approx(share, abs=2e-4)
+
+
 def test_a_process_without_curves_repeats_the_regression(lung, weibull):
     res = tg.fit(LINEAR, lung, family="weibull", method="ep")
     ours, theirs = res.hazard_ratios(), weibull.hazard_ratios()
@@ -105,6 +123,7 @@ def test_curves_of_levels_and_two_inputs_have_rows_of_their_own(lung):
     assert labels[1].startswith("gp(age, by=sex): age = 50 against 6")
     assert sum("sex = 1" in label for label in labels) == sum("sex = 2" in label for label in labels) == 2
     assert not any("ph_ecog" in label for label in labels)
+    assert "conditional on the random effects" in " ".join(str(res.summary(hazard_ratios=True)).split())
     pair = res.hazard_ratios(at={"ph_ecog": 2.0}, reference={"ph_ecog": 0.0})
     table = res.group_effects("re(ph_ecog)")["estimate"].loc["re(ph_ecog)"]
     assert pair["coef"].iloc[0] == pytest.approx(-(table[2.0] - table[0.0]) / res.params["sigma"], rel=1e-6)
