@@ -89,6 +89,7 @@ def test_inputs_of_a_process_are_compared_jointly(process, lung):
     assert nearer["se(coef)"].iloc[2] == pytest.approx(other["se(coef)"].iloc[0], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_ratios_of_a_process_are_a_mixture_over_design_points(process):
     """(SUR12), each design point fitted again with its hyper-parameters fixed."""
     two = {"age": [70.0, 50.0], "sex": [1, 1], "ph_ecog": [0.0, 0.0]}
