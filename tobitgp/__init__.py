@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tobitgp.results.multivariate.results import MultivariateResults
     from tobitgp.results.process.results import GPResults
     from tobitgp.results.regression.results import RegressionResults
+    from tobitgp.results.standardise import contrast
     from tobitgp.selection.cross_validation import cross_validate
     from tobitgp.selection.select import Selection, select
     from tobitgp.storage import load
@@ -52,6 +53,7 @@ __all__ = [
     "SurvivalModel",
     "compare",
     "compare_bounds",
+    "contrast",
     "cross_validate",
     "datasets",
     "distributions",
@@ -85,6 +87,7 @@ _ROOMS = {
     "results.mixture.results": ["MixtureResults"],
     "results.process.results": ["GPResults"],
     "results.regression.results": ["RegressionResults"],
+    "results.standardise": ["contrast"],
     "selection": ["Selection", "cross_validate", "select", "suggest"],
     "storage": ["load"],
     "survival_model": ["SurvivalModel"],

@@ -40,6 +40,7 @@ class Distribution:
     name: ClassVar[str]
     gaussian: ClassVar[bool] = False  # its sum with a normal variable is normal
     exponential_hazard: ClassVar[bool] = False  # log S(z) = -exp(z)
+    proportional_odds: ClassVar[bool] = False  # the log odds of more than z are -z
     symmetric: ClassVar[bool] = False
     log_concave: ClassVar[bool] = False  # then the log mass of every interval is concave in its ends
     bends: ClassVar[tuple[float, ...]] = (0.0,)  # where log densities and tails bend

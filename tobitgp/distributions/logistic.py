@@ -30,6 +30,7 @@ class Logistic(Distribution):
     """The standard logistic distribution, variance pi^2 / 3."""
 
     name: ClassVar[str] = "logistic"
+    proportional_odds: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
     log_concave: ClassVar[bool] = True
     reach: ClassVar[float] = 1.0

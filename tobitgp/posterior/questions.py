@@ -201,6 +201,16 @@ def hazard(positive: bool, end: Array, start: Array | None = None) -> Question:
     return Question(lambda y, time: y.log_hazard(time), "log", (end,), monotone=False, sure=True)
 
 
+def remaining(p: float, start: Array) -> Question:
+    """Time after ``start`` at which survival falls to p of what it is there."""
+
+    def of(y: Any, first: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(y.remaining(p, first))
+
+    return Question(of, "log", (start,), monotone=False, sure=True)
+
+
 def _pivot(positive: bool) -> Callable[..., tuple[Array, Array]]:
     def pivot(noise: Distribution, scale: Array, x: Array) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):

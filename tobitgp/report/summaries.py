@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
@@ -14,6 +15,7 @@ from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, r
 from tobitgp.numerics.factored import variances
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
+from tobitgp.results.hazard_ratios import HAZARD, ODDS
 
 if TYPE_CHECKING:
     from tobitgp.results.process.results import GPResults
@@ -24,6 +26,11 @@ _ROBUST = {
     "HC0": "heteroscedasticity-consistent (HC0)",
     "HC1": "heteroscedasticity-consistent (HC1)",
     "cluster": "clustered",
+}
+_RATIOS = {HAZARD: "hazard ratio", ODDS: "odds ratio"}
+_RATIO_NOTES = {
+    HAZARD: "Hazard ratios are exp(-coef / sigma), the same at all times; of processes between the inputs named.",
+    ODDS: "Odds ratios are exp(coef / sigma), of surviving any time; of processes between the inputs named.",
 }
 _NOTED_PRIORS = 8
 _ROOM = 25
@@ -37,7 +44,7 @@ _NO_EVIDENCE = {
 }
 
 
-def summarise_process(results: GPResults, alpha: float = 0.05) -> FitSummary:
+def summarise_process(results: GPResults, alpha: float = 0.05, ratios: pd.DataFrame | None = None) -> FitSummary:
     """Summary of a fitted Gaussian process."""
     label = f"Log evidence ({results.evidence_kind}):"
     numbers: dict[str, float | str] = {label: results.log_evidence, "ELBO:": results.elbo}
@@ -45,9 +52,27 @@ def summarise_process(results: GPResults, alpha: float = 0.05) -> FitSummary:
         numbers["Log evidence, integrated:"] = results.log_evidence_integrated
     numbers["Passes over the data:"] = str(sum(stage[2] for stage in results.parts.fitted.trace.stages))
     sections, notes = _sections(results, alpha), _notes(results)
+    if ratios is not None:
+        sections, notes = [*sections, _ratio_section(ratios, alpha)], [*notes, _ratio_note(results, ratios)]
     return summary.build_summary(
         results, _title(results), _model_rows(results), numbers, sections, notes, _scale_formula(results)
     )
+
+
+def _ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
+    """Table of hazard ratios or odds ratios."""
+    name = _RATIOS[ratios.columns[2]]
+    rows = []
+    for label, (value, error, ratio, low, high, z, p) in summary.frame_rows(ratios):
+        cells = summary.estimate_row(label, np.array([ratio, error, z, p, low, high]))
+        rows.append([label, number(value), *cells[2:3], cells[1], *cells[3:]])
+    return Section(["", f"log {name}", "std err", name, "z", "P>|z|", *summary.interval_headers(alpha)], rows)
+
+
+def _ratio_note(results: GPResults | RegressionResults, ratios: pd.DataFrame) -> str:
+    """What ratios are, and given what."""
+    given = any(not term.factors for term in results.model.spec.gps)
+    return _RATIO_NOTES[ratios.columns[2]] + given * " They are conditional on the random effects."
 
 
 def _scale_formula(results: GPResults | RegressionResults) -> dict[str, str]:
@@ -254,7 +279,9 @@ def _linear_priors(results: GPResults) -> str:
     return ", ".join(words) or "all coefficients are fixed"
 
 
-def summarise_regression(results: RegressionResults, alpha: float = 0.05) -> FitSummary:
+def summarise_regression(
+    results: RegressionResults, alpha: float = 0.05, ratios: pd.DataFrame | None = None
+) -> FitSummary:
     """Summary of a regression fitted by maximum likelihood."""
     model = [
         ("Dep. variable:", results.model.endog_names),
@@ -273,6 +300,8 @@ def summarise_regression(results: RegressionResults, alpha: float = 0.05) -> Fit
     }
     title = summary.model_title(results, positive=results.parts.family.log_time)
     sections, notes = _regression_sections(results, alpha), _regression_notes(results)
+    if ratios is not None:
+        sections, notes = [*sections, _ratio_section(ratios, alpha)], [*notes, _ratio_note(results, ratios)]
     return summary.build_summary(results, title, model, numbers, sections, notes, _scale_formula(results))
 
 

@@ -69,7 +69,7 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
     return Rows(frame, weight / weight.sum(), limits() if need_limits else no_limits(len(frame)))
 
 
-def _levels(parts: Source, name: str) -> list[Any] | None:
+def column_levels(parts: Source, name: str) -> list[Any] | None:
     """Levels of a column that is used as a factor, has a curve for each, or holds truth values."""
     known = parts.state.levels.get(name)
     if known is not None:
@@ -98,7 +98,7 @@ def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
     for name in names:
         if name in dates:
             continue
-        levels = _levels(parts, name)
+        levels = column_levels(parts, name)
         if levels is None:
             yield _slope(parts, frame, name)
             continue

@@ -82,7 +82,7 @@ class Side(NamedTuple):
 def _regression_effect(
     parts: RegressionParts, change: Change, rows: Rows, ask: Ask, *, averaged: bool, split: bool
 ) -> Effect:
-    high, low, width, weight = _side(parts, change.high), _side(parts, change.low), change.width, rows.weight
+    high, low, width, weight = side_of(parts, change.high), side_of(parts, change.low), change.width, rows.weight
     if averaged:
         high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
     share, question = weight / width, ask(rows.limits)
@@ -104,7 +104,8 @@ def _regression_effect(
     return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
 
 
-def _side(parts: RegressionParts, design: Design) -> Side:
+def side_of(parts: RegressionParts, design: Design) -> Side:
+    """Rows of a design at the estimates."""
     eta, tau = predictors(parts, design)
     rest = [np.full_like(tau, np.log(parts.noise.shape))] if parts.family.estimate_df else []
     return Side(centred(design.H, parts.centre), scale_design(parts, design), (eta, tau, *rest))
@@ -119,7 +120,7 @@ def _about_mean(
     def mean(side: Side) -> Side:
         return Side((weight @ side.H)[None], (weight @ side.W)[None], tuple((weight @ x)[None] for x in side.x))
 
-    here, up, down = mean(_side(parts, parts.rows.design)), mean(high), mean(low)
+    here, up, down = mean(side_of(parts, parts.rows.design)), mean(high), mean(low)
 
     def moved(share: float) -> Side:
         def move(at: Array, above: Array, below: Array) -> Array:

@@ -16,7 +16,8 @@ from tobitgp.inference.posterior import linear_places
 from tobitgp.numerics.factored import Covariance, dense, of_sums, variances
 from tobitgp.numerics.normal import normal_quantile, total_sd
 from tobitgp.regression.maximum import hide, known
-from tobitgp.results.predict import check_alpha
+from tobitgp.results import hazard_ratios as ratios
+from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
 from tobitgp.typing import Array, BoolArray
 
@@ -319,13 +320,15 @@ def summary_frame(results: Results, alpha: float = 0.05, kind: CovKind | None = 
     return frame
 
 
-def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> Any:
+def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None, *, hazard_ratios: bool = False) -> Any:
     """Tables to read or to paste into a report.
 
     Parameters
     ----------
     alpha, kind
         As of :meth:`conf_int`.
+    hazard_ratios : bool
+        With a table of ``hazard_ratios()``, which regressions and processes of log-time families have.
 
     Returns
     -------
@@ -335,7 +338,7 @@ def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None) 
     Raises
     ------
     SpecError
-        As of :meth:`conf_int`.
+        As of :meth:`conf_int`, or where ``hazard_ratios`` are asked for and there are none.
 
     Examples
     --------
@@ -349,4 +352,6 @@ def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None) 
     age           -0.1497      0.1929     -0.776     0.438      -0.5278     0.2284
     ==============================================================================
     """
-    return results._summary(check_alpha(alpha), kind)
+    alpha = check_alpha(alpha)
+    table = ratios.hazard_ratios(results, alpha) if check_flag("hazard_ratios", hazard_ratios) else None
+    return results._summary(alpha, kind, table)

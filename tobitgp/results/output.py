@@ -83,6 +83,51 @@ def plot_terms(results: Any, *, interval: float | None = 0.95) -> Any:
     return plot_terms(results, term_columns(results.parts), interval=interval)
 
 
+def plot_forest(
+    results: Results, hazard_ratios: bool = False, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
+) -> Any:
+    """Coefficients or hazard ratios with their intervals, a row for each.
+
+    Factors have a row without a bar for their reference level. A process has a row for each of its inputs: its value
+    below which 90% of the training inputs lie against that below which 10% lie. Numbers stand at the right.
+
+    Parameters
+    ----------
+    hazard_ratios : bool
+        Hazard ratios (odds ratios of log-logistic times) on a logarithmic axis, not coefficients.
+    terms : str or list of str, optional
+        Terms of the formula, or columns of the linear part; without all but random effects and the intercept.
+    alpha : float
+        Probability left out of the intervals, between 0 and 1.
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        As of :meth:`hazard_ratios`, or if ``ax`` is no matplotlib axes.
+
+    References
+    ----------
+    Lewis and Clarke (2001), Forest plots: trying to see the wood and the trees, *BMJ* 322, 1479-1480.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + C(sex)", tg.datasets.load("lung"), family="weibull")
+    >>> ax = res.plot_forest(hazard_ratios=True)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['age', 'C(sex): 1 (reference)', 'C(sex): 2']
+    """
+    from tobitgp.report.forest import plot_forest
+
+    return plot_forest(results, hazard_ratios, terms, alpha=alpha, ax=ax)
+
+
 def plot_residuals(results: Any) -> Any:
     """Quantile residuals against the fit, and against normal quantiles with a 95% envelope.
 

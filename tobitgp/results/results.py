@@ -20,8 +20,19 @@ from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results import curves, estimates, hypotheses, joint, output, prediction, times, written_curves
+from tobitgp.results import (
+    curves,
+    estimates,
+    hypotheses,
+    joint,
+    output,
+    prediction,
+    times,
+    written_curves,
+)
+from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.predict import predict_table
 from tobitgp.results.rows import Asked, Scored, ask, read_scored
@@ -62,8 +73,24 @@ class Results:
         """Parameters that hypotheses are about, and their names."""
         return self._estimates(kind)[0], self._columns
 
-    def _summary(self, alpha: float, kind: CovKind | None) -> Any:
-        """Tables to read."""
+    def _averages(self, population: Population, sought: Sought) -> Averages:
+        """Averages over rows under settings of their columns."""
+        raise NotImplementedError
+
+    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
+        """Tables to read, with one of hazard ratios where it is given."""
+        raise NotImplementedError
+
+    def _ratio_kind(self) -> Kind:
+        """The ratio of hazards or odds that is the same at all times."""
+        return family_ratio(self._parts)
+
+    def _differences(self, contrasts: Contrasts) -> Linear:
+        """Differences of f in pairs of rows."""
+        raise NotImplementedError
+
+    def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
+        """Logarithms of ratios of hazards or odds in pairs of rows."""
         raise NotImplementedError
 
     @property

@@ -17,7 +17,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import area
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.questions import CURVES, Question, observed
+from tobitgp.posterior.questions import CURVES, Question, observed, quantile, remaining
 from tobitgp.results.rows import Labelled
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -117,6 +117,17 @@ class Times:
     def order(self) -> Array:
         """Numbers (n,) by which rows are expected to live longer."""
         return self.percentile(0.5, None)
+
+    def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
+        """``median``, ``lower`` and ``upper`` of `percentile` given the parameters, (n,) each."""
+        if after is None:
+            found = self.posterior.band(quantile(self.positive, 1.0 - p), level)
+            return {name: np.atleast_1d(values)[self.which] for name, values in found.items()}
+
+        def chunk(span: slice) -> dict[str, Array]:
+            return self.posterior.take(self.which[span]).band(remaining(p, after[span]), level)
+
+        return self._over(chunk, len(after), self._components * _AVERAGED, _CELLS)
 
     def mean(self) -> Array:
         """Mean times, (n,)."""

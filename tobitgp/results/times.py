@@ -24,11 +24,17 @@ NO_ORDER = "A mixture predicts the same for every row, so that there is no order
 
 
 def predict_percentile(
-    results: Results, df: Frame | None = None, *, p: float = 0.5, conditional_after: Any = None, exclude: Excluded = ()
-) -> pd.Series[float]:
+    results: Results,
+    df: Frame | None = None,
+    *,
+    p: float = 0.5,
+    conditional_after: Any = None,
+    interval: float | None = None,
+    exclude: Excluded = (),
+) -> pd.Series[float] | pd.DataFrame:
     """Times at which survival falls to ``p``, as lifelines has it: ``p=0.9`` is the time that 90% survive.
 
-    They are (SUR4) of the theory pages; ``predict(what="quantile", q=1 - p)`` has bands for them.
+    They are (SUR4) of the theory pages.
 
     Parameters
     ----------
@@ -38,18 +44,23 @@ def predict_percentile(
         Survival at the time that is asked for, between 0 and 1.
     conditional_after : float, or one for each row (a Series by its labels), optional
         Time survived already, on the scale of the response, from which the times count.
+    interval : float, optional
+        Probability of bands for the percentile given the parameters: posterior quantiles, every draw of a process
+        counting the same whatever was survived; else normal on the scale of the logarithm, by the delta method.
     exclude : str or list of str
         Terms to set to zero.
 
     Returns
     -------
-    Series
-        A time for each row, on the scale of the response.
+    Series or DataFrame
+        A time for each row, on the scale of the response; with ``interval`` columns ``estimate, median, lower,
+        upper``, the estimate being that of a new response and the others of the percentile given the parameters.
 
     Raises
     ------
     SpecError
-        For ``p`` outside 0 to 1, times that are not finite, a dask DataFrame, or lacking training rows.
+        For ``p`` or an interval outside 0 to 1, times that are not finite, a dask DataFrame, lacking training rows,
+        or bands of counts.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
@@ -64,25 +75,37 @@ def predict_percentile(
     Name: 0.9, dtype: float64
     """
     refuse_dask(df, "predict_percentile", 'predict(what="quantile", q=...)')
-    rows = rows_of(results, df, exclude)
-    p = check_probability("p", p, "a probability of survival", 0.5)
-    return pd.Series(rows.spread(rows.times.percentile(p, rows.after(conditional_after))), index=rows.index, name=p)
+    level = check_level(interval)
+    rows = rows_of(results, df, exclude, bands=level is not None)
+    p, after = check_probability("p", p, "a probability of survival", 0.5), rows.after(conditional_after)
+    found = {"estimate": rows.times.percentile(p, after)}
+    if level is not None:
+        if rows.times.discrete:
+            raise SpecError("A percentile of counts is a whole number without bands: leave out interval=.")
+        found |= rows.times.percentile_band(p, after, level)
+    return prediction_table(p, rows, {p: found}, listed=False, bands=level is not None)
 
 
 def predict_median(
-    results: Results, df: Frame | None = None, *, conditional_after: Any = None, exclude: Excluded = ()
-) -> pd.Series[float]:
+    results: Results,
+    df: Frame | None = None,
+    *,
+    conditional_after: Any = None,
+    interval: float | None = None,
+    exclude: Excluded = (),
+) -> pd.Series[float] | pd.DataFrame:
     """Median survival time: the time at which survival falls to one half, (SUR4) of the theory pages.
 
     Parameters
     ----------
-    df, conditional_after, exclude
+    df, conditional_after, interval, exclude
         As of :meth:`predict_percentile`.
 
     Returns
     -------
-    Series
+    Series or DataFrame
         A median for each row, on the scale of the response; of the time that remains ``conditional_after`` another.
+        With ``interval`` the columns of :meth:`predict_percentile`.
 
     Raises
     ------
@@ -94,12 +117,13 @@ def predict_median(
     >>> import tobitgp as tg
     >>> lung = tg.datasets.load("lung")
     >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
-    >>> res.predict_median(lung.head(2), conditional_after=100).round(1)
-    0    193.1
-    1    210.2
-    Name: 0.5, dtype: float64
+    >>> res.predict_median(lung.head(2), conditional_after=100, interval=0.95).round(1)
+       estimate  median  lower  upper
+    0     193.1   193.1  153.6  242.8
+    1     210.2   210.2  176.6  250.2
     """
-    return results.predict_percentile(df, p=0.5, conditional_after=conditional_after, exclude=exclude)
+    options: Any = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
+    return results.predict_percentile(df, p=0.5, **options)
 
 
 def predict_expectation(results: Results, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:

@@ -25,4 +25,4 @@ def test_what_are_no_axes_is_refused(kind):
     for name in taking:
         more = {"x": "age"} if "x" in inspect.signature(getattr(drawn, name)).parameters else {}
         with pytest.raises(SpecError, match="ax= takes matplotlib axes, not int"):
-            getattr(drawn, name)(3, **more)
+            getattr(drawn, name)(ax=3, **more)

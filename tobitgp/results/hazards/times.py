@@ -148,8 +148,8 @@ class HazardTimes(Times):
             times = found.time_at(found.cumulative(start[:, None])[:, 0] - np.log(p)) - start[:, None]
             with np.errstate(invalid="ignore"):
                 se = np.where(np.isfinite(times).all(axis=1), times.std(axis=1), np.nan)
-            ends = np.quantile(times, [tail, 1.0 - tail], axis=1, method="nearest")
-            return {"se": se, "lower": ends[0], "upper": ends[1]}
+            ends = np.quantile(times, [0.5, tail, 1.0 - tail], axis=1, method="nearest")
+            return {"se": se, **dict(zip(STATISTICS[1:], ends, strict=True))}
 
         return self._chunked(chunk, len(self.which), 1)
 

@@ -93,7 +93,7 @@ class MixtureResults(Results):
         found = self._estimates(kind)[1]
         return Linear(np.ones(1), found.value[None], found.V[None], np.diag(found.V) == 0.0), self._names
 
-    def _summary(self, alpha: float, kind: CovKind | None) -> Any:
+    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.mixture import summarise_mixture
 
         return summarise_mixture(self, alpha, kind)

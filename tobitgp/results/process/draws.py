@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +11,17 @@ from tobitgp.data.arrays import take
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.posterior import linear_places
+from tobitgp.inference.posterior import Posterior, linear_places
 from tobitgp.inference.rows_together import Drawn, covariance, draw, shared_residuals
 from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, log_predictive, normal_draws
+from tobitgp.priors.block import Inputs
+from tobitgp.results.estimates import Linear
 from tobitgp.results.joint import JointPosterior, draw_within
 from tobitgp.results.process.posterior import seen_in_training
 from tobitgp.results.rows import Asked
@@ -34,19 +37,68 @@ class JointProcess(JointPosterior):
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of f, by the law of total covariance over the design points."""
-        fitted, gp = self.parts.fitted, self.parts.gp
+        weights, n = self.parts.fitted.weights, len(asked.design.H)
+        means, V = np.empty((len(weights), n)), np.zeros((n, n))
+        for j, (m, V_j) in enumerate(self._at_points(asked)):
+            means[j] = m
+            V += weights[j] * V_j
+        mean = weights @ means
+        between = means - mean
+        return mean, V + np.einsum("j,jn,jk->nk", weights, between, between)
+
+    def _at_points(self, asked: Asked) -> Iterator[tuple[Array, Array]]:
+        """Mean (n,) and covariance (n, n) of f at every design point."""
+        gp = self.parts.gp
         scale = gp.problem.units.scale
         inputs, known = gp.inputs(asked.design), gp.known_mean(asked.design)
-        means, V = np.empty((len(fitted.points), len(known))), np.zeros((len(known), len(known)))
-        for j, (point, weight) in enumerate(zip(fitted.points, fitted.weights, strict=True)):
+        for point in self.parts.fitted.points:
             m, _, d = point.marginals(inputs, asked.skip)
-            means[j] = known + scale * m
-            V += weight * scale**2 * (covariance(point, inputs, asked.skip) + np.diag(d))
+            V = covariance(point, inputs, asked.skip) + np.diag(d)
             for E in shared_residuals(point, inputs, asked.skip):
-                V += weight * scale**2 * (E @ E.T - np.diag(np.einsum("nk,nk->n", E, E)))
-        mean = fitted.weights @ means
-        between = means - mean
-        return mean, V + np.einsum("j,jn,jk->nk", fitted.weights, between, between)
+                V += E @ E.T - np.diag(np.einsum("nk,nk->n", E, E))
+            yield known + scale * m, scale**2 * V
+
+    def differences(self, asked: Asked, same: BoolArray) -> Linear:
+        """Differences of f between the first and the second half of the rows, where these are not the same."""
+        k, means, covariances = len(asked.design.H) // 2, [], []
+        for m, V in self._at_points(asked):
+            means.append(np.where(same, 0.0, m[:k] - m[k:]))
+            half = V[:k] - V[k:]
+            covariances.append(np.where(same | same[:, None], 0.0, half[:, :k] - half[:, k:]))
+        return Linear(self.parts.fitted.weights, np.array(means), covariances, same)
+
+    def _drawn(
+        self, asked: Asked, inputs: Sequence[Inputs], point: Posterior, draws: int, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array, Array, Array]:
+        """Draws of f (n, draws) at a design point, standardised, but for a residual of some variance (n,); their sigma.
+
+        Last its mean and standard deviation, (n,) each.
+        """
+        m, v_p, d = point.marginals(inputs, asked.skip)
+        spread = np.sqrt(np.maximum(v_p + d, 0.0))
+        drawn = draw(point, inputs, draws, rng)
+        f = drawn.at(point, inputs, asked.skip)
+        for E in shared_residuals(point, inputs, asked.skip):
+            f += E @ rng.standard_normal((E.shape[1], draws))
+            d = d - np.einsum("nk,nk->n", E, E)
+        sigma = self.parts.gp.noise(asked.design, point.theta)[:, None]
+        if point.noise:
+            log_noise, left = drawn.log_noise(point, inputs)
+            sigma = sigma * np.exp(log_noise + np.sqrt(left)[:, None] * rng.standard_normal(f.shape))
+        return f, np.maximum(d, 0.0), sigma, m, spread
+
+    def distributions(self, asked: Asked, draws: int, cells: int, rng: np.random.Generator) -> Iterator[LocationScale]:
+        """Draws of the distributions of the response in all rows together, (n, s) at a time, of some cells at most."""
+        fitted, gp = self.parts.fitted, self.parts.gp
+        scale = gp.problem.units.scale
+        inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)[:, None]
+        ends = np.floor(draws * np.append(0.0, np.cumsum(fitted.weights)) + rng.uniform()).astype(int)
+        for point, size in zip(fitted.points, np.diff(ends).tolist(), strict=True):
+            noise = gp.family.distribution_at(point.theta)
+            for part in row_chunks(0, size, max(cells // len(offset), 1)):
+                f, variance, sigma, *_ = self._drawn(asked, inputs, point, part.stop - part.start, rng)
+                f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
+                yield LocationScale(noise, offset + scale * f, scale * sigma, gp.family.log_time)
 
     @property
     def of_training_rows(self) -> bool:
@@ -74,18 +126,8 @@ class JointProcess(JointPosterior):
             at = np.flatnonzero(chosen == j)
             if not len(at):
                 continue
-            m, v_p, d = point.marginals(inputs, asked.skip)
-            spread = np.sqrt(np.maximum(v_p + d, 0.0))
-            drawn = draw(point, inputs, len(at), rng)
-            f = drawn.at(point, inputs, asked.skip)
-            for E in shared_residuals(point, inputs, asked.skip):
-                f += E @ rng.standard_normal((E.shape[1], len(at)))
-                d = d - np.einsum("nk,nk->n", E, E)
-            distribution, variance = gp.family.distribution_at(point.theta), np.maximum(d, 0.0)
-            sigma = gp.noise(asked.design, point.theta)[:, None]
-            if point.noise:
-                log_noise, left = drawn.log_noise(point, inputs)
-                sigma = sigma * np.exp(log_noise + np.sqrt(left)[:, None] * rng.standard_normal(f.shape))
+            f, variance, sigma, m, spread = self._drawn(asked, inputs, point, len(at), rng)
+            distribution = gp.family.distribution_at(point.theta)
             free = noise and known is None and window is None
             joined = np.square(sigma) if free and distribution.gaussian else 0.0
             f += np.sqrt(variance[:, None] + joined) * rng.standard_normal(f.shape)

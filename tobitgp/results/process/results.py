@@ -23,8 +23,11 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
-from tobitgp.results import effects, joint, output
+from tobitgp.results import effects, hazard_ratios, joint, output, standardise
+from tobitgp.results.averages import Drawn, Population, Sought
 from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
+from tobitgp.results.hazard_ratios import Contrasts, scaled
+from tobitgp.results.process.averages import process_averages
 from tobitgp.results.process.draws import JointProcess, ProcessDraws, draw_process
 from tobitgp.results.process.posterior import (
     answer,
@@ -32,6 +35,7 @@ from tobitgp.results.process.posterior import (
     group_table,
     log_noise_moments,
     nodes_of,
+    noise_sds,
     process_likelihoods,
     seen_in_rows,
     term_nodes,
@@ -289,20 +293,34 @@ class GPResults(Results):
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return process_findings(self, rng)
 
-    def _summary(self, alpha: float, kind: Any) -> Any:
+    def _differences(self, contrasts: Contrasts) -> Linear:
+        if contrasts.rows is None or contrasts.same is None:
+            return self._linear.combine(contrasts.columns, -contrasts.offset)
+        return self._joint.differences(contrasts.rows, contrasts.same)
+
+    def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
+        return scaled(self._differences(contrasts), sign / noise_sds(self._parts)[:, 0])
+
+    def _averages(self, population: Population, sought: Sought) -> Drawn:
+        return process_averages(self._joint, population, sought)
+
+    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.summaries import summarise_process
 
         self._estimates(kind)
-        return summarise_process(self, alpha)
+        return summarise_process(self, alpha, ratios)
 
     def _without_rows(self) -> GPResults:
         return GPResults.from_parts(self._parts.without_rows())
 
     posterior = joint.posterior
+    hazard_ratios = hazard_ratios.hazard_ratios
+    standardise = standardise.standardise
     marginal_effects = effects.marginal_effects
     get_margeff = effects.marginal_effects
     k_hat = validation.k_hat
     plot_evidence = output.plot_evidence
     plot = output.plot
     plot_terms = output.plot_terms
+    plot_forest = output.plot_forest
     plot_residuals = output.plot_residuals

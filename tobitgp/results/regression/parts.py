@@ -22,13 +22,14 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.base import log_likelihoods
-from tobitgp.numerics.factored import Covariance, Factored, dense, leading, rows, variances
+from tobitgp.numerics.factored import Covariance, Factored, dense, leading, of_sums, rows, variances
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import Maximum, maximise, null_log_likelihood
 from tobitgp.regression.maximum import is_lost
 from tobitgp.regression.residuals import dfbeta, dfbetas
 from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.rows import Scored, ask, response_of_rows
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Source
@@ -121,6 +122,17 @@ def linear_estimates(parts: RegressionParts) -> Linear:
     fixed = ~parts.maximum.free[:p]
     V, N = (as_written(parts, leading(each, p)) for each in (parts.covariance, parts.unidentified))
     return Linear(np.ones(1), parts.coefficients[None], [V], fixed, N)
+
+
+def log_ratios(parts: RegressionParts, contrasts: Contrasts, sign: float) -> Linear:
+    """Differences of f over sigma, with the derivatives of (SUR11) in the coefficients and log sigma."""
+    D, V = sign * contrasts.columns, parts.covariance
+    sigma = float(np.exp(parts.maximum.gamma[0]))
+    value = (D @ parts.coefficients + sign * contrasts.offset) / sigma
+    gradient = np.zeros((len(D), len(V)))
+    gradient[:, : D.shape[1]], gradient[:, D.shape[1]] = D / sigma, -value
+    fixed = ~((gradient != 0.0) & parts.maximum.free).any(axis=1)
+    return Linear(np.ones(1), value[None], [of_sums(gradient, V)], fixed, of_sums(gradient, parts.unidentified))
 
 
 def scale_estimates(parts: RegressionParts) -> Transformed:

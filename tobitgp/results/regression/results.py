@@ -18,9 +18,12 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.maximum import known
 from tobitgp.regression.residuals import PseudoR2, pseudo_r2
-from tobitgp.results import effects, joint, output
+from tobitgp.results import effects, hazard_ratios, joint, output, standardise
+from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.hypotheses import WaldResults
+from tobitgp.results.regression.averages import regression_averages
 from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
 from tobitgp.results.regression.parts import (
     RegressionParts,
@@ -29,6 +32,7 @@ from tobitgp.results.regression.parts import (
     estimates_of,
     influence_table,
     linear_estimates,
+    log_ratios,
     null_likelihood,
     scale_estimates,
     term_estimates,
@@ -274,19 +278,31 @@ class RegressionResults(Results):
     def _has_ratios(self) -> bool:
         return self._parts.family.log_time
 
-    def _summary(self, alpha: float, kind: Any) -> Any:
+    def _differences(self, contrasts: Contrasts) -> Linear:
+        return self._linear.combine(contrasts.columns, -contrasts.offset)
+
+    def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
+        return log_ratios(self._parts, contrasts, sign)
+
+    def _averages(self, population: Population, sought: Sought) -> Estimated:
+        return regression_averages(self._parts, population, sought)
+
+    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.summaries import summarise_regression
 
         self._estimates(kind)
-        return summarise_regression(self, alpha)
+        return summarise_regression(self, alpha, ratios)
 
     def _without_rows(self) -> RegressionResults:
         return RegressionResults(replace(self._parts, training=None, covariates=None))
 
     posterior = joint.posterior
+    hazard_ratios = hazard_ratios.hazard_ratios
+    standardise = standardise.standardise
     marginal_effects = effects.marginal_effects
     get_margeff = effects.marginal_effects
     k_hat = validation.k_hat
     plot = output.plot
     plot_terms = output.plot_terms
+    plot_forest = output.plot_forest
     plot_residuals = output.plot_residuals

@@ -1,0 +1,79 @@
+"""Forest plots: rows, reference levels, numbers at the right, a logarithmic axis for ratios."""
+
+import numpy as np
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import SpecError
+
+
+@pytest.fixture(scope="module")
+def lung():
+    return tg.datasets.load("lung").dropna(subset=["ph_ecog"])
+
+
+@pytest.fixture(scope="module")
+def process(lung):
+    formula = "Surv(time, event) ~ age + C(ph_ecog) + C(sex) + gp(wt_loss)"
+    return tg.fit(formula, lung.dropna(subset=["wt_loss"]), family="weibull", hyper="maximize")
+
+
+def labels(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+def numbers(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_ratios_stand_on_a_logarithmic_axis(process):
+    ax = process.plot_forest(hazard_ratios=True)
+    assert labels(ax) == [
+        "age",
+        *("C(ph_ecog): 0 (reference)", "C(ph_ecog): 1", "C(ph_ecog): 2", "C(ph_ecog): 3"),
+        *("C(sex): 1 (reference)", "C(sex): 2"),
+        "gp(wt_loss): wt_loss = 28 against -2",
+    ]
+    assert (ax.get_xscale(), ax.get_xlabel()) == ("log", "hazard ratio, 95% interval")
+    table = process.hazard_ratios()
+    sex = table.loc["C(sex)[T.2]"]
+    age = table.loc["age"]
+    assert numbers(ax)[0] == "{:.3f} ({:.3f} to {:.3f})".format(*age[["exp(coef)", "lower", "upper"]])
+    assert numbers(ax)[6] == "{:.2f} ({:.2f} to {:.2f})".format(*sex[["exp(coef)", "lower", "upper"]])
+    assert [numbers(ax)[k] for k in (1, 5)] == ["reference", "reference"]
+    (bars,) = ax.collections
+    assert len(bars.get_segments()) == 6
+    np.testing.assert_allclose(bars.get_segments()[4][:, 0], sex[["lower", "upper"]].astype(float))
+    ends = process.hazard_ratios(at={"wt_loss": [28.0]}, reference={"wt_loss": -2.0}).iloc[0]
+    np.testing.assert_allclose(bars.get_segments()[5][:, 0], ends[["lower", "upper"]].astype(float))
+
+
+def test_coefficients_stand_on_a_plain_axis(process):
+    ax = process.plot_forest(terms=["C(sex)", "age"], alpha=0.1)
+    assert labels(ax) == ["C(sex): 1 (reference)", "C(sex): 2", "age"]
+    assert (ax.get_xscale(), ax.get_xlabel()) == ("linear", "coefficient, 90% interval")
+    (bars,) = ax.collections
+    np.testing.assert_allclose(bars.get_segments()[1][:, 0], process.conf_int(0.1).loc["age"])
+
+
+def test_regressions_odds_ratios_and_single_columns(lung):
+    res = tg.fit("Surv(time, event) ~ age + C(ph_ecog)", lung, family="loglogistic")
+    ax = res.plot_forest(True, terms="C(ph_ecog)[T.2]")
+    assert labels(ax) == ["C(ph_ecog)[T.2]"]
+    assert ax.get_xlabel() == "odds ratio, 95% interval"
+    assert res.plot_forest(ax=ax) is ax
+
+
+def test_text_columns_have_their_first_level_as_reference():
+    data = tg.datasets.load("lung").assign(sex=lambda d: np.where(d["sex"] == 1, "male", "female"))
+    ax = tg.fit("Surv(time, event) ~ sex", data, family="weibull").plot_forest(True)
+    assert labels(ax) == ["sex: female (reference)", "sex: male"]
+
+
+def test_what_cannot_be_drawn_is_refused(lung):
+    with pytest.raises(SpecError, match="no coefficient to draw"):
+        tg.fit("Surv(time, event) ~ 1", lung, family="weibull").plot_forest()
+    with pytest.raises(SpecError, match="no hazard ratio"):
+        tg.fit("Surv(time, event) ~ age", lung, family="lognormal").plot_forest(True)
+    with pytest.raises(SpecError, match="matplotlib axes"):
+        tg.fit("Surv(time, event) ~ age", lung, family="weibull").plot_forest(ax=3)

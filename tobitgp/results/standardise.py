@@ -1,0 +1,295 @@
+"""Averages of curves over rows under values of a column, and contrasts of such averages."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.row_arguments import read_weights
+from tobitgp.data.table import in_days
+from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.diagnostics.draws import read_draws
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.numerics.sampling import generator
+from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, Population, Sought, beside
+from tobitgp.results.counterfactuals import column_levels
+from tobitgp.results.predict import check_level, check_what
+from tobitgp.results.rows import ask
+from tobitgp.results.survival import read_times, refuse_dask
+from tobitgp.typing import Array, Frame
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
+Setting = dict[str, Any]
+POPULATIONS, SCALES = ("fixed", "bootstrap"), ("difference", "ratio")
+
+
+def standardise(
+    results: Results,
+    column: str | dict[str, Any],
+    what: str = "survival",
+    times: Any = None,
+    df: Frame | None = None,
+    weights: Any = None,
+    interval: float | None = 0.95,
+    *,
+    population: str = "fixed",
+    draws: int = DRAWS,
+    rng: int | np.random.Generator | None = None,
+) -> pd.DataFrame:
+    r"""Averages over rows, all of which are given one value of a column: standardisation, or the g-formula.
+
+    With A the column and z the others, :math:`S_a(t) = \sum_i w_i S(t | A = a, z_i) / \sum_i w_i`. A restricted mean is
+    the area below this curve, a median where it is one half, which is no mean of medians. The function averages a
+    regression: to read it as what would happen if A were set to a needs that nothing unmeasured affects both A and
+    the response, that every value of A may occur at all z (positivity), and that setting A means the same in all rows
+    (consistency).
+
+    Parameters
+    ----------
+    column : str or dict
+        A factor, each of whose levels all rows are given; or ``{column: values}``, which numbers need.
+    what : {"survival", "risk", "rmst", "median", "mean"}
+        Probability of surviving a time, or of not; restricted mean time up to it; median; mean of the response before
+        censoring.
+    times : float or list of float
+        Of the first three, on the scale of the response.
+    df : DataFrame or dict of columns, optional
+        Rows to average over, those of the fit by default. ``column`` may be missing there.
+    weights : str, (n,) array or Series, optional
+        Frequency weights of the rows, numbers of copies; by default those of the fit, of ``df`` ones.
+    interval : float or None
+        Probability of the intervals.
+    population : {"fixed", "bootstrap"}
+        Whether the rows are those that are meant, or a sample of these, which is resampled with the weights of a
+        Bayesian bootstrap.
+    draws : int
+        Number of draws from a posterior; regressions need none.
+    rng : int or numpy Generator, optional
+        For draws; without it they are the same every time.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``estimate, se, lower, upper``: index the values, of a list of times ``(value, time)``. Of a regression
+        the estimate is at the maximum, with errors by the delta method in all parameters and intervals symmetric in
+        the logit of probabilities and the logarithm of times; of a posterior mean, standard deviation and quantiles of
+        draws, each of which has one f in all rows and one noise.
+
+    Raises
+    ------
+    SpecError
+        For unknown words or columns, lacking or needless times, a dask DataFrame, or lacking training rows.
+    DataError, UnseenLevelError
+        If rows cannot be used, or values are no level of the factor.
+
+    References
+    ----------
+    Hernán and Robins (2020), *Causal Inference: What If*, section 13.3 and chapter 17; Rubin (1981), The Bayesian
+    bootstrap, *Annals of Statistics* 9, 130-134. (STD1) to (STD4) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + C(sex)", tg.datasets.load("lung"), family="lognormal")
+    >>> res.standardise("sex", what="survival", times=365).round(3).reset_index()
+       sex  estimate     se  lower  upper
+    0  1.0     0.344  0.034  0.281  0.413
+    1  2.0     0.532  0.046  0.442  0.621
+    """
+    if isinstance(column, str):
+        _check_column(results, column)
+        levels = column_levels(results.parts, column)
+        if levels is None:
+            raise SpecError(f"{column!r} holds numbers: name the values, as standardise({{{column!r}: [1, 2]}}).")
+        column = {column: levels}
+    if not isinstance(column, dict) or len(column) != 1:
+        raise SpecError("standardise() takes a column, or a dict of one column and its values.")
+    name, values = next(iter(column.items()))
+    values = list(values) if np.ndim(values) else [values]
+    if not values:
+        raise SpecError(f"standardise() has no value of {name!r} to give the rows.")
+    sought, level, listed = _sought(results, what, times), check_level(interval), np.ndim(times) > 0
+    rows = _population(results, [{name: value} for value in values], df, weights, population, draws, rng)
+    found = results._averages(rows, sought).statistics(level)
+    index = pd.Index(values, name=name)
+    if listed:
+        index = pd.MultiIndex.from_product([values, sought.times], names=[name, "time"])
+    return pd.DataFrame({key: numbers.ravel() for key, numbers in found.items()}, index=index)
+
+
+def contrast(
+    results: Results,
+    first: Setting | Results,
+    second: Setting | None = None,
+    what: str = "survival",
+    times: Any = None,
+    scale: str = "difference",
+    df: Frame | None = None,
+    interval: float | None = 0.95,
+    *,
+    weights: Any = None,
+    population: str = "fixed",
+    draws: int = DRAWS,
+    rng: int | np.random.Generator | None = None,
+) -> pd.DataFrame:
+    """Contrast of two standardised averages: their difference, or their ratio.
+
+    ``contrast(res, {"trt": "yes"}, {"trt": "no"}, ...)`` gives all rows the one value and then the other, by one fit,
+    so that what both averages share of its errors cancels; see :meth:`GPResults.standardise` for what is averaged and
+    what a causal reading needs. ``contrast(res_a, res_b, ...)`` compares the averages by two fits of different rows,
+    whose errors are independent, over ``df`` or over the rows of each.
+
+    Parameters
+    ----------
+    results : results of a fit
+        A regression or a process.
+    first, second : dict
+        Values of one or more columns; or ``first`` the results of another fit, without ``second``.
+    what, times
+        As of :meth:`GPResults.standardise`.
+    scale : {"difference", "ratio"}
+        Of the first average less the second, or over it, with an interval symmetric in the logarithm.
+    df, interval, weights, population, draws, rng
+        As of :meth:`GPResults.standardise`.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``estimate, se, lower, upper``, a row for each time, or one. The standard error of a ratio over it is
+        that of its logarithm.
+
+    Raises
+    ------
+    SpecError
+        As of :meth:`GPResults.standardise`, for another scale, or two fits that share rows.
+    DataError, UnseenLevelError
+        If rows cannot be used, or values are no level of the factor.
+
+    References
+    ----------
+    (STD1) to (STD4) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + C(sex)", tg.datasets.load("lung"), family="lognormal")
+    >>> tg.contrast(res, {"sex": 2}, {"sex": 1}, what="rmst", times=[365, 730]).round(1).reset_index()
+        time  estimate    se  lower  upper
+    0  365.0      50.9  14.7   22.0   79.8
+    1  730.0     111.2  33.1   46.4  176.0
+    """
+    from tobitgp.results.results import Results
+
+    if not isinstance(results, Results):
+        raise SpecError(f"contrast() takes the results of a fit first, not {type(results).__name__}.")
+    scale = check_what(scale, SCALES, " as a scale")
+    sought, level = _sought(results, what, times), check_level(interval)
+    stream = generator(rng)
+    if isinstance(first, Results) and second is None:
+        _check_disjoint(results, first)
+        one, two = (
+            fit._averages(_population(fit, [{}], df, weights, population, draws, stream), _sought(fit, what, times))
+            for fit in (results, first)
+        )
+        found = beside(one, two, draws, stream)
+    elif isinstance(first, dict) and isinstance(second, dict):
+        rows = _population(results, [first, second], df, weights, population, draws, stream)
+        found = results._averages(rows, sought)
+    else:
+        raise SpecError("contrast() takes a fit and two dicts of values, or two fits of different rows.")
+    numbers = found.contrast(level, ratio=scale == "ratio")
+    index = pd.Index(sought.times, name="time") if sought.what in AT_TIMES else pd.Index([sought.what])
+    return pd.DataFrame(numbers, index=index)
+
+
+def _check_column(results: Results, name: Any) -> None:
+    """Refuse a column that the model does not use."""
+    names = results.parts.state.input_names
+    if name not in names:
+        raise SpecError(f"{name!r} is no column of this model, which has {', '.join(map(repr, names)) or 'none'}.")
+
+
+def _sought(results: Results, what: Any, times: Any) -> Sought:
+    """What is averaged, at which times."""
+    if results.parts.spec.mixture is not None:
+        raise SpecError("A mixture has the same curve in every row: predict_survival_function() has it.")
+    what = check_what(what, WHATS, " of an average")
+    if what not in AT_TIMES:
+        if times is not None:
+            raise SpecError(f"times= does not go with what={what!r}.")
+        return Sought(what, np.zeros(1), results.parts.family.log_time)
+    if times is None:
+        raise SpecError(f"what={what!r} needs times=, a time or a list of times.")
+    grid = read_times(times)
+    if what == "rmst":
+        if (grid <= 0.0).any():
+            raise SpecError(f"times={times!r}: restricted means take positive times.")
+        _warn_beyond(results, grid)
+    return Sought(what, grid, results.parts.family.log_time)
+
+
+def _warn_beyond(results: Results, times: Array) -> None:
+    """Say that an area rests on times that nobody was followed to."""
+    if results.parts.training is None:
+        return
+    ends = np.concatenate(results._training_ends()[:2])
+    last = float(ends[np.isfinite(ends)].max())
+    if times.max() > last:
+        warnings.warn(
+            f"The restricted mean up to {times.max():g} rests on the tail of the family beyond {last:g}, the last time "
+            "seen.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+
+
+def _population(
+    results: Results, settings: list[Setting], df: Frame | None, weights: Any, population: Any, draws: Any, rng: Any
+) -> Population:
+    """Rows under every setting, those of the fit by default."""
+    parts = results.parts
+    for name, value in (pair for setting in settings for pair in setting.items()):
+        _check_column(results, name)
+        if np.ndim(value):
+            raise SpecError(f"{name!r} takes one value for all rows, as {{{name!r}: {next(iter(value))!r}}}.")
+    refuse_dask(df, "standardise", "a sample of the rows")
+    if df is None:
+        if parts.covariates is None:
+            raise SpecError(f"{NO_ROWS}: give df=..., the rows to average over.")
+        frame, weight = parts.covariates, parts.rows.response.weight
+        if weights is not None:
+            kept = parts.rows.kept
+            weight = read_weights(weights, pd.DataFrame(index=parts.rows.index), len(kept))[kept]
+    else:
+        frame = in_days(pd.DataFrame(df))
+        weight = read_weights(weights, frame, len(frame))
+    stacked = pd.concat([frame.assign(**setting) for setting in settings], ignore_index=True)
+    asked = ask(parts, stacked)
+    usable = asked.usable[: len(frame)]
+    weight = weight[usable]
+    if not weight.sum() > 0.0:
+        raise SpecError("There is no row without missing values and of positive weight to average over.")
+    resampled = check_what(population, POPULATIONS, " as a population") == "bootstrap"
+    return Population(asked, len(settings), weight, resampled, read_draws(draws, 2), generator(rng))
+
+
+def _check_disjoint(first: Results, second: Results) -> None:
+    """Refuse two fits that have rows in common: the same label, and the same seen of the response."""
+    one, two = first.parts.training, second.parts.training
+    if one is None or two is None:
+        return
+    keys = []
+    for training, frame in ((one, first.parts.covariates), (two, second.parts.covariates)):
+        seen = {" lower": training.response.lower, " upper": training.response.upper, " label": training.labels}
+        keys.append(frame.reset_index(drop=True).assign(**seen).astype(str).drop_duplicates())
+    shared = len(keys[0].merge(keys[1]))
+    if shared:
+        raise SpecError(
+            f"The two fits share {shared} rows, so that their errors are not independent: contrast() of two fits takes "
+            "fits of different rows; of the same rows one fit and two dicts of values."
+        )
