@@ -169,7 +169,7 @@ def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:
     coarse = fitter(fitter.bands(number // 2), hyper="maximize")
     while True:
         cuts = fitter.bands(number)
-        fine = fitter(cuts, start=_start(fitter, coarse))
+        fine = fitter(cuts, start=_start(fitter, coarse), n_starts=fitter.fitting.get("n_starts") or 1)
         moved = _largest_move(fitter.written, coarse, fine)
         if moved <= _STAYS:
             return fine, cuts

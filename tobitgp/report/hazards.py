@@ -68,9 +68,8 @@ def plot_hazards(results: HazardResults, level: float | None) -> Any:
     _draw_baseline(panels[0], parts, typical, level)
     finish(panels[0], time, "hazard", legend="best" if parts.written.stratum else "")
     for ax, z in zip(panels[1:], varying, strict=False):
-        low, high = log_hazards(
-            parts, pd.concat([typical.assign(**{z: x}) for x in (0.0, 1.0)]), parts.cuts, (), draws=DRAWS
-        )
+        rows = pd.concat([typical.assign(**{z: x}) for x in (0.0, 1.0)])
+        low, high = log_hazards(parts, rows, parts.cuts, draws=DRAWS).rows()
         _draw_steps(ax, parts.cuts, high - low, level)
         ax.axhline(0.0, color=GREY, linewidth=0.8)
         finish(ax, time, "log hazard ratio", legend="")
@@ -121,7 +120,7 @@ def _draw_baseline(ax: Any, parts: HazardParts, typical: pd.DataFrame, level: fl
     strata = [None] if column is None else sorted(parts.covariates[column].unique(), key=str)[: len(LEVELS)]
     for stratum, colour in zip(strata, LEVELS, strict=False):
         row = typical if column is None else typical.assign(**{column: stratum})
-        rate = np.exp(log_hazards(parts, row, parts.cuts, (), draws=DRAWS)[0])
+        rate = np.exp(log_hazards(parts, row, parts.cuts, draws=DRAWS).rows()[0])
         _draw_steps(ax, parts.cuts, rate, level, colour, None if column is None else f"{column} = {stratum}")
     ax.set_ylim(0.0, None)
 
@@ -131,7 +130,7 @@ def _draw_process(ax: Any, parts: HazardParts, x: str, middle: float, level: flo
     assert parts.covariates is not None
     grid = grid_frame(parts.covariates, x, factors=_factors(parts))
     rows = pd.concat([grid, grid.iloc[[0]].assign(**{x: middle})])
-    found = log_hazards(parts, rows, parts.cuts[[0, -1]], (), draws=DRAWS)[:, 0]
+    found = log_hazards(parts, rows, parts.cuts[[0, -1]], draws=DRAWS).level
     draw_curve(ax, place(grid[x]), _table(found[:-1] - found[-1], level))
     ax.axhline(0.0, color=GREY, linewidth=0.8)
     seen = place(parts.covariates[x])

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from scipy.special import logit, ndtri
 
 from tobitgp.distributions.base import Distribution
@@ -30,6 +31,7 @@ class Population:
     """Rows that are averaged over under A settings of some of their columns."""
 
     asked: Asked  # A n rows, those of a setting after those of another
+    frame: pd.DataFrame  # their covariates
     settings: int  # A
     weight: Array  # (n,)
     resampled: bool  # whether the rows are a sample of those that are meant

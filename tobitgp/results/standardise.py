@@ -275,7 +275,9 @@ def _population(
     if not weight.sum() > 0.0:
         raise SpecError("There is no row without missing values and of positive weight to average over.")
     resampled = check_what(population, POPULATIONS, " as a population") == "bootstrap"
-    return Population(asked, len(settings), weight, resampled, read_draws(draws, 2), generator(rng))
+    return Population(
+        asked, stacked[asked.usable], len(settings), weight, resampled, read_draws(draws, 2), generator(rng)
+    )
 
 
 def _check_disjoint(first: Results, second: Results) -> None:

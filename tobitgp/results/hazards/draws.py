@@ -63,9 +63,10 @@ class HazardDraws(Draws):
             yield rows, drawn_times(hazards, self.risk.entry[rows], self.stream)
 
     def _chunks(self, cuts: Array) -> Iterator[tuple[slice, Hazards]]:
+        seed = int(self.stream.integers(2**32))
         for rows in row_chunks(0, len(self.frame), max(_CHUNK // (self.size * len(cuts)), 1)):
-            found = log_hazards(self.parts, self.frame.iloc[rows], cuts, self.exclude, draws=self.size)
-            yield rows, Hazards(cuts, np.exp(found))
+            found = log_hazards(self.parts, self.frame.iloc[rows], cuts, self.exclude, draws=self.size, seed=seed)
+            yield rows, Hazards.of(cuts, found)
 
 
 @dataclass(frozen=True, slots=True)

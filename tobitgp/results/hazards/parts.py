@@ -13,14 +13,13 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.formula.hazards import HazardFormula
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.numerics.sampling import generator
-from tobitgp.results.hazards.cells import PH, cell_frame
+from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame
 from tobitgp.results.process.draws import JointProcess
 from tobitgp.results.regression.draws import JointEstimates
 from tobitgp.results.regression.parts import RegressionParts, predictors
-from tobitgp.results.rows import ask
+from tobitgp.results.rows import Asked, ask
 from tobitgp.results.views import Parts, Source
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 DRAWS = 1000
 
@@ -68,15 +67,41 @@ def extended(cuts: Array, last: float) -> Array:
     return np.concatenate([cuts, further])
 
 
-def log_hazards(parts: HazardParts, frame: pd.DataFrame, cuts: Array, exclude: Any, *, draws: int) -> Array:
-    """Log hazards (n, K, draws) of rows in bands, parameters shared by the rows of a draw; estimates without draws."""
-    n, K = len(frame), len(cuts) - 1
-    cells = cell_frame(frame.iloc[np.repeat(np.arange(n), K)], np.tile(np.arange(K), n), cuts)
-    asked = ask(parts.cells, cells, exclude)
+@dataclass(frozen=True, slots=True)
+class LogHazards:
+    """Log hazards of n rows in K bands, ``level[i] + profile[group[i], k]``, of S draws of the parameters."""
+
+    level: Array  # (n, S), of the first band
+    profile: Array  # (P, K, S), less those of the first band
+    group: IntArray  # (n,), rows of one stratum whose coefficients change over time alike
+
+    def rows(self) -> Array:
+        """All of them, (n, K, S)."""
+        return self.level[:, None] + self.profile[self.group]
+
+
+def log_hazards(
+    parts: HazardParts, frame: pd.DataFrame, cuts: Array, exclude: Any = (), *, draws: int, seed: int = 0
+) -> LogHazards:
+    """Log hazards of rows, at the estimates without draws.
+
+    The parameters of a draw are those of the seed, whichever rows are asked about.
+    """
+    n, K, written = len(frame), len(cuts) - 1, parts.written
+    own = [name.strip("`") for name in (*written.varying, written.stratum) if name is not None]
+    group = alike_rows(frame[own])
+    first = np.unique(group, return_index=True)[1]
+    rows = np.concatenate([np.arange(n), np.repeat(first, K)])
+    cells = cell_frame(frame.iloc[rows], np.concatenate([np.zeros(n, int), np.tile(np.arange(K), len(first))]), cuts)
+    found = -_locations(parts.cells, ask(parts.cells, cells, exclude), draws, seed)
+    profile = found[n:].reshape(len(first), K, -1)
+    return LogHazards(found[:n], profile - profile[:, :1], group)
+
+
+def _locations(cells: Parts | RegressionParts, asked: Asked, draws: int, seed: int) -> Array:
+    """Draws (n, S) of the locations of cells, or their estimates (n, 1)."""
+    if isinstance(cells, Parts):
+        return JointProcess(cells).locations(asked, draws, seed)
     if draws:
-        joint = JointEstimates(parts.cells) if isinstance(parts.cells, RegressionParts) else JointProcess(parts.cells)
-        location = joint.draw(asked, draws, noise=False, rng=generator(None))
-    else:
-        assert isinstance(parts.cells, RegressionParts)
-        location = predictors(parts.cells, asked.design)[0][:, None]
-    return -location.reshape(n, K, -1)
+        return JointEstimates(cells).draw(asked, draws, noise=False, rng=np.random.default_rng(seed))
+    return predictors(cells, asked.design)[0][:, None]

@@ -15,7 +15,12 @@ from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
+from tobitgp.results import standardise
+from tobitgp.results.averages import Drawn, Population, Sought
+from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.hazard_ratios import MIDDLE, order_value
+from tobitgp.results.hazards.averages import hazard_averages
 from tobitgp.results.hazards.cells import at_risk, band_of, exposures
 from tobitgp.results.hazards.draws import HazardDraws, JointHazards
 from tobitgp.results.hazards.parts import HazardParts
@@ -29,6 +34,7 @@ from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, ask, read_scored, response_of_rows
 from tobitgp.results.survival import TimeRows
+from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.times import Scores
 from tobitgp.typing import Array, Frame
 
@@ -286,7 +292,68 @@ class HazardResults(Results):
         assert self._parts.covariates is not None
         return HazardDraws(self._parts, self._parts.covariates, at_risk(training.response), draws, generator(rng))
 
-    def _summary(self, alpha: float, kind: Any) -> Any:
+    def _averages(self, population: Population, sought: Sought) -> Drawn:
+        times = HazardTimes.of_rows(self._parts, population.frame.iloc[:0], ())
+        last = times.furthest(None) if sought.what == "median" else float(sought.times.max())
+        return hazard_averages(self._parts, population, sought, times.cuts(last))
+
+    def hazard_ratios(
+        self, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
+    ) -> pd.DataFrame:
+        """Hazard ratios of linear columns and of processes, as :meth:`GPResults.hazard_ratios` has them.
+
+        Parameters
+        ----------
+        alpha : float
+            Probability left out of the intervals, between 0 and 1.
+        terms : str or list of str, optional
+            Terms or columns; by default all that do not change over time.
+        at : DataFrame or dict of columns, optional
+            Rows to compare with ``reference`` instead.
+        reference : dict, optional
+            Values of columns for the other row; by default numbers are at their median in the rows of the fit.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``coef, se(coef), exp(coef), lower, upper, z, p``: log hazard ratios and their standard errors, and
+            the ratios with their intervals.
+
+        Raises
+        ------
+        SpecError
+            For unknown terms or columns, or an ``alpha`` outside 0 to 1.
+        DataError, UnseenLevelError
+            If values of ``at`` or ``reference`` cannot be used.
+
+        References
+        ----------
+        (SUR12) of the theory pages, with a scale of 1.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
+        >>> res.hazard_ratios()["exp(coef)"].round(2).to_dict()
+        {'age': 1.02, 'sex': 0.6}
+        """
+        if at is None and terms is None:
+            terms = self._own_terms()
+        usual: dict[str, Any] = {}
+        for name in at if at is not None and self._parts.covariates is not None else ():
+            if column_levels(self._parts, name) is None:
+                usual[name] = order_value(self, name, MIDDLE)
+        reference = usual | (reference or {})
+        return self.cells.hazard_ratios(alpha, terms, at, reference or None)
+
+    def _own_terms(self) -> list[str]:
+        """Terms of the log hazard that do not change over time."""
+        effects = {term.name for term in self._parts.spec.gps if not term.factors}
+        skipped, baseline = {*self._parts.written.of_time, *effects}, self._parts.written.of_baseline
+        names = [term.name for term in model_terms(self._parts.cells)]
+        return [name for name in names if name not in skipped and not name.startswith((*baseline, OFFSET))]
+
+    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.hazards import summarise_hazards
 
         self._estimates(kind)
@@ -294,6 +361,8 @@ class HazardResults(Results):
 
     def _without_rows(self) -> HazardResults:
         return HazardResults(self._parts.without_rows())
+
+    standardise = standardise.standardise
 
     def plot(self, *, interval: float | None = 0.95) -> Any:
         """Baseline hazard, coefficients that change over time, and processes as log hazard ratios, a panel for each.

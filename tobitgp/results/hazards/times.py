@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ import pandas as pd
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.results.hazards.cells import AtRisk, alike_rows, band_of
-from tobitgp.results.hazards.parts import DRAWS, HazardParts, extended, log_hazards
+from tobitgp.results.hazards.parts import DRAWS, HazardParts, LogHazards, extended, log_hazards
 from tobitgp.results.survival import STATISTICS, Times
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 _CELLS = 8_000_000  # numbers that a chunk holds at once
 _BISECTIONS = 50
@@ -23,47 +23,57 @@ FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
 
 @dataclass(frozen=True, slots=True)
 class Hazards:
-    """Hazards (n, K, S) of n rows in K bands, of S draws of the parameters or at the estimates."""
+    """Hazards ``level[i] rate[group[i], k]`` of n rows in K bands, of S draws of the parameters or at the estimates."""
 
     cuts: Array  # (K + 1,)
-    rate: Array
+    level: Array  # (n, S)
+    rate: Array  # (P, K, S)
+    group: IntArray  # (n,)
+    at_cuts: Array  # (P, K + 1, S), cumulative hazards of level 1 at the ends of the bands
 
-    @property
-    def at_cuts(self) -> Array:
-        """Cumulative hazards at the ends of the bands, (n, K + 1, S)."""
-        steps = np.cumsum(self.rate * np.diff(self.cuts)[:, None], axis=1)
-        return np.concatenate([np.zeros_like(steps[:, :1]), steps], axis=1)
+    @classmethod
+    def of(cls, cuts: Array, log: LogHazards) -> Hazards:
+        """From their logarithms."""
+        with np.errstate(over="ignore"):
+            rate = np.exp(log.profile)
+            steps = np.cumsum(rate * np.diff(cuts)[:, None], axis=1)
+            at_cuts = np.concatenate([np.zeros_like(steps[:, :1]), steps], axis=1)
+            return cls(cuts, np.exp(log.level), rate, log.group, at_cuts)
 
-    def cumulative(self, times: Array, at_cuts: Array | None = None) -> Array:
+    def cumulative(self, times: Array) -> Array:
         """Cumulative hazards at times (n, m) of each row, (n, m, S)."""
-        H, band, rows = self.at_cuts if at_cuts is None else at_cuts, band_of(times, self.cuts), _rows(times)
-        return H[rows, band] + self.rate[rows, band] * np.maximum(times - self.cuts[band], 0.0)[..., None]
+        band, of = band_of(times, self.cuts), self.group[:, None]
+        left = np.maximum(times - self.cuts[band], 0.0)[..., None]
+        return self.level[:, None] * (self.at_cuts[of, band] + self.rate[of, band] * left)
+
+    def at(self, times: Array) -> Array:
+        """Cumulative hazards (n, S) at times (S,) of each draw."""
+        band, draw = band_of(times, self.cuts), np.arange(len(times))
+        one = self.at_cuts[:, band, draw] + self.rate[:, band, draw] * np.maximum(times - self.cuts[band], 0.0)
+        return self.level * one[self.group]
 
     def hazard(self, times: Array) -> Array:
         """Hazards at times (n, m), (n, m, S)."""
-        return self.rate[_rows(times), band_of(times, self.cuts)]
+        return self.level[:, None] * self.rate[self.group[:, None], band_of(times, self.cuts)]
 
     def time_at(self, goal: Array) -> Array:
         """Times (n, S) at which cumulative hazards reach a goal, infinite where they do not."""
-        H = self.at_cuts
-        band = np.minimum((H[:, 1:] < goal[:, None]).sum(axis=1), self.rate.shape[1] - 1)
-        rows, draws = np.arange(len(H))[:, None], np.arange(H.shape[2])
         with np.errstate(divide="ignore", invalid="ignore"):
-            time = self.cuts[band] + (goal - H[rows, band, draws]) / self.rate[rows, band, draws]
-        return np.where(H[:, -1] < goal, np.inf, time)
+            goal = goal / self.level
+            H, last = self.at_cuts, self.rate.shape[1] - 1
+            band = np.minimum((H[self.group, 1:] < goal[:, None]).sum(axis=1), last)
+            of, draw = self.group[:, None], np.arange(H.shape[2])
+            time = self.cuts[band] + (goal - H[of, band, draw]) / self.rate[of, band, draw]
+        return np.where(H[self.group, -1] < goal, np.inf, time)
 
     def restricted_mean(self, t: float) -> Array:
         """Area below survival up to a time, (n, S)."""
         ends = np.minimum(self.cuts, t)
-        H = self.cumulative(np.broadcast_to(ends, (len(self.rate), len(ends))))
+        H = self.cumulative(np.broadcast_to(ends, (len(self.level), len(ends))))
         gap = np.diff(H, axis=1)
         with np.errstate(invalid="ignore"):
             share = np.where(gap > 1e-8, -np.expm1(-gap) / np.maximum(gap, 1e-300), 1.0 - 0.5 * gap)
         return np.asarray((np.exp(-H[:, :-1]) * share * np.diff(ends)[:, None]).sum(axis=1))
-
-
-def _rows(times: Array) -> Any:
-    return np.arange(len(times))[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +131,7 @@ class HazardTimes(Times):
 
     def percentiles(self, orders: Sequence[float], after: Array, most: float | None = None) -> Array:
         """See `Times`; of a piecewise baseline infinite beyond the last exit."""
-        furthest = self._furthest(after)
+        furthest = self.furthest(after)
 
         def chunk(span: slice) -> dict[str, Array]:
             found = self.hazards(self.which[span], furthest, draws=not self.parts.estimated)
@@ -139,7 +149,7 @@ class HazardTimes(Times):
 
     def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
         """Error and quantiles (n,) of the times of every draw at which its survival from ``after`` on falls to p."""
-        last, tail = self._furthest(after), 0.5 - 0.5 * level
+        last, tail = self.furthest(after), 0.5 - 0.5 * level
         begin = np.zeros(len(self.which)) if after is None else after
 
         def chunk(span: slice) -> dict[str, Array]:
@@ -158,7 +168,7 @@ class HazardTimes(Times):
 
         def chunk(span: slice) -> dict[str, Array]:
             found = self.hazards(np.arange(len(self.frame))[span], t, draws=True)
-            H = found.cumulative(np.full((len(found.rate), 1), t))
+            H = found.cumulative(np.full((len(found.level), 1), t))
             return {"": np.exp(-H[:, 0]).std(axis=1)}
 
         return self._chunked(chunk, len(self.frame), 1)[""][self.which]
@@ -187,7 +197,7 @@ class HazardTimes(Times):
         """A number (n,) by which rows live longer: minus the cumulative hazard at the last exit."""
         return np.log(-self.survive(np.full((len(self.which), 1), self.parts.cuts[-1]))[:, 0]) * -1.0
 
-    def _furthest(self, after: Array | None) -> float:
+    def furthest(self, after: Array | None) -> float:
         """The last time at which survival is sought."""
         last = float(self.parts.cuts[-1])
         if self.parts.family.baseline == "piecewise":
@@ -208,19 +218,22 @@ class HazardTimes(Times):
         made = self._chunked(chunk, len(self.frame), 1)
         return {name: values[self.which] for name, values in made.items()}
 
-    def hazards(self, rows: Any, last: float, *, draws: bool) -> Hazards:
-        """Hazards of some of the rows that differ, in bands up to a time."""
+    def cuts(self, last: float) -> Array:
+        """Ends of the bands up to a time."""
         cuts = self.parts.cuts
         if last > cuts[-1] and self.parts.family.baseline == "piecewise":
             raise SpecError(
                 f"A piecewise baseline has no hazard after the last exit, {cuts[-1]:.6g}; ask for earlier times, or "
                 "fit with tg.PH(baseline='gp')."
             )
-        cuts = extended(cuts, last)
+        return extended(cuts, last)
+
+    def hazards(self, rows: Any, last: float, *, draws: bool) -> Hazards:
+        """Hazards of some of the rows that differ, in bands up to a time."""
+        cuts = self.cuts(last)
         differ, back = np.unique(rows, return_inverse=True)
         found = log_hazards(self.parts, self.frame.iloc[differ], cuts, self.exclude, draws=DRAWS if draws else 0)
-        with np.errstate(over="ignore"):
-            return Hazards(cuts, np.exp(found)[back.ravel()])
+        return Hazards.of(cuts, replace(found, level=found.level[back.ravel()], group=found.group[back.ravel()]))
 
     def _chunked(self, chunk: Callable[[slice], dict[str, Array]], n: int, m: int) -> dict[str, Array]:
         each = DRAWS * max(len(self.parts.cuts), m)
@@ -246,9 +259,9 @@ def _log_mean_survival(H: Array) -> Array:
 
 def _mean(of: str, hazards: Hazards, after: Array, times: Array) -> Array:
     """A curve of a new row after times (n, 1) survived, (n, m): parameters are averaged over."""
-    at_cuts, at = hazards.at_cuts, after + times
-    H = hazards.cumulative(at, at_cuts)
-    log_S = _log_mean_survival(H) - _log_mean_survival(hazards.cumulative(after, at_cuts))
+    at = after + times
+    H = hazards.cumulative(at)
+    log_S = _log_mean_survival(H) - _log_mean_survival(hazards.cumulative(after))
     if of == "survival":
         return np.exp(np.minimum(log_S, 0.0))
     if of == "cumulative_hazard":
@@ -261,20 +274,18 @@ def _of_draws(of: str, hazards: Hazards, after: Array, times: Array) -> Array:
     """A curve of every draw, (n, m, S)."""
     if of == "hazard":
         return hazards.hazard(after + times)
-    at_cuts = hazards.at_cuts
-    gap = hazards.cumulative(after + times, at_cuts) - hazards.cumulative(after, at_cuts)
+    gap = hazards.cumulative(after + times) - hazards.cumulative(after)
     return np.exp(-gap) if of == "survival" else gap
 
 
 def _solve(hazards: Hazards, log_p: Array, after: Array, furthest: float) -> Array:
     """Times (n, k) from ``after`` on at which survival from there falls to p, infinite where it does not."""
-    at_cuts = hazards.at_cuts
-    alive = _log_mean_survival(hazards.cumulative(after[:, None], at_cuts))
+    alive = _log_mean_survival(hazards.cumulative(after[:, None]))
     goal = alive + log_p
     low, high = np.repeat(after[:, None], len(log_p), axis=1), np.full((len(after), len(log_p)), furthest)
-    never = _log_mean_survival(hazards.cumulative(high[:, :1], at_cuts)) > goal
+    never = _log_mean_survival(hazards.cumulative(high[:, :1])) > goal
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        above = _log_mean_survival(hazards.cumulative(middle, at_cuts)) > goal
+        above = _log_mean_survival(hazards.cumulative(middle)) > goal
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return np.where(never, np.inf, 0.5 * (low + high) - after[:, None])

@@ -100,6 +100,19 @@ class JointProcess(JointPosterior):
                 f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
                 yield LocationScale(noise, offset + scale * f, scale * sigma, gp.family.log_time)
 
+    def locations(self, asked: Asked, draws: int, seed: int) -> Array:
+        """Draws (n, draws) of f, by parameters that are those of the seed, whichever rows are asked about."""
+        fitted, gp = self.parts.fitted, self.parts.gp
+        inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
+        chosen = np.random.default_rng(seed).choice(len(fitted.weights), size=draws, p=fitted.weights)
+        out = np.empty((len(offset), draws))
+        for j, point in enumerate(fitted.points):
+            at = np.flatnonzero(chosen == j)
+            f, variance, *_ = self._drawn(asked, inputs, point, len(at), np.random.default_rng([seed, j]))
+            left = np.random.default_rng([seed, j, 1]).standard_normal(f.shape)
+            out[:, at] = offset[:, None] + gp.problem.units.scale * (f + np.sqrt(variance)[:, None] * left)
+        return out
+
     @property
     def of_training_rows(self) -> bool:
         """What was seen of a new row says something of f, on which the posterior is not conditioned."""

@@ -1,0 +1,62 @@
+"""Averages over rows under proportional hazards, of draws that have the same parameters in all of them: (STD4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
+from tobitgp.results.averages import Drawn, Population, Sought
+from tobitgp.results.hazards.parts import HazardParts, log_hazards
+from tobitgp.results.hazards.times import Hazards
+from tobitgp.typing import Array
+
+_CELLS = 4_000_000  # numbers that are held at once
+_HALVINGS = 50
+
+
+def hazard_averages(parts: HazardParts, population: Population, sought: Sought, cuts: Array) -> Drawn:
+    """Draws of averages; ``cuts`` reach to the last time that is asked about."""
+    if sought.what == "mean":
+        raise SpecError("The mean time rests on the hazard beyond the last one seen; what='rmst' does not.")
+    seed, n = int(population.rng.integers(2**32)), len(population.weight)
+    each, made = n * (len(cuts) if sought.what == "rmst" else 1), []
+    with single_blas_thread():
+        for part in row_chunks(0, population.draws, max(_CELLS // each, 1)):
+            share = np.repeat(population.weight[:, None], part.stop - part.start, axis=1)
+            if population.resampled:
+                share = population.rng.standard_gamma(share)
+            share = share / share.sum(axis=0)
+            found = []
+            for setting in range(population.settings):
+                frame = population.frame.iloc[population.rows(setting)]
+                log = log_hazards(parts, frame, cuts, draws=share.shape[1], seed=seed + part.start)
+                found.append(_average(Hazards.of(cuts, log), share, sought))
+            made.append(np.stack(found))
+    return Drawn(np.concatenate(made, axis=2))
+
+
+def _average(hazards: Hazards, share: Array, sought: Sought) -> Array:
+    """Averages (m, S) of rows with shares (n, S)."""
+    if sought.what == "rmst":
+        return np.stack([(share * hazards.restricted_mean(t)).sum(axis=0) for t in sought.times.tolist()])
+
+    def survival(times: Array) -> Array:
+        return np.asarray((share * np.exp(-hazards.at(times))).sum(axis=0))
+
+    if sought.what == "median":
+        return _median(survival, np.full(share.shape[1], hazards.cuts[-1]))[None]
+    found = np.stack([survival(np.full(share.shape[1], t)) for t in sought.times.tolist()])
+    return 1.0 - found if sought.what == "risk" else found
+
+
+def _median(survival: Callable[[Array], Array], high: Array) -> Array:
+    """Times (S,) at which averaged survival is one half, infinite where it does not fall so far."""
+    low, never = np.zeros_like(high), survival(high) > 0.5
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        above = survival(middle) > 0.5
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.where(never, np.inf, 0.5 * (low + high))
