@@ -126,7 +126,7 @@ NOISES = {
     "logistic": (Noise(Logistic()), []),
     "gumbel": (Noise(Gumbel()), []),
     "student": (Noise(Student(4.0)), []),
-    "student, df free": (Noise(Student(), free_df=True), [np.log(2.5)]),
+    "student, df free": (Noise(Student(), free_shape=True), [np.log(2.5)]),
 }
 
 

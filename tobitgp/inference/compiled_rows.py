@@ -40,7 +40,7 @@ def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
     concave = likelihood.log_concave
     rough = method.tol > ROUGH_TOL
     return library.Noise(
-        _DISTRIBUTIONS[type(of)], likelihood.free_df, concave, len(of.bends), rough, df, of.reach, bends
+        _DISTRIBUTIONS[type(of)], likelihood.free_shape, concave, len(of.bends), rough, df, of.reach, bends
     )
 
 
