@@ -34,9 +34,9 @@ from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _NORMAL, _SMALL = 1e-12, 3e-3  # |Q| that is none, and up to which Temme's expansion serves
-_TINY, _LEAST = 1e-290, -600.0
+_LEAST = -600.0
 _DEPTH, _MOST_TERMS = 40, 2000
-_SERIES, _TERMS = 0.5, 17
+_SERIES, _TERMS = 0.5, 15
 _LARGE = 100.0
 # Taylor coefficients of Temme's c_0 and c_1.
 _C0 = (-1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600, 1 / 25515, -571 / 261273600, -281 / 151559100)
@@ -111,7 +111,7 @@ class GenGamma(Distribution):
             log_p, d1, d2 = GenGamma(-self.Q).lower_tail(-z)
             return Tail(log_p, -d1, d2)
         tail = Distribution.upper_tail(self, z)
-        if self._q and (far := z > self._far).any():
+        if (far := z > self._far).any():
             hazard, more = self._hazard(z[far])
             tail.d1[far], tail.d2[far] = -hazard, -hazard * more
         return tail
@@ -141,45 +141,40 @@ class GenGamma(Distribution):
 
     def _log_own_tail(self, z: Array, *, upper: bool) -> Array:
         """Log probability of lying beyond z, on its own side of 0, for Q >= 0."""
-        q = self.Q
-        v = q * z
-        if q < _SMALL:
-            out = self._temme(z, v, upper=upper)
-            under = v > 1.0 if upper else np.zeros_like(z, dtype=np.bool_)
+        near = z if not upper else np.minimum(z, self._far)
+        if self.Q < _SMALL:
+            out = self._temme(near, self.Q * near, upper=upper)
         else:
-            u = 1.0 / q**2
-            with np.errstate(over="ignore", under="ignore", divide="ignore"):
-                x = u * np.exp(np.minimum(v, q * self._far) if upper else v)
-                tail = (gammaincc if upper else gammainc)(u, x)
-                out = np.log(tail)
-            under = z > self._far if upper else tail < _TINY
-        if under.any():
-            front = self.log_density(z[under], 0)[0]
-            if upper:
-                out[under] = front - np.log(self._hazard(z[under])[0])
-            else:
-                out[under] = front + np.log(q) + np.log(_ratios(u, x[under]))
-        return np.asarray(out)
+            u = 1.0 / self.Q**2
+            with np.errstate(under="ignore", divide="ignore"):
+                x = u * np.exp(self.Q * near)
+                out = np.asarray(np.log((gammaincc if upper else gammainc)(u, x)))
+            under = ~(out > _LEAST)
+            if under.any():
+                front = self.log_density(z[under], 0)[0] + np.log(self.Q)
+                out[under] = front + np.log(_ratios(u, x[under]))
+        far = z > self._far
+        if upper and far.any():
+            out[far] = self.log_density(z[far], 0)[0] - np.log(self._hazard(z[far])[0])
+        return out
 
     @property
     def _far(self) -> float:
-        """Where the continued fraction of the short tail serves, for Q > 0."""
-        return min(2.5, 7.0 / self.Q)
+        """Where the continued fraction of the short tail serves, for Q >= 0."""
+        return min(2.5, 7.0 / max(self.Q, _NORMAL))
 
     def _hazard(self, z: Array) -> tuple[Array, Array]:
-        """Hazard well right of the mode by a continued fraction, for Q > 0, and what is left of it by the slope."""
-        u = 1.0 / self.Q**2
-        beyond = -self.log_density(z, 1)[1] / self.Q  # x - u
-        more = np.zeros_like(z)
+        """Hazard well right of the mode by a continued fraction, for Q >= 0, and what is left of it by the slope."""
+        steepness, more = -self.log_density(z, 1)[1], np.zeros_like(z)
         for n in range(_DEPTH, 0, -1):
-            more = n * (u - n) / (beyond + 2.0 * n + 1.0 + more)
-        return self.Q * (beyond + 1.0 + more), self.Q * (1.0 + more)
+            more = n * (1.0 - n * self.Q**2) / (steepness + self.Q * (2.0 * n + 1.0) + more)
+        return steepness + self.Q + more, self.Q + more
 
     def _temme(self, z: Array, v: Array, *, upper: bool) -> Array:
         sign = -1.0 if upper else 1.0
-        ratio = np.sqrt(2.0 * _second(np.minimum(v, 1.0)))
+        ratio = np.sqrt(2.0 * _second(v))
         h, _ = normal.mills(sign * z * ratio)
-        c0, c1 = _temme_terms(v * ratio, np.minimum(v, 1.0))
+        c0, c1 = _temme_terms(v * ratio, v)
         return np.asarray(normal.log_cdf(sign * z * ratio) + np.log1p(-sign * h * self.Q * (c0 + c1 * self.Q**2)))
 
     # -- moments and quantiles ----------------------------------------------------------------------------------------
@@ -227,7 +222,7 @@ class GenGamma(Distribution):
         with np.errstate(divide="ignore", over="ignore"):
             x = np.asarray(inverse(u, np.exp(log_p)))
             z = np.asarray(np.log(x / u) / self.Q)
-        rest = (log_p < _LEAST) & np.isfinite(log_p) | (x < _TINY) & (log_p < 0.0)
+        rest = (log_p < _LEAST) & np.isfinite(log_p) | (x < 1e-290) & (log_p < 0.0)
         if rest.any():
             z[rest] = default(self, log_p[rest])
         return z
