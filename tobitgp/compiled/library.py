@@ -163,7 +163,8 @@ def _pointer(module: Any, name: str) -> int:
 
 
 # Largest sd, in units of the bends, that Gauss-Hermite rules around the mode serve to some 1e-11 and 1e-8 of log Z, its
-# derivatives in units of sd and the slope in log sigma: of Gumbel and generalised gamma noise, and of logistic and Student's.
+# derivatives in units of sd and the slope in log sigma: of Gumbel and generalised gamma noise, and of logistic and
+# Student's.
 _STEEP = (0.03, 6), (0.07, 8), (0.14, 10), (0.4, 14), (0.6, 20), (0.75, 32), (0.75, 32)
 _STEEP_ROUGH = (0.03, 4), (0.07, 6), (0.25, 8), (0.3, 10), (0.6, 14), (0.75, 20), (0.75, 20)
 _GENTLE = (0.05, 4), (0.14, 6), (0.2, 8), (0.3, 10), (0.4, 14), (0.6, 20), (0.75, 32)

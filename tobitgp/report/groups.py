@@ -32,6 +32,16 @@ class Seen(NamedTuple):
         return self.lower == self.upper
 
     @property
+    def events(self) -> float:
+        """Weight of the rows that are not right-censored."""
+        return float(self.weight @ np.isfinite(self.upper))
+
+    @property
+    def start(self) -> float:
+        """Time before which no row was at risk, where all entered late; else 0."""
+        return max(0.0, float(self.entry.min(initial=np.inf)))
+
+    @property
     def right(self) -> bool:
         """Whether no row is censored but to the right."""
         return bool((self.exact | np.isposinf(self.upper)).all())
@@ -132,7 +142,7 @@ def summarise_groups(seen: Seen, groups: Sequence[Group]) -> pd.DataFrame:
         steps = estimate(part)
         curves = (steps.survival, *(steps.band or ()))
         medians = [_first_at_half(steps.times, curve) for curve in curves] + [np.nan, np.nan]
-        table[group.name] = [part.weight.sum(), part.weight @ part.exact, *medians[:3]]
+        table[group.name] = [part.weight.sum(), part.events, *medians[:3]]
     return pd.DataFrame.from_dict(table, orient="index", columns=["n", "events", "median", "lower", "upper"])
 
 
@@ -160,7 +170,7 @@ def draw_groups(
         if steps.band is not None and not many:
             low, high = ([1.0, *end] for end in steps.band)
             ax.fill_between(times, low, high, step="post", color=colour, alpha=_BAND, linewidth=0)
-        label = f"{shorten(group.name)} ({part.weight @ part.exact:.10g}/{part.weight.sum():.10g})"
+        label = f"{shorten(group.name)} ({part.events:.10g}/{part.weight.sum():.10g})"
         ax.step(times, survival, where="post", color=colour, linewidth=1.0, label=as_label(label))
     ax.plot([], [], color=INK, linewidth=1.0, label="Kaplan-Meier" if seen.right else "Turnbull")
     ax.set_ylim(0.0, 1.03)

@@ -237,9 +237,10 @@ def plot_averages(
     """Draw the average survival of the rows of each group, or of all, over the steps of the same rows."""
     seen = Seen(*ends)
     groups, by = read_groups(seen, labels), "" if labels is None else str(labels.name)
-    x = _grid(results, seen, times, mixture=False)
+    grid = _grid(results, ends, times, mixture=False)
+    x = grid[grid >= seen.start] if seen.start else grid
     ax = given_or_new(ax, groups_size(groups, at_risk=at_risk))
-    curves = results._average_curve("survival", x, np.stack([group.rows for group in groups]))
+    curves = results._average_curve("survival", x, np.stack([group.rows for group in groups]), after=seen.start)
     for curve, colour in zip(curves, LEVELS, strict=False):
         draw_curve(ax, x, pd.DataFrame({"estimate": curve}), colour)
     ax.plot([], [], color=INK, linewidth=1.8, label="average of the fit")

@@ -180,7 +180,7 @@ def plot_survival(
     With ``by`` or ``at_risk`` the average of the fit over the rows of each group, by their weights, as a line over the
     steps of the same rows: Kaplan and Meier's estimate [1]_, of up to four groups with its 95% band, or Turnbull's
     where some rows are intervals. The log-rank test of the groups stands above, unless rows are intervals or entered
-    late.
+    late. Where all rows entered late both are survival after the first entry.
 
     Without ``df`` that of a mixture with its band, or the average over all training rows by their weights, beside
     Kaplan and Meier's estimate where rows are right-censored (with its 95% band where they entered late, since few
@@ -354,18 +354,22 @@ def read_grid(results: Results, times: Any) -> Array:
     return np.unique(ends[np.isfinite(ends)])
 
 
-def average_curve(results: Results, of: str, grid: Array, groups: Array | None = None) -> Array:
+def average_curve(results: Results, of: str, grid: Array, groups: Array | None = None, *, after: float = 0.0) -> Array:
     """A curve of ``CURVES``, averaged over the training rows by their weights, hazards by survival too.
+
+    With ``after`` it is that of those who survived so long; the grid starts there or later.
 
     Shapes: grid (m,), groups (G, n), whether a row belongs to each; gives (G, m), or (m,) without groups.
     """
     known, weight = rows_of(results, None).times, results.parts.rows.response.weight
-    share = weight if groups is None else weight * groups
+    share, since = weight if groups is None else weight * groups, np.full(len(weight), after) if after else None
     out = [np.zeros((*share.shape[:-1], 0))]
     # A few times of all rows in one go, since rows are not all alike.
     each = max(_AVERAGED // len(weight), 1)
     for times in np.array_split(grid, -(-len(grid) // each)):
-        values = known.curve(of, times, None, None)["mean"]
-        alive = np.ones_like(values) if of == "survival" else known.curve("survival", times, None, None)["mean"]
+        values = known.curve(of, times - after, since, None)["mean"]
+        alive = (
+            np.ones_like(values) if of == "survival" else known.curve("survival", times - after, since, None)["mean"]
+        )
         out.append((share @ (alive * values)) / (share @ alive))
     return np.concatenate(out, axis=-1)

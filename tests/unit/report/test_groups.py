@@ -86,6 +86,24 @@ def test_averages_of_the_fit_over_the_steps_of_their_rows(lung, res):
     assert numbers.count("137") == numbers.count("90") == 1
 
 
+def test_late_entry_is_compared_from_the_first_entry_on():
+    rng = np.random.default_rng(3)
+    entry, arm = 50.0 + rng.exponential(5.0, 300), np.arange(300) % 2
+    time = entry + rng.weibull(1.5, 300) * 20.0
+    data = pd.DataFrame({"entry": entry, "time": np.minimum(time, 90.0), "event": time < 90.0, "arm": arm})
+    data = data[data["entry"] < data["time"]]
+    fit = tg.fit("Surv(entry, time, event) ~ arm", data, family="weibull")
+    first = data["entry"].min()
+    ax = fit.plot_survival(by="arm", at_risk=True, times=[0.0, first, 60.0, 75.0])
+    assert ax.get_title(loc="left") == ""
+    drawn = [line for line in ax.lines if len(line.get_xdata()) == 3]
+    want = fit.predict_survival_function(
+        {"arm": [0, 1]}, [0.0, 60.0 - first, 75.0 - first], conditional_after=[first] * 2
+    )
+    for line, curve in zip(drawn, want.to_numpy().T, strict=True):
+        np.testing.assert_allclose(line.get_ydata(), curve, rtol=1e-9)
+
+
 def boxes(ax):
     """Legend, texts below the axis, label of the axis and figure, in pixels."""
     figure = ax.figure
@@ -117,6 +135,7 @@ def test_intervals_by_turnbull(lung):
     data["hi"] = data["hi"].where(data["event"] == 1, np.inf)
     fit = tg.fit("interval(lo, hi) ~ sex", data, family="weibull")
     ax = fit.plot_survival(by="sex")
+    assert "1 (111/137)" in ax.get_legend_handles_labels()[1]
     assert "Turnbull" in ax.get_legend_handles_labels()[1]
     assert ax.get_title(loc="left") == ""
     assert not ax.collections
