@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tobitgp.api import fit
     from tobitgp.formula import formula_functions
     from tobitgp.inference import EP, VI, Laplace
-    from tobitgp.likelihoods.families import Student
+    from tobitgp.likelihoods.families import GenGamma, Student
     from tobitgp.mixture import EMCM, SVBCM, VBCM
     from tobitgp.model import Model
     from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
@@ -38,6 +38,7 @@ __all__ = [
     "VBCM",
     "VI",
     "GPResults",
+    "GenGamma",
     "HazardResults",
     "Inducing",
     "Laplace",
@@ -73,7 +74,7 @@ _ROOMS = {
     "api": ["fit"],
     "formula": ["formula_functions"],
     "inference": ["EP", "VI", "Laplace"],
-    "likelihoods.families": ["Student"],
+    "likelihoods.families": ["GenGamma", "Student"],
     "mixture": ["EMCM", "SVBCM", "VBCM"],
     "model": ["Model"],
     "results.hazards.cells": ["PH"],

@@ -11,7 +11,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.several import is_wide
 from tobitgp.hazards import HazardModel, open_model
 from tobitgp.inference import Method
-from tobitgp.likelihoods.families import Student
+from tobitgp.likelihoods.families import GenGamma, Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper
 from tobitgp.multivariate import fit_several
@@ -31,7 +31,7 @@ def fit(
     formula: str,
     data: Frame,
     *,
-    family: str | Student | PH | None = None,
+    family: str | Student | GenGamma | PH | None = None,
     method: str | Method | MixtureMethod = "auto",
     bound: str | None = None,
     inducing: Any = "auto",
@@ -67,12 +67,12 @@ def fit(
     data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
         Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
         dask DataFrames are never read into memory at once, and their results hold no rows.
-    family : str or ``tg.Student(df=4)``, optional
+    family : str, ``tg.Student(df=4)`` or ``tg.GenGamma(Q=1)``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
-        modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"`` and ``"exponential"``. Components of a ``mixture()``:
-        ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes are point estimates) and, of
-        counts, ``"poisson"``.
+        modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q
+        estimated). Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"``
+        (whose shapes are point estimates) and, of counts, ``"poisson"``.
     method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(damping=0.8)``
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),

@@ -23,7 +23,7 @@ from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.parameters import Given, read_mapping
 from tobitgp.likelihoods import Family
-from tobitgp.likelihoods.families import Student
+from tobitgp.likelihoods.families import GenGamma, Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import (
@@ -107,7 +107,7 @@ class Model:
         formula: str,
         data: Frame,
         *,
-        family: str | Student | None = None,
+        family: str | Student | GenGamma | None = None,
         weights: Any = None,
         var_weights: Any = None,
         missing: Literal["drop", "raise"] = "drop",

@@ -11,7 +11,7 @@ import pandas as pd
 from tobitgp.api import fit
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
-from tobitgp.likelihoods.families import Student
+from tobitgp.likelihoods.families import GenGamma, Student
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
@@ -72,7 +72,9 @@ class SurvivalModel:
     [238.3, 256.5]
     """
 
-    def __init__(self, rhs: str, family: str | Student = "weibull", method: Any = "auto", **fit_kwargs: Any) -> None:
+    def __init__(
+        self, rhs: str, family: str | Student | GenGamma = "weibull", method: Any = "auto", **fit_kwargs: Any
+    ) -> None:
         if not isinstance(rhs, str) or not rhs.strip() or "~" in rhs:
             raise SpecError(f"rhs={rhs!r}: the right-hand side of a formula is needed, as 'gp(age) + sex'.")
         for name, place in _OWN.items():

@@ -90,7 +90,7 @@ NOISES = {
     "logistic": (Noise(DISTRIBUTIONS["logistic"]), [], None),
     "gumbel": (Noise(DISTRIBUTIONS["gumbel"]), [], None),
     "student": (Noise(Student(4.0)), [], None),
-    "student, df free": (Noise(Student(), free_df=True), [np.log(2.5)], None),
+    "student, df free": (Noise(Student(), free_shape=True), [np.log(2.5)], None),
     "gaussian, entered": (GAUSSIAN, [], (-1.2, np.inf)),
     "logistic in a window": (Noise(DISTRIBUTIONS["logistic"]), [], (-1.6, 1.9)),
 }

@@ -14,6 +14,7 @@ from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError
 
 SCALED = tuple(name for name in NAMES if name != "exponential")
 INF = np.inf
+SHAPES = {"student": "df", "gengamma": "Q"}
 
 
 @pytest.fixture(params=NAMES)
@@ -81,6 +82,8 @@ def test_separation_in_the_formula_of_the_scale(scaled, side, sense, end):
     limits = data.assign(y=data["y"] * np.exp(shift) if scaled in LOG_TIME else data["y"] + shift)
     words = rf"sigma of the \d+ {side}-censored rows of level 'b' of 'g', .* 'log\(sigma\)\[g\[T.b\]\]', goes to {end}"
     res = fit_in_vain("interval(lo, hi) ~ z", censored(limits, **{side: rows}), scaled, words, sigma="~ g")
+    if scaled == "gengamma" and end == "infinity":
+        return  # the probability of a side of 0, which such rows keep, tells of the shape
     kept = fit("interval(lo, hi) ~ z", censored(data)[~rows], scaled, sigma="~ g")
     np.testing.assert_allclose(res.params[["Intercept", "z"]], kept.params[["Intercept", "z"]], atol=1e-3)
 
@@ -114,7 +117,7 @@ def test_limits_alone(scaled):
     above = data["y"] > data["y"].median()
     middle = data.assign(y=data["y"].median())
     fit_in_vain("interval(lo, hi) ~ z", censored(middle, left=~above, right=above), scaled, "do not determine sigma")
-    if scaled == "student":
+    if scaled in SHAPES:
         return
     res = fit("interval(lo, hi) ~ z", censored(middle, left=~above, right=above), scaled, fixed={"sigma": 1.0})
     assert res.converged
@@ -134,8 +137,10 @@ def test_intervals_alone_are_enough(family):
     np.testing.assert_allclose(res.bse[keep], exact.bse[keep], rtol=0.05)
 
 
-def df_ends_at_its_bound(family):
-    return pytest.warns(BoundaryWarning, match="df grew beyond") if family == "student" else nullcontext()
+def shape_ends_at_its_bound(family):
+    if family not in SHAPES:
+        return nullcontext()
+    return pytest.warns(BoundaryWarning, match=f"{SHAPES[family]} grew beyond")
 
 
 def test_one_exact_row(family):
@@ -143,13 +148,13 @@ def test_one_exact_row(family):
     one = data.index == data["y"].idxmax()
     scale_rests_on_limits = family != "exponential"
     with (
-        df_ends_at_its_bound(family),
+        shape_ends_at_its_bound(family),
         pytest.warns(BoundaryWarning, match="Only one row") if scale_rests_on_limits else nullcontext(),
     ):
         res = fit("interval(lo, hi) ~ z", censored(data, left=~one), family)
     assert res.converged
     assert np.isfinite(res.params).all()
-    assert np.isfinite(res.bse.drop("df", errors="ignore")).all()  # it may stand at its bound
+    assert np.isfinite(res.bse.drop([*SHAPES.values()], errors="ignore")).all()  # it may stand at its bound
 
 
 def test_a_row_alone(scaled):
@@ -192,7 +197,7 @@ def test_units_of_the_response(family, unit):
     assert b.llf == pytest.approx(a.llf - exact * np.log(unit), abs=1e-9)
     if family in LOG_TIME:
         shift = pd.Series({"Intercept": np.log(unit)}).reindex(a.params.index, fill_value=0.0)
-        np.testing.assert_allclose(b.params - shift, a.params, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(b.params - shift, a.params, rtol=1e-8 if family in SHAPES else 1e-9, atol=1e-12)
         np.testing.assert_allclose(b.bse, a.bse, rtol=1e-8)
         return
     units = pd.Series({"df": 1.0}).reindex(a.params.index, fill_value=unit)
@@ -335,9 +340,10 @@ def test_one_row_of_huge_weight(family):
         words = "sigma goes to 0 where the location's coefficients .* reach some rows perfectly, since the tails"
         fit_in_vain("y ~ z | censor(limit)", data, family, words, weights=weights)
         return
-    res = fit("y ~ z | censor(limit)", data, family, weights=weights)
+    with shape_ends_at_its_bound(family):
+        res = fit("y ~ z | censor(limit)", data, family, weights=weights)
     assert res.converged
-    assert np.isfinite(res.bse).all()
+    assert np.isfinite(res.bse.drop([*SHAPES.values()], errors="ignore")).all()
 
 
 def test_rows_of_weight_zero_are_not_there(family):
@@ -394,7 +400,7 @@ def test_residuals_of_truncated_fits(family):
     data = simulate(family, n=700, seed=11)
     low, high = data["y"].quantile([0.2, 0.9])
     seen = data[(data["y"] > low) & (data["y"] <= high)].assign(low=low, high=high)
-    with df_ends_at_its_bound(family):
+    with shape_ends_at_its_bound(family if family == "student" else ""):
         res = fit(
             "y ~ z | truncate(low, high)", seen, family, fixed=None if family == "exponential" else {"sigma": 1.0}
         )

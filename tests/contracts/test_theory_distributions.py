@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import eval_hermitenorm, factorial, ndtr, owens_t
+from scipy.special import eval_hermitenorm, factorial, gammainc, gammaln, ndtr, owens_t
 from scipy.stats import gamma, norm
 from support.posteriors import asked, nodes
 from support.problems import make_rows
 
 from tobitgp.distributions import CensoredNormal, TruncatedNormal
+from tobitgp.distributions.gengamma import GenGamma
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
@@ -66,6 +67,25 @@ def test_tilted_derivatives():
     t = Noise(Logistic()).tilted(rows, np.array([mu]), np.array([v]), 1.0)
     found = [t.log_Z[0], t.d1[0], t.d2[0]]
     np.testing.assert_allclose(found, [np.log(Z), slope, square - slope**2], atol=1e-9)
+
+
+def test_generalised_gamma_times():
+    """(GEN1) as it is written, and (GEN2) and (GEN3) where its terms cancel."""
+    w = np.array([-2.0, 0.3, 1.7])
+    for Q in (0.8, -0.6):
+        u = Q**-2.0
+        density = np.log(abs(Q)) + u * np.log(u) - gammaln(u) + u * (Q * w - np.exp(Q * w))
+        np.testing.assert_allclose(GenGamma(Q).logpdf(w), density, rtol=1e-12)
+        P = gammainc(u, u * np.exp(Q * w))
+        np.testing.assert_allclose(np.exp(GenGamma(Q).log_sf(w)), 1.0 - P if Q > 0 else P, rtol=1e-12)
+    Q = 0.002
+    v = Q * w
+    zeta = np.sign(w) * np.sqrt(2.0 * (np.exp(v) - 1.0 - v)) / Q
+    eta, rise = Q * zeta, np.exp(v) - 1.0
+    c1 = -1.0 / 540.0  # its limit; the closed form loses all digits here
+    survival = norm.sf(zeta) + norm.pdf(zeta) * ((1.0 / rise - 1.0 / eta) * Q + c1 * Q**3)
+    np.testing.assert_allclose(np.exp(GenGamma(Q).log_sf(w)), survival, rtol=1e-8)
+    np.testing.assert_allclose(GenGamma(Q).logpdf(w), norm.logpdf(zeta) - Q**2 / 12.0, rtol=1e-8)
 
 
 def test_what_the_instrument_shows():

@@ -4,14 +4,16 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.engines import LocalPartitions
 from tobitgp.regression.newton import evaluate
 from tobitgp.regression.working import split, standardise
 
 
-def standardised(outcome, H, W, free_df=False):
+def standardised(outcome, H, W, free_shape=False):
     nothing = np.zeros(len(outcome))
-    return standardise(LocalPartitions([(outcome, split(H, W, nothing, nothing, None, None))]), free_df=free_df)
+    shape_range = Student.coordinate_range() if free_shape else None
+    return standardise(LocalPartitions([(outcome, split(H, W, nothing, nothing, None, None))]), shape_range=shape_range)
 
 
 def information(outcome, H, fit):

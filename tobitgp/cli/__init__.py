@@ -1,4 +1,4 @@
-"""Command line: ``tobitgp fit``, ``predict``, ``compare`` and ``demo``."""
+"""Command line: ``tobitgp fit``, ``predict``, ``compare``, ``curves`` and ``demo``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp import api, datasets
+from tobitgp.cli.curves import add_curves
 from tobitgp.cli.files import (
     check_targets,
     date_columns,
@@ -91,6 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
 
     _add_fit(commands)
+
+    add_curves(commands)
 
     one = commands.add_parser("demo", help="fit the bundled ammonium data, print the summary, write the figure")
     one.set_defaults(run=_demo)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARQUET = (".parquet", ".pq")
-SUFFIXES = {"--plot": (".png", ".pdf", ".svg"), "--report": PAGES, "--out": (".csv", *PARQUET)}
+_FIGURES = (".png", ".pdf", ".svg")
+SUFFIXES = {"--plot": _FIGURES, "curves --out": _FIGURES, "--report": PAGES, "--out": (".csv", *PARQUET)}
 _NO_PYARROW = "Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'"
 
 

@@ -44,6 +44,8 @@ typedef struct {
     double (*ndtr)(double, int);
     double (*betainc)(double, double, double, int);
     double (*betaincc)(double, double, double, int);
+    double (*gammainc)(double, double, int);
+    double (*gammaincc)(double, double, int);
 } Library;
 
 typedef struct {
@@ -85,30 +87,31 @@ typedef struct {
 } Rows;
 
 /* distributions.c: a distribution that is not normal; what it makes of a row at f */
-enum { NORMAL, LOGISTIC, GUMBEL, STUDENT };
+enum { NORMAL, LOGISTIC, GUMBEL, STUDENT, GENGAMMA };
 enum { CELLS = 200 };
 typedef struct Noise {
-    int distribution, free_df, log_concave, n_bends;
+    int distribution, free_shape, log_concave, n_bends;
     int rough;                   /* rules that serve to 1e-8, while sites are far from settled */
-    double df, reach, bends[2];
-    /* of Student's t, made of df: */
+    double shape, reach, bends[2]; /* shape: df of Student's t, Q of generalised gamma times */
+    /* made of the shape: */
     double log_norm, *tail;      /* (CELLS + 1, 3), the log cdf left of 0, and derivatives, in asinh(z / centre) */
-    const struct Noise *beside;  /* (4,), at df a little smaller and larger, where it is free */
+    double *short_tail, far;     /* (CELLS + 1, 3), of generalised gamma times the log survival from 0 to far */
+    const struct Noise *beside;  /* (4,), at shapes a little smaller and larger, where it is free */
 } Noise;
 typedef struct { double value, eta, eta_eta, tau, eta_tau; } Terms;        /* derivatives, named by their arguments */
 /* the same at several f, all but eta_tau, side by side */
 enum { MOST_NODES = 32 };
 typedef struct { double f[MOST_NODES], value[MOST_NODES], eta[MOST_NODES], eta_eta[MOST_NODES], tau[MOST_NODES]; } Several;
-extern const double PLACES[4], WEIGHTS[4], DF_STEP;
-int ready_noise(Noise *noise);
+extern const double PLACES[4], WEIGHTS[4], SHAPE_STEP;
+int ready_noise(Noise *noise, int slopes);
 void free_noise(Noise *noise);
 void lower_tail(const Noise *noise, double z, double out[3]);
 Terms row_terms(const Noise *noise, const Rows *rows, int i, double f, double s);
 void several_terms(const Noise *noise, const Rows *rows, int i, double s, int asked, Several *at);
 
 /* noise.c */
-typedef struct { double log_Z, d1, d2, tau, df; } Tilt;                    /* the last two in log sigma and log df */
-typedef struct { double log_p, d1, d2, d3, s0[2], s1[2], s2[2]; } Point;   /* s: slopes in log sigma and log df */
+typedef struct { double log_Z, d1, d2, tau, shape; } Tilt;                 /* the last two in log sigma and the shape */
+typedef struct { double log_p, d1, d2, d3, s0[2], s1[2], s2[2]; } Point;   /* s: slopes in log sigma and the shape */
 Tilt tilted(const Noise *noise, const Rows *rows, int i, double mean, double var, double start, double s, int slopes);
 Tilt expected_noise(const Noise *noise, const Rows *rows, int i, double mean, double var, double s, int slopes);
 Point noise_at(const Noise *noise, const Rows *rows, int i, double f, double s, int slopes);
@@ -175,7 +178,7 @@ typedef struct {
     int p, m;                 /* common columns, and those of a row's own group */
     double *A, *own, *d;      /* features (n - stored, p), (n - stored, m), residual variances (n,) */
     double *w, *L, *T, *U;    /* mean (p + groups m), factor (p, p), (groups, m, m), (groups, m, p) */
-    double *gradient;         /* in the parameters of all blocks, log df if it is free, log sigma, where asked for */
+    double *gradient;         /* in the parameters of all blocks, the shape if it is free, log sigma, where asked for */
     double *chain_gradient;   /* in the parameters of the chain */
     double *G, *G_own, *g_d;  /* derivatives (n, p), (n, m), (n,) of the evidence, or NULL where nobody needs them */
     double evidence, residual;
@@ -233,7 +236,7 @@ void slope_structured(Structured *s, const Evaluation *e, int implicit, double *
 
 /* sites.c */
 typedef struct { double lambda1, lambda2, D; } Update;
-typedef struct { double g_d, e[2], u, e_m[2]; } Slope; /* in d, log sigma and log df; the last two Laplace's */
+typedef struct { double g_d, e[2], u, e_m[2]; } Slope; /* in d, log sigma and the shape; the last two Laplace's */
 double known_part(const Evaluation *e, int i, double mean);
 void known_site(Evaluation *e, int i);
 Update update_site(Evaluation *e, int i, double mean, double v, int want_D);

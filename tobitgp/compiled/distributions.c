@@ -9,9 +9,14 @@ static const double NARROW = -.5;                          /* of likelihoods/bas
 static const double LARGEST = 300, REST = 1e6, SHORT = .5; /* of distributions/gumbel.py */
 static const double TINY = 1e-280;                         /* of numerics/student_t.py */
 static const double FARTHEST = 12;                         /* of the table of Student's t */
+static const double SMALL = 3e-3, FAR_TEMME = .15;         /* of distributions/gengamma.py */
+static const double FACTORIAL[14] = {1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040, 1. / 40320, 1. / 362880,
+                                     1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800, 1. / 87178291200,
+                                     1. / 1307674368000};  /* from 2 on */
+enum { TERMS = 14, DEPTH = 40 };
 
 /* Central differences of fourth order: weights of the values at -2, -1, 1 and 2 steps. */
-const double PLACES[4] = {-2, -1, 1, 2}, WEIGHTS[4] = {1. / 12, -8. / 12, 8. / 12, -1. / 12}, DF_STEP = .01;
+const double PLACES[4] = {-2, -1, 1, 2}, WEIGHTS[4] = {1. / 12, -8. / 12, 8. / 12, -1. / 12}, SHAPE_STEP = .01;
 
 static double log1mexp(double x) /* log(1 - e^x), x < 0 */
 {
@@ -66,9 +71,9 @@ static inline double in_cell(const double *a, double x)
 /* The same from the table, to some 1e-10. */
 static double tabulated_tail(const Noise *noise, double z)
 {
-    double place = (asinh(z / centre_of(noise->df)) + FARTHEST) * (CELLS / FARTHEST);
+    double place = (asinh(z / centre_of(noise->shape)) + FARTHEST) * (CELLS / FARTHEST);
     if (place < 0)
-        return log_lower_tail(z, noise->df);
+        return log_lower_tail(z, noise->shape);
     int cell = place < CELLS - 1 ? (int)place : CELLS - 1;
     return in_cell(noise->tail + 3 * cell, place - cell);
 }
@@ -87,9 +92,41 @@ static void steep(double z, double out[3])
     out[2] = held;
 }
 
+/* (e^v - 1 - v) / v^2. */
+static double second(double v)
+{
+    if (fabs(v) >= SHORT)
+        return (expm1(v) - v) / (v * v);
+    double sum = 0;
+    for (int k = TERMS - 1; k >= 0; k--)
+        sum = FACTORIAL[k] + sum * v;
+    return sum;
+}
+
+/* Log density of generalised gamma times and two derivatives; distributions/gengamma.py. */
+static void gengamma_density(const Noise *noise, double z, double out[3])
+{
+    double q = noise->shape, v = q * z, w[3];
+    if (fabs(v) < SHORT) {
+        double sum = second(v);
+        out[0] = noise->log_norm - z * z * sum;
+        out[1] = -z * (1 + v * sum);
+        out[2] = -(1 + v * (1 + v * sum));
+        return;
+    }
+    steep(v, w);
+    out[0] = noise->log_norm - (w[0] - 1 - v) / (q * q);
+    out[1] = (1 - w[1]) / q;
+    out[2] = -w[2];
+}
+
 /* Log density and two derivatives. */
 static void log_density(const Noise *noise, double z, double out[3])
 {
+    if (noise->distribution == GENGAMMA) {
+        gengamma_density(noise, z, out);
+        return;
+    }
     if (noise->distribution == LOGISTIC) {
         double small = exp(-fabs(z)), below = 1 / (1 + exp(-z)), above = 1 / (1 + exp(z));
         out[0] = -fabs(z) - 2 * log1p(small);
@@ -102,16 +139,94 @@ static void log_density(const Noise *noise, double z, double out[3])
         out[1] = 1 - w[1];
         out[2] = -w[2];
     } else {
-        double df = noise->df, square = z * z, u = 1 / (df + square);
+        double df = noise->shape, square = z * z, u = 1 / (df + square);
         out[0] = noise->log_norm - .5 * (df + 1) * log1p(square / df);
         out[1] = -(df + 1) * z * u;
         out[2] = -(df + 1) * u * (df * u - square * u);
     }
 }
 
+/* Log of a normal tail beyond z with Temme's correction, for a small |Q|. */
+static double temme_tail(double z, double q, double sign)
+{
+    static const double C0[6] = {-1. / 3, 1. / 12, -2. / 135, 1. / 864, 1. / 2835, -139. / 777600};
+    double v = q * z, ratio = sqrt(2 * second(v)), x = sign * z * ratio, eta = v * ratio, c0 = 0, c1 = -1. / 540 - eta / 288, h, delta;
+    for (int k = 5; k >= 0; k--)
+        c0 = C0[k] + eta * c0;
+    if (fabs(eta) > FAR_TEMME) {
+        double rise = expm1(v);
+        c0 = 1 / rise - 1 / eta;
+        c1 = 1 / (eta * eta * eta) - 1 / (rise * rise * rise) - 1 / (rise * rise) - 1 / (12 * rise);
+    }
+    mills(x, &h, &delta);
+    return lib.log_ndtr(x, 0) + log1p(-sign * h * q * (c0 + c1 * q * q));
+}
+
+/* Log probability beyond z on its own side of 0, Q > 0. */
+static double gengamma_own_tail(const Noise *noise, double z, int upper)
+{
+    double q = noise->shape, u = 1 / (q * q), density[3], sum = 1, term = 1;
+    if (q < SMALL)
+        return temme_tail(z, q, upper ? -1 : 1);
+    double x = u * exp(q * z), p = (upper ? lib.gammaincc : lib.gammainc)(u, x, 0);
+    if (upper || p > TINY)
+        return log(p);
+    for (int n = 1; n < 2000 && term > 1e-17 * sum; n++)
+        sum += term *= x / (u + n);
+    gengamma_density(noise, z, density);
+    return density[0] + log(q * sum);
+}
+
+/* Log survival function (upper) or cdf of generalised gamma times with Q > 0, and two derivatives. */
+static void gengamma_tail(const Noise *noise, double z, int upper, double out[3])
+{
+    double density[3], own, more = 0, sign = upper ? -1 : 1;
+    gengamma_density(noise, z, density);
+    if (z > noise->far) {
+        for (int n = DEPTH; n > 0; n--)
+            more = n * (1 - n * noise->shape * noise->shape) / (noise->shape * (2 * n + 1) - density[1] + more);
+        more += noise->shape;
+        own = density[0] - log(more - density[1]);
+        if (upper) {
+            out[0] = own;
+            out[1] = density[1] - more;
+            out[2] = out[1] * more;
+            return;
+        }
+    } else if (z > 0) {
+        double place = z * (CELLS / noise->far);
+        int cell = place < CELLS - 1 ? (int)place : CELLS - 1;
+        own = in_cell(noise->short_tail + 3 * cell, place - cell);
+    } else {
+        double place = (asinh(z) + FARTHEST) * (CELLS / FARTHEST);
+        int cell = place < CELLS - 1 ? (int)place : CELLS - 1;
+        own = place < 0 ? gengamma_own_tail(noise, z, 0) : in_cell(noise->tail + 3 * cell, place - cell);
+    }
+    out[0] = (z > 0) == upper ? own : log1p(-exp(own));
+    out[1] = sign * exp(density[0] - out[0]);
+    out[2] = out[1] * (density[1] - out[1]);
+}
+
+/* The same for any Q: those below 0 are mirror images. */
+static void gengamma_tails(const Noise *noise, double z, int upper, double out[3])
+{
+    if (noise->shape > 0) {
+        gengamma_tail(noise, z, upper, out);
+        return;
+    }
+    Noise mirrored = *noise;
+    mirrored.shape = -noise->shape;
+    gengamma_tail(&mirrored, -z, !upper, out);
+    out[1] = -out[1];
+}
+
 /* Log cdf and two derivatives. */
 void lower_tail(const Noise *noise, double z, double out[3])
 {
+    if (noise->distribution == GENGAMMA) {
+        gengamma_tails(noise, z, 0, out);
+        return;
+    }
     if (noise->distribution == LOGISTIC) {
         double above = 1 / (1 + exp(z));
         out[0] = z < 0 ? z - log1p(exp(z)) : -log1p(exp(-z));
@@ -141,6 +256,10 @@ void lower_tail(const Noise *noise, double z, double out[3])
 /* Log survival function and two derivatives. */
 static void upper_tail(const Noise *noise, double z, double out[3])
 {
+    if (noise->distribution == GENGAMMA) {
+        gengamma_tails(noise, z, 1, out);
+        return;
+    }
     if (noise->distribution == GUMBEL) {
         steep(z, out);
         for (int k = 0; k < 3; k++)
@@ -231,7 +350,7 @@ Terms row_terms(const Noise *noise, const Rows *rows, int i, double f, double s)
 VECTORISED static int student_tails(const Noise *noise, double sign, const double *z, int n, double *value, double *d1,
                                     double *d2)
 {
-    double t[MOST_NODES], w[MOST_NODES], density[MOST_NODES], df = noise->df, inverse = 1 / centre_of(df), most = 0;
+    double t[MOST_NODES], w[MOST_NODES], density[MOST_NODES], df = noise->shape, inverse = 1 / centre_of(df), most = 0;
     int cell[MOST_NODES];
     for (int j = 0; j < n; j++) {
         t[j] = sign * z[j];
@@ -268,6 +387,66 @@ VECTORISED static int student_tails(const Noise *noise, double sign, const doubl
     return 1;
 }
 
+/* Generalised gamma noise at several z: log density (side 0), log cdf (-1) or survival function (1), and two derivatives;
+   0 where the tables do not reach so far. */
+VECTORISED static int gengamma_terms(const Noise *noise, int side, const double *z, int n, double *value, double *d1,
+                                     double *d2)
+{
+    double t[MOST_NODES], v[MOST_NODES], e[MOST_NODES], w[MOST_NODES], own[MOST_NODES], most = 0;
+    double q = fabs(noise->shape), sign = noise->shape < 0 ? -1 : 1, inverse = 1 / q, longest = 0;
+    int upper = sign * side > 0;
+    for (int j = 0; j < n; j++) {
+        t[j] = sign * z[j];
+        v[j] = e[j] = q * t[j];
+        most = larger(most, side ? t[j] * (LARGEST / noise->far) : v[j]);
+        longest = smaller(longest, t[j]);
+    }
+    if (most >= LARGEST || (side && longest < -7e4))
+        return 0;
+    fill_exp(e, n);
+    for (int j = 0; j < n; j++) {
+        double sum = 0, near = v[j] < SHORT ? v[j] : SHORT;
+        near = near > -SHORT ? near : -SHORT;
+        for (int k = TERMS - 1; k >= 0; k--)
+            sum = FACTORIAL[k] + sum * near;
+        double half = near == v[j] ? t[j] * t[j] * sum : (e[j] - 1 - v[j]) * inverse * inverse;
+        value[j] = noise->log_norm - half;
+        d1[j] = near == v[j] ? -t[j] * (1 + near * sum) : (1 - e[j]) * inverse;
+        d2[j] = -e[j];
+    }
+    if (side) {
+        for (int j = 0; j < n; j++) {
+            double a = fabs(t[j]);
+            w[j] = a + sqrt(a * a + 1);
+        }
+        fill_log(w, n);
+        for (int j = 0; j < n; j++) {
+            double place = t[j] > 0 ? t[j] * (CELLS / noise->far) : CELLS - w[j] * (CELLS / FARTHEST);
+            int cell = place < CELLS - 1 ? (int)place : CELLS - 1;
+            own[j] = in_cell((t[j] > 0 ? noise->short_tail : noise->tail) + 3 * cell, place - cell);
+            w[j] = own[j];
+        }
+        fill_exp(w, n);
+        for (int j = 0; j < n; j++)
+            w[j] = 1 - w[j];
+        fill_log(w, n);
+        for (int j = 0; j < n; j++) {
+            own[j] = (t[j] > 0) == upper ? own[j] : w[j];
+            w[j] = value[j] - own[j];
+        }
+        fill_exp(w, n);
+        for (int j = 0; j < n; j++) {
+            double first = upper ? -w[j] : w[j];
+            d2[j] = first * (d1[j] - first);
+            d1[j] = first;
+            value[j] = own[j];
+        }
+    }
+    for (int j = 0; j < n; j++)
+        d1[j] *= sign;
+    return 1;
+}
+
 /* The same at several f: exact rows, and one-sided ones of tails that are elementary or in a table, side by side; of
    other rows one f after another. */
 VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, double s, int asked, Several *at)
@@ -280,11 +459,14 @@ VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, doubl
         most = larger(most, z[j]);
     }
     int student = noise->distribution == STUDENT, gumbel = noise->distribution == GUMBEL;
+    int gengamma = noise->distribution == GENGAMMA;
     int done = !interval && (!gumbel || ((exact || right) && most < LARGEST));
     for (; done && n % 8; n++) /* whole vectors */
         z[n] = 0;
     if (done && student && !exact)
         done = student_tails(noise, right ? -1 : 1, z, n, value, d1, d2);
+    if (done && gengamma)
+        done = gengamma_terms(noise, exact ? 0 : right ? 1 : -1, z, n, value, d1, d2);
     if (!done) {
         for (int j = 0; j < asked; j++) {
             Terms t = row_terms(noise, rows, i, at->f[j], s);
@@ -301,7 +483,7 @@ VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, doubl
             d2[j] = -e[j];
         }
     } else if (student && exact) {
-        double df = noise->df;
+        double df = noise->shape;
         for (int j = 0; j < n; j++) {
             double u = 1 / (df + z[j] * z[j]);
             value[j] = 1 + z[j] * z[j] / df;
@@ -311,7 +493,7 @@ VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, doubl
         fill_log(value, n);
         for (int j = 0; j < n; j++)
             value[j] = noise->log_norm - .5 * (df + 1) * value[j];
-    } else if (!student) {
+    } else if (!student && !gengamma) {
         for (int j = 0; j < n; j++)
             e[j] = -fabs(z[j]);
         fill_exp(e, n);
@@ -344,7 +526,7 @@ static double log_norm(double df)
 static void fit_to_df(Noise *noise, double df, double *tail)
 {
     double centre = centre_of(df), step = FARTHEST / CELLS;
-    noise->df = df;
+    noise->shape = df;
     noise->log_norm = log_norm(df);
     noise->reach = smaller(1, sqrt(df) / 2.8);
     noise->tail = tail;
@@ -358,21 +540,52 @@ static void fit_to_df(Noise *noise, double df, double *tail)
     }
 }
 
-/* Make what evaluations need of the noise; 0 without memory. */
-int ready_noise(Noise *noise)
+/* Fill what is made of Q; a Q that is no number beside 1 is moved away from 0. */
+static void fit_to_Q(Noise *noise, double Q, double *tail)
 {
-    if (noise->distribution != STUDENT)
+    double q = larger(fabs(Q), 1e-9), u = 1 / (q * q), step = FARTHEST / CELLS, density[3], table[3];
+    noise->shape = q;
+    noise->log_norm = -HALF_LOG_2PI - (u < 16 ? lgamma(u + 1) - (u + .5) * log(u) + u - HALF_LOG_2PI
+                                            : (1. / 12 - (1. / 360 - (1. / 1260 - 1. / 1680 / u / u) / u / u) / u / u) / u);
+    noise->reach = 1 / larger(1, 2 * q);
+    noise->far = smaller(2.5, 7 / q);
+    noise->tail = tail;
+    noise->short_tail = tail + 3 * (CELLS + 1);
+    for (int side = 0; side < 2; side++)
+        for (int k = 0; k <= CELLS; k++, tail += 3) {
+            double w = step * k - FARTHEST, z = side ? noise->far * k / CELLS : sinh(w);
+            double rise = side ? noise->far / CELLS : step * cosh(w), turn = side ? 0 : step * step * z;
+            gengamma_density(noise, z, density);
+            table[0] = gengamma_own_tail(noise, z, side);
+            double d1 = (side ? -1 : 1) * exp(density[0] - table[0]);
+            table[1] = d1 * rise;
+            table[2] = .5 * (d1 * (density[1] - d1) * rise * rise + d1 * turn);
+            memcpy(tail, table, sizeof table);
+        }
+    noise->shape = Q < 0 ? -q : q;
+}
+
+static void fit_to_shape(Noise *noise, double shape, double *tail)
+{
+    (noise->distribution == STUDENT ? fit_to_df : fit_to_Q)(noise, shape, tail);
+}
+
+/* Make what evaluations need of the noise, with slopes at other shapes too; 0 without memory. */
+int ready_noise(Noise *noise, int slopes)
+{
+    if (noise->distribution != STUDENT && noise->distribution != GENGAMMA)
         return 1;
-    int others = noise->free_df ? 4 : 0;
-    long size = 3 * (CELLS + 1);
-    double df = noise->df, *memory = malloc(sizeof(double) * size * (1 + others) + sizeof(Noise) * others);
+    int others = noise->free_shape && slopes ? 4 : 0, student = noise->distribution == STUDENT;
+    long size = 3 * (CELLS + 1) * (student ? 1 : 2);
+    double shape = noise->shape, *memory = malloc(sizeof(double) * size * (1 + others) + sizeof(Noise) * others);
     if (!memory)
         return 0;
     Noise *beside = (Noise *)(memory + size * (1 + others));
-    fit_to_df(noise, df, memory);
+    fit_to_shape(noise, shape, memory);
     for (int k = 0; k < others; k++) {
+        double move = PLACES[k] * SHAPE_STEP;
         beside[k] = *noise;
-        fit_to_df(beside + k, df * exp(PLACES[k] * DF_STEP), memory + size * (1 + k));
+        fit_to_shape(beside + k, student ? shape * exp(move) : shape + move, memory + size * (1 + k));
     }
     noise->beside = beside;
     return 1;
@@ -380,6 +593,6 @@ int ready_noise(Noise *noise)
 
 void free_noise(Noise *noise)
 {
-    if (noise->distribution == STUDENT)
+    if (noise->distribution == STUDENT || noise->distribution == GENGAMMA)
         free(noise->tail);
 }

@@ -464,7 +464,7 @@ int evaluate(Evaluation *e)
     free(first);
     if (!done)
         return 0;
-    if (!ready_noise(&e->noise))
+    if (!ready_noise(&e->noise, e->slopes >= 0))
         return -1;
     Iteration s = {.e = e, .from = e->known, .sought = n - e->known};
     long p = e->p, m = e->m, weights = p + (m ? e->rows->groups : 0) * m, sums = sums_size(e), slopes = slopes_size(e);
@@ -514,9 +514,9 @@ int evaluate(Evaluation *e)
             implicit_weights(&s, implicit);
         double in_noise[2] = {0, 0};
         row_slopes(&s, q, by_rows, in_noise);
-        if (e->noise.free_df)
+        if (e->noise.free_shape)
             e->gradient[e->slopes] = in_noise[1];
-        e->gradient[e->slopes + e->noise.free_df] = in_noise[0];
+        e->gradient[e->slopes + e->noise.free_shape] = in_noise[0];
         fill_between(&s, q, s.known.B); /* in the place of sums that are not needed again */
         finish_slopes(e, s.known.B, by_rows, s.scratch);
         if (e->chain)
@@ -535,7 +535,7 @@ int visit_rows(Evaluation *e, const double *inverse, const double *last1, const 
     double *corner = malloc(sizeof(double) * BLOCK * (e->p + 2L));
     *found = (Change){0};
     e->failed = 0;
-    if (!corner || !ready_noise(&e->noise)) {
+    if (!corner || !ready_noise(&e->noise, 0)) {
         free(corner);
         return 0;
     }

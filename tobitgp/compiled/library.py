@@ -24,7 +24,7 @@ MOST_STATES, COLUMNS_AT_ONCE = 12, 8  # of chains, as in ``core.h``
 
 _BLAS = ("dgemm", "dsyrk", "dtrmm", "dgemv")
 _LAPACK = ("dpotrf", "dpstrf", "dtrtri", "dgelss")
-_SPECIAL = ("erfcx", "log_ndtr", "ndtr", "betainc", "betaincc")
+_SPECIAL = ("erfcx", "log_ndtr", "ndtr", "betainc", "betaincc", "gammainc", "gammaincc")
 
 
 class Rule(ctypes.Structure):
@@ -63,11 +63,13 @@ class Noise(ctypes.Structure):
     """The distribution of the noise, as in ``core.h``."""
 
     _fields_ = [
-        *((name, ctypes.c_int) for name in ("distribution", "free_df", "log_concave", "n_bends", "rough")),
-        *((name, ctypes.c_double) for name in ("df", "reach")),
+        *((name, ctypes.c_int) for name in ("distribution", "free_shape", "log_concave", "n_bends", "rough")),
+        *((name, ctypes.c_double) for name in ("shape", "reach")),
         ("bends", ctypes.c_double * 2),
         ("log_norm", ctypes.c_double),
-        *((name, ctypes.c_void_p) for name in ("tail", "beside")),
+        *((name, ctypes.c_void_p) for name in ("tail", "short_tail")),
+        ("far", ctypes.c_double),
+        ("beside", ctypes.c_void_p),
     ]
 
 
@@ -161,7 +163,8 @@ def _pointer(module: Any, name: str) -> int:
 
 
 # Largest sd, in units of the bends, that Gauss-Hermite rules around the mode serve to some 1e-11 and 1e-8 of log Z, its
-# derivatives in units of sd and the slope in log sigma: of Gumbel noise, and of logistic and Student's.
+# derivatives in units of sd and the slope in log sigma: of Gumbel and generalised gamma noise, and of logistic and
+# Student's.
 _STEEP = (0.03, 6), (0.07, 8), (0.14, 10), (0.4, 14), (0.6, 20), (0.75, 32), (0.75, 32)
 _STEEP_ROUGH = (0.03, 4), (0.07, 6), (0.25, 8), (0.3, 10), (0.6, 14), (0.75, 20), (0.75, 20)
 _GENTLE = (0.05, 4), (0.14, 6), (0.2, 8), (0.3, 10), (0.4, 14), (0.6, 20), (0.75, 32)

@@ -8,8 +8,8 @@ static const double NEAR = .1, BEYOND = 20, TOGETHER = 14, LEAST = 1e-12, STEP =
 enum { NEWTON = 60, BISECTIONS = 14, GRID = 25, MOST_ENDS = 4 };
 static const double AROUND[5] = {-3, -1, 0, 1, 3};
 
-/* Sum of slopes in log df at several f, with weights. */
-static double df_slopes(const Noise *noise, const Rows *rows, int i, double s, int n, const double *weight, const Several *at)
+/* Sum of slopes in the shape at several f, with weights. */
+static double shape_slopes(const Noise *noise, const Rows *rows, int i, double s, int n, const double *weight, const Several *at)
 {
     double sum = 0;
     for (int k = 0; k < 4; k++) {
@@ -18,7 +18,7 @@ static double df_slopes(const Noise *noise, const Rows *rows, int i, double s, i
         several_terms(noise->beside + k, rows, i, s, n, &other);
         sum += WEIGHTS[k] * dot(n, weight, other.value);
     }
-    return sum / DF_STEP;
+    return sum / SHAPE_STEP;
 }
 
 /* Where the likelihood of a row bends. */
@@ -112,7 +112,7 @@ VECTORISED static Tilt rough_tilt(const Noise *noise, const Rows *rows, int i, d
     double width = sd, mode = find_mode(noise, rows, i, mean, sd, start, s, &width);
     double fine = smaller(s * noise->reach, width);
     double t = sd / fine, away = (mean - mode) / fine, reach = rule_reach(t), low = reach, high = reach;
-    double kinks[MOST_ENDS + 1], mass = 0, first = 0, second = 0, tau = 0, in_df = 0;
+    double kinks[MOST_ENDS + 1], mass = 0, first = 0, second = 0, tau = 0, in_shape = 0;
     int n = ends_of(noise, rows, i, s, kinks);
     if (!noise->log_concave && fabs(away) < TOGETHER * t)
         low += larger(-away, 0), high += larger(away, 0);
@@ -142,18 +142,18 @@ VECTORISED static Tilt rough_tilt(const Noise *noise, const Rows *rows, int i, d
             second += p[j] * (x[j] - origin) * (x[j] - origin);
             tau += p[j] * there.tau[j];
         }
-        if (slopes && noise->free_df && m)
-            in_df += df_slopes(noise, rows, i, s, m, p, &there);
+        if (slopes && noise->free_shape && m)
+            in_shape += shape_slopes(noise, rows, i, s, m, p, &there);
     }
     double centre = first / mass, log_Z = top + log(mass) - log(t) - HALF_LOG_2PI;
-    return (Tilt){log_Z, (origin + centre) / sd, (second / mass - centre * centre - 1) / (sd * sd), tau / mass, in_df / mass};
+    return (Tilt){log_Z, (origin + centre) / sd, (second / mass - centre * centre - 1) / (sd * sd), tau / mass, in_shape / mass};
 }
 
 /* A Gauss-Hermite rule around the mode, which Newton's method finds from `start`; 0 where it does not. */
 VECTORISED static int smooth_tilt(const Noise *noise, const Rows *rows, int i, double mean, double sd, double start, double s,
                        int slopes, Tilt *out)
 {
-    const Rule *rules = tables.tilted[2 * (noise->distribution != GUMBEL) + noise->rough];
+    const Rule *rules = tables.tilted[2 * (noise->distribution != GUMBEL && noise->distribution != GENGAMMA) + noise->rough];
     double mode = start, width, unit = s * noise->reach;
     int rule = 0;
     if (!climb_to_mode(noise, rows, i, mean, sd, s, &mode, &width))
@@ -183,12 +183,12 @@ VECTORISED static int smooth_tilt(const Noise *noise, const Rows *rows, int i, d
     for (int j = 0; j < n; j++)
         bend += p[j] * (at.eta_eta[j] + (at.eta[j] - out->d1) * (at.eta[j] - out->d1));
     out->d2 = bend / mass;
-    if (slopes && noise->free_df)
-        out->df = df_slopes(noise, rows, i, s, n, p, &at) / mass;
+    if (slopes && noise->free_shape)
+        out->shape = shape_slopes(noise, rows, i, s, n, p, &at) / mass;
     return 1;
 }
 
-/* log E p(y | f), f ~ N(mean, var), its derivatives in the mean, and in log sigma and log df; (ROW12).
+/* log E p(y | f), f ~ N(mean, var), its derivatives in the mean, and in log sigma and the shape; (ROW12).
 
    start: where the mode of the product is looked for, as the mean that the row's last site led to. */
 Tilt tilted(const Noise *noise, const Rows *rows, int i, double mean, double var, double start, double s, int slopes)
@@ -267,10 +267,10 @@ static Terms expected_terms(const Noise *noise, const Rows *rows, int i, double 
 Tilt expected_noise(const Noise *noise, const Rows *rows, int i, double mean, double var, double s, int slopes)
 {
     Terms E = expected_terms(noise, rows, i, mean, var, s);
-    double in_df = 0;
-    for (int k = 0; slopes && noise->free_df && k < 4; k++)
-        in_df += WEIGHTS[k] * expected_terms(noise->beside + k, rows, i, mean, var, s).value / DF_STEP;
-    return (Tilt){E.value, E.eta, E.eta_eta, E.tau, in_df};
+    double in_shape = 0;
+    for (int k = 0; slopes && noise->free_shape && k < 4; k++)
+        in_shape += WEIGHTS[k] * expected_terms(noise->beside + k, rows, i, mean, var, s).value / SHAPE_STEP;
+    return (Tilt){E.value, E.eta, E.eta_eta, E.tau, in_shape};
 }
 
 /* Log likelihood at a point, two derivatives, and what slopes of Laplace's evidence need: differences of these. */
@@ -282,11 +282,11 @@ Point noise_at(const Noise *noise, const Rows *rows, int i, double f, double s, 
     for (int k = 0; slopes && k < 4; k++) {
         out.d3 += WEIGHTS[k] * row_terms(noise, rows, i, f + PLACES[k] * h, s).eta_eta / h;
         out.s2[0] += WEIGHTS[k] * row_terms(noise, rows, i, f, s * exp(PLACES[k] * STEP)).eta_eta / STEP;
-        if (noise->free_df) {
+        if (noise->free_shape) {
             Terms there = row_terms(noise->beside + k, rows, i, f, s);
-            out.s0[1] += WEIGHTS[k] * there.value / DF_STEP;
-            out.s1[1] += WEIGHTS[k] * there.eta / DF_STEP;
-            out.s2[1] += WEIGHTS[k] * there.eta_eta / DF_STEP;
+            out.s0[1] += WEIGHTS[k] * there.value / SHAPE_STEP;
+            out.s1[1] += WEIGHTS[k] * there.eta / SHAPE_STEP;
+            out.s2[1] += WEIGHTS[k] * there.eta_eta / SHAPE_STEP;
         }
     }
     return out;

@@ -130,7 +130,7 @@ Slope site_slopes(const Evaluation *e, int i, double mean, double v)
             x.tau = expected(e, i, mean, v + e->d[i]).slope;
         else
             x = expected_noise(&e->noise, e->rows, i, mean, v + e->d[i], s, 1);
-        return (Slope){-.5 * lambda2, {c * x.tau, c * x.df}, 0, {0, 0}};
+        return (Slope){-.5 * lambda2, {c * x.tau, c * x.shape}, 0, {0, 0}};
     }
     if (e->method == EP) {
         double d1 = (e->lambda1[i] - lambda2 * mean) / c, of_one = lambda2 / c, d2 = -of_one * (1 - of_one * v);
@@ -139,7 +139,7 @@ Slope site_slopes(const Evaluation *e, int i, double mean, double v)
             double v_c = v / larger(1 - of_one * v, 1 / IMPROPER);
             x = tilted(&e->noise, e->rows, i, mean - v_c * d1, v_c + e->d[i], mean, s, 1);
         }
-        return (Slope){.5 * c * (d1 * d1 + d2), {c * x.tau, c * x.df}, 0, {0, 0}};
+        return (Slope){.5 * c * (d1 * d1 + d2), {c * x.tau, c * x.shape}, 0, {0, 0}};
     }
     Point p = point(e, i, mean);
     return (Slope){

@@ -45,6 +45,10 @@ class Distribution:
     log_concave: ClassVar[bool] = False  # then the log mass of every interval is concave in its ends
     bends: ClassVar[tuple[float, ...]] = (0.0,)  # where log densities and tails bend
     shape_name: ClassVar[str | None] = None  # of its one shape parameter
+    shape_positive: ClassVar[bool] = True  # then its logarithm is what moves in a search
+    shape_range: ClassVar[tuple[float, float]] = (0.0, np.inf)  # within which it is looked for
+    shape_starts: ClassVar[tuple[float, ...]] = ()  # values to look from beside its own
+    shape_limits: ClassVar[tuple[str, str]] = ("", "")  # what the ends of the range stand for, where it may be held
 
     def logpdf(self, z: Array) -> Array:
         """Log density."""
@@ -89,6 +93,26 @@ class Distribution:
     def with_shape(self, value: float) -> Distribution:
         """The distribution with another value of its shape parameter."""
         raise AttributeError(f"The {self.name} distribution has no shape parameter, and {value} is none of it.")
+
+    @property
+    def coordinate(self) -> float:
+        """The shape as it moves in a search: its logarithm where it is positive."""
+        return float(np.log(self.shape)) if self.shape_positive else self.shape
+
+    def at_coordinate(self, x: float) -> Distribution:
+        """The distribution with another shape, given as `coordinate`."""
+        return self.with_shape(float(np.exp(x)) if self.shape_positive else float(x))
+
+    @classmethod
+    def coordinate_range(cls) -> tuple[float, float]:
+        """Ends of `shape_range` as coordinates."""
+        with np.errstate(divide="ignore"):
+            low, high = (float(np.log(end)) if cls.shape_positive else end for end in cls.shape_range)
+        return low, high
+
+    def contains(self, other: Distribution) -> bool:
+        """Whether another is a case of this one, for some value of the shape."""
+        return type(self) is type(other)
 
     @property
     def reach(self) -> float:

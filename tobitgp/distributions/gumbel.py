@@ -52,7 +52,7 @@ class Gumbel(Distribution):
     variance: ClassVar[float] = float(np.pi**2 / 6.0)
 
     def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
-        w, w1, w2 = _steep(z)
+        w, w1, w2 = steep(z)
         return (z - w, 1.0 - w1, -w2, -w2)[: order + 1]
 
     def lower_tail(self, z: Array) -> Tail:
@@ -67,7 +67,7 @@ class Gumbel(Distribution):
         return Tail(self.log_cdf(z), d1, d1 * gap)
 
     def upper_tail(self, z: Array) -> Tail:
-        w, w1, w2 = _steep(z)
+        w, w1, w2 = steep(z)
         return Tail(-w, -w1, -w2)
 
     def log_cdf(self, z: Array) -> Array:
@@ -76,7 +76,7 @@ class Gumbel(Distribution):
         return np.asarray(np.where(z < 0.0, left, np.log1p(-np.exp(-np.maximum(w, 0.5)))), dtype=np.float64)
 
     def log_sf(self, z: Array) -> Array:
-        return -_steep(z)[0]
+        return -steep(z)[0]
 
     def ppf(self, q: Array) -> Array:
         with np.errstate(divide="ignore"):
@@ -99,7 +99,7 @@ class Gumbel(Distribution):
         return _log_excess_above(z, tilt) if above else _log_excess_below(z, tilt) - self.log_cdf(z)
 
 
-def _steep(z: Array) -> tuple[Array, Array, Array]:
+def steep(z: Array) -> tuple[Array, Array, Array]:
     """``exp(z)`` with two derivatives, and its parabola at ``_LARGEST`` right of that."""
     held, beyond = np.exp(np.minimum(z, _LARGEST)), np.clip(z - _LARGEST, 0.0, _REST)
     return held * (1.0 + beyond * (1.0 + 0.5 * beyond)), held * (1.0 + beyond), held

@@ -28,6 +28,9 @@ class Student(Distribution):
     df: float = 4.0
     name: ClassVar[str] = "student"
     shape_name: ClassVar[str | None] = "df"
+    shape_range: ClassVar[tuple[float, float]] = (0.05, 1000.0)
+    shape_starts: ClassVar[tuple[float, ...]] = (30.0,)
+    shape_limits: ClassVar[tuple[str, str]] = ("", "the normal distribution fits as well and is simpler")
     symmetric: ClassVar[bool] = True
     mode: ClassVar[float] = 0.0
     largest_tilt: ClassVar[float] = 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from tobitgp.compiled import library
 from tobitgp.data.arrays import Rows
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.gengamma import GenGamma
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.student import Student
@@ -24,7 +25,7 @@ from tobitgp.typing import Array
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
 METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
-_DISTRIBUTIONS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, Student: 3}
+_DISTRIBUTIONS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, Student: 3, GenGamma: 4}
 
 
 def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
@@ -36,11 +37,11 @@ def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
     if type(likelihood) is not Noise or likelihood.windowed or type(likelihood.distribution) not in _DISTRIBUTIONS:
         return None
     of, bends = likelihood.distribution, (ctypes.c_double * 2)(*likelihood.distribution.bends)
-    df = 0.0 if of.shape_name is None else of.shape
+    shape = 0.0 if of.shape_name is None else of.shape
     concave = likelihood.log_concave
     rough = method.tol > ROUGH_TOL
     return library.Noise(
-        _DISTRIBUTIONS[type(of)], likelihood.free_df, concave, len(of.bends), rough, df, of.reach, bends
+        _DISTRIBUTIONS[type(of)], likelihood.free_shape, concave, len(of.bends), rough, shape, of.reach, bends
     )
 
 

@@ -31,7 +31,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.effect_parameters import EffectParameters
 from tobitgp.inference.parameters import (
-    DF,
+    SHAPES,
     SIDE_NOISES,
     SIGMA,
     Given,
@@ -40,6 +40,7 @@ from tobitgp.inference.parameters import (
     check_names,
     linear_means,
     read_parameters,
+    shape_parameters,
     term_covariance,
     term_parameters,
 )
@@ -208,7 +209,7 @@ def make_plan(
     scales = [HyperParameter(name, "scale") for name in _scale_columns(spec, names.scale, family, given)]
     parts, found = zip(*partitions.collect(measure_rows, columns, spec.processes), strict=True)
     measured = standardisation.merge_measured(parts)
-    noises = [*([DF] if family.estimate_df else []), *own_noises]
+    noises = [*shape_parameters(family), *own_noises]
     if given.side_noises == "shared":
         noises += [side for side, there in zip(SIDE_NOISES, measured.sides, strict=True) if there]
     noises.append(SIGMA._replace(known=family.known_sigma))
@@ -488,4 +489,4 @@ def _units(
             sd = sd if factor.kernel.stationary else [each / own[0] for each in sd]
         out += [*sd, *rest]
     out += [*(1.0 / units.w_scale)]
-    return np.array([*out, *(1.0 if noise is DF else units.scale for noise in hypers[len(out) :])])
+    return np.array([*out, *(1.0 if noise.role in SHAPES else units.scale for noise in hypers[len(out) :])])

@@ -18,7 +18,7 @@ from tobitgp.data.arrays import Problem, Rows
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
 from tobitgp.inference.ascent import End, Objective, climb, is_heavy
-from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.parameters import SHAPES, Parameters
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
@@ -62,6 +62,7 @@ _REST = {
     "scale": 1.0,
     "period": 1.0,
     "df": 4.0,
+    "Q": float(np.exp(0.5)),
     "sigma_lower": 0.5,
     "sigma_upper": 0.5,
 }
@@ -180,7 +181,7 @@ class Growth:
         grouped = np.zeros(len(roles), dtype=bool)
         of_terms = np.repeat([gp.grouping is not None for gp in prior.gps], [gp.n_parameters for gp in prior.gps])
         grouped[: len(of_terms)] = of_terms
-        rates = np.isin(roles, ("sigma", "scale", "df", *SIDES)).astype(np.float64)
+        rates = np.isin(roles, ("sigma", "scale", *SHAPES, *SIDES)).astype(np.float64)
         return cls(rates[parameters.free], grouped[parameters.free])
 
     def learned(self, before: Array, now: Array, ratio: float) -> Growth:

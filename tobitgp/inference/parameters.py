@@ -35,7 +35,13 @@ class HyperParameter(NamedTuple):
 
 SIGMA = HyperParameter("sigma", "sigma")
 SIDE_NOISES = tuple(HyperParameter(name, name) for name in SIDES)
-DF = HyperParameter("df", "df")
+SHAPES = ("df", "Q")  # names of shapes of the noise, and their roles: log df, and Q as it is
+
+
+def shape_parameters(family: Family) -> list[HyperParameter]:
+    """The shape of the noise, where it is estimated."""
+    name = family.distribution.shape_name
+    return [HyperParameter(name, name)] if name is not None and family.estimate_shape else []
 
 
 def term_covariance(term: GPTerm) -> Covariance:
@@ -95,6 +101,7 @@ def _factor_parameters(factor: GPFactor) -> Iterator[tuple[str, str, str, str, f
 
 
 LOG_BOUND = np.log(1e4)  # twice that for length-scales, which long series may have
+_COEFFICIENTS = ("scale", "Q")  # roles of numbers of any sign
 LOCATION = "location"  # the role of a coordinate of an inducing input
 LEAST_DF = 1.05  # the t distribution has a mean for df > 1 only, and predictions average over df
 _LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times what doubles resolve
@@ -167,8 +174,8 @@ class Parameters:
 
     @cached_property
     def positive(self) -> BoolArray:
-        """Which are positive numbers, (k,); the others are correlations and coefficients of log sigma."""
-        return np.array([role not in ("cor", "scale") for role in self.roles])
+        """Which are positive numbers, (k,); the others are correlations, coefficients of log sigma, and Q."""
+        return np.array([role not in ("cor", *_COEFFICIENTS) for role in self.roles])
 
     @cached_property
     def correlations(self) -> BoolArray:
@@ -250,8 +257,8 @@ def default_prior(role: str, n_inputs: int, *, of_noise: bool = False) -> tuple[
 
     A process in log sigma is smoother: a short length-scale lets sigma vanish wherever the curve meets a row.
     """
-    if role == "scale":
-        return 0.0, 1.0
+    if role in _COEFFICIENTS:
+        return (0.0 if role == "scale" else 0.5), 1.0
     if role == "lengthscale":
         # Distances grow with the square root of the number of inputs, and some inputs may matter little.
         median, spread = (1.0, 0.5) if of_noise else (0.7, 0.7 if n_inputs == 1 else 1.0)
@@ -381,8 +388,8 @@ def read_parameters(
         mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs, of_noise=hyper.of_noise)
         if hyper.role == "cor":
             continue
-        if hyper.role == "scale":
-            mean[i], sd[i], first[i], free[i] = _read_coefficient(name, unit[i], given)
+        if hyper.role in _COEFFICIENTS:
+            mean[i], sd[i], first[i], free[i] = _read_coefficient(name, unit[i], given, mean[i])
             continue
         prior = (given.priors or {}).get(name)
         if isinstance(prior, LogNormal):
@@ -417,9 +424,9 @@ def read_parameters(
     return Parameters(names, tuple(h.role for h in hypers), unit, mean, sd, free, first, tuple(terms))
 
 
-def _read_coefficient(name: str, unit: float, given: Given) -> tuple[float, float, float, bool]:
-    """Prior mean and sd, and start, of a standardised coefficient of log sigma, and whether it is free."""
-    mean, sd, start = 0.0, np.inf if given.drops(name) else 1.0, np.nan
+def _read_coefficient(name: str, unit: float, given: Given, mean: float) -> tuple[float, float, float, bool]:
+    """Prior mean and sd, and start, of a standardised coefficient of log sigma or Q, and whether it is free."""
+    sd, start = np.inf if given.drops(name) else 1.0, np.nan
     prior = (given.priors or {}).get(name)
     if isinstance(prior, Normal):
         mean, sd = prior.mean / unit, prior.sd / unit

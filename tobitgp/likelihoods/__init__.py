@@ -1,5 +1,5 @@
 """Noise families."""
 
-from tobitgp.likelihoods.families import FAMILIES, Family, Student, resolve_family
+from tobitgp.likelihoods.families import FAMILIES, Family, GenGamma, Student, resolve_family
 
-__all__ = ["FAMILIES", "Family", "Student", "resolve_family"]
+__all__ = ["FAMILIES", "Family", "GenGamma", "Student", "resolve_family"]

@@ -64,7 +64,7 @@ class Expected(NamedTuple):
 class Likelihood:
     """Unit-weight rows of one kind under noise of scale sigma; weights are the method's business.
 
-    The K noise parameters are the last of theta: log df where it is estimated or the logarithms of side noises, then
+    The K noise parameters are the last of theta: the shape where it is estimated or the logarithms of side noises, then
     log sigma.
     """
 

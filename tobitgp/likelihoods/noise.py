@@ -7,7 +7,7 @@ of the theory pages is
           \partial^2_\mu \log Z = E(\ell'' + \ell'^2) - (E\,\ell')^2 = (\mathrm{Var} f / v - 1) / v,
 
 the first form keeping its digits where v is small, the second where it is large; derivatives of log Z in parameters of
-the noise are tilted means of those of :math:`\ell`. Derivatives in log df are differences of fourth order.
+the noise are tilted means of those of :math:`\ell`. Derivatives in the shape are differences of fourth order.
 
 Where the normal density is narrow beside the bends of the likelihood, one Gauss-Hermite rule around the mode of their
 product serves. Elsewhere the product is looked for on a grid, its mode found by bisection, and panels are graded
@@ -207,16 +207,16 @@ def _gentle_mass(lower: Array, upper: Array, width: Array, f: Array, sigma: floa
     return out
 
 
-_STEP, _DF_STEP = 0.001, 0.01
+_STEP, _SHAPE_STEP = 0.001, 0.01
 _LEAST = 1e-12  # of sigma: a spread that changes nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Noise(Likelihood):
-    """Noise whose distribution is known, or known up to its degrees of freedom."""
+    """Noise whose distribution is known, or known up to its shape."""
 
     distribution: Distribution
-    free_df: bool = False  # the distribution is Student's, and log df stands before log sigma at the end of theta
+    free_shape: bool = False  # the shape of the distribution stands before log sigma at the end of theta
     windowed: bool = False  # some rows are truncated, and their likelihoods need not be log-concave
 
     @property
@@ -236,11 +236,11 @@ class Noise(Likelihood):
         return replace(self, windowed=bool(windows) and bent)
 
     def at(self, theta: Array) -> Noise:
-        """With the degrees of freedom of ``theta``."""
-        return self._of_df(float(np.exp(theta[-2]))) if self.free_df else self
+        """With the shape of ``theta``."""
+        return self._of_shape(float(theta[-2])) if self.free_shape else self
 
-    def _of_df(self, df: float) -> Noise:
-        return replace(self, distribution=self.distribution.with_shape(df))
+    def _of_shape(self, x: float) -> Noise:
+        return replace(self, distribution=self.distribution.at_coordinate(x))
 
     def terms(self, rows: Rows, f: Array, sigma: float) -> Terms:
         """Log likelihood of the rows and its derivatives in f and log sigma."""
@@ -262,8 +262,8 @@ class Noise(Likelihood):
         d3 = slope(lambda x: self.terms(rows, f + x, sigma).eta_eta, h)
         bend = slope(lambda x: self.terms(rows, f, sigma * float(np.exp(x))).eta_eta, _STEP)
         slopes = [(at.tau, at.eta_tau, bend)]
-        if self.free_df:
-            fields = self._df_slope(lambda noise: np.stack(noise.newton(rows, f, sigma)))
+        if self.free_shape:
+            fields = self._shape_slope(lambda noise: np.stack(noise.newton(rows, f, sigma)))
             slopes.insert(0, (fields[0], fields[1], fields[2]))
         s0, s1, s2 = (np.stack(column) for column in zip(*slopes, strict=True))
         return Point(at.value, at.eta, at.eta_eta, d3, s0, s1, s2)
@@ -287,21 +287,21 @@ class Noise(Likelihood):
 
     def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
         """By quadrature."""
-        out = np.empty((1 + self.free_df, len(mean)))
+        out = np.empty((1 + self.free_shape, len(mean)))
         for rule, part in self._tilted(rows, mean, np.sqrt(var), sigma):
             out[-1, rule.rows] = part.mean(part.terms.tau)
-            if self.free_df:
+            if self.free_shape:
                 at = rows[rule.rows[part.line]]
-                out[0, rule.rows] = part.mean(self._df_slopes(at, rule.f.ravel(), sigma))
+                out[0, rule.rows] = part.mean(self._shape_slopes(at, rule.f.ravel(), sigma))
         return out
 
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """By quadrature."""
         values = self._expected_terms(rows, mean, np.sqrt(var), sigma)
         s0 = values[3:]
-        if self.free_df and slopes:
+        if self.free_shape and slopes:
             sd = np.sqrt(var)
-            in_df = self._df_slope(lambda noise: noise._expected_terms(rows, mean, sd, sigma)[0])
+            in_df = self._shape_slope(lambda noise: noise._expected_terms(rows, mean, sd, sigma)[0])
             s0 = np.stack([in_df, values[3]])
         return Expected(values[0], values[1], values[2], s0)
 
@@ -346,13 +346,13 @@ class Noise(Likelihood):
             terms = self.terms(rows[rule.rows[line]], rule.f.ravel(), sigma)
             yield rule, _Tilt.of(terms, rule.log_weight.ravel(), line, len(rule.rows))
 
-    def _df_slopes(self, rows: Rows, f: Array, sigma: float) -> Array:
-        """Derivatives (n,) of the log likelihood in log df."""
-        return self._df_slope(lambda noise: noise.terms(rows, f, sigma).value)
+    def _shape_slopes(self, rows: Rows, f: Array, sigma: float) -> Array:
+        """Derivatives (n,) of the log likelihood in the shape."""
+        return self._shape_slope(lambda noise: noise.terms(rows, f, sigma).value)
 
-    def _df_slope(self, ask: Callable[[Noise], Array]) -> Array:
-        """Derivative of what is asked in log df."""
-        return slope(lambda x: ask(self._of_df(self.distribution.shape * float(np.exp(x)))), _DF_STEP)
+    def _shape_slope(self, ask: Callable[[Noise], Array]) -> Array:
+        """Derivative of what is asked in the shape."""
+        return slope(lambda x: ask(self._of_shape(self.distribution.coordinate + x)), _SHAPE_STEP)
 
 
 @dataclass(frozen=True, slots=True)

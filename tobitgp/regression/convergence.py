@@ -9,13 +9,12 @@ import numpy as np
 
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.outcome import Outcome
+from tobitgp.distributions.base import Distribution
 from tobitgp.numerics.bordered import Bordered
 from tobitgp.regression.newton import Climb, State, Step
 from tobitgp.regression.working import Designs, Working, log_sigmas
 from tobitgp.typing import Array, BoolArray, IntArray
 
-LARGEST_DF = 1000.0
-SMALLEST_DF = 0.05
 _FAR = 18.0  # sigma 1e-8 or 1e8 of the spread of the response
 SUSPECT = 1e-4  # information of a direction, where an exact row has 1
 FLAT = 1e-9
@@ -23,8 +22,8 @@ _MORE_STEPS = 6
 
 
 def far(x: Array, working: Working) -> bool:
-    """Whether log sigma of a row that tells something about it, or log df, is as good as infinite."""
-    if working.free_df and not np.log(SMALLEST_DF) < x[-1] < np.log(LARGEST_DF):
+    """Whether log sigma of a row that tells something about it, is as good as infinite, or the shape out of range."""
+    if working.shape_range is not None and not working.shape_range[0] < x[-1] < working.shape_range[1]:
         return True
     if not working.q:
         return False
@@ -32,18 +31,22 @@ def far(x: Array, working: Working) -> bool:
     return low < -_FAR or high > _FAR
 
 
-def at_large_df(x: Array, working: Working) -> bool:
-    """Whether log df left its range upwards."""
-    return working.free_df and float(x[-1]) >= np.log(LARGEST_DF)
+def shape_end(end: Climb, working: Working, distribution: Distribution) -> int | None:
+    """Position in the range of the shape of an end that an ascent passed and that stands for something."""
+    if working.shape_range is None or end.converged:
+        return None
+    (low, high), x = working.shape_range, end.state.x[-1]
+    passed = 0 if x <= low else 1 if x >= high else None
+    return passed if passed is not None and distribution.shape_limits[passed] else None
 
 
 def judge(end: Climb, working: Working, function: Callable[[Array], State], step: Callable[[State], Step]) -> Climb:
-    """The end with ``"converged"`` for its reason, or why it is no maximum: "df", "sigma", "flat", "limit", "stalled".
+    """The end with ``"converged"`` for its reason, or why it is no maximum: "sigma", "flat", "limit", "stalled".
 
     A nearly flat direction is followed for some steps to see if it gets flatter.
     """
     if end.reason == "stopped":
-        return replace(end, reason="df" if at_large_df(end.state.x, working) else "sigma")
+        return replace(end, reason="sigma")
     least = _least_information(end.state, working)
     if least < FLAT or (least < SUSPECT and _least_information(_onwards(end, function, step), working) < 0.9 * least):
         return replace(end, reason="flat")
@@ -81,7 +84,12 @@ def units(state: State, working: Working) -> Array:
     return unit / np.sqrt(min(weight, 1.0))
 
 
-LARGE_DF = f"df grew beyond {LARGEST_DF:g}, where it is held: the normal distribution fits as well and is simpler."
+def words_for_end(distribution: Distribution, end: int) -> str:
+    """What it means that the shape ran to an end of its range."""
+    went, value = ("fell below", "grew beyond")[end], distribution.shape_range[end]
+    return f"{distribution.shape_name} {went} {value:g}, where it is held: {distribution.shape_limits[end]}."
+
+
 _FLAT = (
     "The likelihood is flat: beside sigma the rows tell as good as nothing of the coefficients. Give another sigma, or "
     "express the response in other units."
@@ -123,8 +131,6 @@ class Names:
 
 def explain_partitions(end: Climb, working: Working) -> str:
     """The reason in words, where single rows cannot be looked at."""
-    if end.reason == "df":
-        return LARGE_DF
     if end.reason == "limit":
         return "Not converged when the limit of iterations was reached; raise max_iter."
     return (
@@ -136,8 +142,6 @@ def explain_partitions(end: Climb, working: Working) -> str:
 def explain(end: Climb, working: Working, *, outcome: Outcome, design: Designs, names: Names) -> str:
     """The reason in words, with a remedy."""
     cause, state = end.reason, end.state
-    if cause == "df":
-        return LARGE_DF
     exact = int(outcome.exact.sum())
     left = np.isneginf(outcome.lower).all()
     if left or np.isposinf(outcome.upper).all():
@@ -191,7 +195,7 @@ def _all_of_sigma(state: State, working: Working, exact: int) -> str:
         why = f" where {reach} some rows perfectly, since {heavy}"
     else:
         why = f", since {reach} every row perfectly and no limit contradicts it (exact rows: {exact})"
-    remedy = "Use fewer columns, or fix sigma" + (" or df." if working.free_df else ".")
+    remedy = "Use fewer columns, or fix sigma" + (" or the shape." if working.free_shape else ".")
     return f"The likelihood has no maximum: sigma goes to 0{why}. {remedy}"
 
 
@@ -211,7 +215,11 @@ def _part_of_sigma(
     if rows.all() or not len(columns):
         return None
     those, listed = names.rows(rows, outcome), names.listed(np.flatnonzero(design.free_W)[columns], scale=True)
-    if from_others[rows].mean() > 0.0:
+    b = state.x[: working.p]
+    location = design.H @ (working.inverse_R @ (working.shift + working.scale * b)) + design.offset
+    censored = (np.isinf(outcome.lower) | np.isinf(outcome.upper))[rows]
+    contradicted = ((location < outcome.lower) | (location > outcome.upper))[rows]
+    if contradicted.any() if censored.all() else from_others[rows].mean() > 0.0:
         why = "goes to infinity, since they contradict every finite one"
     else:
         why = "goes to 0, since the location meets all that is known of them"

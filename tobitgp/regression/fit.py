@@ -21,8 +21,8 @@ from tobitgp.distributions.student import Student
 from tobitgp.engines import LocalPartitions, Store, single_blas_thread
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression import convergence
-from tobitgp.regression.convergence import LARGE_DF, Names, explain, explain_partitions
-from tobitgp.regression.maximum import Maximum, in_users_units, with_given_df
+from tobitgp.regression.convergence import Names, explain, explain_partitions
+from tobitgp.regression.maximum import Maximum, in_users_units, with_given_shape
 from tobitgp.regression.newton import Climb, State, Step, climb, evaluate, guarded_step, olsen_step
 from tobitgp.regression.working import Chunk, Designs, Keep, Working, hold, reach, split, standardise
 from tobitgp.typing import Array, BoolArray
@@ -30,7 +30,7 @@ from tobitgp.typing import Array, BoolArray
 _START_ITERATIONS = 10
 _UNLIKELY = -50.0
 _FEW = 500  # rows above which one start is enough: local maxima are a matter of small samples
-_HEAVY_DF, _LIGHT_DF = 1.5, 30.0
+_HEAVY_DF = 1.5
 _MEAN_LOG = -0.635  # of the size of a normal variable
 _TINY = 1e-3
 
@@ -46,18 +46,18 @@ def starts(working: Working, distribution: Distribution) -> Iterator[Array]:
     """Points x from which to climb where the problem may have several maxima.
 
     The first is the maximum of the concave problem nearest to this one. Where rows are few, others follow: the scale
-    that the sizes of its residuals show, the fit of a Cauchy distribution, and many degrees of freedom.
+    that the sizes of its residuals show, the fit of a Cauchy distribution, and other shapes.
     """
     relaxed = relaxed_start(working, distribution)
     yield relaxed
-    if working.n > _FEW or (distribution.log_concave and working.constant):
+    if working.n > _FEW or (distribution.log_concave and working.constant and not working.free_shape):
         return
     if not working.constant:
         yield _with_residual_scale(working, relaxed)
     if not distribution.log_concave:
         yield _cauchy_start(working, relaxed)
-    if working.free_df:
-        yield np.append(relaxed[:-1], np.log(_LIGHT_DF))
+    if working.free_shape:
+        yield from (relaxed_start(working, distribution.with_shape(value)) for value in distribution.shape_starts)
 
 
 def _first_log_sigma(working: Working, distribution: Distribution) -> float:
@@ -74,7 +74,7 @@ def relaxed_start(working: Working, distribution: Distribution) -> Array:
     chunks = tuple(
         replace(c, window="open", V=np.ones((len(c.seen), 1)), tau0=np.zeros_like(c.tau0)) for c in working.chunks
     )
-    relaxed = replace(working, chunks=chunks, inverse_V=np.eye(1), constant=True, free_df=False)
+    relaxed = replace(working, chunks=chunks, inverse_V=np.eye(1), constant=True, shape_range=None)
     nearest = distribution if distribution.log_concave else Logistic()
     x = np.zeros(working.p + 1)
     x[-1] = _first_log_sigma(working, nearest)
@@ -84,8 +84,8 @@ def relaxed_start(working: Working, distribution: Distribution) -> Array:
     rest = [c.V.T @ (x[-1] - c.tau0) for c in working.chunks]
     gram = sum((c.V.T @ c.V for c in working.chunks), np.zeros((working.q, working.q)))
     g = np.linalg.solve(gram, np.sum(rest, axis=0)) if working.q else np.zeros(0)
-    df = np.log([distribution.shape]) if working.free_df else np.zeros(0)
-    return np.concatenate([x[:-1], g, df])
+    shape = [distribution.coordinate] if working.free_shape else []
+    return np.concatenate([x[:-1], g, shape])
 
 
 def _with_residual_scale(working: Working, x: Array) -> Array:
@@ -108,7 +108,7 @@ def _sizes(chunk: Chunk, b: Array) -> Array:
 def _cauchy_start(working: Working, x: Array) -> Array:
     """Estimates under a Cauchy distribution, which outliers hardly move."""
     k = working.p + working.q
-    end = Ascent(replace(working, free_df=False), Student(1.0)).climb(x[:k], _START_ITERATIONS)
+    end = Ascent(replace(working, shape_range=None), Student(1.0)).climb(x[:k], _START_ITERATIONS)
     return np.concatenate([end.state.x, np.full(len(x) - k, np.log(_HEAVY_DF))])
 
 
@@ -123,7 +123,7 @@ class Ascent:
     def concave(self) -> bool:
         """Whether Olsen's coordinates may be used: one free sigma, no window, and a log-concave density."""
         working = self.working
-        one_sigma = working.constant and working.q == 1 and not working.free_df
+        one_sigma = working.constant and working.q == 1 and not working.free_shape
         return self.distribution.log_concave and one_sigma and all(c.window == "open" for c in working.chunks)
 
     def state(self, x: Array) -> State:
@@ -162,7 +162,7 @@ def maximise(
     scale_offset: Array | None = None,
     fixed_coefficients: Array | None = None,
     fixed_gamma: Array | None = None,
-    estimate_df: bool = False,
+    estimate_shape: bool = False,
     scores: bool = False,
     max_iter: int = 100,
     names: Sequence[str] | None = None,
@@ -178,8 +178,8 @@ def maximise(
     Shapes: H (n, p), offset (n,), W (n, q), scale_offset (n,), fixed_coefficients, fixed_gamma (p,).
     """
     distribution = Normal() if distribution is None else distribution
-    if estimate_df and distribution.shape_name is None:
-        raise SpecError(f"The {distribution.name} distribution has no degrees of freedom to estimate.")
+    if estimate_shape and distribution.shape_name is None:
+        raise SpecError(f"The {distribution.name} distribution has no shape to estimate.")
     n = len(outcome)
     if not n:
         raise DataError("There are no rows to fit.")
@@ -193,15 +193,15 @@ def maximise(
     )
     why = partial(explain, outcome=outcome, design=design, names=Names(names, scale_names, describe))
     rows = LocalPartitions([(outcome, design)])
-    return _maximise(rows, design, distribution, why, free_df=estimate_df, scores=scores, max_iter=max_iter)
+    return _maximise(rows, design, distribution, why, free_shape=estimate_shape, scores=scores, max_iter=max_iter)
 
 
 def maximise_partitions(
-    partitions: LocalPartitions, *, distribution: Distribution, estimate_df: bool, store: Store, max_iter: int = 100
+    partitions: LocalPartitions, *, distribution: Distribution, estimate_shape: bool, store: Store, max_iter: int = 100
 ) -> Maximum:
     """As :func:`maximise`; each partition is the outcome and the designs of its rows."""
     design = partitions.items[0][1].without_rows()
-    options: dict[str, Any] = {"free_df": estimate_df, "scores": False, "max_iter": max_iter, "keep": store.keep}
+    options: dict[str, Any] = {"free_shape": estimate_shape, "scores": False, "max_iter": max_iter, "keep": store.keep}
     return _maximise(partitions, design, distribution, explain_partitions, **options)
 
 
@@ -211,30 +211,33 @@ def _maximise(
     distribution: Distribution,
     explain: Callable[[Climb, Working], str],
     *,
-    free_df: bool,
+    free_shape: bool,
     scores: bool,
     max_iter: int,
     keep: Keep = hold,
 ) -> Maximum:
     """The highest of the maxima that are found, else in words why there is none."""
     with single_blas_thread(), np.errstate(all="ignore"):
-        working = standardise(partitions, free_df=free_df, keep=keep)
+        shape_range = distribution.coordinate_range() if free_shape else None
+        working = standardise(partitions, shape_range=shape_range, keep=keep)
 
-        def described(working: Working, distribution: Distribution) -> tuple[Maximum, bool]:
-            """In the user's units; and whether an ascent ran to many degrees of freedom."""
+        def described(working: Working, distribution: Distribution) -> tuple[Maximum, list[int | None]]:
+            """In the user's units; and to which ends of the range of the shape the best ascent and all others ran."""
             ends = Ascent(working, distribution).ends(max_iter)
             maxima = [end for end in ends if end.converged]
             best = max(maxima, key=lambda end: end.state.value) if maxima else ends[0]
             message = best.reason if best.converged else explain(best, working)
-            ran = any(not end.converged and convergence.at_large_df(end.state.x, working) for end in ends)
-            return in_users_units(best, working, distribution, design, message, scores=scores), ran
+            fit = in_users_units(best, working, distribution, design, message, scores=scores)
+            return fit, [convergence.shape_end(end, working, distribution) for end in (best, *ends)]
 
-        fit, many_df = described(working, distribution)
-        if many_df:
-            normal = distribution.with_shape(convergence.LARGEST_DF)
-            other, _ = described(replace(working, free_df=False), normal)
-            if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
-                return with_given_df(other, LARGE_DF if other.converged else other.message)
+        fit, (best_at, *others_at) = described(working, distribution)
+        none = best_at is not None  # no end of an ascent to compare with
+        for at in sorted({at for at in others_at if at is not None}):
+            held = distribution.with_shape(distribution.shape_range[at])
+            other, _ = described(replace(working, shape_range=None), held)
+            if none or (other.converged, other.log_likelihood) > (fit.converged, fit.log_likelihood):
+                message = convergence.words_for_end(held, at) if other.converged else other.message
+                fit, none = with_given_shape(other, message), False
         return fit
 
 

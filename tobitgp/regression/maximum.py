@@ -26,7 +26,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.numerics.bordered import Reduced
 from tobitgp.numerics.factored import Covariance, Factored, dense, variances
 from tobitgp.regression import convergence
-from tobitgp.regression.newton import Climb, State, chunk_terms, df_terms, distribution_at
+from tobitgp.regression.newton import Climb, State, chunk_terms, distribution_at, shape_terms
 from tobitgp.regression.working import Designs, Working
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -35,12 +35,15 @@ from tobitgp.typing import Array, BoolArray, IntArray
 class Maximum:
     """A maximum of the log likelihood, in the user's units.
 
-    The k parameters are the p coefficients, the q scale coefficients and, where it is estimated, log df.
+    The k parameters are the p coefficients, the q scale coefficients and, where it is estimated, the shape of the
+    distribution, or its logarithm.
     """
 
     coefficients: Array  # (p,)
     gamma: Array  # (q,), log sigma = W gamma + its offset
-    df: float | None  # degrees of freedom of Student's distribution, estimated or given
+    shape: (
+        float | None
+    )  # of the distribution, as its coordinate in a search, estimated or given; None where it has none
     log_likelihood: float  # of the response on the scale that was modelled: for log time add ``outcome.log_jacobian``
     gradient_norm: float  # largest derivative of the log likelihood in standardised coordinates
     inverse_information: Covariance  # (k, k), covariance of the estimates, generalised where some of them run off
@@ -53,10 +56,10 @@ class Maximum:
 
     @property
     def parameters(self) -> Array:
-        """Coefficients, scale coefficients and, where it is a parameter, log df, (k,)."""
+        """Coefficients, scale coefficients and, where it is a parameter, the shape's coordinate, (k,)."""
         parts = [self.coefficients, self.gamma]
         if len(self.free) > len(self.coefficients) + len(self.gamma):
-            parts.append(np.log(np.array([self.df], dtype=np.float64)))
+            parts.append(np.array([self.shape], dtype=np.float64))
         return np.concatenate(parts)
 
 
@@ -68,12 +71,12 @@ def in_users_units(
     coefficients, gamma = design.coefficients.copy(), design.gamma.copy()
     coefficients[design.free_H] = working.inverse_R @ (working.shift + working.scale * x[:p])
     gamma[design.free_W] = working.inverse_V @ x[p : p + q]
-    free = np.concatenate([design.free_H, design.free_W, np.ones(int(working.free_df), dtype=np.bool_)])
+    free = np.concatenate([design.free_H, design.free_W, np.ones(int(working.free_shape), dtype=np.bool_)])
     inverse, lost = _inverse_information(end.state, working, free, flat=end.reason == "flat")
     return Maximum(
         coefficients,
         gamma,
-        getattr(distribution_at(distribution, working, x), "df", None),
+        None if distribution.shape_name is None else distribution_at(distribution, working, x).coordinate,
         end.state.value + working.log_scale_sum,
         float(np.abs(end.state.gradient).max(initial=0.0)),
         inverse,
@@ -86,8 +89,8 @@ def in_users_units(
     )
 
 
-def with_given_df(fit: Maximum, message: str) -> Maximum:
-    """Put log df among the parameters of a fit that was made with df given."""
+def with_given_shape(fit: Maximum, message: str) -> Maximum:
+    """Put the shape among the parameters of a fit that was made with it given."""
 
     def padded(V: Covariance) -> Covariance:
         if isinstance(V, Factored):
@@ -137,7 +140,7 @@ def _of_all(root: Array, own: Array, free: BoolArray, absorbed: bool) -> Covaria
 
 def _told_and_flat(state: State, working: Working) -> tuple[Array, Array, Array]:
     """Directions (k, m) of which the rows tell, over their information, variances of levels, and those that run off."""
-    unit = np.append(convergence.units(state, working), np.ones(int(working.free_df)))
+    unit = np.append(convergence.units(state, working), np.ones(int(working.free_shape)))
     information = state.hessian.each(np.negative).scaled(unit).reduced()
     values, vectors = information.spectrum()
     directions = _users(unit[:, None] * vectors, working)
@@ -164,7 +167,7 @@ def _of_levels(information: Reduced, size: Array, working: Working) -> Array:
 def _scores(working: Working, distribution: Distribution, x: Array, design: Designs, free: BoolArray) -> Any:
     """Scores (n, k) in the order of the rows given, a sparse matrix of those of an absorbed factor."""
     n, q = len(working.order), working.q
-    by_eta, rest = np.zeros(n), np.zeros((n, q + working.free_df))
+    by_eta, rest = np.zeros(n), np.zeros((n, q + working.free_shape))
     start = 0
     for chunk in working.chunks:
         rows = working.order[start : start + len(chunk.seen)]
@@ -172,8 +175,8 @@ def _scores(working: Working, distribution: Distribution, x: Array, design: Desi
         terms = chunk_terms(chunk, working, distribution_at(distribution, working, x), x)
         by_eta[rows] = terms.eta / working.scale
         rest[rows, :q] = terms.tau[:, None] * design.W[rows]
-        if working.free_df:
-            rest[rows, -1] = df_terms(chunk, working, distribution, x, terms)[0]
+        if working.free_shape:
+            rest[rows, -1] = shape_terms(chunk, working, distribution, x, terms)[0]
     if isinstance(design.H, Absorbed):
         scores = hstack([design.H.sparse().multiply(by_eta[:, None]), csr_matrix(rest)], format="csr")
         return scores @ eye(len(free), format="csr")[free]
@@ -191,7 +194,7 @@ _ROUNDING = 1e-10
 def covariance(
     fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: IntArray | None = None
 ) -> Covariance:
-    """Covariance of all parameters: coefficients, scale coefficients and, where it is estimated, log df.
+    """Covariance of all parameters: coefficients, scale coefficients and, where it is estimated, the shape.
 
     Shapes: weight, groups (n,); gives (k, k).
     """

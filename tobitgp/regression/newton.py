@@ -31,7 +31,7 @@ from tobitgp.numerics.bordered import Bordered
 from tobitgp.regression.working import Chunk, Working
 from tobitgp.typing import Array
 
-_STEP = 0.03  # of differences in log df
+_STEP = 0.03  # of differences in the shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class State:
 
 
 def evaluate(working: Working, distribution: Distribution, x: Array) -> State:
-    """Log likelihood, gradient and Hessian at x = (b, g[, log df])."""
+    """Log likelihood, gradient and Hessian at x = (b, g[, shape])."""
     sums = add_up(_sums(chunk, working, distribution, x) for chunk in working.chunks)
     value, gradient, corner, of_factor, border, block = sums
     p = working.p - len(block)
@@ -60,8 +60,8 @@ def evaluate(working: Working, distribution: Distribution, x: Array) -> State:
 
 
 def distribution_at(distribution: Distribution, working: Working, x: Array) -> Distribution:
-    """The distribution at the degrees of freedom of x."""
-    return distribution.with_shape(float(np.exp(x[-1]))) if working.free_df else distribution
+    """The distribution at the shape of x."""
+    return distribution.at_coordinate(float(x[-1])) if working.free_shape else distribution
 
 
 def chunk_terms(chunk: Chunk, working: Working, distribution: Distribution, x: Array) -> Terms:
@@ -77,11 +77,11 @@ def chunk_terms(chunk: Chunk, working: Working, distribution: Distribution, x: A
     return subtract(terms, row_terms(distribution, chunk.window, seen.entry, seen.exit, seen.span, eta, tau))
 
 
-def df_terms(
+def shape_terms(
     chunk: Chunk, working: Working, distribution: Distribution, x: Array, here: Terms
 ) -> tuple[Array, Array, Array, Array]:
-    """Derivatives of the rows' log likelihood in log df, once, twice, with eta and with tau, of fourth order."""
-    moved = (distribution.with_shape(float(np.exp(x[-1] + s * _STEP))) for s in (-2.0, -1.0, 1.0, 2.0))
+    """Derivatives of the rows' log likelihood in the shape, once, twice, with eta and with tau, of fourth order."""
+    moved = (distribution.at_coordinate(float(x[-1] + s * _STEP)) for s in (-2.0, -1.0, 1.0, 2.0))
     at = [chunk_terms(chunk, working, each, x) for each in moved]
     at.insert(2, here)
 
@@ -111,17 +111,17 @@ def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) 
         gradient[at] = terms.tau @ chunk.V
         hessian[:p, at] = (Q.T * terms.eta_tau) @ chunk.V
         hessian[at, at] = _weighted_gram(chunk.V, terms.tau_tau)
-    by_df = np.zeros((len(w), 0))
-    if working.free_df:
-        slope, second, eta, tau = (w * t for t in df_terms(chunk, working, distribution, x, here))
+    by_shape = np.zeros((len(w), 0))
+    if working.free_shape:
+        slope, second, eta, tau = (w * t for t in shape_terms(chunk, working, distribution, x, here))
         gradient[-1], hessian[-1, -1] = slope.sum(), second.sum()
         hessian[:p, -1] = eta @ Q
         hessian[at, -1] = hessian[-1, at] = tau @ chunk.V
-        by_df = eta[:, None]
+        by_shape = eta[:, None]
     value = float(terms.value.sum())
     if absorbed is None:
         return value, gradient, hessian, np.zeros(0), np.zeros((0, r)), np.zeros(0)
-    by_eta = np.hstack([terms.eta_eta[:, None] * Q, terms.eta_tau[:, None] * chunk.V, by_df])
+    by_eta = np.hstack([terms.eta_eta[:, None] * Q, terms.eta_tau[:, None] * chunk.V, by_shape])
     block = absorbed.sums(absorbed.value * terms.eta_eta)
     return value, gradient, hessian, absorbed.sums(terms.eta), absorbed.sums(by_eta), block
 
@@ -139,7 +139,7 @@ Evaluate = Callable[[Array], State]
 SETTLED = 1e-14  # Newton decrement: twice the log likelihood still to be gained
 _ARMIJO = 1e-4
 _HALVINGS = 30
-_LONGEST = 1.5  # of one step in a log scale or log df, outside Olsen's coordinates
+_LONGEST = 1.5  # of one step in a log scale or the shape, outside Olsen's coordinates
 _FLOOR, _CONCAVE_FLOOR = 1e-8, 1e-14
 
 

@@ -109,7 +109,7 @@ class Rotation:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """The problem in coordinates x = (b, g[, log df])."""
+    """The problem in coordinates x = (b, g[, shape])."""
 
     chunks: tuple[Chunk, ...]
     n: int  # number of rows
@@ -120,7 +120,7 @@ class Working:
     scale: float
     log_scale_sum: float  # what the working log likelihood lacks: ``-log(scale)`` times the weight of the exact rows
     constant: bool  # log sigma is one number for all rows
-    free_df: bool  # degrees of freedom are estimated
+    shape_range: tuple[float, float] | None = None  # of the coordinate of the shape where that is estimated
 
     @property
     def p(self) -> int:
@@ -131,6 +131,11 @@ class Working:
     def q(self) -> int:
         """Number of scale coefficients."""
         return len(self.inverse_V)
+
+    @property
+    def free_shape(self) -> bool:
+        """Whether the shape of the distribution is estimated."""
+        return self.shape_range is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,7 @@ def hold(stage: str, value: Any) -> Any:
     return value
 
 
-def standardise(partitions: LocalPartitions, *, free_df: bool, keep: Keep = hold) -> Working:
+def standardise(partitions: LocalPartitions, *, shape_range: tuple[float, float] | None, keep: Keep = hold) -> Working:
     """Orthonormal columns, residuals of a first fit as response, rows of each partition sorted by kind.
 
     Each partition is the outcome and the designs of at least one row.
@@ -182,7 +187,7 @@ def standardise(partitions: LocalPartitions, *, free_df: bool, keep: Keep = hold
     exact = sum(rows.collect(lambda part: float(part.outcome.weight[part.key < len(KINDS)].sum())))
     lost = -exact * float(np.log(scale))
     together = tuple(chunk for few in chunks for chunk in few)
-    return Working(together, n, order, to_Q, to_V, shift, scale, lost, constant, free_df)
+    return Working(together, n, order, to_Q, to_V, shift, scale, lost, constant, shape_range)
 
 
 def _sort(outcome: Outcome, design: Designs) -> Sorted:
@@ -277,9 +282,9 @@ def log_sigmas(working: Working, x: Array) -> tuple[float, float]:
 
 
 def reach(move: Array, working: Working) -> float:
-    """Largest change of a log sigma or log df that a move in x makes."""
+    """Largest change of a log sigma or the shape that a move in x makes."""
     g, rest = move[working.p : working.p + working.q], move[working.p + working.q :]
-    df = float(np.abs(rest).max(initial=0.0))
+    shape = float(np.abs(rest).max(initial=0.0))
     if working.constant:
-        return max(df, abs(float(g.sum())))
-    return max(df, *(float(np.abs(chunk.V @ g).max()) for chunk in working.chunks))
+        return max(shape, abs(float(g.sum())))
+    return max(shape, *(float(np.abs(chunk.V @ g).max()) for chunk in working.chunks))

@@ -28,6 +28,7 @@ from tobitgp.report.axes import (
     panel_axes,
     response_name,
 )
+from tobitgp.report.groups import FEW, Seen, draw_groups, groups_size, log_rank, log_rank_words, read_groups
 from tobitgp.report.terms import (
     Level,
     curve_words,
@@ -227,7 +228,27 @@ def plot_over_time(
     else:
         _draw_rows(ax, x, results, of, df, interval, center)
     ax.set_ylim(0.0, 1.03 if survival else None)
-    return finish(ax, response_name(results.model), of)
+    return finish(ax, response_name(results.model), of, legend="outside" if len(ax.lines) > FEW else "best")
+
+
+@closing_what_fails
+def plot_averages(
+    results: Results, ends: Ends, ax: Any = None, *, times: Any, labels: pd.Series[Any] | None, at_risk: bool
+) -> Any:
+    """Draw the average survival of the rows of each group, or of all, over the steps of the same rows."""
+    seen = Seen(*ends)
+    groups, by = read_groups(seen, labels), "" if labels is None else str(labels.name)
+    grid = _grid(results, ends, times, mixture=False)
+    x = grid[grid >= seen.start] if seen.start else grid
+    ax = given_or_new(ax, groups_size(groups, at_risk=at_risk))
+    curves = results._average_curve("survival", x, np.stack([group.rows for group in groups]), after=seen.start)
+    for curve, colour in zip(curves, LEVELS, strict=False):
+        draw_curve(ax, x, pd.DataFrame({"estimate": curve}), colour)
+    ax.plot([], [], color=INK, linewidth=1.8, label="average of the fit")
+    names = response_name(results.model), "survival"
+    draw_groups(ax, seen, groups, until=float(x[-1]), names=names, by=by, at_risk=at_risk)
+    say_above(ax, log_rank_words(log_rank(seen, groups)))
+    return ax
 
 
 def _draw_rows(ax: Any, x: Array, results: Results, of: str, df: Any, interval: float | None, center: str) -> None:

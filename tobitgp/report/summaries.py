@@ -308,11 +308,11 @@ def summarise_regression(
 def _regression_sections(results: RegressionResults, alpha: float) -> list[Section]:
     """Tables of coefficients, of the factors by which they multiply times, and of the parameters of the noise."""
     frame, p, ends = results.summary_frame(alpha), len(results.model.exog_names), summary.interval_headers(alpha)
-    df_at_bound = results.parts.family.estimate_df and not results.parts.maximum.free[-1]
+    at_bound = results.parts.family.estimate_shape and not results.parts.maximum.free[-1]
     coefficients, factors, noise = [], [], []
     for i, (name, row) in enumerate(summary.frame_rows(frame)):
         if i >= p:
-            unknown = "(at bound)" if df_at_bound and name == "df" else "nan"
+            unknown = "(at bound)" if at_bound and name == results.parts.shape_name else "nan"
             noise.append(summary.estimate_row(name, row[:_PLAIN], unknown=unknown))
             continue
         coefficients.append(summary.estimate_row(name, row[:_PLAIN]))
@@ -335,7 +335,7 @@ def _regression_notes(results: RegressionResults) -> list[str]:
         if variances(results.parts.maximum.unidentified).any():
             rest = "All else is the limit, with its errors; the errors of what runs off are nan."
         notes.append(f"NOT CONVERGED: {message} {rest}")
-    elif "df" in results.params.index and message != "converged":
+    elif results.parts.shape_name in results.params.index and message != "converged":
         notes.append(message)
     if results.parts.family.log_time:
         notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
@@ -344,5 +344,6 @@ def _regression_notes(results: RegressionResults) -> list[str]:
         notes += summary.times_note(results)
     notes += [*summary.censoring_note(results), *summary.response_notes(results), *summary.weights_note(results)]
     errors = _ROBUST.get(results.cov_type, "from the observed information")
-    notes.append(f"Standard errors are {errors}; intervals of sigma and df are formed on the log scale.")
+    logs = "sigma and df" if results.parts.family.distribution.shape_positive else "sigma"
+    notes.append(f"Standard errors are {errors}; intervals of {logs} are formed on the log scale.")
     return notes

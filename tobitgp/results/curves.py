@@ -172,8 +172,15 @@ def plot_survival(
     times: Any = None,
     interval: float | None = 0.95,
     center: str = "median",
+    by: str | pd.Series[Any] | None = None,
+    at_risk: bool = False,
 ) -> Any:
     """Survival over time.
+
+    With ``by`` or ``at_risk`` the average of the fit over the rows of each group, by their weights, as a line over the
+    steps of the same rows: Kaplan and Meier's estimate [1]_, of up to four groups with its 95% band, or Turnbull's
+    where some rows are intervals. The log-rank test of the groups stands above, unless rows are intervals or entered
+    late. Where all rows entered late both are survival after the first entry.
 
     Without ``df`` that of a mixture with its band, or the average over all training rows by their weights, beside
     Kaplan and Meier's estimate where rows are right-censored (with its 95% band where they entered late, since few
@@ -192,6 +199,11 @@ def plot_survival(
     center : {"median", "mean"}
         The curve drawn with a band: that of the band's own quantities, or the predictive one, which may leave the
         band. Without ``interval`` the predictive one.
+    by : str or Series of str, optional
+        Up to eight groups of the training rows: a column of the formula, or a label for each row of the data, found by
+        the index.
+    at_risk : bool
+        Write below the axis the number of rows of each group that are at risk just before each tick.
 
     Returns
     -------
@@ -200,8 +212,12 @@ def plot_survival(
     Raises
     ------
     SpecError
-        If ``center`` is another word, ``ax`` is no matplotlib axes, there are more than eight rows, or the fit
-        holds no training rows and no ``df`` is given.
+        If ``center`` is another word, ``ax`` is no matplotlib axes, there are more than eight rows or groups, ``by``
+        is no column of the formula, or the fit holds no training rows and no ``df`` is given.
+
+    References
+    ----------
+    .. [1] Kaplan and Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481.
 
     Examples
     --------
@@ -211,7 +227,11 @@ def plot_survival(
     >>> ax = res.plot_survival(df=lung.head(2))
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'survival')
+    >>> res.plot_survival(by="sex", at_risk=True).get_title(loc="left")
+    'log-rank chi2(1) = 10.33, p = 0.0013'
     """
+    if by is not None or at_risk:
+        return _plot_groups(results, ax, times, df, by, at_risk=at_risk)
     return _plot("survival", results, ax, times, df=df, interval=interval, center=center)
 
 
@@ -241,7 +261,7 @@ def plot_hazard(
     Raises
     ------
     SpecError
-        As of :meth:`plot_survival`.
+        As of :meth:`plot_survival`, and if the response is no time: neither ``Surv(...)`` nor positive by its family.
 
     Examples
     --------
@@ -252,7 +272,16 @@ def plot_hazard(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'hazard')
     """
+    if results.parts.spec.response.kind != "surv" and not _positive(results):
+        remedy = "write Surv(time, event), or use a family of positive times"
+        raise SpecError(f"plot_hazard() is of times, and {results.model.endog_names} may be negative; {remedy}.")
     return _plot("hazard", results, ax, times, df=df, interval=interval, center=center)
+
+
+def _positive(results: Results) -> bool:
+    """Whether the family, of a mixture that of the components, is of positive values."""
+    family: Any = results.parts.family
+    return bool(family.log_time if results.parts.spec.mixture is None else family.support != "real")
 
 
 def _plot(of: str, results: Results, ax: Any, times: Any, **options: Any) -> Any:
@@ -263,6 +292,36 @@ def _plot(of: str, results: Results, ax: Any, times: Any, **options: Any) -> Any
     if results.parts.training is not None:
         seen = (*results._training_ends(), results.parts.rows.response.entry)
     return plot_over_time(of, results, seen, ax, times=grid, **options)
+
+
+def _plot_groups(results: Results, ax: Any, times: Any, df: Any, by: Any, *, at_risk: bool) -> Any:
+    """Axes with the average curve of each group over the steps of its rows."""
+    from tobitgp.report.plots import plot_averages
+
+    if df is not None or results.parts.spec.mixture is not None:
+        other = "df=" if df is not None else "a mixture, which has no columns"
+        raise SpecError(f"by= and at_risk= draw groups of training rows; they do not go with {other}.")
+    if results.parts.training is None:
+        raise SpecError(f"{NO_ROWS}, so that there are no groups to draw.")
+    seen = (*results._training_ends(), results.parts.rows.response.entry)
+    grid, labels = None if times is None else read_times(times), None if by is None else _labels(results, by)
+    return plot_averages(results, seen, ax, times=grid, labels=labels, at_risk=at_risk)
+
+
+def _labels(results: Results, by: Any) -> pd.Series[Any]:
+    """A label for each training row, under the name of the labels."""
+    covariates, rows = results.model.data.frame, results.parts.rows.labels
+    if isinstance(by, pd.Series):
+        if not by.index.is_unique or not pd.Index(rows).isin(by.index).all():
+            raise SpecError("by= is a Series whose index has not each row of the training data once.")
+        return by.loc[rows].rename(str(by.name or "by"))
+    assert covariates is not None
+    if by not in covariates.columns:
+        has = ", ".join(map(repr, covariates.columns)) or "no column"
+        raise SpecError(
+            f"by={by!r} is no column of the formula, which has {has}; other groups are given as a Series, by=data[...]."
+        )
+    return covariates[by]
 
 
 def _curve(
@@ -295,16 +354,22 @@ def read_grid(results: Results, times: Any) -> Array:
     return np.unique(ends[np.isfinite(ends)])
 
 
-def average_curve(results: Results, of: str, grid: Array) -> Array:
-    """A curve of ``CURVES``, averaged over the training rows by their weights, hazards by survival too; (m,)."""
+def average_curve(results: Results, of: str, grid: Array, groups: Array | None = None, *, after: float = 0.0) -> Array:
+    """A curve of ``CURVES``, averaged over the training rows by their weights, hazards by survival too.
+
+    With ``after`` it is that of those who survived so long; the grid starts there or later.
+
+    Shapes: grid (m,), groups (G, n), whether a row belongs to each; gives (G, m), or (m,) without groups.
+    """
     known, weight = rows_of(results, None).times, results.parts.rows.response.weight
-    out = [np.zeros(0)]
+    share, since = weight if groups is None else weight * groups, np.full(len(weight), after) if after else None
+    out = [np.zeros((*share.shape[:-1], 0))]
     # A few times of all rows in one go, since rows are not all alike.
     each = max(_AVERAGED // len(weight), 1)
     for times in np.array_split(grid, -(-len(grid) // each)):
-        share = weight[:, None]
-        if of != "survival":
-            share = share * known.curve("survival", times, None, None)["mean"]
-        values = known.curve(of, times, None, None)["mean"]
-        out.append((share * values).sum(axis=0) / share.sum(axis=0))
-    return np.concatenate(out)
+        values = known.curve(of, times - after, since, None)["mean"]
+        alive = (
+            np.ones_like(values) if of == "survival" else known.curve("survival", times - after, since, None)["mean"]
+        )
+        out.append((share @ (alive * values)) / (share @ alive))
+    return np.concatenate(out, axis=-1)

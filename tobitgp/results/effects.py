@@ -76,7 +76,7 @@ class Side(NamedTuple):
 
     H: Any  # (n, p), designs of location and log scale
     W: Array  # (n, q)
-    x: tuple[Array, ...]  # location, log scale and, where it is estimated, log df, (n,) each
+    x: tuple[Array, ...]  # location, log scale and, where it is estimated, the shape, (n,) each
 
 
 def _regression_effect(
@@ -107,7 +107,7 @@ def _regression_effect(
 def side_of(parts: RegressionParts, design: Design) -> Side:
     """Rows of a design at the estimates."""
     eta, tau = predictors(parts, design)
-    rest = [np.full_like(tau, np.log(parts.noise.shape))] if parts.family.estimate_df else []
+    rest = [np.full_like(tau, parts.noise.coordinate)] if parts.family.estimate_shape else []
     return Side(centred(design.H, parts.centre), scale_design(parts, design), (eta, tau, *rest))
 
 

@@ -202,9 +202,9 @@ def likelihood_ratio(larger: RegressionResults, smaller: RegressionResults) -> W
 def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
     """What keeps one model from being a case of the other; empty where nothing does."""
     one, two = larger.noise, smaller.noise
-    same_df = larger.family.estimate_df or one.shape_name is None or one == two
-    if type(one) is not type(two) or larger.family.log_time != smaller.family.log_time or not same_df:
-        return f"its family is {smaller.family.name}, or has other degrees of freedom"
+    same_shape = larger.family.estimate_shape or one.shape_name is None or one == two
+    if not one.contains(two) or larger.family.log_time != smaller.family.log_time or not same_shape:
+        return f"its family is {smaller.family.name}, or has another shape"
     reasons = ("its linear terms are no case of these", "its noise scale is no case of this one's")
     pairs = zip(reasons, _predictors(larger), _predictors(smaller), strict=True)
     return next((reason for reason, whole, part in pairs if not _spans(*whole, *part)), "")

@@ -15,7 +15,7 @@ from tobitgp.data.linear import absorbed_columns
 from tobitgp.data.training_summary import ColumnFacts, constant_column
 from tobitgp.errors import TobitGPError
 from tobitgp.formula.gp import MOST_NEIGHBOURS
-from tobitgp.inference.parameters import DF, SIGMA, HyperParameter, term_parameters
+from tobitgp.inference.parameters import SIGMA, HyperParameter, shape_parameters, term_parameters
 from tobitgp.inference.posterior import Posterior, lay_out
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
@@ -52,7 +52,7 @@ def check_regression(parts: RegressionParts) -> None:
     check_source(parts)
     maximum, p = parts.maximum, len(parts.columns)
     q = 1 if parts.state.scale is None else len(parts.scale_columns)
-    k = p + q + parts.family.estimate_df
+    k = p + q + parts.family.estimate_shape
     wanted: Shapes = {"coefficients": (maximum.coefficients, (p,)), "gamma": (maximum.gamma, (q,))}
     wanted |= {"free": (maximum.free, (k,)), "centre": (parts.centre, (p,))}
     of_maximum = {f"{name} of the maximum": getattr(maximum, name) for name in ("inverse_information", "unidentified")}
@@ -65,10 +65,10 @@ def check_regression(parts: RegressionParts) -> None:
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
     if parts.spec.processes or maximum.scores is not None or parts.cov_type not in KINDS:
         raise MalformedError("its parts do not belong together")
-    if (maximum.df is None) != (parts.family.distribution.shape_name is None) or not (
-        maximum.df is None or maximum.df > 0
+    if (maximum.shape is None) != (parts.family.distribution.shape_name is None) or not (
+        maximum.shape is None or np.isfinite(maximum.shape)
     ):
-        raise MalformedError("its degrees of freedom are not those of its family")
+        raise MalformedError("the shape of its noise is not that of its family")
 
 
 def check_mixture(parts: MixtureParts) -> None:
@@ -198,7 +198,7 @@ def _check_parameters(parts: Parts) -> None:
         for hyper in term_parameters(term, effects)
     ]
     known += [HyperParameter(name, "scale") for name in parts.state.scale_columns[1:]]
-    known += [DF] if parts.family.estimate_df else []
+    known += shape_parameters(parts.family)
     side_noises = found[len(known) : -1]  # as many as the method and the rows called for
     if (
         found[: len(known)] != [(hyper.name, hyper.role) for hyper in known]

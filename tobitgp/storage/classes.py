@@ -25,8 +25,8 @@ from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Layout, Place, Posterior
 from tobitgp.inference.structured import Field
-from tobitgp.likelihoods import FAMILIES, Family, resolve_family
-from tobitgp.likelihoods.families import Student
+from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.likelihoods.families import WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
 from tobitgp.mixture.model import Bayes, Points, State
 from tobitgp.mixture.rows import Units as MixtureUnits
@@ -113,7 +113,7 @@ REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
 def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
     """Codec of the parts of a fit."""
     hooks = {tag: _registry(tag, known, rows) for tag, (known, rows) in REGISTRIES.items()}
-    hooks["$family"] = _with_known_df(hooks["$family"])
+    hooks["$family"] = _with_known_shape(hooks["$family"])
     hooks |= {
         "$spec": Hook(ModelSpec, lambda _: None, lambda _: spec),
         "$term": Hook(GPTerm, spec.processes.index, partial(_term, spec)),
@@ -146,21 +146,22 @@ def _registry(tag: str, known: type | tuple[type, ...], rows: Mapping[str, Any])
     return Hook(known, name_of, restore)
 
 
-def _with_known_df(named: Hook) -> Hook:
-    """Families by name, Student's with known degrees of freedom by these, ``{"student": df}``."""
+def _with_known_shape(named: Hook) -> Hook:
+    """Families by name, those with a known shape by this too, ``{"student": 4.0}``."""
 
     def plain(family: Family) -> Any:
-        if family.distribution.shape_name is not None and not family.estimate_df:
-            return {"student": family.distribution.shape}
+        if family.distribution.shape_name is not None and not family.estimate_shape:
+            return {family.name: family.distribution.shape}
         return named.plain(family)
 
     def restore(value: Any) -> Any:
         if not isinstance(value, dict):
             return named.restore(value)
-        if set(value) != {"student"}:
+        name = next(iter(value), None)
+        if len(value) != 1 or name not in WITH_SHAPE:
             raise MalformedError(f"it names the unknown family {value!r:.60}")
         try:
-            return resolve_family(Student(value["student"]))
+            return with_known_shape(FAMILIES[name], value[name])
         except SpecError as error:
             raise MalformedError(str(error)) from error
 

@@ -104,7 +104,7 @@ def test_where_nothing_is_left_out(name, make):
 
 NOISES = {
     "student": (Noise(Student(4.0)), []),
-    "student, df free": (Noise(Student(), free_df=True), [np.log(4.0)]),
+    "student, df free": (Noise(Student(), free_shape=True), [np.log(4.0)]),
     "gumbel": (Noise(Gumbel()), []),
 }
 

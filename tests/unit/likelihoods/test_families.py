@@ -31,13 +31,14 @@ def test_row_of_the_registry(name):
         ("loglogistic", "logistic", True),
         ("weibull", "gumbel", True),
         ("exponential", "gumbel", True),
+        ("gengamma", "gengamma", True),
     ],
 )
 def test_distribution_of_each(name, distribution, log_time):
     family = FAMILIES[name]
     assert (family.distribution.name, family.log_time) == (distribution, log_time)
     assert family.known_sigma == (1.0 if name == "exponential" else None)
-    assert family.estimate_df == (name == "student")
+    assert family.estimate_shape == (name in ("student", "gengamma"))
 
 
 def test_the_distribution_of_a_process_follows_its_parameters():
@@ -52,7 +53,7 @@ def test_known_degrees_of_freedom():
     for value in (Student(df=4), Student(4.0), Student(np.float64(4.0))):
         family = resolve_family(value)
         assert family == Family("student", StudentNoise(4.0))
-        assert not family.estimate_df
+        assert not family.estimate_shape
     assert Student(4) == Student(4.0)
     assert repr(Student(df=2.5)) == "Student(df=2.5)"
 
@@ -79,7 +80,7 @@ def test_degrees_of_freedom_that_are_none(df):
     ],
 )
 def test_what_is_no_family(given, hint):
-    with pytest.raises(SpecError, match=r"or Student\(df=4\) where") as caught:
+    with pytest.raises(SpecError, match=r"or Student\(df=4\), GenGamma\(Q=1\) where") as caught:
         resolve_family(given)
     assert hint in str(caught.value)
     assert all(repr(name) in str(caught.value) for name in FAMILIES)

@@ -151,7 +151,9 @@ def test_log_linear_sigma(mixed):
 def test_scores_add_up_to_nothing(mixed, windowed):
     for rows, H in (mixed, windowed):
         for estimate in (False, True):
-            fit = maximise(outcome(rows), H, distribution=Student(4.0), W=H[:, :2], estimate_df=estimate, scores=True)
+            fit = maximise(
+                outcome(rows), H, distribution=Student(4.0), W=H[:, :2], estimate_shape=estimate, scores=True
+            )
             assert fit.converged
             np.testing.assert_allclose(rows.weight @ fit.scores, 0.0, atol=1e-5)
 
@@ -159,17 +161,17 @@ def test_scores_add_up_to_nothing(mixed, windowed):
 def test_degrees_of_freedom(rng):
     y = 1.0 + 0.5 * rng.standard_t(3.0, size=4000)
     rows = response(np.where(y > 0.5, y, -np.inf), np.maximum(y, 0.5))
-    fit = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(8.0), estimate_df=True)
+    fit = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(8.0), estimate_shape=True)
     settled(fit, 3)
-    assert fit.df == pytest.approx(3.0, rel=0.25)
-    assert fit.parameters[-1] == pytest.approx(np.log(fit.df))
-    given = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(fit.df))
+    assert np.exp(fit.shape) == pytest.approx(3.0, rel=0.25)
+    assert fit.parameters[-1] == fit.shape
+    given = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(np.exp(fit.shape)))
     assert given.log_likelihood == pytest.approx(fit.log_likelihood, rel=1e-12)
     for near in (0.98, 1.02):
-        other = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(fit.df * near))
+        other = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(np.exp(fit.shape) * near))
         assert other.log_likelihood < fit.log_likelihood
     profile = [
-        maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(fit.df * np.exp(s))).log_likelihood
+        maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(np.exp(fit.shape) * np.exp(s))).log_likelihood
         for s in (-0.1, 0.1)
     ]
     curvature = (sum(profile) - 2.0 * fit.log_likelihood) / 0.01
@@ -178,15 +180,15 @@ def test_degrees_of_freedom(rng):
 
 def test_normal_rows_have_no_degrees_of_freedom(rng):
     y = stats.norm.ppf((np.arange(400) + 0.5) / 400)
-    fit = maximise(outcome(response(y, y)), np.ones((400, 1)), distribution=Student(), estimate_df=True, scores=True)
+    fit = maximise(outcome(response(y, y)), np.ones((400, 1)), distribution=Student(), estimate_shape=True, scores=True)
     assert fit.converged
-    assert fit.df == 1000.0
+    assert np.exp(fit.shape) == pytest.approx(1000.0)
     assert "normal distribution fits as well" in fit.message
     assert fit.free.tolist() == [True, True, False]
     assert covariance(fit).shape == (3, 3)
     assert not fit.scores[:, -1].any()
-    with pytest.raises(SpecError, match="degrees of freedom"):
-        maximise(outcome(response(y, y)), np.ones((400, 1)), estimate_df=True)
+    with pytest.raises(SpecError, match="shape"):
+        maximise(outcome(response(y, y)), np.ones((400, 1)), estimate_shape=True)
 
 
 def test_uncensored_rows_are_least_squares(rng):

@@ -26,7 +26,7 @@ def test_more_starts_find_higher_maxima(distribution, free, monkeypatch):
     samples = [sample(seed, heavy=bool(seed % 2)) for seed in range(12)]
 
     def fits():
-        return [maximise(rows, H, W=H, distribution=distribution, estimate_df=free) for rows, H in samples]
+        return [maximise(rows, H, W=H, distribution=distribution, estimate_shape=free) for rows, H in samples]
 
     every, with_several = fit.starts, fits()
     monkeypatch.setattr(fit, "starts", lambda working, distribution: [next(every(working, distribution))])

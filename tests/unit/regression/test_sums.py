@@ -10,11 +10,11 @@ from tobitgp.regression import working
 from tobitgp.regression.newton import evaluate
 
 
-def problem(data, W=None, free_df=False):
+def problem(data, W=None, free_shape=False):
     rows, H = data
     n = len(H)
     W = np.ones((n, 1)) if W is None else W
-    return standardised(outcome(rows), H, W, free_df=free_df)
+    return standardised(outcome(rows), H, W, free_shape=free_shape)
 
 
 def check(problem, distribution, x):
@@ -36,7 +36,7 @@ def test_gradient_and_hessian(distribution, mixed, windowed):
 @pytest.mark.slow
 def test_derivatives_in_log_df(mixed, windowed):
     for data in (mixed, windowed):
-        at = problem(data, W=data[1][:, :2], free_df=True)
+        at = problem(data, W=data[1][:, :2], free_shape=True)
         check(at, Student(4.0), np.append(0.1 * np.ones(at.p + 2), np.log(3.0)))
 
 

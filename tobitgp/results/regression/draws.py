@@ -16,10 +16,9 @@ from tobitgp.errors import SpecError
 from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.factored import Factored, leading, of_sums, variances
 from tobitgp.numerics.sampling import open_uniform
-from tobitgp.regression.convergence import LARGEST_DF, SMALLEST_DF
 from tobitgp.regression.maximum import hide, is_lost, normal_root
 from tobitgp.results.joint import JointPosterior, draw_within
-from tobitgp.results.regression.parts import DF, SIGMA, RegressionParts, predictors, scale_design, uncentred
+from tobitgp.results.regression.parts import RegressionParts, predictors, scale_design, uncentred
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
@@ -80,12 +79,11 @@ def moved_predictors(parts: RegressionParts, design: Design, change: Array) -> t
 
 
 def moved_noises(parts: RegressionParts, change: Array) -> list[Distribution]:
-    """Distribution of the noise, one for each draw where the degrees of freedom were estimated."""
-    d_log_df, noise = change[len(parts.columns) + len(parts.maximum.gamma) :], parts.noise
-    if not len(d_log_df):
+    """Distribution of the noise, one for each draw where its shape was estimated."""
+    moves, noise = change[len(parts.columns) + len(parts.maximum.gamma) :], parts.noise
+    if not len(moves):
         return [noise]
-    df = np.exp(np.clip(np.log(noise.shape) + d_log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
-    return [noise.with_shape(value) for value in df.tolist()]
+    return [noise.at_coordinate(x) for x in np.clip(noise.coordinate + moves[0], *noise.coordinate_range()).tolist()]
 
 
 def of_draws(noises: Sequence[Distribution], of: Callable[..., Array], *values: Array) -> Array:
@@ -122,11 +120,11 @@ class EstimateDraws(Draws):
         return self.change.shape[1]
 
     def parameters(self) -> Array:
-        """Coefficients of the columns as written, sigma and df on their natural scale, (S, k)."""
+        """Coefficients of the columns as written, sigma and the shape on their natural scale, (S, k)."""
         parts, p = self.parts, len(self.parts.columns)
         out = (parts.maximum.parameters[:, None] + self.change).T
         out[:, :p] = uncentred(parts, out[:, :p].T).T
-        positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
+        positive = parts.positive
         with np.errstate(over="ignore"):
             out[:, p:] = np.where(positive, np.exp(out[:, p:]), out[:, p:])
         return out

@@ -24,11 +24,11 @@ from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import Family
+from tobitgp.likelihoods.families import with_known_shape
 from tobitgp.regression import Maximum, covariance, maximise, maximise_partitions, unidentified
 from tobitgp.regression.maximum import KINDS
 from tobitgp.regression.working import Designs, split
 from tobitgp.results.regression.parts import (
-    DF,
     SIGMA,
     RegressionParts,
     linear_estimates,
@@ -57,6 +57,7 @@ def fit_regression(
     Shapes: groups (n,).
     """
     _check(spec, cov_type)
+    family, fixed = _known_shape(family, fixed)
     linear, scale = training.design.columns, training.design.scale
     coefficients, gamma = _fixed(fixed, linear, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
@@ -112,6 +113,7 @@ def fit_partitions(
             f"cov_type={cov_type!r} is not available for partitioned data: give a DataFrame, or use "
             "cov_type='nonrobust'."
         )
+    family, fixed = _known_shape(family, fixed)
     scale = data.state.scale
     coefficients, gamma = _fixed(fixed, data.columns, () if scale is None else scale.linear.columns, family)
     store = data.store or Store()
@@ -136,7 +138,11 @@ def fit_partitions(
     counts = rows.collect(lambda part: _counts(part[0]))
     log_jacobian = sum(rows.collect(lambda part: part[0].log_jacobian))
     _warn_one_exact(np.sum(counts, axis=0), gamma)
-    search: dict[str, Any] = {"distribution": family.distribution, "estimate_df": family.estimate_df, "store": store}
+    search: dict[str, Any] = {
+        "distribution": family.distribution,
+        "estimate_shape": family.estimate_shape,
+        "store": store,
+    }
     maximum = maximise_partitions(rows, max_iter=max_iter, **search)
     _warn_of(maximum)
     llnull = float("nan")
@@ -203,7 +209,9 @@ def _warn_blind(parts: RegressionParts) -> None:
     if parts.cov_type == "nonrobust" or not parts.maximum.converged:
         return
     errors = np.concatenate([linear_estimates(parts).errors(), scale_estimates(parts).theta_sd])
-    names = [name for name, error in zip(parts.names, errors, strict=True) if np.isnan(error) and name != DF]
+    names = [
+        name for name, error in zip(parts.names, errors, strict=True) if np.isnan(error) and name != parts.shape_name
+    ]
     if names:
         rest = "rests" if len(names) == 1 else "rest"
         warnings.warn(
@@ -224,13 +232,19 @@ def _check(spec: ModelSpec, cov_type: Any) -> None:
         raise SpecError(f"cov_type={cov_type!r} is not supported; choose one of {', '.join(map(repr, KINDS))}.")
 
 
+def _known_shape(family: Family, fixed: Mapping[str, float] | None) -> tuple[Family, Mapping[str, float] | None]:
+    """The family with a shape that is fixed, and what else is."""
+    given, name = read_mapping("fixed", fixed), family.distribution.shape_name
+    if not given or not family.estimate_shape or name not in given:
+        return family, given
+    return with_known_shape(family, given.pop(name)), given
+
+
 def _fixed(
     fixed: Mapping[str, float] | None, columns: Sequence[str], scale: Sequence[str], family: Family
 ) -> tuple[Array, Array]:
     """Known coefficients (p,) and those of log sigma (q,), NaN where they are estimated."""
     given = read_mapping("fixed", fixed) or {}
-    if "df" in given and family.estimate_df:
-        raise SpecError("fixed={'df': ...}: known degrees of freedom are given by family=tg.Student(df=3).")
     check_names("fixed", given, [*columns, *(scale or [SIGMA])])
     known = {name: _number(name, value) for name, value in given.items()}
     if family.known_sigma is not None and (scale or SIGMA in known):

@@ -33,9 +33,9 @@ from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.rows import Scored, ask, response_of_rows
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Source
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array, BoolArray, Frame
 
-SIGMA, DF = "sigma", "df"
+SIGMA = "sigma"
 _CHUNK = 8192
 
 
@@ -72,7 +72,18 @@ class RegressionParts(Source):
         """Parameters of the noise."""
         rest = len(self.maximum.parameters) - len(self.columns) - len(self.maximum.gamma)
         own = [SIGMA] if self.state.scale is None else list(self.scale_columns)
-        return [*own, *([DF] * rest)]
+        return [*own, *([self.shape_name] * rest)]
+
+    @property
+    def shape_name(self) -> str:
+        """Of the shape parameter of the noise; empty without one."""
+        return self.family.distribution.shape_name or ""
+
+    @property
+    def positive(self) -> BoolArray:
+        """Which parameters of the noise are reported as exponentials, (m,)."""
+        shape = [self.shape_name] if self.family.distribution.shape_positive else []
+        return np.array([name in (SIGMA, *shape) for name in self.scale_names])
 
     @property
     def scale_columns(self) -> tuple[str, ...]:
@@ -81,9 +92,9 @@ class RegressionParts(Source):
 
     @property
     def noise(self) -> Distribution:
-        """Distribution of the noise, with the degrees of freedom that were estimated."""
-        df = self.maximum.df
-        return self.family.distribution if df is None else self.family.distribution.with_shape(df)
+        """Distribution of the noise, with the shape that was estimated."""
+        shape, distribution = self.maximum.shape, self.family.distribution
+        return distribution if shape is None or not self.family.estimate_shape else distribution.at_coordinate(shape)
 
     @property
     def names(self) -> list[str]:
@@ -136,15 +147,14 @@ def log_ratios(parts: RegressionParts, contrasts: Contrasts, sign: float) -> Lin
 
 
 def scale_estimates(parts: RegressionParts) -> Transformed:
-    """Sigma, and df where it is a parameter."""
+    """Sigma, and the shape where it is a parameter."""
     p = len(parts.columns)
     theta = parts.maximum.parameters[p:]
     V, N = (as_written(parts, each) for each in (parts.covariance, parts.unidentified))
     lost = is_lost(variances(V), variances(N))
     of_scale = np.where(lost[p:, None] | lost, np.nan, rows(V, slice(p, None)))
-    positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
-    given = ~parts.maximum.free[p:]
-    if parts.family.estimate_df:
+    positive, given = parts.positive, ~parts.maximum.free[p:]
+    if parts.family.estimate_shape:
         given[-1] = False  # not given, but held at its bound
     value = np.where(positive, np.exp(np.where(positive, theta, 0.0)), theta)
     return Transformed(value, theta, of_scale[:, p:], of_scale[:, :p], positive, given, theta, np.zeros_like(theta))
@@ -156,7 +166,7 @@ def model_arguments(design: Design, family: Family) -> dict[str, Any]:
     return {
         "distribution": family.distribution,
         "offset": design.offset,
-        "estimate_df": family.estimate_df,
+        "estimate_shape": family.estimate_shape,
         "W": None if scale is None else scale.W,
         "scale_offset": design.log_noise,
     }
@@ -179,7 +189,7 @@ def null_likelihood(parts: RegressionParts) -> float:
     return null_log_likelihood(rows, fixed_gamma=known_scale(parts), **given) + parts.log_jacobian
 
 
-_DF_STEP = 10.0  # of log df, in steps of the others: tails of Student's t have fewer digits
+_SHAPE_STEP = 10.0  # of the shape, in steps of the others: tails of Student's t have fewer digits
 
 
 def scale_design(parts: RegressionParts, design: Design) -> Array:
@@ -194,10 +204,10 @@ def predictors(parts: RegressionParts, design: Design) -> tuple[Array, Array]:
 
 
 def distributions_at(parts: RegressionParts, x: tuple[Array, ...]) -> LocationScale:
-    """Distributions of the response at locations, log scales and, where it is estimated, log df."""
+    """Distributions of the response at locations, log scales and, where it is estimated, shapes."""
     noise = parts.noise
     if len(x) > 2:
-        noise = noise.with_shape(float(np.exp(x[2].flat[0])) if x[2].size else noise.shape)
+        noise = noise.at_coordinate(float(x[2].flat[0])) if x[2].size else noise
     return LocationScale(noise, x[0], np.exp(x[1]), parts.family.log_time)
 
 
@@ -211,8 +221,8 @@ def estimates_of(parts: RegressionParts, design: Design, *, bands: bool = True) 
     eta, tau = predictors(parts, design)
     x: tuple[Array, ...] = (eta, tau)
     unit: tuple[Array, ...] = (np.exp(tau), np.ones_like(tau))
-    if parts.family.estimate_df:
-        x, unit = (*x, np.full_like(tau, np.log(parts.noise.shape))), (*unit, np.full_like(tau, _DF_STEP))
+    if parts.family.estimate_shape:
+        x, unit = (*x, np.full_like(tau, parts.noise.coordinate)), (*unit, np.full_like(tau, _SHAPE_STEP))
     V = N = np.empty((len(eta), 0, 0))
     if bands:
         H, W = centred(design.H, parts.centre), scale_design(parts, design)
@@ -221,7 +231,7 @@ def estimates_of(parts: RegressionParts, design: Design, *, bands: bool = True) 
 
 
 def row_covariance(H: Columns, W: Array, V: Covariance, r: int) -> Array:
-    """Covariance (n, r, r) of location, log scale and log df in rows, of that of all parameters."""
+    """Covariance (n, r, r) of location, log scale and shape in rows, of that of all parameters."""
     p, q = H.shape[1], W.shape[1]
     out = np.empty((len(H), r, r))
     for at in row_chunks(0, len(H), _CHUNK):
@@ -282,7 +292,8 @@ def influence_table(parts: RegressionParts, *, scaled: bool) -> pd.DataFrame:
     change: Any = dfbeta(again.scores, V, parts.rows.response.weight)
     if scaled:
         change = dfbetas(change, V)
-    names = [f"log({name})" if name in ("sigma", "df") else name for name in parts.names]
+    positive = [*np.zeros(p, dtype=bool), *parts.positive]
+    names = [f"log({name})" if log else name for name, log in zip(parts.names, positive, strict=True)]
     return pd.DataFrame(asked.spread(change), index=asked.index, columns=names)
 
 
