@@ -67,12 +67,13 @@ def fit(
     data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
         Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
         dask DataFrames are never read into memory at once, and their results hold no rows.
-    family : str, ``tg.Student(df=4)`` or ``tg.GenGamma(Q=1)``, optional
+    family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)`` or ``tg.PH(...)``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
-        modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q
-        estimated). Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"``
-        (whose shapes are point estimates) and, of counts, ``"poisson"``.
+        modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q estimated);
+        ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula, see `tobitgp.PH`. Components of a
+        ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes are point
+        estimates) and, of counts, ``"poisson"``.
     method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(damping=0.8)``
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
@@ -95,6 +96,8 @@ def fit(
         with expectation propagation and up to 20,000 rows in memory; ``predict(what="sigma")`` has that of each row.
     rescor : bool
         Of ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
+    id : str, optional
+        Of ``family="ph"``: the column that names the subject of each row, whose rows must follow each other in time.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional
@@ -145,8 +148,9 @@ def fit(
 
     Returns
     -------
-    GPResults, RegressionResults, MixtureResults or MultivariateResults
-        The second by maximum likelihood, the third of a ``mixture()``, the last of ``mvbind(...)``.
+    GPResults, RegressionResults, MixtureResults, MultivariateResults or HazardResults
+        The second by maximum likelihood, the third of a ``mixture()``, the fourth of ``mvbind(...)``, the last of
+        ``family="ph"``.
 
     Raises
     ------

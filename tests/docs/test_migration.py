@@ -37,7 +37,9 @@ def names(tmp_path_factory):
     data = pd.DataFrame({"x": x, "z": z, "g": rng.choice(list("abc"), n), "y": y, "y2": y + 1})
     data = data.assign(status=rng.choice([-1, 0, 1], n), w=rng.integers(1, 4, n), m=0.1, limit=0.0, l=0.0, u=7.0)
     data = data.assign(lb=y - 2, ub=y + 2, lo=y, hi=y + rng.choice([0.0, 0.5], n))
-    data = data.assign(time=np.exp(y), event=rng.integers(0, 2, n), entry=np.exp(y - 3), code=rng.integers(1, 3, n))
+    data = data.assign(id=range(n), start=0.0, stop=np.exp(y)).assign(
+        time=np.exp(y), event=rng.integers(0, 2, n), entry=np.exp(y - 3), code=rng.integers(1, 3, n)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         fits = {
@@ -47,6 +49,7 @@ def names(tmp_path_factory):
             "line": tg.fit("y ~ x | censor(0)", data),
             "both": tg.fit("y ~ x + z | censor(0)", data),
             "aft": tg.fit("Surv(time, event) ~ x", data, family="weibull"),
+            "ph": tg.fit("Surv(time, event) ~ x", data, family="ph"),
         }
     path = tmp_path_factory.mktemp("fits") / "fit.tgp"
     fits["line"].save(path)

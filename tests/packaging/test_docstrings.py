@@ -58,6 +58,7 @@ WITHOUT_ERRORS = {
     "tobitgp.RegressionResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
+    "tobitgp.HazardResults": "as GPResults",
 }
 WITHOUT_EXAMPLE = {
     "tobitgp.SurvivalModel.print_summary": "prints what summary() of the results shows",

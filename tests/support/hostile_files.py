@@ -27,6 +27,7 @@ DATA["y"] = np.maximum(np.sin(DATA["x"]) + 0.3 * RNG.normal(size=31), -0.5)
 DATA["t"] = np.exp(DATA["y"])
 DATA["k"] = np.arange(31) % 3 + 1
 DATA["low"] = np.where(DATA["y"] > -0.5, -0.6, -0.5)
+DATA["u"] = np.arange(31) % 3 > 0
 DATA["clipped"] = DATA["y"].clip(upper=1.0)
 FITS = {
     "process": ("y ~ z + C(g) + gp(x) + re(g) | censor(-0.5)", {"hyper": "maximize"}),
@@ -41,11 +42,12 @@ RICH = {
         {"method": "mle", "sigma": "~ x + C(k)", "family": tg.Student(df=4)},
     ),
 }
-SEVERAL = {
+MADE = {
+    "hazards": ("Surv(t, u) ~ gp(x) + bs(z, df=4) + tv(low) + strata(g)", {"family": "ph", "hyper": "maximize"}),
     "several responses": (
         "mvbind(clipped, k) ~ gp(x) + bs(z, df=4) + (1 + z | g) | censor((low, 1), None)",
         {"rescor": True, "sigma": "~ z"},
-    )
+    ),
 }
 # Fits that stand in a structure.
 STRUCTURED = {
@@ -69,7 +71,7 @@ class Saved:
     """A fit of one kind: the bytes of its file, and what is in it."""
 
     def __init__(self, kind, folder):
-        formula, options = (FITS | RICH | SEVERAL | STRUCTURED | NOISES)[kind]
+        formula, options = (FITS | RICH | MADE | STRUCTURED | NOISES)[kind]
         self.kind, self.path = kind, folder / f"{kind}.tgp"
         self.results = tg.fit(formula, DATA, **options)
         self.results.save(self.path)
@@ -163,6 +165,8 @@ def answers(results):
     asked = [results.summary, results.conf_int]
     if isinstance(results, tg.MultivariateResults):
         asked += [results.group_effects, lambda: results.predict(DATA.head(3), "sigma", interval=0.9)]
+    elif isinstance(results, tg.HazardResults):
+        asked += [lambda: results.predict_survival_function(DATA.head(3), [1.0, 9.0], interval=0.9)]
     else:
         asked += [results.loo, lambda: results.predict(DATA.head(3), se=True)]
         asked += [lambda: results.predict(DATA, "terms", se=True)]

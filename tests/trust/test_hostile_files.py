@@ -14,9 +14,9 @@ from support.audit import bounded
 from support.escapes import ESCAPES
 from support.hostile_files import (
     DATA,
+    MADE,
     NOISES,
     RICH,
-    SEVERAL,
     STRUCTURED,
     Saved,
     is_same,
@@ -37,7 +37,7 @@ from tobitgp.storage.archive import field_names
 from tobitgp.storage.classes import CLASSES, REGISTRIES
 from tobitgp.storage.specification import plain_spec
 
-RICHER = pytest.mark.parametrize("saved", [*RICH, *SEVERAL, *STRUCTURED, "mixture"], indirect=True)
+RICHER = pytest.mark.parametrize("saved", [*RICH, *MADE, *STRUCTURED, "mixture"], indirect=True)
 TAGS = tags()
 PLACE = st.floats(0, 1, exclude_max=True)
 

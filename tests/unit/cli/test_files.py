@@ -208,3 +208,23 @@ def test_several_responses_are_for_python(dated, tmp_path, capsys):
     dated.to_csv(tmp_path / "rows.csv")
     assert main(["predict", str(tmp_path / "both.tgp"), str(tmp_path / "rows.csv")]) == 2
     assert "both.tgp is a fit of several responses" in capsys.readouterr().err
+
+
+def test_proportional_hazards_from_the_command_line(tmp_path, capsys):
+    tg.datasets.load("lung").to_csv(tmp_path / "lung.csv", index=False)
+    formula, fit = "Surv(time, event) ~ age + strata(sex)", str(tmp_path / "lung.tgp")
+    arguments = [
+        "--family",
+        "ph",
+        "--save",
+        fit,
+        "--plot",
+        str(tmp_path / "lung.png"),
+        "--report",
+        str(tmp_path / "l.html"),
+    ]
+    assert main(["fit", formula, str(tmp_path / "lung.csv"), *arguments]) == 0
+    assert "Proportional hazards" in capsys.readouterr().out
+    assert main(["predict", fit, str(tmp_path / "lung.csv"), "--interval", "0.9"]) == 0
+    assert capsys.readouterr().out.startswith("estimate,se,lower,upper\n")
+    assert (tmp_path / "lung.png").stat().st_size > 1000

@@ -70,7 +70,15 @@ class HazardResults(Results):
 
     @cached_property
     def cells(self) -> GPResults | RegressionResults:
-        """Results of the rows' cells, exponential exposures whose location is minus the log hazard."""
+        """Results of the rows' cells, exponential exposures whose location is minus the log hazard; (PH2).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age", tg.datasets.load("lung"), family=tg.PH("piecewise"))
+        >>> res.cells.parts.family.name
+        'exponential'
+        """
         cells = self._parts.cells
         return RegressionResults(cells) if isinstance(cells, RegressionParts) else GPResults.from_parts(cells)
 
@@ -102,12 +110,15 @@ class HazardResults(Results):
 
     @property
     def hyperparameters(self) -> dict[str, float]:
-        """Values at the maximum by name, ready for ``fixed=``; none of a piecewise baseline without processes."""
+        """Values at the maximum by name, natural scale, ready for ``fixed=``; none of a piecewise baseline alone."""
         return {name: value for name, value in getattr(self.cells, "hyperparameters", {}).items() if name != "sigma"}
 
     @property
     def bands(self) -> pd.DataFrame:
-        """Bands of time: columns ``start, stop, events, exposure``, the exposure in units of time, both weighted."""
+        """Bands of time, a row for each: columns ``start, stop, events, exposure``, the sums of (PH2) by weight.
+
+        Exposures are in units of time.
+        """
         cuts, risk = self._parts.cuts, at_risk(self._parts.rows.response)
         seen = risk.event * risk.weight
         events = np.bincount(band_of(risk.exit, cuts), seen, len(cuts) - 1)
@@ -116,17 +127,17 @@ class HazardResults(Results):
 
     @property
     def df_model(self) -> float:
-        """Effective number of parameters; by maximum likelihood of all that were estimated, bands included."""
+        """Effective number of parameters, (SIT2) of the theory pages; by maximum likelihood all, those of bands too."""
         return float(self.cells._n_free)
 
     @property
     def llf(self) -> float:
-        """Maximised log likelihood of the times in nats; NaN of a posterior, see ``log_evidence``."""
+        """Maximised log likelihood (PH2) of the times in nats; NaN of a posterior, see ``log_evidence``."""
         return float(self.cells.llf)
 
     @property
     def log_evidence(self) -> float:
-        """Log evidence of the times in nats; NaN by maximum likelihood."""
+        """Log evidence of the times in nats, (SIT6) and (PH2) of the theory pages; NaN by maximum likelihood."""
         return float(getattr(self.cells, "log_evidence", np.nan))
 
     @property
@@ -141,7 +152,7 @@ class HazardResults(Results):
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """Stages of the fit of the cells."""
+        """Stages of the fit of the cells, a row for each, with the columns of a process or of a regression."""
         return pd.DataFrame(self.cells.fit_history)
 
     @property
@@ -179,7 +190,7 @@ class HazardResults(Results):
         Returns
         -------
         DataFrame
-            Index ``(term, level)``; columns ``estimate, se, lower, upper``: logarithms of ratios of hazards.
+            Index ``(term, level)``; columns ``estimate, se, lower, upper``, on the scale of the log hazard.
 
         Raises
         ------
@@ -193,7 +204,8 @@ class HazardResults(Results):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ sex + (1 | inst)", tg.datasets.load("lung"), family="ph")
+        >>> lung = tg.datasets.load("lung").dropna(subset=["inst"])
+        >>> res = tg.fit("Surv(time, event) ~ sex + (1 | inst)", lung, family="ph")
         >>> res.group_effects().columns.tolist()
         ['estimate', 'se', 'lower', 'upper']
         """
@@ -282,7 +294,7 @@ class HazardResults(Results):
         >>> import tobitgp as tg
         >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
         >>> res.proportionality()["p"].round(1).to_dict()
-        {'age': 0.7, 'sex': 0.1, 'GLOBAL': 0.2}
+        {'age': 0.6, 'sex': 0.1, 'GLOBAL': 0.2}
         """
         training = training_rows(self._parts, "proportionality()")
         return proportionality_table(self._parts, training.design, at_risk(training.response), self._location())
@@ -317,7 +329,7 @@ class HazardResults(Results):
         -------
         DataFrame
             Columns ``coef, se(coef), exp(coef), lower, upper, z, p``: log hazard ratios and their standard errors, and
-            the ratios with their intervals.
+            the ratios with their intervals, pure numbers.
 
         Raises
         ------
@@ -345,6 +357,38 @@ class HazardResults(Results):
                 usual[name] = order_value(self, name, MIDDLE)
         reference = usual | (reference or {})
         return self.cells.hazard_ratios(alpha, terms, at, reference or None)
+
+    def plot_forest(self, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
+        """Hazard ratios with their intervals on a log scale, reference levels of factors among them.
+
+        Parameters
+        ----------
+        terms, alpha
+            As of :meth:`hazard_ratios`.
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            For unknown terms, an ``alpha`` outside 0 to 1, or axes that are none.
+
+        References
+        ----------
+        Lewis and Clarke (2001), Forest plots: trying to see the wood and the trees, *BMJ* 322, 1479-1480.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
+        >>> res.plot_forest().get_xlabel()
+        'hazard ratio, 95% interval'
+        """
+        return self.cells.plot_forest(True, self._own_terms() if terms is None else terms, alpha=alpha, ax=ax)
 
     def _own_terms(self) -> list[str]:
         """Terms of the log hazard that do not change over time."""
