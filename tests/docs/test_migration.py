@@ -37,9 +37,8 @@ def names(tmp_path_factory):
     data = pd.DataFrame({"x": x, "z": z, "g": rng.choice(list("abc"), n), "y": y, "y2": y + 1})
     data = data.assign(status=rng.choice([-1, 0, 1], n), w=rng.integers(1, 4, n), m=0.1, limit=0.0, l=0.0, u=7.0)
     data = data.assign(lb=y - 2, ub=y + 2, lo=y, hi=y + rng.choice([0.0, 0.5], n))
-    data = data.assign(id=range(n), start=0.0, stop=np.exp(y)).assign(
-        time=np.exp(y), event=rng.integers(0, 2, n), entry=np.exp(y - 3), code=rng.integers(1, 3, n)
-    )
+    data = data.assign(time=np.exp(y), event=rng.integers(0, 2, n), entry=np.exp(y - 3), code=rng.integers(1, 3, n))
+    data = data.assign(id=range(n), start=0.0, stop=data["time"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         fits = {

@@ -41,10 +41,10 @@ def test_answers(res, loaded, data):
     assert repr(loaded) == repr(res)
     assert_same(res.predict(new, interval=0.9), loaded.predict(new, interval=0.9))
     for ask in ("predict_survival_function", "predict_hazard"):
-        assert_same(
-            getattr(res, ask)(new, [0.5, 1.2], interval=0.9), getattr(loaded, ask)(new, [0.5, 1.2], interval=0.9)
-        )
-    assert_same(res.hazard_ratios(), loaded.hazard_ratios()) if "gp(x)" not in res.formula else None
+        one, two = (getattr(of, ask)(new, [0.5, 1.2], interval=0.9) for of in (res, loaded))
+        assert_same(one, two)
+    rows = {"terms": None} if "gp(x)" not in res.formula else {"at": {"x": [1.0]}, "reference": {"x": 2.0}}
+    assert_same(res.hazard_ratios(**rows), loaded.hazard_ratios(**rows))
     for name in ("log_evidence", "llf", "df_model"):
         assert np.array_equal(getattr(res, name), getattr(loaded, name), equal_nan=True)
 
