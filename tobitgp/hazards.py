@@ -43,7 +43,7 @@ from tobitgp.typing import Array
 
 MOST_BANDS = 320
 _LOG_EXPONENTIAL = float(np.pi / np.sqrt(6.0))  # standard deviation
-_STAYS = 0.05  # of an error, by which coefficients may move when bands are halved
+_STAYS = 0.2  # of an error, by which coefficients may move when bands are halved: a quarter of it when they are doubled
 
 
 def is_hazards(family: object) -> bool:

@@ -30,8 +30,8 @@ class PH:
     baseline : {"gp", "piecewise"}
         The logarithm of the baseline hazard: a Gaussian process of log time, or a constant in each band.
     bands : int or list of float, optional
-        Number of bands of time, or the times at which they end. By default as many as it takes for coefficients to
-        stay within a twentieth of their errors when bands are halved, 40 at first; 10 of ``"piecewise"``.
+        Number of bands of time, or the times at which they end. By default 40, or as many as it takes for twice as
+        many to move no coefficient by a twentieth of its error; 10 of ``"piecewise"``.
     kernel : str
         Of the process.
 

@@ -40,8 +40,10 @@ def _percentile(times: HazardTimes, p: float, level: float | None, se: bool) -> 
     """Time at which survival falls to p."""
     out = {"estimate": times.percentile(p, None)}
     if se or level is not None:
-        band = times.percentile_band(p, None, level or 0.95)
-        out |= {name: band[name] for name in (("se",) if level is None else ("se", "lower", "upper"))}
+        out["se"] = times.percentile_error(p)
+    if level is not None:
+        band = times.percentile_band(p, None, level)
+        out |= {name: band[name] for name in ("lower", "upper")}
     return out
 
 

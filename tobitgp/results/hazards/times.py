@@ -148,18 +148,35 @@ class HazardTimes(Times):
         )
 
     def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
-        """Error and quantiles (n,) of the times of every draw at which its survival from ``after`` on falls to p."""
-        last, tail = self.furthest(after), 0.5 - 0.5 * level
-        begin = np.zeros(len(self.which)) if after is None else after
+        """See `Times`."""
+        tail = 0.5 - 0.5 * level
+
+        def of(times: Array) -> dict[str, Array]:
+            # Between draws of which some are infinite nothing is interpolated.
+            ends = np.quantile(times, [0.5, tail, 1.0 - tail], axis=1, method="nearest")
+            return dict(zip(STATISTICS[1:], ends, strict=True))
+
+        return self._of_percentiles(of, p, after)
+
+    def percentile_error(self, p: float) -> Array:
+        """Standard deviation (n,) of `percentile` over the draws, NaN where it may be infinite."""
+
+        def of(times: Array) -> dict[str, Array]:
+            with np.errstate(invalid="ignore"):
+                return {"": np.where(np.isfinite(times).all(axis=1), times.std(axis=1), np.nan)}
+
+        return self._of_percentiles(of, p, None)[""]
+
+    def _of_percentiles(
+        self, of: Callable[[Array], dict[str, Array]], p: float, after: Array | None
+    ) -> dict[str, Array]:
+        """Numbers of the times (n, S) of every draw at which its survival from ``after`` on falls to p."""
+        begin, last = np.zeros(len(self.which)) if after is None else after, self.furthest(after)
 
         def chunk(span: slice) -> dict[str, Array]:
-            found = self.hazards(self.which[span], last, draws=True)
-            start = begin[span]
-            times = found.time_at(found.cumulative(start[:, None])[:, 0] - np.log(p)) - start[:, None]
-            with np.errstate(invalid="ignore"):
-                se = np.where(np.isfinite(times).all(axis=1), times.std(axis=1), np.nan)
-            ends = np.quantile(times, [0.5, tail, 1.0 - tail], axis=1, method="nearest")
-            return {"se": se, **dict(zip(STATISTICS[1:], ends, strict=True))}
+            found, start = self.hazards(self.which[span], last, draws=True), begin[span]
+            times = found.time_at(found.cumulative(start[:, None])[:, 0] - np.log(p))
+            return of(times - start[:, None])
 
         return self._chunked(chunk, len(self.which), 1)
 
