@@ -121,7 +121,10 @@ class HazardModel:
         model = Model(self.written.rows, data, family="exponential", **reading)
         self.spec, self.training, self.columns = model.spec, model.training, list(data.columns)
         assert model.data.frame is not None
-        self.frame, self.risk = model.data.frame, at_risk(model.training.response)
+        self.frame, self.risk = model.data.frame, at_risk(model.training.response, model.training.labels)
+        for z in self.written.varying:
+            if not pd.api.types.is_numeric_dtype(self.frame[z.strip("`")]):
+                raise DataError(f"tv({z}) takes numbers, and {z} holds levels; strata({z}) gives each a baseline.")
         taken = [name for name in CELL if name in self.frame.columns]
         if taken:
             raise DataError(f"Cells have columns named {', '.join(CELL)}; rename the column {taken[0]!r}.")

@@ -35,7 +35,7 @@ class HazardFormula:
     @property
     def of_time(self) -> tuple[str, ...]:
         """Names of the processes of time: those of coefficients, then the baseline's."""
-        return (*(f"tv({z})" for z in self.varying), BASELINE)
+        return (*(f"tv({z.strip('`')})" for z in self.varying), BASELINE)
 
     def cells(self, baseline: str, kernel: str) -> str:
         """Formula of cells, an exposure each, with a baseline ``"gp"`` or ``"piecewise"``."""

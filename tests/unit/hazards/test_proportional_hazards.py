@@ -346,6 +346,9 @@ def test_folds_hold_all_rows_of_a_subject(lung):
         ("Surv(time, event) ~ strata(sex, inst)", {}, FormulaError, "one column"),
         ("Surv(time, event) ~ tv(age):sex", {}, FormulaError, "a term of its own"),
         ("Surv(time, event) ~ tv(log(age))", {}, FormulaError, "one column"),
+        ("Surv(time, event) ~ tv(stage)", {}, DataError, "tv.stage. takes numbers"),
+        ("Surv(time - 5, event) ~ age", {}, DataError, "Rows 5 have an event at time 0"),
+        ("Surv(time, event == 9) ~ age", {}, DataError, "No event was seen"),
         ("Surv(time, event) ~ cell_time", {}, FormulaError, "rename this one"),
         ("Surv(time, event)", {}, FormulaError, "no '~'"),
         (LINEAR, {"sigma": "~ age"}, SpecError, "sigma="),
@@ -359,7 +362,8 @@ def test_folds_hold_all_rows_of_a_subject(lung):
 )
 def test_what_is_refused(lung, formula, options, error, words):
     with pytest.raises(error, match=words):
-        tg.fit(formula, lung.assign(time2=lung["time"] + 1.0), **{"family": "ph", **options})
+        data = lung.assign(time2=lung["time"] + 1.0, stage=lung["sex"].astype(str))
+        tg.fit(formula, data, **{"family": "ph", **options})
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ class AtRisk(NamedTuple):
     weight: Array
 
 
-def at_risk(response: CensoredResponse) -> AtRisk:
-    """Times at which rows came under observation and left it."""
+def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
+    """Times at which rows came under observation and left it; labels (n,) are for errors."""
     event = response.lower == response.upper
     if (~event & ~np.isposinf(response.upper)).any() or np.isfinite(response.exit).any():
         raise SpecError(
@@ -97,7 +97,11 @@ def at_risk(response: CensoredResponse) -> AtRisk:
         )
     if not event.any():
         raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")
-    return AtRisk(np.maximum(response.entry, 0.0), response.lower, event, response.weight)
+    entry = np.maximum(response.entry, 0.0)
+    if labels is not None and (early := event & (response.lower <= entry)).any():
+        listed = ", ".join(map(str, np.asarray(labels)[early][:5]))
+        raise DataError(f"Rows {listed} have an event at time 0, or when they enter; times of events come later.")
+    return AtRisk(entry, response.lower, event, response.weight)
 
 
 def choose_bands(risk: AtRisk, number: int, *, even: bool) -> Array:
