@@ -218,6 +218,8 @@ def fit(
         "cov_kwds": cov_kwds,
     }
     if is_wide(formula):
+        if id is not None:
+            raise SpecError("id= goes with family='ph', not with several responses.")
         return fit_several(formula, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
     if rescor:
         raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")

@@ -5,19 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.linear import INTERCEPT
+from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.data.training_summary import remember
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazards import CELL, WEIGHT, HazardFormula, read_hazards
 from tobitgp.inference import EP
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.model import GPModel
-from tobitgp.inference.parameters import Given
+from tobitgp.inference.parameters import SIGMA, Given
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.model import Model
 from tobitgp.priors.hyperpriors import LogNormal, Normal
@@ -48,7 +50,7 @@ _STAYS = 0.2  # of an error, by which coefficients may move when bands are halve
 
 def is_hazards(family: object) -> bool:
     """Whether ``family=`` of :func:`tobitgp.fit` means proportional hazards."""
-    return isinstance(family, PH) or (isinstance(family, str) and family == "ph")
+    return isinstance(family, PH) or family is PH or (isinstance(family, str) and family == PH.name)
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,17 @@ class Fitter:
 
     def __call__(self, cuts: Array, **how: Any) -> GPResults | RegressionResults:
         """Fit with these bands."""
-        cells = make_cells(self.frame, self.risk, cuts)
+        cells = make_cells(self.frame, self.risk, cuts, self.written.stratum)
         formula = self.written.cells(self.family.baseline, self.family.kernel)
         model = Model(formula, cells, family="exponential", weights=WEIGHT, functions=self.functions)
         options = {**self.fitting, **how}
         options |= {name: _flipped(options.get(name), model.exog_names) for name in ("fixed", "start", "priors")}
         if model.spec.processes and (options["priors"] is None or options["priors"]):
             options["priors"] = {**self.priors(model), **(options["priors"] or {})}
-        found = model.fit(**options)
+        with warnings.catch_warnings():
+            # Of the rows it was said already.
+            warnings.filterwarnings("ignore", ".*weights are not whole numbers")
+            found = model.fit(**options)
         assert isinstance(found, GPResults | RegressionResults)
         return found
 
@@ -81,7 +86,8 @@ class Fitter:
         _, gp, _ = build_model(model.spec, model.training, FAMILIES["exponential"], given, EP(), Settings())
         found, units = gp.parameters, gp.problem.units
         unit = {role: _LOG_EXPONENTIAL / units.scale for role in ("sd", "group")}
-        unit |= {f"lengthscale({name})": self._of_time(name, gp) for name in self.written.of_time}
+        names = [term.name for term in gp.terms]
+        unit |= {f"lengthscale({name})": self._of_time(name, gp) for name in self.written.of_time if name in names}
         out: dict[str, LogNormal | Normal] = {}
         if gp.linear is not None and gp.linear.factor is None:
             sds = zip(gp.columns, gp.linear.sd * _LOG_EXPONENTIAL / units.scale, strict=True)
@@ -135,6 +141,12 @@ class HazardModel:
         """Fit, with what ``Model.fit`` is asked for."""
         if fitting.get("cov_type", "nonrobust") != "nonrobust":
             raise SpecError("cov_type= does not go with family='ph'.")
+        if fitting.get("method") == "mle" and (self.spec.processes or self.family.baseline == "gp"):
+            raise SpecError("method='mle' goes with tg.PH('piecewise') and linear terms; processes have priors.")
+        for name in ("fixed", "start", "priors"):
+            if SIGMA.name in (fitting.get(name) or {}):
+                raise SpecError(f"{name}= names sigma, which proportional hazards have not; leave it out.")
+        warn_fractions(self.training.response.weight)
         cells, cuts = _fit(Fitter(self.written, self.family, self.frame, self.risk, self.functions, fitting))
         facts = remember(self.training, named_columns([self.spec], self.columns), self.frame)
         rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, cells.parts)
@@ -164,14 +176,14 @@ def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:
     bands, even = fitter.family.bands, fitter.family.baseline == "gp"
     if bands is not None or not even:
         number = BANDS["piecewise"] if bands is None else bands
-        cuts = fitter.bands(number) if isinstance(number, int) else given_bands(fitter.risk, number)
+        cuts = given_bands(fitter.risk, number) if isinstance(number, Sequence) else fitter.bands(int(number))
         if not even:
             _check_events(fitter, cuts)
         return fitter(cuts), cuts
     number = BANDS["gp"]
     coarse = fitter(fitter.bands(number // 2), hyper="maximize")
     while True:
-        cuts = fitter.bands(number)
+        cuts = fitter.bands(int(number))
         fine = fitter(cuts, start=_start(fitter, coarse), n_starts=fitter.fitting.get("n_starts") or 1)
         moved = _largest_move(fitter.written, coarse, fine)
         if moved <= _STAYS:
@@ -197,7 +209,7 @@ def _flipped(given: Mapping[str, Any] | None, columns: Sequence[str]) -> Mapping
 def _minus(value: Any) -> Any:
     if isinstance(value, Normal):
         return replace(value, mean=-value.mean)
-    return -value if isinstance(value, int | float) else value
+    return -value if isinstance(value, Real) else value
 
 
 def _start(fitter: Fitter, coarse: Any) -> Mapping[str, float] | None:
@@ -210,7 +222,7 @@ def _start(fitter: Fitter, coarse: Any) -> Mapping[str, float] | None:
 
 def _largest_move(written: HazardFormula, coarse: Any, fine: Any) -> float:
     """Largest change in errors of a coefficient that is no level of the baseline."""
-    names = [name for name in fine.parts.state.linear.columns if not name.startswith(written.of_baseline)]
+    names = [name for name in fine.parts.state.linear.columns if written.is_own(name)]
     error = fine.bse[names]
     moved = (fine.params[names] - coarse.params[names]).abs()[error > 0.0] / error[error > 0.0]
     return float(moved.max()) if len(moved) else 0.0
@@ -218,10 +230,12 @@ def _largest_move(written: HazardFormula, coarse: Any, fine: Any) -> float:
 
 def _check_events(fitter: Fitter, cuts: Array) -> None:
     """Refuse bands in which nobody had an event, whose constant hazard would be zero."""
-    seen = fitter.risk.event
-    events = np.bincount(band_of(fitter.risk.exit[seen], cuts), minlength=len(cuts) - 1)
-    if (events == 0).any():
-        band = band_labels(cuts)[int(np.flatnonzero(events == 0)[0])]
-        raise DataError(
-            f"No event was seen in the band {band} of time; give tg.PH(bands=) wider ones, or baseline='gp'."
-        )
+    stratum, seen = fitter.written.stratum, fitter.risk.event
+    band = band_of(fitter.risk.exit[seen], cuts)
+    levels = pd.Series("", fitter.frame.index) if stratum is None else fitter.frame[stratum.strip("`")]
+    for level in pd.unique(levels):
+        events = np.bincount(band[(levels == level).to_numpy()[seen]], minlength=len(cuts) - 1)
+        if (events == 0).any():
+            first = band_labels(cuts)[int(np.flatnonzero(events == 0)[0])]
+            where = f"{first} of time" + ("" if stratum is None else f" in the stratum {level}")
+            raise DataError(f"No event was seen in the band {where}; give tg.PH(bands=) wider ones, or baseline='gp'.")

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 BAD_INPUT = 2
-_AS_GIVEN = ("family", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cov_type")
+_AS_GIVEN = ("id", "family", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cov_type")
 _PAIR: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
 _NUMBERS: dict[str, Any] = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
@@ -150,6 +150,7 @@ def _add_fit(commands: Any) -> None:
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")
     one.add_argument("--inducing", default="auto", help="auto, none, or a number of inducing inputs")
     one.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
+    one.add_argument("--id", metavar="COLUMN", help="of --family ph, which rows are of one subject")
     one.add_argument("--fixed", help="fix a parameter, natural scale; repeatable", **_PAIR)
     one.add_argument("--start", help="where the search starts, natural scale; repeatable", **_PAIR)
     one.add_argument("--save", help="write the fit, for predict and compare", **_FILE)

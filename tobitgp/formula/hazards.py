@@ -28,24 +28,34 @@ class HazardFormula:
     varying: tuple[str, ...]  # columns whose coefficients change over time
 
     @property
-    def of_baseline(self) -> tuple[str, ...]:
-        """What the names of columns begin with whose coefficients are levels of the baseline, or of ``tv(z)``."""
-        return ("Intercept", "C(cell_band)", *([] if self.stratum is None else [f"C({self.stratum})"]), *self.varying)
+    def baseline(self) -> str:
+        """Name of the process of time, which is no column's."""
+        return BASELINE if BASELINE not in self.terms else f"{BASELINE}_hazard"
+
+    @property
+    def changing(self) -> frozenset[str]:
+        """Names of the columns whose coefficients change over time."""
+        return frozenset(z.strip("`") for z in self.varying)
+
+    def is_own(self, term: str) -> bool:
+        """Whether a linear term, or a column, has a coefficient that is the same at all times and in all strata."""
+        of_baseline = {"Intercept", f"C({BAND})", f"C({self.stratum})", *self.varying, *self.changing}
+        return term.split("[")[0] not in of_baseline
 
     @property
     def of_time(self) -> tuple[str, ...]:
         """Names of the processes of time: those of coefficients, then the baseline's."""
-        return (*(f"tv({z.strip('`')})" for z in self.varying), BASELINE)
+        return (*(f"tv({z.strip('`')})" for z in self.varying), self.baseline)
 
     def cells(self, baseline: str, kernel: str) -> str:
         """Formula of cells, an exposure each, with a baseline ``"gp"`` or ``"piecewise"``."""
         names = iter(self.of_time)
         of_time = [f"{z}:gp({TIME}, kernel={kernel!r}, name={next(names)!r})" for z in self.varying]
         if baseline == "piecewise":
-            start = ["0", f"C({BAND})" if self.stratum is None else f"C({self.stratum}):C({BAND})"]
+            start = ["0", f"C({BAND})"]
         else:
             by = "" if self.stratum is None else f", by={self.stratum}"
-            of_time.append(f"gp({TIME}, kernel={kernel!r}{by}, name={BASELINE!r})")
+            of_time.append(f"gp({TIME}, kernel={kernel!r}{by}, name={self.baseline!r})")
             start = [] if self.stratum is None else [f"C({self.stratum})"]
         return f"Surv({EXPOSURE}, {EVENT}) ~ {' + '.join([*start, *self.terms, *of_time])}"
 
@@ -79,6 +89,9 @@ def read_hazards(formula: str) -> HazardFormula:
         if not isinstance(term, ast.Constant):
             terms.append(text)
         plain.append(text)
+    for i, z in enumerate(varying):
+        if z in varying[:i]:
+            right.fail(node, f"tv({z}) stands twice; leave one of them out")
     if len(strata) > 1:
         right.fail(node, "One strata(g) is possible; join its columns to one before")
     left = formula[before[0].start : before[-1].start + len(before[-1].text)]
@@ -95,7 +108,7 @@ def _read_column(syntax: Syntax, term: ast.expr, name: str) -> str:
 
 
 def _refuse(syntax: Syntax, term: ast.expr, sign: int) -> None:
-    """Refuse what hazards have not."""
+    """Refuse terms that a log hazard cannot have."""
     inside = next((part for part in ast.walk(term) if called(part) in ("strata", "tv")), None)
     if isinstance(inside, ast.expr):
         syntax.fail(inside, f"{called(inside)}(...) is a term of its own")

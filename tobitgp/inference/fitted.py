@@ -193,7 +193,8 @@ def warn_unidentified(
     if exact == 0 and not between:
         _warn("No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care.")
     elif exact == 1 and not between:
-        _warn("Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=.")
+        if "sigma" in parameters.names and parameters.free[parameters.names.index("sigma")]:
+            _warn("Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=.")
     elif 1 < exact < FEW and exact < SMALL_SHARE * n and not between:
         _warn(
             f"Only {exact} of {n} rows are exact: scale, noise and intervals rest on them and on the priors, and may "

@@ -262,7 +262,8 @@ def resolve_family(family: object) -> Family:
     if isinstance(family, str) and family in FAMILIES:
         return FAMILIES[family]
     allowed = (
-        f"choose one of {', '.join(map(repr, FAMILIES))}, or Student(df=4), GenGamma(Q=1) where the shape is known"
+        f"choose one of {', '.join(map(repr, FAMILIES))}, or Student(df=4), GenGamma(Q=1) where the shape is known; "
+        "'ph' of fit() means proportional hazards"
     )
     close = ""
     if isinstance(family, str):

@@ -121,7 +121,9 @@ class LevelCurvesAt:
         X, code = _parted(X)
         one = self.curve.features(X, slopes=slopes)
         d = np.square(self.L).sum(axis=1)[code] * one.d
-        return Features(np.einsum("nr,nm->nrm", self.L[code], one.A).reshape(len(X), -1), d, one)
+        return Features(
+            np.einsum("nr,nm->nrm", self.L[code], one.A).reshape(len(X), self.L.shape[1] * one.A.shape[1]), d, one
+        )
 
     def residuals(self, X: Array, A: Array, rows: slice) -> Array:
         """As of a process, ``A`` (n, M) being features of a curve of unit variance."""

@@ -30,7 +30,7 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
     ratios = [
         [str(name), *map(number, row)] for name, row in zip(shown.index, shown.iloc[:, 6:].to_numpy(), strict=True)
     ]
-    ratios = [row for row in ratios if row[0] != "Intercept"]
+    ratios = [row for row in ratios if parts.written.is_own(row[0])]
     rest = list(summary.frame_rows(frame.iloc[p:, :6]))
     sections = [
         Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows]),
@@ -50,6 +50,8 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
     if parts.written.varying:
         listed = ", ".join(parts.written.varying)
         notes.append(f"Those of {listed} are at the prior mean of tv(), which lets them change over time.")
+    if parts.written.stratum is not None and not any(of_band):
+        notes.append(f"Those of {parts.written.stratum} are levels of its baselines, whose ratio changes over time.")
     if any(of_band):
         notes.append("Log hazards of the bands are in summary_frame().")
     return summary.build_summary(results, "Proportional hazards", model, {name: value}, sections, notes)

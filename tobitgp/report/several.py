@@ -26,14 +26,15 @@ def plot_several(results: MultivariateResults, x: str | None, *, interval: float
     if rows is None:
         raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict() with new data.")
     groups = [term.name for term in spec.gps if not term.factors and term.name != RESIDUAL]
-    data = rows.data[[*dict.fromkeys((*results._stack.inputs, *results._stack.state.input_names))]].dropna()
+    data = rows.data[[*dict.fromkeys((*results._stack.inputs, *results._stack.state.input_names))]]
+    kept = np.flatnonzero(data.notna().all(axis=1))
+    data = data.iloc[kept]
     factors = frozenset({coding.text.strip("`") for coding in results._stack.state.spec.codings})
     factors |= set(spec.names("by", "re"))
     column = _along([str(name) for name in data if runs(data[name]) and name not in factors], x)
     grid = grid_frame(data, column, factors=factors)
     exclude = [results._estimates.name(name) for name in groups]
     table = results.predict(grid, interval=interval, exclude=exclude)
-    kept = rows.data.index.get_indexer(data.index)
     at, panels = place(grid[column]), panel_axes(len(results.responses), 3.3, above=0.6)
     for j, (ax, label) in enumerate(zip(panels, results.responses, strict=True)):
         draw_rows(ax, *_seen(place(data[column]), rows.ends[0][kept, j], rows.ends[1][kept, j]))

@@ -353,5 +353,6 @@ def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None, 
     ==============================================================================
     """
     alpha = check_alpha(alpha)
-    table = ratios.hazard_ratios(results, alpha) if check_flag("hazard_ratios", hazard_ratios) else None
+    of = getattr(type(results), "hazard_ratios", ratios.hazard_ratios)
+    table = of(results, alpha) if check_flag("hazard_ratios", hazard_ratios) else None
     return results._summary(alpha, kind, table)

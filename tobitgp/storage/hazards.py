@@ -27,7 +27,8 @@ _STORED = {name: field_types(HazardParts)[name] for name in ("state", "facts", "
 def plain_hazards(parts: HazardParts, arrays: list[AnyArray]) -> dict[str, Any]:
     """Document of rows and bands."""
     family, bands = parts.family, parts.family.bands
-    bands = bands if bands is None or isinstance(bands, int) else [float(end) for end in bands]
+    if bands is not None:
+        bands = [float(end) for end in bands] if isinstance(bands, Sequence) else int(bands)
     codec = fit_codec(parts.spec, parts.state.levels)
     return {
         "formula": parts.written.formula,

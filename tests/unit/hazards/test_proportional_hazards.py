@@ -333,6 +333,96 @@ def test_folds_hold_all_rows_of_a_subject(lung):
     assert set(chosen.results) == {"family=ph", "family=weibull"}
 
 
+# -- edges -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_test_of_proportionality_has_its_size_beside_strong_effects():
+    rng, p = np.random.default_rng(0), []
+    for _ in range(40):
+        x = rng.normal(size=120)
+        data = {"t": rng.exponential(size=120) * np.exp(-1.5 * x), "d": np.ones(120, dtype=int), "x": x}
+        res = tg.fit("Surv(t, d) ~ x", data, family=tg.PH(bands=20), hyper="maximize")
+        p.append(res.proportionality().loc["x", "p"])
+    assert np.mean(np.array(p) < 0.05) <= 0.15
+    assert 0.1 <= np.mean(np.array(p) < 0.3) <= 0.55
+
+
+def test_factors_beside_strata_keep_their_base_level(lung):
+    data = lung.assign(inst=lung["inst"].fillna(1.0) > 10, sex=np.where(lung["sex"] == 1, "m", "f"))
+    res = tg.fit("Surv(time, event) ~ sex * age + strata(inst)", data, family=tg.PH("piecewise", bands=3))
+    assert list(res.params.index[6:]) == ["sex[T.m]", "age", "sex[T.m]:age"]
+    assert list(res.hazard_ratios().index) == ["sex[T.m]", "age", "sex[T.m]:age"]
+    with pytest.raises(DataError, match=r"No event was seen in the band \(0, 6\] of time in the stratum True"):
+        tg.fit("Surv(time, event) ~ strata(inst)", data, family=tg.PH("piecewise", bands=[6, 100]))
+
+
+def test_names_that_begin_alike_are_others(lung):
+    data = lung.assign(age2=lung["wt_loss"].fillna(0.0), baseline=lung["ph_ecog"], Interceptor=lung["ph_ecog"] ** 2)
+    res = tg.fit("Surv(time, event) ~ age2 + baseline + Interceptor + tv(age)", data, family=tg.PH(bands=10))
+    assert list(res.hazard_ratios().index) == ["age2", "baseline", "Interceptor"]
+    assert "sd(baseline_hazard)" in res.params
+    for ask in ({"at": {"age": [50]}}, {"terms": "age"}):
+        with pytest.raises(SpecError, match="coefficient of age changes over time"):
+            res.hazard_ratios(**ask)
+    with pytest.raises(SpecError, match="'nope' is no column of this model, which has 'age2'"):
+        res.hazard_ratios(at={"nope": [1]})
+
+
+@pytest.mark.parametrize("terms", ["gp(age)", "age + (1 | sex)", "age + tv(sex)"])
+def test_piecewise_baselines_have_processes_beside_them(lung, terms):
+    res = tg.fit(f"Surv(time, event) ~ {terms}", lung, family=tg.PH("piecewise", bands=4), hyper="maximize")
+    assert res.method == "ep"
+    smooth = tg.fit(f"Surv(time, event) ~ {terms}", lung, family="ph", hyper="maximize")
+    one, two = (fit.predict_survival_function(lung.head(4), [200.0, 500.0]) for fit in (res, smooth))
+    np.testing.assert_allclose(one, two, atol=0.08)
+
+
+@pytest.mark.parametrize("terms", ["1", "gp(age)", "strata(sex)"])
+def test_checks_need_no_linear_column(lung, terms):
+    table = tg.fit(f"Surv(time, event) ~ {terms}", lung, family=tg.PH(bands=10), hyper="maximize").check(rng=1).table
+    assert "proportional hazards" not in table.index
+
+
+def test_nothing_is_said_of_no_rows(smooth, lung):
+    none = lung.head(0)
+    assert smooth.predict_median(none).empty
+    assert smooth.predict_survival_function(none, [1.0]).shape == (1, 0)
+    assert smooth.sample(none, 3).shape == (0, 3)
+    missing = smooth.predict(lung.head(2).assign(age=np.nan), interval=0.9)
+    assert missing.isna().all(axis=None)
+    far = smooth.predict_survival_function(lung.head(1).assign(age=1e300), [10.0])
+    assert 0.0 <= far.iloc[0, 0] <= 1.0
+
+
+def test_given_numbers_of_numpy_keep_their_sign(lung):
+    for value in (np.int64(-1), np.float32(-1.0), -1):
+        res = tg.fit(LINEAR, lung, family=tg.PH(bands=np.int64(10)), fixed={"sex": value})
+        assert res.params["sex"] == pytest.approx(-1.0)
+
+
+def test_averages_are_those_at_the_estimates(piecewise, lung):
+    found = piecewise.standardise({"sex": [2]}, "survival", 300.0)
+    curve = piecewise.predict_survival_function(lung.assign(sex=2), [300.0])
+    assert found["estimate"].iloc[0] == pytest.approx(curve.mean(axis=1).iloc[0], abs=1e-10)
+    contrast = tg.contrast(piecewise, {"sex": 2}, {"sex": 1}, "rmst", 365.0)
+    means = [piecewise.predict_restricted_mean(lung.assign(sex=sex), t=365.0).mean() for sex in (2, 1)]
+    assert contrast["estimate"].iloc[0] == pytest.approx(means[0] - means[1], abs=1e-8)
+    assert contrast["lower"].iloc[0] < contrast["estimate"].iloc[0] < contrast["upper"].iloc[0]
+
+
+def test_weights_that_are_no_numbers_of_copies_are_told_of_once(lung):
+    with pytest.warns(UserWarning, match="10 weights are not whole numbers") as told:
+        tg.fit(LINEAR, lung, family="ph", weights=np.where(np.arange(len(lung)) < 10, 0.5, 1.0))
+    assert len([one for one in told if "whole numbers" in str(one.message)]) == 1
+
+
+def test_summaries_say_what_strata_and_ratios_are(lung, smooth):
+    text = str(tg.fit("Surv(time, event) ~ age + strata(sex)", lung, family=tg.PH(bands=10)).summary())
+    assert "levels of its baselines" in text
+    assert text.count("C(sex)[T.2]") == 1
+    assert str(smooth.summary(hazard_ratios=True)) == str(smooth.summary())
+
+
 # -- refusals ---------------------------------------------------------------------------------------------------------
 
 
@@ -347,7 +437,7 @@ def test_folds_hold_all_rows_of_a_subject(lung):
         ("Surv(time, event) ~ tv(age):sex", {}, FormulaError, "a term of its own"),
         ("Surv(time, event) ~ tv(log(age))", {}, FormulaError, "one column"),
         ("Surv(time, event) ~ tv(stage)", {}, DataError, "tv.stage. takes numbers"),
-        ("Surv(time - 5, event) ~ age", {}, DataError, "Rows 5 have an event at time 0"),
+        ("Surv(time - 5, event) ~ age", {}, DataError, "Rows 56 end at time 0"),
         ("Surv(time, event == 9) ~ age", {}, DataError, "No event was seen"),
         ("Surv(time, event) ~ cell_time", {}, FormulaError, "rename this one"),
         ("Surv(time, event)", {}, FormulaError, "no '~'"),
@@ -357,12 +447,15 @@ def test_folds_hold_all_rows_of_a_subject(lung):
         (LINEAR, {"family": tg.PH("piecewise", bands=[5, 5.5, 100])}, DataError, "No event was seen in the band"),
         (LINEAR, {"id": "nobody"}, SpecError, "id='nobody'"),
         (LINEAR, {"family": "weibull", "id": "inst"}, SpecError, "goes with family='ph'"),
-        (LINEAR, {"method": "mle"}, SpecError, "mle"),
+        (LINEAR, {"method": "mle"}, SpecError, r"goes with tg.PH\('piecewise'\)"),
+        (LINEAR, {"fixed": {"sigma": 1.0}}, SpecError, "sigma, which proportional hazards have not"),
+        ("Surv(time, event) ~ tv(age) + tv(age)", {}, FormulaError, "stands twice"),
+        ("Surv(time2, time, event) ~ age", {}, DataError, "not after their entry"),
     ],
 )
 def test_what_is_refused(lung, formula, options, error, words):
+    data = lung.assign(time2=lung["time"] + 1.0, stage=lung["sex"].astype(str))
     with pytest.raises(error, match=words):
-        data = lung.assign(time2=lung["time"] + 1.0, stage=lung["sex"].astype(str))
         tg.fit(formula, data, **{"family": "ph", **options})
 
 

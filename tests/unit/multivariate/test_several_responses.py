@@ -553,3 +553,13 @@ def test_curves_in_the_noise_of_each(data):
     )
     for name, factor in (("sd(sigma: gp(x))[y1]", 1.0), ("sd(gp(x))[y1]", 1e3), ("sigma[y1]", 1e3)):
         assert scaled.params[name] == pytest.approx(factor * res.params[name], rel=1e-3)
+
+
+def test_labels_of_rows_and_no_rows_matter_to_no_answer(data):
+    res = tg.fit("mvbind(y1, y2) ~ gp(x) | censor(l1, l2)", data.set_index(np.zeros(len(data), dtype=int)))
+    assert len(res.plot()) == 2
+    assert res.sample(data.head(0), 3).shape == (3, 0, 2)
+    with pytest.raises(SpecError, match=r"this model has 'gp\(x\)'\."):
+        res.predict(data.head(2), exclude="re(g)")
+    with pytest.raises(SpecError, match="id= goes with"):
+        tg.fit("mvbind(y1, y2) ~ z", data, id="g")

@@ -8,7 +8,7 @@ import numpy as np
 
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.results.averages import Drawn, Population, Sought
+from tobitgp.results.averages import Averages, Drawn, Estimated, Population, Sought
 from tobitgp.results.hazards.parts import HazardParts, log_hazards
 from tobitgp.results.hazards.times import Hazards
 from tobitgp.typing import Array
@@ -17,8 +17,11 @@ _CELLS = 4_000_000  # numbers that are held at once
 _HALVINGS = 50
 
 
-def hazard_averages(parts: HazardParts, population: Population, sought: Sought, cuts: Array) -> Drawn:
-    """Draws of averages; ``cuts`` reach to the last time that is asked about."""
+def hazard_averages(parts: HazardParts, population: Population, sought: Sought, cuts: Array) -> Averages:
+    """Averages; ``cuts`` reach to the last time that is asked about.
+
+    By maximum likelihood they are those at the estimates, with the covariance of draws.
+    """
     if sought.what == "mean":
         raise SpecError("The mean time rests on the hazard beyond the last one seen; what='rmst' does not.")
     seed, n = int(population.rng.integers(2**32)), len(population.weight)
@@ -35,7 +38,15 @@ def hazard_averages(parts: HazardParts, population: Population, sought: Sought, 
                 log = log_hazards(parts, frame, cuts, draws=share.shape[1], seed=seed + part.start)
                 found.append(_average(Hazards.of(cuts, log), share, sought))
             made.append(np.stack(found))
-    return Drawn(np.concatenate(made, axis=2))
+    drawn = np.concatenate(made, axis=2)
+    if not parts.estimated:
+        return Drawn(drawn)
+    share = (population.weight / population.weight.sum())[:, None]
+    frames = [population.frame.iloc[population.rows(setting)] for setting in range(population.settings)]
+    logs = [log_hazards(parts, frame, cuts, draws=0) for frame in frames]
+    estimate = np.stack([_average(Hazards.of(cuts, log), share, sought)[:, 0] for log in logs])
+    away = drawn - drawn.mean(axis=2, keepdims=True)
+    return Estimated(sought, estimate, np.einsum("ams,bms->mab", away, away) / drawn.shape[2])
 
 
 def _average(hazards: Hazards, share: Array, sought: Sought) -> Array:

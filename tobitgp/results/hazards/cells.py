@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -66,13 +66,15 @@ class PH:
             )
         if self.kernel not in KERNELS:
             raise SpecError(f"PH(kernel={self.kernel!r}): one of {', '.join(map(repr, KERNELS))} is needed.")
-        if self.bands is None or (isinstance(self.bands, int) and not isinstance(self.bands, bool) and self.bands >= 1):
+        if self.bands is None:
             return
-        ends = list(self.bands) if isinstance(self.bands, Sequence | np.ndarray) else [None]
-        if (
-            not all(isinstance(end, Real) and 0.0 < end < np.inf for end in ends)
-            or (np.diff(np.array(ends)) <= 0).any()
-        ):
+        if isinstance(self.bands, Integral) and not isinstance(self.bands, bool) and int(self.bands) >= 1:
+            return
+        if isinstance(self.bands, np.ndarray | pd.Series):
+            object.__setattr__(self, "bands", list(np.ravel(self.bands)))
+        ends = list(self.bands) if isinstance(self.bands, list | tuple) else [None]
+        numbers = all(isinstance(end, Real) and 0.0 < float(end) < np.inf for end in ends)
+        if not numbers or (np.diff(np.array(ends, dtype=np.float64)) <= 0.0).any():
             raise SpecError(
                 f"PH(bands={self.bands!r}): a number of bands, or rising positive times at which they end, is needed."
             )
@@ -98,9 +100,12 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
     if not event.any():
         raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")
     entry = np.maximum(response.entry, 0.0)
-    if labels is not None and (early := event & (response.lower <= entry)).any():
+    early = (response.lower <= entry) & (event | (entry > 0.0))
+    if labels is not None and early.any():
         listed = ", ".join(map(str, np.asarray(labels)[early][:5]))
-        raise DataError(f"Rows {listed} have an event at time 0, or when they enter; times of events come later.")
+        raise DataError(
+            f"Rows {listed} end at time 0, or not after their entry; the end of a row comes after its start."
+        )
     return AtRisk(entry, response.lower, event, response.weight)
 
 
@@ -144,7 +149,7 @@ def band_of(times: Array, cuts: Array) -> IntArray:
     return np.clip(np.searchsorted(cuts, times, side="left") - 1, 0, len(cuts) - 2)
 
 
-def make_cells(frame: pd.DataFrame, risk: AtRisk, cuts: Array) -> pd.DataFrame:
+def make_cells(frame: pd.DataFrame, risk: AtRisk, cuts: Array, stratum: str | None) -> pd.DataFrame:
     """Rows times bands at risk; those of equal covariates in a band are one, with the weight of its events.
 
     D events in the exposure E are D rows of exposure E / D that end in an event: D log h - E h, (PH1).
@@ -162,7 +167,7 @@ def make_cells(frame: pd.DataFrame, risk: AtRisk, cuts: Array) -> pd.DataFrame:
         totals.append(total)
     row, band = np.nonzero(totals[0] > 0.0)
     E, D = (total[row, band] for total in totals)
-    cells = cell_frame(frame.iloc[first[row]], band, cuts)
+    cells = cell_frame(frame.iloc[first[row]], band, cuts, stratum)
     weight = np.where(D > 0.0, D, 1.0)
     return cells.assign(**{EXPOSURE: E / weight, EVENT: (D > 0.0).astype(int), WEIGHT: weight})
 
@@ -175,10 +180,15 @@ def alike_rows(frame: pd.DataFrame) -> IntArray:
     return np.asarray(groups.ngroup(), dtype=np.intp)
 
 
-def cell_frame(frame: pd.DataFrame, band: IntArray, cuts: Array) -> pd.DataFrame:
-    """Covariates of rows, each in one band, with its time and name."""
-    labels = pd.Categorical.from_codes(band.tolist(), pd.Index(band_labels(cuts)))
-    of_band = pd.DataFrame({TIME: log_middles(cuts)[band], BAND: labels})
+def cell_frame(frame: pd.DataFrame, band: IntArray, cuts: Array, stratum: str | None) -> pd.DataFrame:
+    """Covariates of rows, each in one band, with its time and name, the stratum in it."""
+    names = np.array(band_labels(cuts), dtype=object)
+    labels: Any = names[band]
+    if stratum is not None:
+        of_row = frame[stratum.strip("`")].astype(str).to_numpy()
+        labels = of_row + ": " + labels
+        names = np.array([f"{level}: {name}" for level in pd.unique(of_row) for name in names], dtype=object)
+    of_band = pd.DataFrame({TIME: log_middles(cuts)[band], BAND: pd.Categorical(labels, pd.Index(names))})
     return pd.concat([frame.reset_index(drop=True), of_band], axis=1)
 
 

@@ -15,6 +15,7 @@ from tobitgp.formula.hazards import HazardFormula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame
 from tobitgp.results.process.draws import JointProcess
+from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.regression.draws import JointEstimates
 from tobitgp.results.regression.parts import RegressionParts, predictors
 from tobitgp.results.rows import Asked, ask
@@ -89,13 +90,27 @@ def log_hazards(
     """
     n, K, written = len(frame), len(cuts) - 1, parts.written
     own = [name.strip("`") for name in (*written.varying, written.stratum) if name is not None]
-    group = alike_rows(frame[own])
+    group, size = alike_rows(frame[own]), max(draws, 1)
+    if not n:
+        return LogHazards(np.zeros((0, size)), np.zeros((0, K, size)), group)
     first = np.unique(group, return_index=True)[1]
     rows = np.concatenate([np.arange(n), np.repeat(first, K)])
-    cells = cell_frame(frame.iloc[rows], np.concatenate([np.zeros(n, int), np.tile(np.arange(K), len(first))]), cuts)
+    bands = np.concatenate([np.zeros(n, int), np.tile(np.arange(K), len(first))])
+    cells = cell_frame(frame.iloc[rows], bands, cuts, written.stratum)
     found = -_locations(parts.cells, ask(parts.cells, cells, exclude), draws, seed)
     profile = found[n:].reshape(len(first), K, -1)
     return LogHazards(found[:n], profile - profile[:, :1], group)
+
+
+def expected_level(parts: HazardParts, frame: pd.DataFrame) -> Array:
+    """Means (n,) of the log hazards of rows in the first band, but for effects that change over time."""
+    band = np.zeros(len(frame), dtype=int)
+    still = frame.assign(**dict.fromkeys(parts.written.changing, 0))
+    asked = ask(parts.cells, cell_frame(still, band, parts.cuts, parts.written.stratum))
+    if isinstance(parts.cells, RegressionParts):
+        return -predictors(parts.cells, asked.design)[0]
+    nodes = nodes_of(parts.cells, asked.design, asked.skip)
+    return np.asarray(-(nodes.weight @ nodes.mean))
 
 
 def _locations(cells: Parts | RegressionParts, asked: Asked, draws: int, seed: int) -> Array:

@@ -23,39 +23,43 @@ _AT_ONCE = 5_000_000
 
 def proportionality_table(parts: HazardParts, design: Design, risk: AtRisk, location: Array) -> pd.DataFrame:
     """Tests of the columns of a linear part; ``location`` (n,) is minus the log hazard but for the baseline."""
-    columns = [i for i, name in enumerate(parts.state.linear.columns) if name != "Intercept"]
-    stratum = np.zeros(len(location), dtype=np.intp)
+    columns, stratum = tested_columns(parts), np.zeros(len(location), dtype=np.intp)
+    if not columns:
+        raise SpecError("This model has no linear column whose coefficient could change over time.")
     if parts.written.stratum is not None:
         assert parts.covariates is not None
         stratum = parts.covariates[parts.written.stratum.strip("`")].factorize()[0]
-        columns = [i for i in columns if not _is_of(parts.state.linear.columns[i], parts.written.stratum)]
-    if not columns:
-        raise SpecError("This model has no linear column whose coefficient could change over time.")
     X = as_dense(design.H)[:, columns]
-    sums = np.zeros(len(columns)), *(np.zeros((len(columns),) * 2) for _ in range(3))
+    k = len(columns)
+    sums = [np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros((k, k)), np.zeros((k, k))]
     for code in np.unique(stratum):
         here = stratum == code
         part = AtRisk(*(values[here] for values in risk))
         for total, value in zip(sums, _score(X[here], part, -location[here]), strict=True):
             total += value
-    U, of_x, of_both, of_g = sums
-    V = of_g - of_both.T @ np.linalg.pinv(of_x) @ of_both
+    U, U_x, of_x, of_both, of_g = sums
+    slope = np.linalg.pinv(of_x) @ of_both
+    U, V = U - slope.T @ U_x, of_g - slope.T @ of_both
     chi2 = np.append(U**2 / np.diag(V), U @ np.linalg.pinv(V) @ U)
-    df = np.append(np.ones(len(columns)), len(columns))
+    df = np.append(np.ones(k), k)
     names = [parts.state.linear.columns[i] for i in columns]
     table = {"chisq": chi2, "df": df.astype(int), "p": chdtrc(df, chi2)}
     return pd.DataFrame(table, index=[*names, "GLOBAL"])
 
 
-def _is_of(column: str, stratum: str) -> bool:
-    return column.split("[")[0] in (stratum, stratum.strip("`"), f"C({stratum})")
+def tested_columns(parts: HazardParts) -> list[int]:
+    """Places of the columns whose coefficients are taken to be the same at all times."""
+    stratum = "" if parts.written.stratum is None else parts.written.stratum.strip("`")
+    names = enumerate(parts.state.linear.columns)
+    return [i for i, name in names if parts.written.is_own(name) and name.split("[")[0] != stratum]
 
 
-def _score(X: Array, risk: AtRisk, log_hazard: Array) -> tuple[Array, Array, Array, Array]:
-    """Score of X g(t), and the information of X, of both, and of X g(t), summed over the event times."""
+def _score(X: Array, risk: AtRisk, log_hazard: Array) -> tuple[Array, ...]:
+    """Scores of X g(t) and of X, the information of X, of both, and of X g(t), summed over the event times."""
     times, survival = kaplan_meier(risk.exit, risk.event, risk.weight, risk.entry)
     p = X.shape[1]
-    U, of_x, of_both, of_g = np.zeros(p), *(np.zeros((p, p)) for _ in range(3))
+    U, U_x = np.zeros(p), np.zeros(p)
+    of_x, of_both, of_g = (np.zeros((p, p)) for _ in range(3))
     seen = np.isin(times, risk.exit[risk.event])
     g = 1.0 - np.concatenate([[1.0], survival[:-1]])[seen]
     times = times[seen]
@@ -70,11 +74,13 @@ def _score(X: Array, risk: AtRisk, log_hazard: Array) -> tuple[Array, Array, Arr
         now = ((risk.exit[None] == t[:, None]) & risk.event[None]) * risk.weight
         deaths = now.sum(axis=1)
         V = deaths[:, None, None] * (second - mean[:, :, None] * mean[:, None, :])
-        U += g[span] @ (now @ X - deaths[:, None] * mean)
+        away = now @ X - deaths[:, None] * mean
+        U += g[span] @ away
+        U_x += away.sum(axis=0)
         of_x += V.sum(axis=0)
         of_both += np.einsum("m,mjk->jk", g[span], V)
         of_g += np.einsum("m,mjk->jk", g[span] ** 2, V)
-    return U, of_x, of_both, of_g
+    return U, U_x, of_x, of_both, of_g
 
 
 def _mean_g(times: Array, g: Array, risk: AtRisk) -> float:

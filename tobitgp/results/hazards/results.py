@@ -16,16 +16,20 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.results import standardise
-from tobitgp.results.averages import Drawn, Population, Sought
+from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.estimates import Linear, Transformed
-from tobitgp.results.hazard_ratios import MIDDLE, order_value
+from tobitgp.results.hazard_ratios import HAZARD, MIDDLE, Kind, order_value
 from tobitgp.results.hazards.averages import hazard_averages
 from tobitgp.results.hazards.cells import at_risk, band_of, exposures
 from tobitgp.results.hazards.draws import HazardDraws, JointHazards
-from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.results.hazards.parts import HazardParts, expected_level
 from tobitgp.results.hazards.predictions import predict_hazards
-from tobitgp.results.hazards.proportionality import proportionality_findings, proportionality_table
+from tobitgp.results.hazards.proportionality import (
+    proportionality_findings,
+    proportionality_table,
+    tested_columns,
+)
 from tobitgp.results.hazards.times import HazardTimes
 from tobitgp.results.predict import check_level
 from tobitgp.results.process.results import GPResults
@@ -119,7 +123,7 @@ class HazardResults(Results):
 
         Exposures are in units of time.
         """
-        cuts, risk = self._parts.cuts, at_risk(self._parts.rows.response)
+        cuts, risk = self._parts.cuts, at_risk(training_rows(self._parts, "bands").response)
         seen = risk.event * risk.weight
         events = np.bincount(band_of(risk.exit, cuts), seen, len(cuts) - 1)
         exposure = risk.weight @ exposures(risk.entry, risk.exit, cuts)
@@ -262,11 +266,13 @@ class HazardResults(Results):
             return asked, np.exp(joint.draw(asked, size, noise=True, rng=generator(rng), known=known))
 
     def _location(self) -> Array:
-        return self._asked(None, ())[1].order()
+        assert self._parts.covariates is not None
+        return -expected_level(self._parts, self._parts.covariates)
 
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         yield from self.cells._findings(rng)
-        yield from proportionality_findings(self.proportionality())
+        if tested_columns(self._parts):
+            yield from proportionality_findings(self.proportionality())
 
     def proportionality(self) -> pd.DataFrame:
         """Test whether coefficients change over time, as ``cox.zph`` of R's survival package.
@@ -304,7 +310,7 @@ class HazardResults(Results):
         assert self._parts.covariates is not None
         return HazardDraws(self._parts, self._parts.covariates, at_risk(training.response), draws, generator(rng))
 
-    def _averages(self, population: Population, sought: Sought) -> Drawn:
+    def _averages(self, population: Population, sought: Sought) -> Averages:
         times = HazardTimes.of_rows(self._parts, population.frame.iloc[:0], ())
         last = times.furthest(None) if sought.what == "median" else float(sought.times.max())
         return hazard_averages(self._parts, population, sought, times.cuts(last))
@@ -351,6 +357,16 @@ class HazardResults(Results):
         """
         if at is None and terms is None:
             terms = self._own_terms()
+        known, changing = self._parts.state.input_names, self._parts.written.changing
+        named = [*(at if at is not None else ()), *(reference or ())]
+        for name in named:
+            if name not in known:
+                raise SpecError(
+                    f"{name!r} is no column of this model, which has {', '.join(map(repr, known)) or 'none'}."
+                )
+        for name in (*named, *([terms] if isinstance(terms, str) else terms or ())):
+            if name in changing:
+                raise SpecError(f"The coefficient of {name} changes over time: plot() shows it, and predict_hazard().")
         usual: dict[str, Any] = {}
         for name in at if at is not None and self._parts.covariates is not None else ():
             if column_levels(self._parts, name) is None:
@@ -390,12 +406,15 @@ class HazardResults(Results):
         """
         return self.cells.plot_forest(True, self._own_terms() if terms is None else terms, alpha=alpha, ax=ax)
 
+    def _ratio_kind(self) -> Kind:
+        return Kind(HAZARD, -1.0)
+
     def _own_terms(self) -> list[str]:
         """Terms of the log hazard that do not change over time."""
         effects = {term.name for term in self._parts.spec.gps if not term.factors}
-        skipped, baseline = {*self._parts.written.of_time, *effects}, self._parts.written.of_baseline
+        skipped = {*self._parts.written.of_time, *effects}
         names = [term.name for term in model_terms(self._parts.cells)]
-        return [name for name in names if name not in skipped and not name.startswith((*baseline, OFFSET))]
+        return [name for name in names if name not in skipped and name != OFFSET and self._parts.written.is_own(name)]
 
     def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.hazards import summarise_hazards
@@ -409,7 +428,7 @@ class HazardResults(Results):
     standardise = standardise.standardise
 
     def plot(self, *, interval: float | None = 0.95) -> Any:
-        """Baseline hazard, coefficients that change over time, and processes as log hazard ratios, a panel for each.
+        """Baseline hazard, coefficients that change over time, and processes of one column as log hazard ratios.
 
         The baseline is that of a row with typical covariates, of each level of ``strata()``; processes are compared
         with their value at the median of the inputs.

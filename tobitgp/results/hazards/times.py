@@ -12,12 +12,13 @@ import pandas as pd
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.results.hazards.cells import AtRisk, alike_rows, band_of
-from tobitgp.results.hazards.parts import DRAWS, HazardParts, LogHazards, extended, log_hazards
+from tobitgp.results.hazards.parts import DRAWS, HazardParts, LogHazards, expected_level, extended, log_hazards
 from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array, IntArray
 
 _CELLS = 8_000_000  # numbers that a chunk holds at once
 _BISECTIONS = 50
+_FAR = 300.0  # logarithms of hazards whose products and sums are numbers
 FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
 
 
@@ -34,11 +35,10 @@ class Hazards:
     @classmethod
     def of(cls, cuts: Array, log: LogHazards) -> Hazards:
         """From their logarithms."""
-        with np.errstate(over="ignore"):
-            rate = np.exp(log.profile)
-            steps = np.cumsum(rate * np.diff(cuts)[:, None], axis=1)
-            at_cuts = np.concatenate([np.zeros_like(steps[:, :1]), steps], axis=1)
-            return cls(cuts, np.exp(log.level), rate, log.group, at_cuts)
+        rate, level = (np.exp(np.clip(x, -_FAR, _FAR)) for x in (log.profile, log.level))
+        steps = np.cumsum(rate * np.diff(cuts)[:, None], axis=1)
+        at_cuts = np.concatenate([np.zeros_like(steps[:, :1]), steps], axis=1)
+        return cls(cuts, level, rate, log.group, at_cuts)
 
     def cumulative(self, times: Array) -> Array:
         """Cumulative hazards at times (n, m) of each row, (n, m, S)."""
@@ -211,8 +211,11 @@ class HazardTimes(Times):
         return min(last, float(self.parts.cuts[-1])) if self.parts.family.baseline == "piecewise" else last
 
     def order(self) -> Array:
-        """A number (n,) by which rows live longer: minus the cumulative hazard at the last exit."""
-        return np.log(-self.survive(np.full((len(self.which), 1), self.parts.cuts[-1]))[:, 0]) * -1.0
+        """See `Times`; by survival at the last exit where baselines or coefficients differ, else by the log hazard."""
+        if self.parts.written.stratum is None and not self.parts.written.varying and not len(self.exclude):
+            return -expected_level(self.parts, self.frame)[self.which]
+        survival = self.survive(np.full((len(self.which), 1), self.parts.cuts[-1]))[:, 0]
+        return -np.log(np.maximum(-survival, 1e-300))
 
     def furthest(self, after: Array | None) -> float:
         """The last time at which survival is sought."""

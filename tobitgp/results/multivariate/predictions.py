@@ -81,9 +81,13 @@ def predict(
     if what == "quantile" and not isinstance(q, float | int):
         raise SpecError("what='quantile' takes one q between 0 and 1, as q=0.9.")
     rows, index = _rows(results, new)
-    without = [
-        results._estimates.terms.get(name, name) for name in ([exclude] if isinstance(exclude, str) else exclude)
-    ]
+    terms = {name: term for name, term in results._estimates.terms.items() if term != RESIDUAL}
+    excluded = [exclude] if isinstance(exclude, str) else list(exclude)
+    for name in excluded:
+        if name not in terms:
+            listed = ", ".join(map(repr, terms)) or "none"
+            raise SpecError(f"exclude= names {name!r}, which is no term that can be left out; this model has {listed}.")
+    without = [terms[name] for name in excluded]
     if results._estimates.correlated:
         if what == "uncensored" and results._stack.log_time:
             raise SpecError("Means of correlated log-normal responses are those of sample(); take what='median'.")

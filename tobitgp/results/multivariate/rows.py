@@ -98,8 +98,8 @@ class Stack:
         dropped, columns = int(missing.any(axis=1).sum()), missing.sum()
         if dropped:
             where = ", ".join(f"{name!r} ({count})" for name, count in columns[columns > 0].items())
-            verb = "rows are" if dropped > 1 else "row is"
-            message = f"{dropped} of {len(data)} {verb} dropped: missing values in {where}"
+            verb = "are" if dropped > 1 else "is"
+            message = f"{dropped} of {len(data)} rows {verb} dropped: missing values in {where}"
             warnings.warn(message, UserWarning, stacklevel=user_level())
 
     def standardised(self, y: Array) -> Array:
