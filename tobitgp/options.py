@@ -244,8 +244,10 @@ def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) 
     """Refuse what a cured fraction does not go with: options ``given``, other families, processes."""
     of_times = isinstance(family, Family) and family.log_time
     wrong = [f"{name}=" for name, value in given.items() if value is not None]
-    wrong += [] if of_times else [f"family={getattr(family, 'name', family)!r}"]
-    wrong += ["mixture()"] if spec.mixture is not None else []
+    if spec.mixture is not None:
+        wrong.append("mixture()")
+    elif not of_times:
+        wrong.append(f"family={getattr(family, 'name', family)!r}")
     wrong += [term.name for term in spec.processes]
     if wrong:
         names = ", ".join(repr(row.name) for row in FAMILIES.values() if row.log_time)

@@ -33,7 +33,7 @@ WITHOUT_SOURCE = {
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
     r"Model|Model\.fit|select|SurvivalModel(\.\w+)?|CensoredGPRegressor\.fit": "hand on to fit() and results",
     r"distributions\.\w+\.(pdf|logpdf|cdf|logcdf|sf|logsf|ppf|isf|std|rvs)": "follow from the density of the class",
-    r"simulate_additive": "a problem of our own",
+    r"simulate_(additive|cure)": "a problem of our own",
     NOT_A_NUMBER: "NaN: a posterior has no such number",
 }
 
@@ -56,6 +56,7 @@ WITHOUT_ERRORS = {
     "tobitgp.sklearn.CensoredGPRegressor": "settings are looked at when it is fitted, as scikit-learn asks",
     "tobitgp.GPResults": "made by the package from parts that it has checked",
     "tobitgp.RegressionResults": "as GPResults",
+    "tobitgp.CureResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
 }

@@ -70,6 +70,12 @@ class CureResults(Results):
     >>> data = tg.datasets.simulate_cure(n=400, rng=1)
     >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
     >>> res.params.round(2)
+    Intercept           0.05
+    treated             0.25
+    cured[Intercept]   -0.80
+    cured[treated]      1.06
+    sigma               0.81
+    dtype: float64
     """
 
     _parts: CureParts
@@ -174,6 +180,7 @@ class CureResults(Results):
         >>> data = tg.datasets.simulate_cure(n=400, rng=1)
         >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
         >>> res.cured_fraction().round(2).to_dict()
+        {'estimate': 0.44, 'se': 0.02, 'lower': 0.4, 'upper': 0.49}
         """
         level = check_level(interval)
         found = cured_fraction(self._parts).statistics(being_cured(), level, se=True)
@@ -207,6 +214,7 @@ class CureResults(Results):
         >>> data = tg.datasets.simulate_cure(n=400, rng=1)
         >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ 1")
         >>> [round(end, 2) for end in res.profile_cured()]
+        [0.39, 0.49]
         """
         level, parts = check_level(interval), self._parts
         if parts.scale_columns != ("cured[Intercept]",) or not parts.maximum.free[len(self._columns)]:
@@ -252,6 +260,7 @@ class CureResults(Results):
         >>> data = tg.datasets.simulate_cure(n=400, rng=1)
         >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
         >>> res.predict_cured({"treated": [0, 1]}, conditional_after=2.0).round(2).tolist()
+        [0.81, 0.87]
         """
         refuse_dask(df, "predict_cured", 'predict(what="cured")')
         level, asked = check_level(interval), ask(self._parts, df)
@@ -299,6 +308,9 @@ class CureResults(Results):
         >>> data = tg.datasets.simulate_cure(n=400, rng=1)
         >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
         >>> res.predict_survival_function({"treated": [0, 1]}, [1, 5], uncured=True).round(2)
+                0     1
+        1.0  0.39  0.50
+        5.0  0.00  0.01
         """
         options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
         results = _Uncured(self._parts) if uncured else self
