@@ -134,8 +134,8 @@ class Model:
         scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
         if cure is not None:
             scale = parse_scale_formula(cure, columns, functions, beside=spec, kind=CureSpec)
-            beside_cure = {"sigma": sigma, "var_weights": var_weights, "engine": source}
-            beside_cure["censored"] = None if censored == "model" else censored
+            beside_cure = {"sigma=": sigma, "var_weights=": var_weights, "partitioned data": source}
+            beside_cure["censored="] = None if censored == "model" else censored
             refuse_with_cure(beside_cure, self._family, replace(spec, scale=scale))
         spec = replace(spec, scale=scale)
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}

@@ -241,9 +241,9 @@ def refuse_with_mle(asked: FitOptions) -> None:
 
 
 def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) -> None:
-    """Refuse what a cured fraction does not go with: options ``given``, other families, processes."""
+    """Refuse what a cured fraction does not go with: what is ``given``, other families, processes."""
     of_times = isinstance(family, Family) and family.log_time
-    wrong = [f"{name}=" for name, value in given.items() if value is not None]
+    wrong = [name for name, value in given.items() if value is not None]
     if spec.mixture is not None:
         wrong.append("mixture()")
     elif not of_times:
@@ -252,8 +252,8 @@ def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) 
     if wrong:
         names = ", ".join(repr(row.name) for row in FAMILIES.values() if row.log_time)
         raise SpecError(
-            f"cure= goes with maximum likelihood and linear terms, of data in memory and the families {names}; it does "
-            f"not go with {' and '.join(wrong)}."
+            f"cure= goes with maximum likelihood and linear terms of the families {names}; it does not go with "
+            f"{' and '.join(wrong)}."
         )
 
 

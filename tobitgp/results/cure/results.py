@@ -22,7 +22,7 @@ from tobitgp.numerics.factored import dense
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.cure import profile_interval
-from tobitgp.results import curves, standardise
+from tobitgp.results import curves, hazard_ratios, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.cure.averages import cure_averages
 from tobitgp.results.cure.draws import CureDraws, draw_cure, draw_times
@@ -37,6 +37,7 @@ from tobitgp.results.cure.parts import (
 )
 from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.hazard_ratios import Kind
+from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
 from tobitgp.results.regression.parts import linear_estimates, scale_estimates
 from tobitgp.results.results import Results
@@ -149,6 +150,41 @@ class CureResults(Results):
             "Where some are cured no hazard ratio is the same at all times: predict_hazard(...) at two rows gives both "
             "hazards over time."
         )
+
+    def lr_test(self, other: CureResults) -> WaldResults:
+        """Likelihood ratio test against a smaller cure model of the same rows.
+
+        A model without a cured fraction is none: it lies at the end of what the fraction may be.
+
+        Parameters
+        ----------
+        other : CureResults
+            Nested in this one: with fewer free parameters, on the same response.
+
+        Returns
+        -------
+        WaldResults
+            With ``statistic, pvalue, df``, pure numbers.
+
+        Raises
+        ------
+        SpecError
+            As of :meth:`RegressionResults.lr_test`.
+
+        References
+        ----------
+        S. S. Wilks (1938), The large-sample distribution of the likelihood ratio for testing composite hypotheses,
+        *Annals of Mathematical Statistics* 9, 60-62.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.simulate_cure(n=400, rng=1)
+        >>> larger = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
+        >>> larger.lr_test(tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ 1"))
+        chi2(1) = 26.43, p = 2.73e-07
+        """
+        return likelihood_ratio(self, other)
 
     # -- the cured ----------------------------------------------------------------------------------------------------
 
@@ -333,8 +369,10 @@ class CureResults(Results):
         if what != "cured":
             return predict_table(self, new, what, **options)
         read_questions(what, options["q"], options["below"], options["above"])
+        if len(options["exclude"]):
+            raise SpecError("what='cured' is no term of the times, of which exclude= takes nothing away.")
         level, bands = check_level(options["interval"]), bool(options["se"]) or options["interval"] is not None
-        asked = ask(self._parts, new, options["exclude"])
+        asked = ask(self._parts, new)
         found = self._answer(asked, [being_cured()], level, se=bool(options["se"]))[0]
         return prediction_table(what, asked, {what: found}, listed=False, bands=bands)
 
@@ -391,6 +429,7 @@ class CureResults(Results):
     def _without_rows(self) -> CureResults:
         return CureResults(self._parts.without_rows())
 
+    hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise
     k_hat = validation.k_hat
 

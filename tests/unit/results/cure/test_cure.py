@@ -281,6 +281,19 @@ def test_tests_of_the_cured_coefficients(data, res):
     table = res.t_test("cured[treated] = 0").summary_frame()
     assert table["z"].iloc[0] == pytest.approx(res.params["cured[treated]"] / res.bse["cured[treated]"])
     assert res.wald_test("treated = 0, cured[treated] = 0").df == 2
+    one = tg.fit(SIMPLE, data, family="weibull", cure="~ 1")
+    found = res.lr_test(one)
+    assert (found.statistic, found.df) == (pytest.approx(2.0 * (res.llf - one.llf)), 1)
+    assert found.statistic == pytest.approx(table["z"].iloc[0] ** 2, rel=0.1)
+    wide = tg.fit(SIMPLE, data, family="gengamma", cure="~ treated")
+    assert wide.lr_test(res).df == 1
+    known = tg.fit(SIMPLE, data, family="weibull", cure="~ treated", fixed={"sigma": 1.0})
+    assert res.lr_test(known).df == 1
+    with pytest.raises(SpecError, match="its cured fraction is no case"):
+        rows = data.assign(age=np.random.default_rng(0).normal(size=400), sex=np.arange(400) % 2)
+        tg.fit("Surv(time, event) ~ treated + age + sex", rows, family="weibull", cure="~ 1").lr_test(res)
+    with pytest.raises(SpecError, match="only one of them has a cured fraction"):
+        res.lr_test(tg.fit(SIMPLE, data, family="weibull"))
 
 
 # -- what a reader is told --------------------------------------------------------------------------------------------
@@ -295,6 +308,8 @@ def test_summary(res):
     assert str(res.model.spec).endswith("logit(cured) intercept, treated")
     with pytest.raises(SpecError, match="predict_hazard"):
         res.summary(hazard_ratios=True)
+    with pytest.raises(SpecError, match="predict_hazard"):
+        res.hazard_ratios()
 
 
 def test_plots(res):
@@ -383,6 +398,8 @@ def test_refusals(data, changes, error, words):
 def test_questions_that_have_no_answer(res, what):
     with pytest.raises(SpecError, match="of a cure model"):
         res.predict(BOTH, what)
+    with pytest.raises(SpecError, match="exclude="):
+        res.predict(BOTH, "cured", exclude="treated")
 
 
 def test_evidence_of_a_cure_model(data):
