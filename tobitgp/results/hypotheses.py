@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tobitgp.results.regression.results import RegressionResults
     from tobitgp.results.results import Results
 
-    Fitted = RegressionResults | CureResults
-
 
 @dataclass(frozen=True, slots=True)
 class ContrastResults:
@@ -181,7 +179,7 @@ _SPANNED, _LOCAL = 1e-8, 1e-6
 _BLOCK = 200  # columns
 
 
-def likelihood_ratio(larger: Fitted, smaller: Fitted) -> WaldResults:
+def likelihood_ratio(larger: RegressionResults | CureResults, smaller: RegressionResults | CureResults) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
     if getattr(smaller, "evidence_kind", None) != "loglik":
         raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")
