@@ -41,7 +41,12 @@ def _sections(results: CureResults, alpha: float) -> list[Section]:
     """Tables of the times of those not cured, of being cured, of the noise, and of the cured fraction."""
     frame, ends = results.summary_frame(alpha), summary.interval_headers(alpha)
     p, q = len(results.model.exog_names), len(results.parts.scale_columns)
-    rows = [summary.estimate_row(name, row[:_PLAIN]) for name, row in summary.frame_rows(frame)]
+    held = "(at bound)" if results.parts.maximum.message != "converged" else "nan"
+    unknown = {results.parts.shape_name: held}
+    rows = [
+        summary.estimate_row(name, row[:_PLAIN], unknown=unknown.get(name, "nan"))
+        for name, row in summary.frame_rows(frame)
+    ]
     factors = [[name, *map(number, row[_PLAIN:])] for name, row in summary.frame_rows(frame.iloc[:p])]
     odds = [[name, *map(number, np.exp(row[[0, 4, 5]]))] for name, row in summary.frame_rows(frame.iloc[p : p + q])]
     columns, fraction = ["std err", "z", "P>|z|", *ends], []
@@ -65,6 +70,8 @@ def _notes(results: CureResults, alpha: float) -> list[str]:
     notes = []
     if not results.converged:
         notes.append(f"NOT CONVERGED: {results.parts.maximum.message} Read no number here as final.")
+    elif results.parts.maximum.message != "converged":
+        notes.append(results.parts.maximum.message)
     notes.append("cured[...] are log odds of being cured; the other coefficients are of log times of those not cured.")
     notes += [*_profile_note(results, alpha), *summary.response_notes(results)]
     errors = ROBUST.get(results.cov_type, "from the observed information")

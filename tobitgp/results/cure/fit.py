@@ -19,7 +19,8 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.regression import covariance, unidentified
-from tobitgp.regression.cure import NEAR, CureEnd, cure_problem, maximise_cure
+from tobitgp.regression.cure import cure_problem
+from tobitgp.regression.cure_search import NEAR, CureEnd, maximise_cure
 from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.cure.results import CureResults
 from tobitgp.results.regression.fit import check_covariance, known_shape, read_fixed, read_number, warn_of

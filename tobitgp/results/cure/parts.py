@@ -110,7 +110,7 @@ def being_cured(start: Array | None = None) -> Question:
     return Question(lambda y, first: y.cured_log_odds(first), "logit", (start,), sure=True)
 
 
-def cured_fraction(parts: CureParts) -> Estimates:
+def mean_cured(parts: CureParts) -> Estimates:
     """The cured fraction averaged over the rows of the fit, as a logit with its variance: one row."""
     design = parts.training.design if parts.training is not None else None
     if design is None and parts.scale_columns != ("cured[Intercept]",):
@@ -149,5 +149,5 @@ def problem_of(parts: CureParts, gamma: Array) -> CureProblem:
         (design.offset, design.log_noise, np.zeros(len(H))),
         parts.noise,
         known,
-        free_shape=parts.family.estimate_shape,
+        free_shape=parts.family.estimate_shape and bool(maximum.free[-1]),
     )

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics import validation
@@ -21,9 +20,9 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.regression.cure import profile_interval
 from tobitgp.results import curves, hazard_ratios, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
+from tobitgp.results.cure import questions
 from tobitgp.results.cure.averages import cure_averages
 from tobitgp.results.cure.draws import CureDraws, draw_cure, draw_times
 from tobitgp.results.cure.parts import (
@@ -31,9 +30,7 @@ from tobitgp.results.cure.parts import (
     CureParts,
     CureTimes,
     being_cured,
-    cured_fraction,
     estimates_of_rows,
-    problem_of,
 )
 from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.hazard_ratios import Kind
@@ -42,7 +39,7 @@ from tobitgp.results.predict import check_level, check_what, predict_table, pred
 from tobitgp.results.regression.parts import linear_estimates, scale_estimates
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
-from tobitgp.results.survival import TimeRows, refuse_dask
+from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import Scores
 from tobitgp.typing import Array, Frame
 
@@ -188,122 +185,6 @@ class CureResults(Results):
 
     # -- the cured ----------------------------------------------------------------------------------------------------
 
-    def cured_fraction(self, *, interval: float = 0.95) -> pd.Series[float]:
-        """Probability of being cured, averaged over the rows of the fit by their weights.
-
-        Parameters
-        ----------
-        interval : float
-            Probability of the interval, normal in the logit.
-
-        Returns
-        -------
-        Series
-            ``estimate, se, lower, upper``: probabilities.
-
-        Raises
-        ------
-        SpecError
-            For an interval outside (0, 1), or if the fraction depends on columns and the fit holds no training rows.
-
-        References
-        ----------
-        (CUR4) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.simulate_cure(n=400, rng=1)
-        >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
-        >>> res.cured_fraction().round(2).to_dict()
-        {'estimate': 0.44, 'se': 0.02, 'lower': 0.4, 'upper': 0.49}
-        """
-        level = check_level(interval)
-        found = cured_fraction(self._parts).statistics(being_cured(), level, se=True)
-        return pd.Series({name: float(value[0]) for name, value in found.items()}, name="cured")
-
-    def profile_cured(self, *, interval: float = 0.95) -> tuple[float, float]:
-        """Interval of the cured fraction by the profile likelihood, which need not be symmetric in the logit.
-
-        Parameters
-        ----------
-        interval : float
-            Probability of the interval.
-
-        Returns
-        -------
-        tuple of float
-            Lower and upper end, probabilities; 0 or 1 where the likelihood falls no further.
-
-        Raises
-        ------
-        SpecError
-            If the fraction is not that of ``cure="~ 1"``, for an interval outside (0, 1), or without training rows.
-
-        References
-        ----------
-        (CUR5) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.simulate_cure(n=400, rng=1)
-        >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ 1")
-        >>> [round(end, 2) for end in res.profile_cured()]
-        [0.39, 0.49]
-        """
-        level, parts = check_level(interval), self._parts
-        if parts.scale_columns != ("cured[Intercept]",) or not parts.maximum.free[len(self._columns)]:
-            raise SpecError("profile_cured() is of one fraction for all rows, as of cure='~ 1'.")
-        parts.rows  # noqa: B018
-        drop = 0.5 * float(ndtri(0.5 + 0.5 * (level or 0.95))) ** 2
-        error = float(np.sqrt(dense(parts.covariance)[len(self._columns), len(self._columns)]))
-        return profile_interval(lambda gamma: problem_of(parts, gamma), parts.maximum, len(self._columns), error, drop)
-
-    def predict_cured(
-        self, df: Frame | None = None, *, conditional_after: Any = None, interval: float | None = None
-    ) -> pd.Series[float] | pd.DataFrame:
-        """Probability of being cured, given survival of some time where one is given.
-
-        Parameters
-        ----------
-        df : DataFrame or dict of columns, optional
-            By default the training data.
-        conditional_after : float, or one for each row (a Series by its labels), optional
-            Time survived already, on the scale of the response.
-        interval : float, optional
-            Probability of intervals, normal in the logit, by the delta method.
-
-        Returns
-        -------
-        Series or DataFrame
-            A probability for each row; with ``interval`` columns ``estimate, se, lower, upper``.
-
-        Raises
-        ------
-        SpecError
-            For an interval outside (0, 1), times that are not finite, or lacking training rows.
-        DataError, UnseenLevelError
-            If the rows cannot be used.
-
-        References
-        ----------
-        (CUR3) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.simulate_cure(n=400, rng=1)
-        >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
-        >>> res.predict_cured({"treated": [0, 1]}, conditional_after=2.0).round(2).tolist()
-        [0.81, 0.87]
-        """
-        refuse_dask(df, "predict_cured", 'predict(what="cured")')
-        level, asked = check_level(interval), ask(self._parts, df)
-        after = self._time_rows(df, (), bands=False).after(conditional_after)
-        found = self._posterior(asked, bands=level is not None).statistics(being_cured(after), level, se=False)
-        return prediction_table("cured", asked, {"cured": found}, listed=False, bands=level is not None)
-
     def predict_survival_function(
         self,
         df: Frame | None = None,
@@ -429,6 +310,9 @@ class CureResults(Results):
     def _without_rows(self) -> CureResults:
         return CureResults(self._parts.without_rows())
 
+    cured_fraction = questions.cured_fraction
+    profile_cured = questions.profile_cured
+    predict_cured = questions.predict_cured
     hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise
     k_hat = validation.k_hat

@@ -354,6 +354,35 @@ def test_few_rows_beyond_the_last_event():
     assert f"0.0000 to {upper:.4f}" in " ".join(str(res.summary()).split())
 
 
+def test_several_maxima():
+    rows = tg.datasets.simulate_cure(n=60, rng=17)
+    rows = rows.assign(event=rows["event"] * (rows["time"] < 2.0), time=rows["time"].clip(upper=2.0))
+    with pytest.warns(ConvergenceWarning, match="several maxima: beside that with a mean cured fraction of 0.277"):
+        res = tg.fit(SIMPLE, rows, family="loglogistic", cure="~ 1")
+    found = res.fit_history
+    assert found["converged"].all()
+    assert found["log_likelihood"].max() == pytest.approx(res.llf, abs=1e-8)
+    assert np.ptp(found["log_likelihood"]) > 0.1
+    for _, end in found.iterrows():
+        fixed = {"cured[Intercept]": float(logit(end["cured"]))}
+        at = tg.fit(SIMPLE, rows, family="loglogistic", cure="~ 1", fixed=fixed)
+        assert at.llf == pytest.approx(end["log_likelihood"], abs=1e-6)
+
+
+def test_a_shape_at_the_end_of_its_range():
+    rows = tg.datasets.simulate_cure(n=40, rng=7002)
+    with pytest.warns(BoundaryWarning, match="Q grew beyond 10"):
+        res = tg.fit(SIMPLE, rows, family="gengamma", cure="~ treated")
+    at = tg.fit(SIMPLE, rows, family=tg.GenGamma(Q=10), cure="~ treated")
+    assert res.converged
+    assert res.params["Q"] == 10.0
+    assert np.isnan(res.bse["Q"])
+    assert res.llf == pytest.approx(at.llf, abs=1e-9)
+    assert res.bse.iloc[:-1].to_numpy() == pytest.approx(at.bse.to_numpy())
+    assert "(at bound)" in str(res.summary())
+    assert np.isfinite(res.predict(BOTH, "cured", interval=0.95)).all(axis=None)
+
+
 def test_separated_rows(data):
     sure = data.assign(group=np.where(np.arange(400) < 30, "a", "b"))
     sure.loc[sure.index < 30, ["time", "event"]] = np.column_stack([np.linspace(0.1, 2.0, 30), np.ones(30)])
