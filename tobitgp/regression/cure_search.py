@@ -158,7 +158,9 @@ def profile_interval(
         step = error if np.isfinite(error) else 1.0
         while below(best + side * step) < 0.0 and step < _FAR:
             step *= 2.0
-        ends.append(furthest if step >= _FAR else float(expit(brentq(below, best, best + side * step, xtol=1e-6))))
+        ends.append(
+            furthest if step >= _FAR else float(expit(brentq(below, best, best + side * step, xtol=1e-4 * step)))
+        )
     return ends[0], ends[1]
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tobitgp.results.cure.results import CureResults
 
 _PLAIN, _FIFTH = 6, 0.2
+_MANY = 20_000  # rows above which the two hardly differ
 
 
 def summarise_cure(results: CureResults, alpha: float = 0.05) -> FitSummary:
@@ -81,7 +82,8 @@ def _notes(results: CureResults, alpha: float) -> list[str]:
 
 def _profile_note(results: CureResults, alpha: float) -> list[str]:
     """The profile interval of one cured fraction, where it differs from Wald's by more than a fifth of its length."""
-    if not results.converged or results.parts.training is None:
+    rows = results.parts.training
+    if not results.converged or rows is None or len(rows.response.lower) > _MANY:
         return []
     try:
         ends = np.array(results.profile_cured(interval=1.0 - alpha))
