@@ -127,6 +127,13 @@ def test_families_within_others(data, res):
     assert abs(wide.params["Q"] - 1.0) < 3.0 * wide.bse["Q"]
 
 
+def test_whether_others_can_be_ranked(data, res):
+    plain = tg.fit(SIMPLE, data, family="weibull")
+    assert tg.compare({"cure": res, "plain": plain}, by="aic").index[0] == "cure"
+    found = tg.cross_validate(SIMPLE, data, family="weibull", cure="~ treated", folds=2)
+    assert found["log_likelihood"].mean() == pytest.approx(res.llf / 400, abs=0.1)
+
+
 def test_fixed_coefficients_of_the_cured_fraction(data):
     one = tg.fit(SIMPLE, data, family="weibull", cure="~ 1")
     two = tg.fit(SIMPLE, data, family="weibull", cure="~ treated", fixed={"cured[treated]": 0.0})
@@ -391,6 +398,19 @@ def test_separated_rows(data):
     with pytest.warns(ConvergenceWarning, match="separate"):
         res = tg.fit(SIMPLE, sure, family="weibull", cure="~ group")
     assert np.isfinite(res.bse[["treated", "sigma"]]).all()
+
+
+def test_one_event(data):
+    alone = data.assign(event=(np.arange(400) == 50).astype(int))
+    with pytest.warns(ConvergenceWarning, match="no maximum: sigma runs off"):
+        res = tg.fit("Surv(time, event) ~ 1", alone, family="weibull", cure="~ 1")
+    assert "NOT CONVERGED" in str(res.summary())
+
+
+def test_too_few_iterations(data):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        res = tg.fit(SIMPLE, data, family="weibull", cure="~ treated", max_iter=1)
+    assert not res.converged
 
 
 REFUSED = [
