@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tobitgp.priors.kernel_block import Inducing
     from tobitgp.results.bounds import compare_bounds
     from tobitgp.results.compare import compare
+    from tobitgp.results.cure.results import CureResults
     from tobitgp.results.mixture.fit import MixtureStream
     from tobitgp.results.mixture.results import MixtureResults
     from tobitgp.results.multivariate.results import MultivariateResults
@@ -37,6 +38,7 @@ __all__ = [
     "SVBCM",
     "VBCM",
     "VI",
+    "CureResults",
     "GPResults",
     "GenGamma",
     "HazardResults",
@@ -78,6 +80,7 @@ _ROOMS = {
     "mixture": ["EMCM", "SVBCM", "VBCM"],
     "model": ["Model"],
     "results.hazards.cells": ["PH"],
+    "results.cure.results": ["CureResults"],
     "results.hazards.results": ["HazardResults"],
     "results.multivariate.results": ["MultivariateResults"],
     "priors.hyperpriors": ["LKJ", "LogNormal", "Normal"],

@@ -17,6 +17,7 @@ from tobitgp.model import Hyper
 from tobitgp.multivariate import fit_several
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.results.cure.results import CureResults
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.mixture.results import MixtureResults
@@ -37,6 +38,7 @@ def fit(
     inducing: Any = "auto",
     hyper: Hyper = "auto",
     sigma: str | None = None,
+    cure: str | None = None,
     rescor: bool = False,
     id: str | None = None,
     censored: Literal["model", "drop", "ignore"] = "model",
@@ -55,7 +57,7 @@ def fit(
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
-) -> GPResults | RegressionResults | MixtureResults | MultivariateResults | HazardResults:
+) -> GPResults | RegressionResults | CureResults | MixtureResults | MultivariateResults | HazardResults:
     r"""Fit a regression, or a mixture, to data that may be censored or truncated.
 
     Parameters
@@ -94,6 +96,10 @@ def fit(
         Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
         noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, go
         with expectation propagation and up to 20,000 rows in memory; ``predict(what="sigma")`` has that of each row.
+    cure : str, optional
+        Formula of the log odds of being cured, of never having the event, as ``"~ trt + age"``, or ``"~ 1"`` for one
+        fraction: a mixture cure model by maximum likelihood, in which ``formula`` is of the times of those not cured.
+        With families of positive times, exact and right-censored rows; coefficients are called ``cured[trt]``.
     rescor : bool
         Of ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
     id : str, optional
@@ -148,9 +154,9 @@ def fit(
 
     Returns
     -------
-    GPResults, RegressionResults, MixtureResults, MultivariateResults or HazardResults
-        The second by maximum likelihood, the third of a ``mixture()``, the fourth of ``mvbind(...)``, the last of
-        ``family="ph"``.
+    GPResults, RegressionResults, CureResults, MixtureResults, MultivariateResults or HazardResults
+        The second by maximum likelihood, the third with ``cure=``, the fourth of a ``mixture()``, the fifth of
+        ``mvbind(...)``, the last of ``family="ph"``.
 
     Raises
     ------
@@ -220,10 +226,12 @@ def fit(
     if is_wide(formula):
         if id is not None:
             raise SpecError("id= goes with family='ph', not with several responses.")
+        if cure is not None:
+            raise SpecError("cure= goes with one response, not with mvbind(...).")
         return fit_several(formula, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
     if rescor:
         raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
-    found = open_model(formula, data, id=id, sigma=sigma, engine=engine, **reading)
+    found = open_model(formula, data, id=id, sigma=sigma, cure=cure, engine=engine, **reading)
     if isinstance(found, HazardModel):
         return found.fit(**fitting)
     with found as model:

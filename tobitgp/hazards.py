@@ -120,7 +120,7 @@ class HazardModel:
         self.functions = reading.get("functions")
         if reading.pop("engine", None) is not None or isinstance(data, str) or hasattr(data, "dask"):
             raise SpecError("family='ph' is fitted in memory; give a pandas DataFrame.")
-        for name, default in (("sigma", None), ("var_weights", None), ("censored", "model")):
+        for name, default in (("sigma", None), ("cure", None), ("var_weights", None), ("censored", "model")):
             if reading.pop(name, default) != default:
                 raise SpecError(f"{name}= does not go with family='ph'.")
         data, self.written = pd.DataFrame(data), read_hazards(formula)

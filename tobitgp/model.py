@@ -19,6 +19,7 @@ from tobitgp.engines import Store
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
+from tobitgp.formula.spec import CureSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.parameters import Given, read_mapping
@@ -36,6 +37,7 @@ from tobitgp.options import (
     read_groups,
     read_rng,
     refuse_var_weights,
+    refuse_with_cure,
     refuse_with_mle,
     refuse_without_mle,
     saying_what_was_meant,
@@ -43,6 +45,8 @@ from tobitgp.options import (
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import is_of_counts
+from tobitgp.results.cure.fit import fit_cure
+from tobitgp.results.cure.results import CureResults
 from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.fit import Evidence, evidence_at, fit_process
@@ -53,6 +57,7 @@ from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
 
 Hyper = Literal["auto", "integrate", "maximize"]
+_NO_POSTERIOR = "and method=, priors=, hyper=, inducing= and start= of a posterior do not go with it."
 
 
 class Model:
@@ -64,7 +69,7 @@ class Model:
     ----------
     formula, data
         As in :func:`tobitgp.fit`; the data are never modified.
-    family, weights, var_weights, missing, censored, functions, sigma, engine
+    family, weights, var_weights, missing, censored, functions, sigma, cure, engine
         As in :func:`tobitgp.fit`.
 
     Attributes
@@ -114,6 +119,7 @@ class Model:
         censored: Literal["model", "drop", "ignore"] = "model",
         functions: Mapping[str, Callable[..., Any]] | None = None,
         sigma: str | None = None,
+        cure: str | None = None,
         engine: Any = None,
     ):
         source = open_source(data, engine)
@@ -126,6 +132,11 @@ class Model:
         if spec.mixture is not None:
             refuse_with_mixture({"sigma": sigma, "var_weights": var_weights})
         scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
+        if cure is not None:
+            scale = parse_scale_formula(cure, columns, functions, beside=spec, kind=CureSpec)
+            beside_cure = {"sigma=": sigma, "var_weights=": var_weights, "partitioned data": source}
+            beside_cure["censored="] = None if censored == "model" else censored
+            refuse_with_cure(beside_cure, self._family, replace(spec, scale=scale))
         spec = replace(spec, scale=scale)
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
         options["log_time"] = isinstance(self._family, Family) and self._family.log_time
@@ -194,7 +205,7 @@ class Model:
         progress: bool | Callable[[str, int, float], None] = False,
         cov_type: str = "nonrobust",
         cov_kwds: Mapping[str, Any] | None = None,
-    ) -> GPResults | RegressionResults | MixtureResults:
+    ) -> GPResults | RegressionResults | CureResults | MixtureResults:
         """Fit the model.
 
         Parameters
@@ -204,7 +215,7 @@ class Model:
 
         Returns
         -------
-        GPResults, RegressionResults or MixtureResults
+        GPResults, RegressionResults, CureResults or MixtureResults
 
         Raises
         ------
@@ -247,6 +258,8 @@ class Model:
             warn_outlier(self._read.response, log_time=self._family.log_time, labels=self._read.labels)
         if means_mle(asked, self.spec):
             return self._fit_mle(asked)
+        if self._cured:
+            raise SpecError(f"cure= goes with maximum likelihood, {_NO_POSTERIOR}")
         return self._fit_process(asked)
 
     def evidence(
@@ -315,6 +328,8 @@ class Model:
         self._refuse_closed()
         if self.spec.mixture is not None:
             raise SpecError("evidence() is that of Gaussian processes and regressions with priors, not of a mixture.")
+        if self._cured:
+            raise SpecError(f"cure= goes with maximum likelihood, which has no evidence: {_NO_POSTERIOR}")
         if method == MLE:
             raise SpecError("method='mle' has no evidence; llf of a fit with fixed= is its log likelihood.")
         assert isinstance(self._family, Family)
@@ -333,6 +348,11 @@ class Model:
         """The covariates of the rows used, for the results to keep."""
         return None if self.data.frame is None else self.data.frame.copy(deep=False)
 
+    @property
+    def _cured(self) -> bool:
+        """Whether some rows are cured."""
+        return isinstance(self.spec.scale, CureSpec)
+
     def _refuse_closed(self) -> None:
         if isinstance(self._read, PartitionedData) and self._read.store is not None and self._read.store.closed:
             raise SpecError(
@@ -350,7 +370,7 @@ class Model:
                 self.spec, self._read, self._family, self._covariates(), self._columns, on_step=on_step, **how
             )
 
-    def _fit_mle(self, asked: FitOptions) -> RegressionResults:
+    def _fit_mle(self, asked: FitOptions) -> RegressionResults | CureResults:
         refuse_with_mle(asked)
         assert isinstance(self._family, Family)
         read, options = self._read, asked.named(("fixed", "cov_type")) | {"max_iter": asked.max_iter or MAX_ITER}
@@ -360,12 +380,14 @@ class Model:
             if isinstance(read, TrainingData):
                 covariates, rows = self._covariates(), read.found.n
                 assert covariates is not None
-                results = fit_regression(self.spec, read, self._family, covariates, self._columns, **options)
+                fitted = fit_cure if self._cured else fit_regression
+                results: Any = fitted(self.spec, read, self._family, covariates, self._columns, **options)
             else:
                 results, rows = fit_partitions(self.spec, read, self._family, self._columns, **options), read.found.n
             if on_step is not None:
                 on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=rows))
-        return results
+        found: RegressionResults | CureResults = results
+        return found
 
     def _fit_mixture(self, asked: FitOptions) -> MixtureResults:
         refuse_with_mixture(asked.named(("bound", "inducing", "hyper", "start", "fixed", "cov_type", "cov_kwds")))

@@ -240,6 +240,23 @@ def refuse_with_mle(asked: FitOptions) -> None:
             raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'{meant}.")
 
 
+def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) -> None:
+    """Refuse what a cured fraction does not go with: what is ``given``, other families, processes."""
+    of_times = isinstance(family, Family) and family.log_time
+    wrong = [name for name, value in given.items() if value is not None]
+    if spec.mixture is not None:
+        wrong.append("mixture()")
+    elif not of_times:
+        wrong.append(f"family={getattr(family, 'name', family)!r}")
+    wrong += [term.name for term in spec.processes]
+    if wrong:
+        names = ", ".join(repr(row.name) for row in FAMILIES.values() if row.log_time)
+        raise SpecError(
+            f"cure= goes with maximum likelihood and linear terms of the families {names}; it does not go with "
+            f"{' and '.join(wrong)}."
+        )
+
+
 def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:
     """Refuse what only maximum likelihood supports beside a posterior."""
     if cov_type != "nonrobust" or cov_kwds is not None:

@@ -27,13 +27,13 @@ WITHOUT_SOURCE = {
     r"(summary|summary_frame|print_summary|to_maketables|to_arviz|default_model_infos)": "show what others compute",
     r"save|report|load|fetch|available": "write and read files, or tell of them",
     r"params_?|hyperparameters|components|n_\w+|nobs|counts|fit_history|results_": "read off the fit",
-    r"df_resid|(Regression|Mixture)Results\.df_model": "count parameters",
+    r"df_resid|(Regression|Cure|Mixture)Results\.df_model": "count parameters",
     r"formula|model|method|cov_type|evidence_kind|converged|shape": "words, flags and shapes",
     r"formula_functions|show_versions|metrics\.survival_at": "read tables",
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
     r"Model|Model\.fit|select|SurvivalModel(\.\w+)?|CensoredGPRegressor\.fit": "hand on to fit() and results",
     r"distributions\.\w+\.(pdf|logpdf|cdf|logcdf|sf|logsf|ppf|isf|std|rvs)": "follow from the density of the class",
-    r"simulate_additive": "a problem of our own",
+    r"simulate_(additive|cure)": "a problem of our own",
     NOT_A_NUMBER: "NaN: a posterior has no such number",
 }
 
@@ -56,6 +56,7 @@ WITHOUT_ERRORS = {
     "tobitgp.sklearn.CensoredGPRegressor": "settings are looked at when it is fitted, as scikit-learn asks",
     "tobitgp.GPResults": "made by the package from parts that it has checked",
     "tobitgp.RegressionResults": "as GPResults",
+    "tobitgp.CureResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
     "tobitgp.HazardResults": "as GPResults",

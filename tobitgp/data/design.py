@@ -26,7 +26,7 @@ from tobitgp.data.spellings import open_far, read_window
 from tobitgp.data.table import Column, Table, column_names, read_table
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 from tobitgp.formula.spec import INPUT_ROLES as INPUT_ROLES
-from tobitgp.formula.spec import Expression, GPTerm, LinearPart, ModelSpec, Role, ScaleSpec
+from tobitgp.formula.spec import CureSpec, Expression, GPTerm, LinearPart, ModelSpec, Role, ScaleSpec
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 Level = str | bool | int | float
@@ -198,8 +198,11 @@ class DesignState:
 
     @property
     def scale_columns(self) -> tuple[str, ...]:
-        """Names of the coefficients of log sigma."""
-        return () if self.scale is None else tuple(f"log(sigma)[{name}]" for name in self.scale.linear.columns)
+        """Names of the coefficients of log sigma, or of the logit of the cured fraction."""
+        if self.scale is None:
+            return ()
+        of = "cured" if isinstance(self.scale.spec, CureSpec) else ScaleSpec.of
+        return tuple(f"{of}[{name}]" for name in self.scale.linear.columns)
 
     @property
     def input_names(self) -> tuple[str, ...]:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from tobitgp.datasets.bundled import available, load
 from tobitgp.datasets.cache import fetch
-from tobitgp.datasets.simulate import simulate_additive, simulate_basson, simulate_groot_lucas, simulate_karlova
+from tobitgp.datasets.simulate import (
+    simulate_additive,
+    simulate_basson,
+    simulate_cure,
+    simulate_groot_lucas,
+    simulate_karlova,
+)
 
 __all__ = [
     "available",
@@ -12,6 +18,7 @@ __all__ = [
     "load",
     "simulate_additive",
     "simulate_basson",
+    "simulate_cure",
     "simulate_groot_lucas",
     "simulate_karlova",
 ]

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from tobitgp.errors import DataError
 from tobitgp.typing import Array
@@ -259,6 +260,47 @@ def simulate_additive(
     inputs = pd.DataFrame({"x1": x1, "x2": x2, "z": z, "g": g})
     seen = _frame(x=x1, f=f, y_star=y_star, lower=float(lower), upper=float(upper)).drop(columns="x")
     return pd.concat([inputs, seen, pd.DataFrame(parts)], axis=1)
+
+
+def simulate_cure(n: int = 400, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
+    r"""Simulate times of rows of which a share is cured and never has the event.
+
+    The log odds of being cured are -0.8, and 0.2 of treated rows; the times of the others are Weibull with shape 1.25
+    and scale 1 or, treated, 1.35. Rows are followed for 3 to 9 years.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    rng
+        As in `simulate_groot_lucas`.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``treated`` (0 or 1), ``time`` (years), ``event`` (1, or 0 where it was not seen) and ``cured`` (0 or 1,
+        the truth).
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> data = simulate_cure(n=1000)
+    >>> int(data["event"].sum()), round(float(data.loc[data["event"] == 0, "cured"].mean()), 2)
+    (568, 0.99)
+    """
+    _check_size(n, 0.0)
+    generator = _generator(rng)
+    treated = generator.integers(0, 2, n)
+    cured = generator.uniform(size=n) < expit(treated - 0.8)
+    times = np.exp(0.3 * treated) * generator.weibull(1.25, n)
+    end = generator.uniform(3.0, 9.0, n)
+    event = ~cured & (times <= end)
+    columns = {"treated": treated, "time": np.where(event, times, end), "event": event.astype(int)}
+    return pd.DataFrame(columns | {"cured": cured.astype(int)})
 
 
 def _groot_lucas(x: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Formula text -> ModelSpec, and the formula of the log noise scale, ``sigma="~ z"`` -> ScaleSpec."""
+"""Formula text -> ModelSpec, and those of the log noise scale and the cured fraction -> ScaleSpec, CureSpec."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tobitgp.formula.syntax import Syntax, Token, read_side, tokenize
 from tobitgp.formula.terms import read_terms, split_parts
 
 _LISTED = 12  # names in a message
-_SCALE = "write sigma='~ z', or '~ 1' for one scale"
 
 
 def parse_formula(
@@ -68,22 +67,24 @@ def parse_scale_formula(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     *,
     beside: ModelSpec | None = None,
+    kind: type[ScaleSpec] = ScaleSpec,
 ) -> ScaleSpec:
-    """Read the formula of the log noise scale, in the grammar of terms."""
+    """Read the formula of the log noise scale, or of the cured fraction, in the grammar of terms."""
+    example = f"write {kind.argument}='~ z', or {kind.known.partition(',')[0]}"
     if not isinstance(text, str):
-        number = isinstance(text, int | float) and not isinstance(text, bool)
-        remedy = f"a known scale is fixed={{'sigma': {text!r}}}" if number else _SCALE
-        raise FormulaError(f"The noise scale is a formula in text, not {type(text).__name__}; {remedy}")
+        number = kind is ScaleSpec and isinstance(text, int | float) and not isinstance(text, bool)
+        remedy = f"a known scale is fixed={{'sigma': {text!r}}}" if number else example
+        raise FormulaError(f"The {kind.part} is a formula in text, not {type(text).__name__}; {remedy}")
     own = read_functions(functions)
     formula = one_line(text)
-    what = "The formula of the noise scale"
-    begins = f"{what} begins with '~'; write sigma='~ {formula.strip()}'"
-    before, tilde, after = split_sides(formula, f"{what} is empty; {_SCALE}", begins)
+    what = f"The formula of the {kind.part}"
+    begins = f"{what} begins with '~'; write {kind.argument}='~ {formula.strip()}'"
+    before, tilde, after = split_sides(formula, f"{what} is empty; {example}", begins)
     if not after:
-        raise FormulaError(f"The terms are missing right of '~'; {_SCALE}", formula, tilde)
+        raise FormulaError(f"The terms are missing right of '~'; {example}", formula, tilde)
     if before:
-        remedy = f"write sigma='~ {formula[after[0].start :].strip()}'"
-        message = f"{what} has nothing left of '~': it models log(sigma); {remedy}"
+        remedy = f"write {kind.argument}='~ {formula[after[0].start :].strip()}'"
+        message = f"{what} has nothing left of '~': it models {kind.of}; {remedy}"
         raise FormulaError(message, formula, before[0].start)
     syntax = read_side(formula, after, own)
     node, parts = split_parts(syntax)
@@ -93,15 +94,15 @@ def parse_scale_formula(
     terms = read_terms(syntax, node)
     outside = () if beside is None else beside.names(*(role for role in ROLES if role not in INPUT_ROLES))
     fields, _ = _linear_fields(syntax, terms, columns, (), outside)
-    spec = ScaleSpec(**fields, gps=tuple(replace(term, name=f"sigma: {term.name}") for term in terms.gps))
+    spec = kind(**fields, gps=tuple(replace(term, name=f"{kind.argument}: {term.name}") for term in terms.gps))
     if spec.linear == "0" and not terms.offsets and not terms.gps:
-        syntax.fail(node, "Nothing is left of the noise scale; write '~ 1' for one scale, fixed={'sigma': 1} for known")
+        syntax.fail(node, f"Nothing is left of the {kind.part}; write {kind.known}")
     _check_columns(formula, spec.variables, terms, columns)
     _check_names(syntax, terms, spec.variables)
     responses = () if beside is None else beside.names("response", "bound")
     for variable in spec.variables:
         if variable.name in responses:
-            message = f"The response {variable.name!r} cannot stand in the formula of its noise scale"
+            message = f"The response {variable.name!r} cannot stand in the formula of its {kind.part}"
             raise FormulaError(message, formula, variable.start)
     return spec
 

@@ -197,11 +197,24 @@ class ScaleSpec(LinearPart):
     """The log noise scale as written, ``~ z + gp(x)``; ``print`` says in words what was understood."""
 
     part: ClassVar[str] = "noise scale"
+    argument: ClassVar[str] = "sigma"  # of ``fit``
+    of: ClassVar[str] = "log(sigma)"  # what is linear in the terms
+    known: ClassVar[str] = "'~ 1' for one scale, fixed={'sigma': 1} for known"
     gps: tuple[GPTerm, ...] = ()  # their names begin with ``sigma: ``
 
     def __str__(self) -> str:
-        lines = [self.formula.strip(), *_linear_lines("log(sigma)", self), *_function_lines(self)]
+        lines = [self.formula.strip(), *_linear_lines(self.of, self), *_function_lines(self)]
         return "\n".join([*lines, *_process_lines(self.gps)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CureSpec(ScaleSpec):
+    """The logit of the cured fraction as written, ``~ trt``; it stands where other models have the noise scale."""
+
+    part: ClassVar[str] = "cured fraction"
+    argument: ClassVar[str] = "cure"
+    of: ClassVar[str] = "logit(cured)"
+    known: ClassVar[str] = "'~ 1' for one fraction"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +226,7 @@ class ModelSpec(LinearPart):
     truncation: TruncationSpec | None = None
     gps: tuple[GPTerm, ...] = ()
     mixture: MixtureTerm | None = None  # in place of linear terms and processes
-    scale: ScaleSpec | None = None  # of the noise scale, where it has a formula of its own
+    scale: ScaleSpec | None = None  # of the noise scale, where it has a formula of its own, or of the cured fraction
 
     @property
     def processes(self) -> tuple[GPTerm, ...]:
@@ -222,9 +235,9 @@ class ModelSpec(LinearPart):
 
     @property
     def written(self) -> str:
-        """What was written, in a line: the formula, and that of the noise scale where there is one."""
+        """What was written, in a line: the formula, and that of the noise scale or the cured fraction."""
         formula = self.formula.strip()
-        return formula if self.scale is None else f"{formula}, sigma={self.scale.formula.strip()!r}"
+        return formula if self.scale is None else f"{formula}, {self.scale.argument}={self.scale.formula.strip()!r}"
 
     @property
     def flag(self) -> Flag | None:
@@ -247,7 +260,7 @@ class ModelSpec(LinearPart):
         lines += [*_linear_lines("linear", self), *_function_lines(self)]
         lines += _process_lines(self.gps)
         if self.scale is not None:
-            lines += [*_linear_lines("log(sigma)", self.scale), *_process_lines(self.scale.gps)]
+            lines += [*_linear_lines(self.scale.of, self.scale), *_process_lines(self.scale.gps)]
         return "\n".join(lines)
 
 

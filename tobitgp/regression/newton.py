@@ -16,7 +16,7 @@ Olsen (1978), Note on the uniqueness of the maximum likelihood estimator for the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from tobitgp.numerics.bordered import Bordered
 from tobitgp.regression.working import Chunk, Working
 from tobitgp.typing import Array
 
-_STEP = 0.03  # of differences in the shape
+SHAPE_STEP = 0.03  # of differences in the shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,21 @@ def shape_terms(
     chunk: Chunk, working: Working, distribution: Distribution, x: Array, here: Terms
 ) -> tuple[Array, Array, Array, Array]:
     """Derivatives of the rows' log likelihood in the shape, once, twice, with eta and with tau, of fourth order."""
-    moved = (distribution.at_coordinate(float(x[-1] + s * _STEP)) for s in (-2.0, -1.0, 1.0, 2.0))
+    moved = (distribution.at_coordinate(float(x[-1] + s * SHAPE_STEP)) for s in (-2.0, -1.0, 1.0, 2.0))
     at = [chunk_terms(chunk, working, each, x) for each in moved]
     at.insert(2, here)
+    return shape_differences(at)
+
+
+def shape_differences(at: Sequence[Terms]) -> tuple[Array, Array, Array, Array]:
+    """The same from the terms at two steps below the shape, one below, none, one and two above it."""
 
     def slope(name: str) -> Array:
         v = [getattr(terms, name) for terms in at]
-        return np.asarray((8.0 * (v[3] - v[1]) - (v[4] - v[0])) / (12.0 * _STEP))
+        return np.asarray((8.0 * (v[3] - v[1]) - (v[4] - v[0])) / (12.0 * SHAPE_STEP))
 
     v = [terms.value for terms in at]
-    second = (16.0 * (v[3] + v[1]) - (v[4] + v[0]) - 30.0 * v[2]) / (12.0 * _STEP * _STEP)
+    second = (16.0 * (v[3] + v[1]) - (v[4] + v[0]) - 30.0 * v[2]) / (12.0 * SHAPE_STEP * SHAPE_STEP)
     return slope("value"), second, slope("eta"), slope("tau")
 
 

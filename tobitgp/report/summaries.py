@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tobitgp.results.regression.results import RegressionResults
 
 _PLAIN = 6  # columns that every table of estimates has; those after it are factors
-_ROBUST = {
+ROBUST = {
     "HC0": "heteroscedasticity-consistent (HC0)",
     "HC1": "heteroscedasticity-consistent (HC1)",
     "cluster": "clustered",
@@ -343,7 +343,7 @@ def _regression_notes(results: RegressionResults) -> list[str]:
     else:
         notes += summary.times_note(results)
     notes += [*summary.censoring_note(results), *summary.response_notes(results), *summary.weights_note(results)]
-    errors = _ROBUST.get(results.cov_type, "from the observed information")
+    errors = ROBUST.get(results.cov_type, "from the observed information")
     logs = "sigma and df" if results.parts.family.distribution.shape_positive else "sigma"
     notes.append(f"Standard errors are {errors}; intervals of {logs} are formed on the log scale.")
     return notes

@@ -16,13 +16,15 @@ from tobitgp.data.absorbed import Absorbed, Columns, as_dense, choose_columns
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.results.comparable import check_same_rows, subject_of
+from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import FRAME_COLUMNS
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 if TYPE_CHECKING:
+    from tobitgp.results.cure.results import CureResults
     from tobitgp.results.regression.results import RegressionResults
     from tobitgp.results.results import Results
 
@@ -177,7 +179,7 @@ _SPANNED, _LOCAL = 1e-8, 1e-6
 _BLOCK = 200  # columns
 
 
-def likelihood_ratio(larger: RegressionResults, smaller: RegressionResults) -> WaldResults:
+def likelihood_ratio(larger: RegressionResults | CureResults, smaller: RegressionResults | CureResults) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
     if getattr(smaller, "evidence_kind", None) != "loglik":
         raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")
@@ -205,7 +207,11 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
     same_shape = larger.family.estimate_shape or one.shape_name is None or one == two
     if not one.contains(two) or larger.family.log_time != smaller.family.log_time or not same_shape:
         return f"its family is {smaller.family.name}, or has another shape"
-    reasons = ("its linear terms are no case of these", "its noise scale is no case of this one's")
+    if type(larger) is not type(smaller):
+        return "only one of them has a cured fraction, and none is at the end of what it may be"
+    reasons = ["its linear terms are no case of these", "its noise scale is no case of this one's"]
+    if isinstance(larger, CureParts):
+        reasons.insert(1, "its cured fraction is no case of this one's")
     pairs = zip(reasons, _predictors(larger), _predictors(smaller), strict=True)
     return next((reason for reason, whole, part in pairs if not _spans(*whole, *part)), "")
 
@@ -232,15 +238,14 @@ def _spanned(H: Columns, wanted: Array) -> bool:
 
 
 def _predictors(parts: RegressionParts) -> Iterator[tuple[Columns, Array]]:
-    """Free columns of the location and of log sigma, and their known parts."""
-    design, p = parts.rows.design, len(parts.columns)
-    W = np.ones((len(design.H), 1)) if design.scale is None else design.scale.W
-    of_location, of_scale = np.split(parts.maximum.free[: p + W.shape[1]], [p])
-    of_both: tuple[tuple[Columns, Array, BoolArray, Array], ...] = (
-        (design.H, design.offset, of_location, parts.coefficients),
-        (W, design.log_noise, of_scale, parts.maximum.gamma),
-    )
-    for X, offset, free, b in of_both:
+    """Free columns of the location, of a cured fraction and of log sigma, and their known parts."""
+    design, one = parts.rows.design, np.ones((len(parts.rows.design.H), 1))
+    designs: list[tuple[Columns, Array]] = [(design.H, design.offset)]
+    designs.append((one if design.scale is None else design.scale.W, design.log_noise))
+    designs += [(one, 0.0 * one[:, 0])] * isinstance(parts, CureParts)
+    ends = np.cumsum([X.shape[1] for X, _ in designs])
+    values = np.split(np.concatenate([parts.coefficients, parts.maximum.gamma]), ends[:-1])
+    for (X, offset), free, b in zip(designs, np.split(parts.maximum.free, ends)[: len(ends)], values, strict=True):
         yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 

@@ -175,7 +175,7 @@ def sample(
     """
     offered = results._drawn
     if not isinstance(what, str) or what not in offered:
-        of = "" if offered is DRAWN else " of this fit"
+        of = "" if offered is DRAWN else " of this kind of fit"
         raise SpecError(f"what={what!r} is not drawn{of}; choose one of {', '.join(map(repr, offered))}.")
     asked, y = results._sample(new, draws, what, exclude, rng)
     return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(y.shape[1], name="draw"))

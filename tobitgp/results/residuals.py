@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri_exp
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions import convolution
 from tobitgp.distributions.intervals import log_mass
@@ -25,6 +26,7 @@ from tobitgp.numerics.truncated import share
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.regression.residuals import deviance
+from tobitgp.results.cure.parts import CureParts, estimates_of_rows
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.times import HazardTimes, log_survival
 from tobitgp.results.mixture.parts import MixtureParts, training_ends
@@ -103,11 +105,27 @@ def _residuals_of_hazards(parts: HazardParts, asked: Asked, kind: str, uniform: 
     response = parts.rows.response
     assert parts.covariates is not None
     times = HazardTimes.of_rows(parts, parts.covariates, ())
-    within = log_survival(times, response.entry)
+    return _of_survival(kind, response, lambda at: log_survival(times, at), uniform)
+
+
+def _residuals_of_cured(parts: CureParts, asked: Asked, kind: str, uniform: Array) -> Array:
+    y = estimates_of_rows(parts, asked.design, bands=False).given
+
+    def log_survival(at: Array) -> Array:
+        return np.where(np.isposinf(at), -np.inf, y.logsf(np.where(np.isfinite(at), np.maximum(at, 0.0), 0.0)))
+
+    return _of_survival(kind, parts.rows.response, log_survival, uniform)
+
+
+def _of_survival(
+    kind: str, response: CensoredResponse, log_survival: Callable[[Array], Array], uniform: Array
+) -> Array:
+    """Residuals of times from the log probabilities of surviving them."""
+    within = log_survival(response.entry)
 
     def of(lower: Array, upper: Array) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
-            low, high = log_survival(times, lower), log_survival(times, upper)
+            low, high = log_survival(lower), log_survival(upper)
             share = np.log(-np.expm1(np.minimum(high - low, 0.0)))
             return np.where(np.isneginf(low), -np.inf, low + share - within)
 
@@ -128,6 +146,7 @@ _OF: dict[type, tuple[Callable[[Any, Asked, str, Array], Array], tuple[str, ...]
         ("response", "quantile", "pearson", "deviance", "cox_snell", "martingale"),
     ),
     HazardParts: (_residuals_of_hazards, ("quantile", "cox_snell", "martingale", "deviance")),
+    CureParts: (_residuals_of_cured, ("quantile", "cox_snell", "martingale", "deviance")),
     MixtureParts: (_residuals_of_mixtures, ("quantile", "cox_snell", "martingale", "response")),
 }
 

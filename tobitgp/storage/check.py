@@ -26,6 +26,8 @@ from tobitgp.priors.prior import DenseFeatures, LevelColumns
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression.maximum import KINDS
+from tobitgp.results.cure.parts import ENDS, CureParts
+from tobitgp.results.cure.results import CureResults
 from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
@@ -47,11 +49,23 @@ def check_process(parts: Parts) -> None:
     check_source(parts)
 
 
+def check_cure(parts: CureParts) -> None:
+    """Compare what the parts of a fitted cure model say of each other."""
+    if parts.state.scale is None or not parts.family.log_time or not parts.last > 0.0 or parts.ends is None:
+        raise MalformedError("its parts do not belong together")
+    _check_shapes({"ends": (parts.ends, (len(parts.ends), len(ENDS)))})
+    _check_estimates(parts, len(parts.scale_columns) + 1)
+
+
 def check_regression(parts: RegressionParts) -> None:
     """Compare what the parts of a fitted regression say of each other."""
+    _check_estimates(parts, 1 if parts.state.scale is None else len(parts.scale_columns))
+
+
+def _check_estimates(parts: RegressionParts, q: int) -> None:
+    """The same of estimates, q of which are not of linear columns or a shape."""
     check_source(parts)
     maximum, p = parts.maximum, len(parts.columns)
-    q = 1 if parts.state.scale is None else len(parts.scale_columns)
     k = p + q + parts.family.estimate_shape
     wanted: Shapes = {"coefficients": (maximum.coefficients, (p,)), "gamma": (maximum.gamma, (q,))}
     wanted |= {"free": (maximum.free, (k,)), "centre": (parts.centre, (p,))}
@@ -115,7 +129,7 @@ def check_source(parts: Source) -> None:
             raise MalformedError(f"what it says of the column {name!r:.60} makes no sense")
 
 
-def try_results(results: GPResults | RegressionResults | MixtureResults | HazardResults) -> None:
+def try_results(results: GPResults | RegressionResults | CureResults | MixtureResults | HazardResults) -> None:
     """Ask what needs every array once: parts that do not belong together fail here rather than later."""
     parts: Source = results.parts
     columns = parts.facts.columns
@@ -132,7 +146,8 @@ def try_results(results: GPResults | RegressionResults | MixtureResults | Hazard
                 return
             # The mean of a mixture of heavy tails may be infinite, and a median that is not reached.
             if not (
-                isinstance(results, MixtureResults | HazardResults) or np.isfinite(found.to_numpy(dtype=float)[0, 0])
+                isinstance(results, MixtureResults | HazardResults | CureResults)
+                or np.isfinite(found.to_numpy(dtype=float)[0, 0])
             ):
                 raise MalformedError("its numbers give no finite prediction")
 

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.spec import CureSpec, ModelSpec, ScaleSpec
+from tobitgp.results.cure.parts import CureParts
+from tobitgp.results.cure.results import CureResults
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.mixture.parts import MixtureParts
@@ -33,13 +35,13 @@ from tobitgp.storage.archive import (
     read_document,
     write_archive,
 )
-from tobitgp.storage.check import check_mixture, check_process, check_regression, try_results
+from tobitgp.storage.check import check_cure, check_mixture, check_process, check_regression, try_results
 from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.hazards import hazard_results, plain_hazards, restore_hazards
 from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
 from tobitgp.storage.stack import plain_stack, restore_stack, stacked_results
 
-Loaded = GPResults | RegressionResults | MixtureResults | MultivariateResults | HazardResults
+Loaded = GPResults | RegressionResults | CureResults | MixtureResults | MultivariateResults | HazardResults
 _NOT_STORED = ("spec", "training", "covariates")
 
 
@@ -51,6 +53,7 @@ class Kind:
     parts: type  # dataclass of what such a fit was made from and what it found
     check: Callable[[Any], None]  # parts -> None; raises where they do not belong together
     results: Callable[[Any], Any]  # parts -> results
+    scale: type[ScaleSpec] = ScaleSpec  # of the formula beside that of the model
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -63,6 +66,7 @@ KINDS = {
     for kind in (
         Kind("process", Parts, check_process, GPResults.from_parts),
         Kind("regression", RegressionParts, check_regression, RegressionResults),
+        Kind("cure", CureParts, check_cure, CureResults, CureSpec),
         Kind("mixture", MixtureParts, check_mixture, MixtureResults),
     )
 }
@@ -132,7 +136,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
 
     Returns
     -------
-    GPResults, RegressionResults, MixtureResults, MultivariateResults or HazardResults
+    GPResults, RegressionResults, CureResults, MixtureResults, MultivariateResults or HazardResults
         What was saved, without training rows: predictions need ``new=``.
 
     Raises
@@ -160,7 +164,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
         with place.open("rb") as file, zipfile.ZipFile(file) as archive:
             document = read_document(archive, os.fstat(file.fileno()).st_size)
             kind = _read_head(document)
-            spec = restore_spec(document["specification"], functions)
+            spec = restore_spec(document["specification"], functions, kind.scale)
             arrays, used = read_arrays(archive), set[int]()
         values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
         rows = document["rows"]

@@ -36,7 +36,7 @@ def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
         written, reads = columns_of(scale, columns), _reading(scale)
         document["scale"] = {"formula": scale.formula, "columns": written, "reads": reads}
     try:
-        known = restore_spec(document, dict(spec.functions)) == spec
+        known = restore_spec(document, dict(spec.functions), ScaleSpec if scale is None else type(scale)) == spec
     except (MalformedError, TobitGPError):
         known = False
     if not known:
@@ -44,8 +44,8 @@ def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
     return document
 
 
-def restore_spec(document: Any, functions: Functions) -> ModelSpec:
-    """Specification from its document."""
+def restore_spec(document: Any, functions: Functions, scale_kind: type[ScaleSpec] = ScaleSpec) -> ModelSpec:
+    """Specification from its document; ``scale_kind`` is that of the formula beside that of the model."""
     check_names(document, ("columns", "formula", "functions", "learned", "reads", "scale"), "specification")
     lists = ("columns", "functions", "reads")
     sound = all(_are_texts(document[name]) for name in lists) and isinstance(document["learned"], list)
@@ -59,16 +59,16 @@ def restore_spec(document: Any, functions: Functions) -> ModelSpec:
         raise MalformedError("its formula is read otherwise by this version of tobitgp")
     if document["scale"] is None:
         return spec
-    return replace(spec, scale=_restore_scale(document["scale"], spec, functions))
+    return replace(spec, scale=_restore_scale(document["scale"], spec, functions, scale_kind))
 
 
-def _restore_scale(document: Any, spec: ModelSpec, functions: Functions) -> ScaleSpec:
-    """Formula of the noise scale, read again."""
+def _restore_scale(document: Any, spec: ModelSpec, functions: Functions, kind: type[ScaleSpec]) -> ScaleSpec:
+    """Formula of the noise scale or the cured fraction, read again."""
     check_names(document, ("columns", "formula", "reads"), "noise scale")
     if not isinstance(document["formula"], str) or not all(_are_texts(document[name]) for name in ("columns", "reads")):
         raise MalformedError("its noise scale is not made of text")
     try:
-        scale = parse_scale_formula(document["formula"], document["columns"], functions, beside=spec)
+        scale = parse_scale_formula(document["formula"], document["columns"], functions, beside=spec, kind=kind)
     except SpecError as error:
         raise MalformedError(str(error)) from error
     if _reading(scale) != document["reads"]:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.datasets import simulate_additive, simulate_basson, simulate_groot_lucas, simulate_karlova
+from tobitgp.datasets import simulate_additive, simulate_basson, simulate_cure, simulate_groot_lucas, simulate_karlova
 from tobitgp.errors import DataError
 
 SIMULATORS = {
@@ -180,3 +180,15 @@ def test_additive_parts_add_up():
     for bad in ({"n": 0}, {"groups": 0}, {"noise_sd": -1.0}):
         with pytest.raises(DataError):
             simulate_additive(**bad)
+
+
+def test_cured_rows_have_no_event_and_as_many_are_cured_as_should():
+    data = simulate_cure(n=20000, rng=0)
+    assert not ((data["cured"] == 1) & (data["event"] == 1)).any()
+    share = data.groupby("treated")["cured"].mean()
+    assert share.to_numpy() == pytest.approx(1.0 / (1.0 + np.exp([0.8, -0.2])), abs=0.02)
+    median = data[data["cured"] == 0].groupby("treated")["time"].median()
+    assert median.to_numpy() == pytest.approx(np.exp([0.0, 0.3]) * np.log(2.0) ** 0.8, rel=0.04)
+    assert data["time"].max() < 9.0
+    with pytest.raises(DataError):
+        simulate_cure(n=0)

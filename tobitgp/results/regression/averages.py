@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from tobitgp.data.arrays import Design
@@ -15,10 +18,18 @@ from tobitgp.results.effects import CHUNK, side_of
 from tobitgp.results.regression.parts import RegressionParts, distributions_at, predictors
 from tobitgp.typing import Array
 
+# Averages (m,) under a setting, their derivatives (m, k) in all parameters and (n, m) by how much each row moves them.
+Under = Callable[[int], tuple[Array, Array, Array]]
+
 
 def regression_averages(parts: RegressionParts, population: Population, sought: Sought) -> Estimated:
-    """Averages with their covariance, (STD3) added where the rows are a sample."""
-    found = [_under(parts, population, setting, sought) for setting in range(population.settings)]
+    """Averages with their covariance."""
+    return delta_averages(lambda setting: _under(parts, population, setting, sought), parts, population, sought)
+
+
+def delta_averages(under: Under, parts: RegressionParts, population: Population, sought: Sought) -> Estimated:
+    """Averages under every setting with their covariance, (STD3) added where the rows are a sample."""
+    found = [under(setting) for setting in range(population.settings)]
     value, gradient, each = (np.stack(values) for values in zip(*found, strict=True))
     covariance = np.empty((len(sought.times), len(found), len(found)))
     weight, total = population.weight, population.weight.sum()
@@ -45,14 +56,26 @@ def _under(parts: RegressionParts, population: Population, setting: int, sought:
 
 def _mean(parts: RegressionParts, design: Design, share: Array, question: Question) -> tuple[Array, Array, Array]:
     """The same of a question that is asked of every row."""
-    values, gradients = [], []
-    for rows in row_chunks(0, len(share), CHUNK):
+
+    def of_rows(rows: slice) -> tuple[Estimates, Sequence[Any]]:
         side = side_of(parts, design.rows(rows))
         x = tuple(value[:, None] for value in side.x)
         unit = (np.exp(x[1]), *(np.ones_like(value) for value in x[1:]))
         at = Estimates(lambda x: distributions_at(parts, x), x, unit, np.empty(0), np.empty(0))
+        return at, (side.H, side.W, np.ones((len(x[0]), 1)))
+
+    return delta_mean(of_rows, share, question)
+
+
+def delta_mean(
+    of_rows: Callable[[slice], tuple[Estimates, Sequence[Any]]], share: Array, question: Question
+) -> tuple[Array, Array, Array]:
+    """The same, of rows whose parameters (n, 1) are linear in those of the model by some designs."""
+    values, gradients = [], []
+    for rows in row_chunks(0, len(share), CHUNK):
+        at, designs = of_rows(rows)
         values.append(question.number(at.new))
-        slopes, designs = share[rows][:, None] * at.slopes(question.number), (side.H, side.W, np.ones((len(x[0]), 1)))
+        slopes = share[rows][:, None] * at.slopes(question.number)
         gradients.append(np.hstack([of.T @ to for of, to in zip(slopes, designs, strict=False)]))
     each = np.concatenate(values)
     value = share @ each

@@ -57,9 +57,9 @@ def fit_regression(
     Shapes: groups (n,).
     """
     _check(spec, cov_type)
-    family, fixed = _known_shape(family, fixed)
+    family, fixed = known_shape(family, fixed)
     linear, scale = training.design.columns, training.design.scale
-    coefficients, gamma = _fixed(fixed, linear, () if scale is None else scale.columns, family)
+    coefficients, gamma = read_fixed(fixed, linear, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
     _warn_one_exact(_counts(rows), gamma)
     centre = _centre(linear, coefficients, [_weighted_sums(training.design.H, rows.weight)])
@@ -75,7 +75,7 @@ def fit_regression(
         describe=partial(in_common, covariates),
         **model_arguments(training.design, family),
     )
-    _warn_of(maximum)
+    warn_of(maximum)
     robust: dict[str, Any] = {"kind": cov_type, "weight": rows.weight, "groups": groups}
     names = named_columns([part.spec for part in training.state.parts], columns)
     parts = RegressionParts(
@@ -113,9 +113,9 @@ def fit_partitions(
             f"cov_type={cov_type!r} is not available for partitioned data: give a DataFrame, or use "
             "cov_type='nonrobust'."
         )
-    family, fixed = _known_shape(family, fixed)
+    family, fixed = known_shape(family, fixed)
     scale = data.state.scale
-    coefficients, gamma = _fixed(fixed, data.columns, () if scale is None else scale.linear.columns, family)
+    coefficients, gamma = read_fixed(fixed, data.columns, () if scale is None else scale.linear.columns, family)
     store = data.store or Store()
     partitions = data.partitions.at([i for i, size in enumerate(data.partitions.collect(_rows_of)) if size])
     if not isinstance(partitions, LocalPartitions):  # on a cluster every iteration would wait for all workers
@@ -144,7 +144,7 @@ def fit_partitions(
         "store": store,
     }
     maximum = maximise_partitions(rows, max_iter=max_iter, **search)
-    _warn_of(maximum)
+    warn_of(maximum)
     llnull = float("nan")
     if "Intercept" in data.columns:
         null = maximise_partitions(partitions.map(modelled, None), **search)
@@ -186,7 +186,8 @@ def _counts(known: Outcome) -> IntArray:
     return np.array([len(known), known.exact.sum(), (np.isfinite(known.lower) & np.isfinite(known.upper)).sum()])
 
 
-def _warn_of(maximum: Maximum) -> None:
+def warn_of(maximum: Maximum) -> None:
+    """Say why there is no maximum, or that it lies at a bound."""
     if maximum.message != "converged":
         category = BoundaryWarning if maximum.converged else ConvergenceWarning
         warnings.warn(maximum.message, category, stacklevel=user_level())
@@ -228,11 +229,16 @@ def _check(spec: ModelSpec, cov_type: Any) -> None:
         raise SpecError(
             f"method='mle' is for formulas without processes, and {spec.processes[0].name} is one; use method='ep'."
         )
+    check_covariance(cov_type)
+
+
+def check_covariance(cov_type: Any) -> None:
+    """Refuse a kind of covariance that is none."""
     if cov_type not in KINDS:
         raise SpecError(f"cov_type={cov_type!r} is not supported; choose one of {', '.join(map(repr, KINDS))}.")
 
 
-def _known_shape(family: Family, fixed: Mapping[str, float] | None) -> tuple[Family, Mapping[str, float] | None]:
+def known_shape(family: Family, fixed: Mapping[str, float] | None) -> tuple[Family, Mapping[str, float] | None]:
     """The family with a shape that is fixed, and what else is."""
     given, name = read_mapping("fixed", fixed), family.distribution.shape_name
     if not given or not family.estimate_shape or name not in given:
@@ -240,13 +246,13 @@ def _known_shape(family: Family, fixed: Mapping[str, float] | None) -> tuple[Fam
     return with_known_shape(family, given.pop(name)), given
 
 
-def _fixed(
+def read_fixed(
     fixed: Mapping[str, float] | None, columns: Sequence[str], scale: Sequence[str], family: Family
 ) -> tuple[Array, Array]:
     """Known coefficients (p,) and those of log sigma (q,), NaN where they are estimated."""
     given = read_mapping("fixed", fixed) or {}
     check_names("fixed", given, [*columns, *(scale or [SIGMA])])
-    known = {name: _number(name, value) for name, value in given.items()}
+    known = {name: read_number(name, value) for name, value in given.items()}
     if family.known_sigma is not None and (scale or SIGMA in known):
         remedy = ", so sigma= has no place" if scale else "; take it out of fixed="
         raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}{remedy}.")
@@ -264,7 +270,8 @@ def _fixed(
     return coefficients, np.array([np.nan if sigma is None else np.log(sigma)])
 
 
-def _number(name: str, value: Any) -> float:
+def read_number(name: str, value: Any) -> float:
+    """A number among those that are fixed."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(float(value)):
         raise SpecError(f"fixed={{{name!r}: {value!r}}}: a finite number is needed.")
     return float(value)

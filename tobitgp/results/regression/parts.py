@@ -189,7 +189,7 @@ def null_likelihood(parts: RegressionParts) -> float:
     return null_log_likelihood(rows, fixed_gamma=known_scale(parts), **given) + parts.log_jacobian
 
 
-_SHAPE_STEP = 10.0  # of the shape, in steps of the others: tails of Student's t have fewer digits
+SHAPE_STEP = 10.0  # of the shape, in steps of the others: tails of Student's t have fewer digits
 
 
 def scale_design(parts: RegressionParts, design: Design) -> Array:
@@ -222,7 +222,7 @@ def estimates_of(parts: RegressionParts, design: Design, *, bands: bool = True) 
     x: tuple[Array, ...] = (eta, tau)
     unit: tuple[Array, ...] = (np.exp(tau), np.ones_like(tau))
     if parts.family.estimate_shape:
-        x, unit = (*x, np.full_like(tau, parts.noise.coordinate)), (*unit, np.full_like(tau, _SHAPE_STEP))
+        x, unit = (*x, np.full_like(tau, parts.noise.coordinate)), (*unit, np.full_like(tau, SHAPE_STEP))
     V = N = np.empty((len(eta), 0, 0))
     if bands:
         H, W = centred(design.H, parts.centre), scale_design(parts, design)

@@ -1,0 +1,71 @@
+r"""The distribution of times of which a share never comes: :math:`S(t) = \pi + (1 - \pi) S_u(t)`, (CUR1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from tobitgp.distributions.location_scale import LocationScale, RowDistributions
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Cured(RowDistributions):
+    """Times of n rows; that of a cured one is infinite."""
+
+    uncured: LocationScale  # times of those who are not cured
+    logit: Array  # (n,), of the probability of being cured
+
+    log = True
+
+    @property
+    def location(self) -> Array:  # type: ignore[override]
+        """Of the log times of those who are not cured."""
+        return self.uncured.location
+
+    @property
+    def width(self) -> Array:
+        return self.uncured.scale
+
+    def logsf(self, y: Array) -> Array:
+        return np.logaddexp(log_expit(self.logit), log_expit(-self.logit) + self.uncured.logsf(y))
+
+    def logcdf(self, y: Array) -> Array:
+        return log_expit(-self.logit) + self.uncured.logcdf(y)
+
+    def logpdf(self, y: Array) -> Array:
+        return log_expit(-self.logit) + self.uncured.logpdf(y)
+
+    def cured_log_odds(self, start: Array) -> Array:
+        """Log odds of being cured given survival of ``start``: (CUR3) of the theory pages."""
+        return np.asarray(self.logit - self.uncured.logsf(start))
+
+    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
+        H, h = self.uncured.modelled_hazard(x)
+        survival = np.logaddexp(log_expit(self.logit), log_expit(-self.logit) - H)
+        return -survival, expit(-self.logit - H) * h
+
+    def ppf(self, p: float) -> Array:
+        return self.survived(np.full(np.shape(self.logit), np.log1p(-p)))
+
+    def mean(self) -> Array:
+        """Infinite, since some never have the event."""
+        return np.full(np.broadcast_shapes(np.shape(self.location), np.shape(self.logit)), np.inf)
+
+    def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
+        """Mean of times that are clipped at limits, of rows without a window."""
+        part = (self.uncured.fast_clipped_mean if fast else self.uncured.clipped_mean)(lower, upper)
+        return np.asarray(expit(self.logit) * upper + expit(-self.logit) * part)
+
+    def remaining(self, p: float, start: Array) -> Array:
+        return np.maximum(self.survived(np.log(p) + self.logsf(start)) - start, 0.0)
+
+    def survived(self, log_p: Array) -> Array:
+        """Times at which survival has fallen to probabilities, infinite where it stays above them."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            left = log_p + np.log(-np.expm1(log_expit(self.logit) - log_p)) - log_expit(-self.logit)
+            z = self.uncured.noise.inverse_log_sf(np.minimum(left, 0.0))
+            time = self.uncured.response(self.uncured.location + self.uncured.scale * z)
+        return np.where(log_p > log_expit(self.logit), time, np.inf)

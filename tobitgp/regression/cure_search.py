@@ -1,0 +1,237 @@
+"""Maxima of the likelihood of mixture cure models, which may have several: Newton's method from three starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from tobitgp.data.outcome import Outcome
+from tobitgp.engines import single_blas_thread
+from tobitgp.numerics.nonparametric import kaplan_meier
+from tobitgp.regression.convergence import words_for_end
+from tobitgp.regression.cure import CureProblem, cure_problem, evaluate, row_scores
+from tobitgp.regression.fit import maximise
+from tobitgp.regression.maximum import Maximum, with_given_shape
+from tobitgp.regression.newton import Climb, State, climb, guarded_step
+from tobitgp.typing import Array
+
+_FAR, _LONGEST_LOGIT = 30.0, 3.0  # of a logit, and of one step of it
+_FLAT = 1e-8  # information a row of a direction, where an exact row has about 1
+_SHARE = 1e-6  # cured on average, below which there are none
+_APART = 1e-3  # nats between maxima that are not the same
+_PROFILE_STEPS = 50
+NEAR = 2.0  # nats by which another maximum lies within an interval of 95%
+
+
+class CureEnd(NamedTuple):
+    """Where the ascent from a start ended."""
+
+    iterations: int
+    log_likelihood: float
+    cured: float  # mean over the rows
+    converged: bool
+
+
+def km_tail(seen: Outcome) -> float:
+    """Kaplan and Meier's survival after the last time, between 0.02 and 0.98."""
+    entry = np.where(np.isfinite(seen.entry), seen.entry, -np.inf)
+    _, survival = kaplan_meier(seen.lower, seen.exact, seen.weight, entry)
+    return float(np.clip(survival[-1], 0.02, 0.98))
+
+
+def _starts(problem: CureProblem) -> list[Array]:
+    """Points x: latency of the events alone, or of all rows, with larger and smaller shares of cured rows."""
+    seen, noise, H, offset = problem.seen, problem.distribution, problem.written[0], problem.offsets[0]
+    exact, tail, at_tau = seen.exact, km_tail(seen), sum(problem.sizes)
+    y, root = (seen.lower - offset)[exact], np.sqrt(seen.weight[exact])
+    sigma, share = 1.0, float(seen.weight[~exact].sum() / seen.weight.sum())
+    for _ in range(2):
+        target = y - sigma * noise.mean
+        beta = np.linalg.lstsq(root[:, None] * H[exact], root * target, rcond=None)[0]
+        spread = np.average(np.square(target - H[exact] @ beta), weights=root**2)
+        sigma = float(np.clip(np.sqrt(spread / noise.variance), 1e-3, 1e3))
+    known = None if problem.free[at_tau] else problem.given[[at_tau]]
+    every = maximise(seen, H, distribution=noise, offset=offset, fixed_gamma=known)
+    all_rows = (every.coefficients, float(every.gamma[0])) if every.converged else (beta, np.log(sigma))
+    tried = (
+        (tail, beta, np.log(sigma), None),
+        (0.25 * tail, *all_rows, 0),
+        (0.5 * (tail + share), beta, np.log(sigma) - 0.5, 1),
+    )
+    return [_point(problem, *each) for each in tried]
+
+
+def _point(problem: CureProblem, pi: float, beta: Array, tau: float, other: int | None) -> Array:
+    """The point x nearest to some parameters; ``other`` is the place of another shape to start from."""
+    Z, noise = problem.written[1], problem.distribution
+    gamma = np.linalg.lstsq(Z, logit(np.clip(pi, 1e-3, 0.999)) - problem.offsets[1], rcond=None)[0]
+    parameters = [*beta, *gamma, tau]
+    if problem.free_shape:
+        moved = noise if other is None else noise.with_shape(noise.shape_starts[other])
+        parameters.append(moved.coordinate)
+    return problem.nearest(np.array(parameters))
+
+
+def _stops(problem: CureProblem, x: Array) -> bool:
+    """Whether a logit, log sigma or the shape is as good as infinite."""
+    _, v, tau, *shape = problem.predictors(x)
+    low, high = problem.distribution.coordinate_range() if shape else (-np.inf, np.inf)
+    gone = bool(shape) and not low < shape[0][0] < high
+    return gone or float(np.abs(v).max()) > _FAR or abs(float(tau[0])) > 18.0
+
+
+def _reach(problem: CureProblem, move: Array) -> float:
+    """Largest change of log sigma, the shape or, in its units, a logit."""
+    _, v, *rest = (after - before for after, before in zip(*map(problem.predictors, (move, 0.0 * move)), strict=True))
+    return max(1.5 / _LONGEST_LOGIT * float(np.abs(v).max()), *(abs(float(each[0])) for each in rest))
+
+
+def maximise_cure(problem: CureProblem, *, scores: bool, max_iter: int) -> tuple[Maximum, list[CureEnd]]:
+    """The highest maximum from three starts, and where each of them led.
+
+    A shape that ran to an end of its range is held there.
+    """
+    with single_blas_thread(), np.errstate(all="ignore"):
+        climbs = [_ascend(problem, x, max_iter) for x in _starts(problem)]
+        found = [(end, _judge(problem, end)) for end in climbs]
+        usable = [pair for pair in found if pair[1] in ("converged", "flat")] or found
+        end, reason = max(usable, key=lambda pair: pair[0].state.value + _APART * (pair[1] == "converged"))
+        ends = [
+            CureEnd(each.iterations, each.state.value, _mean_cured(problem, each.state.x), why == "converged")
+            for each, why in found
+        ]
+        fit = _in_users_units(problem, end, reason, scores=scores)
+        past = [float(problem.predictors(each.state.x)[-1][0]) for each, why in found if why == "shape"]
+        sides = {int(shape >= problem.distribution.coordinate_range()[1]) for shape in past}
+        for held in (_held(problem, side, scores=scores, max_iter=max_iter) for side in sorted(sides)):
+            if (held.converged, held.log_likelihood) > (fit.converged, fit.log_likelihood):
+                fit = held
+        return fit, ends
+
+
+def _held(problem: CureProblem, side: int, *, scores: bool, max_iter: int) -> Maximum:
+    """The maximum with the shape at an end of its range."""
+    noise = problem.distribution.with_shape(problem.distribution.shape_range[side])
+    p, q = problem.sizes
+    known = np.split(np.where(problem.free, np.nan, problem.given)[:-1], [p, p + q])
+    fit, _ = maximise_cure(
+        cure_problem(problem.seen, problem.written, problem.offsets, noise, known, free_shape=False),
+        scores=scores,
+        max_iter=max_iter,
+    )
+    return with_given_shape(fit, words_for_end(noise, side) if fit.converged else fit.message)
+
+
+def _ascend(problem: CureProblem, x: Array, max_iter: int) -> Climb:
+    """Newton's method from x."""
+    return climb(
+        lambda at: evaluate(problem, at),
+        lambda state: guarded_step(state, lambda move: _reach(problem, move)),
+        evaluate(problem, x),
+        max_iter=max_iter,
+        stop=lambda at: _stops(problem, at),
+    )
+
+
+def profile_interval(
+    given: Callable[[Array], CureProblem], maximum: Maximum, place: int, error: float, drop: float
+) -> tuple[float, float]:
+    """Probabilities of being cured, one for all rows, whose profile log likelihood is ``drop`` below the maximum.
+
+    ``given`` makes the problem in which the logit, parameter ``place`` of standard error ``error``, is known.
+    """
+    from scipy.optimize import brentq
+
+    best = float(maximum.parameters[place])
+
+    def below(v: float) -> float:
+        problem = given(np.array([v]))
+        x = problem.nearest(maximum.parameters[: len(problem.given)])
+        with single_blas_thread(), np.errstate(all="ignore"):
+            return maximum.log_likelihood - _ascend(problem, x, _PROFILE_STEPS).state.value - drop
+
+    ends = []
+    for side, furthest in ((-1.0, 0.0), (1.0, 1.0)):
+        step = error if np.isfinite(error) else 1.0
+        while below(best + side * step) < 0.0 and step < _FAR:
+            step *= 2.0
+        ends.append(
+            furthest if step >= _FAR else float(expit(brentq(below, best, best + side * step, xtol=1e-4 * step)))
+        )
+    return ends[0], ends[1]
+
+
+def _mean_cured(problem: CureProblem, x: Array) -> float:
+    return float(np.average(expit(problem.predictors(x)[1]), weights=problem.seen.weight))
+
+
+def _information(problem: CureProblem, state: State) -> Array:
+    """Minus the Hessian for each row, in units in which exact rows bring about 1."""
+    unit = np.ones(len(state.x))
+    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(state.x)[2][0])
+    return np.asarray(-state.hessian.corner * np.outer(unit, unit) / problem.seen.weight.sum())
+
+
+def _judge(problem: CureProblem, end: Climb) -> str:
+    """Whether an end is a maximum, or why not."""
+    if end.reason in ("stalled", "limit"):
+        return end.reason
+    least = np.linalg.eigvalsh(_information(problem, end.state)).min(initial=1.0)
+    _, v, tau, *shape = problem.predictors(end.state.x)
+    if end.reason == "stopped" and float(np.abs(v).max()) <= _FAR:
+        return "sigma" if abs(float(tau[0])) > 18.0 or not shape else "shape"
+    return "flat" if least < _FLAT or end.reason == "stopped" else "converged"
+
+
+def _words(problem: CureProblem, end: Climb, reason: str) -> str:
+    """Why there is no maximum, with a remedy."""
+    if reason == "converged":
+        return reason
+    if reason == "flat":
+        cured = _mean_cured(problem, end.state.x)
+        if cured < _SHARE:
+            return "The likelihood is highest without a cured fraction: these rows show none. Fit without cure=."
+        if cured > 1.0 - _SHARE:
+            return "The cured fraction goes to 1: these rows have too few events. Fit without cure=."
+        return (
+            "The likelihood has no maximum: some columns separate rows that have the event from the others, and their "
+            "coefficients of cured[...] go to infinity. Leave them out of cure=, merge levels, or fix a coefficient."
+        )
+    if reason in ("sigma", "shape"):
+        return f"The likelihood has no maximum: {reason} runs off. Use fewer columns, another family, or fix it."
+    if reason == "stalled":
+        return "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model."
+    return "Not converged when the limit of iterations was reached; raise max_iter."
+
+
+def _in_users_units(problem: CureProblem, end: Climb, reason: str, *, scores: bool) -> Maximum:
+    """An end as parameters and their covariance."""
+    T, x = problem.to_users, end.state.x
+    theta = problem.given + T @ x
+    p, q = problem.sizes
+    unit = np.ones(len(x))
+    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(x)[2][0])
+    values, vectors = np.linalg.eigh(_information(problem, end.state))
+    directions = T @ (unit[:, None] * vectors)
+    flat = values < (max(_FLAT, 2.0 * float(values.min(initial=1.0))) if reason == "flat" else -np.inf)
+    with np.errstate(invalid="ignore"):
+        told = directions[:, ~flat] / np.sqrt(values[~flat] * problem.seen.weight.sum())
+    noise = problem.distribution
+    shape = theta[-1] if problem.free_shape else None if noise.shape_name is None else noise.coordinate
+    return Maximum(
+        theta[:p],
+        theta[p : p + q + 1],
+        None if shape is None else float(shape),
+        end.state.value,
+        float(np.abs(end.state.gradient).max(initial=0.0)),
+        told @ told.T,
+        directions[:, flat] @ directions[:, flat].T,
+        problem.free,
+        row_scores(problem, x) if scores else None,
+        end.iterations,
+        reason == "converged",
+        _words(problem, end, reason),
+    )
