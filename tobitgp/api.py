@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tobitgp.competing import open_competing
 from tobitgp.errors import SpecError
 from tobitgp.formula.several import is_wide
 from tobitgp.hazards import HazardModel, open_model
@@ -17,6 +18,7 @@ from tobitgp.model import Hyper
 from tobitgp.multivariate import fit_several
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.mixture.results import MixtureResults
@@ -28,10 +30,10 @@ from tobitgp.typing import Frame
 
 @saying_what_was_meant
 def fit(
-    formula: str,
+    formula: str | Mapping[str | int, str],
     data: Frame,
     *,
-    family: str | Student | GenGamma | PH | None = None,
+    family: str | Student | GenGamma | PH | Mapping[Any, Any] | None = None,
     method: str | Method | MixtureMethod = "auto",
     bound: str | None = None,
     inducing: Any = "auto",
@@ -55,7 +57,7 @@ def fit(
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
-) -> GPResults | RegressionResults | MixtureResults | MultivariateResults | HazardResults:
+) -> GPResults | RegressionResults | MixtureResults | MultivariateResults | HazardResults | CompetingRisksResults:
     r"""Fit a regression, or a mixture, to data that may be censored or truncated.
 
     Parameters
@@ -213,11 +215,17 @@ def fit(
         "cov_type": cov_type,
         "cov_kwds": cov_kwds,
     }
-    if is_wide(formula):
-        return fit_several(formula, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
+    causes = open_competing(formula, data)
+    if causes is not None:
+        return causes.fit(id=id, sigma=sigma, engine=engine, reading=reading, fitting=fitting)
+    if isinstance(family, Mapping):
+        raise SpecError("family= by cause is for competing risks, as in Surv(time, cause) ~ x.")
+    text: Any = formula
+    if is_wide(text):
+        return fit_several(text, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
     if rescor:
         raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
-    found = open_model(formula, data, id=id, sigma=sigma, engine=engine, **reading)
+    found = open_model(text, data, id=id, sigma=sigma, engine=engine, **reading)
     if isinstance(found, HazardModel):
         return found.fit(**fitting)
     with found as model:
