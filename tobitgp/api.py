@@ -62,10 +62,12 @@ def fit(
 
     Parameters
     ----------
-    formula : str
+    formula : str, or dict of these by cause
         ``response ~ terms | censor(...)``, or with ``interval(lo, hi)``, ``Surv(...)`` or a column of text such as
         ``<0.5`` for the response; see :func:`tobitgp.formula_functions` for what may stand in it. Several responses are
-        ``mvbind(y1, y2) ~ terms | censor(l1, l2)``.
+        ``mvbind(y1, y2) ~ terms | censor(l1, l2)``. Competing risks are ``Surv(time, cause) ~ terms``, with a column
+        of more than two values, and ``Surv(time, cause, censored="alive")`` where neither 0, ``"censored"`` nor the
+        first category is what censored rows hold; a dict has a formula for each cause.
     data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
         Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
         dask DataFrames are never read into memory at once, and their results hold no rows.
@@ -74,7 +76,8 @@ def fit(
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
         modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q
         estimated). Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"``
-        (whose shapes are point estimates) and, of counts, ``"poisson"``.
+        (whose shapes are point estimates) and, of counts, ``"poisson"``. Of competing risks one of positive times or
+        ``"ph"``, or a dict of these by cause.
     method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(damping=0.8)``
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
@@ -147,8 +150,9 @@ def fit(
 
     Returns
     -------
-    GPResults, RegressionResults, MixtureResults or MultivariateResults
-        The second by maximum likelihood, the third of a ``mixture()``, the last of ``mvbind(...)``.
+    GPResults, RegressionResults, MixtureResults, MultivariateResults, HazardResults or CompetingRisksResults
+        The second by maximum likelihood, the third of a ``mixture()``, then of ``mvbind(...)``, of ``family="ph"`` and
+        of several causes.
 
     Raises
     ------

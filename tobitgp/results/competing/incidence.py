@@ -31,16 +31,15 @@ def make_rule(first: float, times: Array, breaks: Array, width: float) -> Rule:
     """Gauss-Legendre panels of log time between times (m,), and breaks where hazards may jump, of at most a width."""
     last = float(times.max())
     knots = np.unique(np.concatenate([[first], times[times > first], breaks[(breaks > first) & (breaks < last)]]))
-    ends = np.log(knots)
-    nodes, weights = [ends[:1]], [np.zeros(1)]
-    for low, high in pairwise(ends.tolist()):
+    nodes, weights = [np.array([first])], [np.zeros(1)]
+    for low, high in pairwise(np.log(knots).tolist()):
         panels = max(int(np.ceil((high - low) / width)), 1)
         x, w = np.polynomial.legendre.leggauss(_POINTS if high - low > 0.25 * width else _FEW)
         half = 0.5 * (high - low) / panels
         middle = low + half * (2.0 * np.arange(panels) + 1.0)
-        nodes.append((middle[:, None] + half * x).ravel())
+        nodes.append(np.exp(middle[:, None] + half * x).ravel())
         weights.append(np.tile(half * w, panels))
-    at = np.exp(np.concatenate(nodes))
+    at = np.concatenate(nodes)
     return Rule(at, np.concatenate(weights) * at, np.searchsorted(at, times, side="right") - 1)
 
 

@@ -122,7 +122,7 @@ def predict_cumulative_incidence(
 
     References
     ----------
-    (CR2) to (CR4) of the theory pages.
+    (CR2) to (CR5) of the theory pages.
 
     Examples
     --------
@@ -132,8 +132,8 @@ def predict_cumulative_incidence(
     >>> res.predict_cumulative_incidence(lung.head(1), [100, 365]).round(3)
     cause      1      2
     row        0      0
-    100.0  0.082  0.120
-    365.0  0.349  0.327
+    100.0  0.079  0.090
+    365.0  0.328  0.311
     """
     refuse_dask(df, "predict_cumulative_incidence", "rows in memory, df.compute()")
     grid, level = _read_grid(results, times), check_level(interval)
@@ -186,8 +186,8 @@ def predict_survival_function(
     >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
     >>> res.predict_survival_function(lung.head(1), [100, 365]).round(3)
                0
-    100.0  0.798
-    365.0  0.324
+    100.0  0.831
+    365.0  0.361
     """
     refuse_dask(df, "predict_survival_function", "rows in memory, df.compute()")
     grid, level = _read_grid(results, times), check_level(interval)
