@@ -90,19 +90,25 @@ def open_competing(formula: Any, data: Frame) -> Competing | None:
             )
         return None
     column = pd.Series(data[first.column])
-    if not by_cause and first.censored is None and not holds_causes(column, first.column):
+    if not by_cause and first.censored is None and not holds_causes(column):
         return None
     return Competing(written, pd.DataFrame(data))  # type: ignore[arg-type]
 
 
-def holds_causes(column: pd.Series[Any], name: str) -> bool:
+def holds_causes(column: pd.Series[Any]) -> bool:
     """Whether a column of events holds several causes, or one in words beside 'censored'."""
     present = column.dropna().infer_objects()
     if pd.api.types.is_bool_dtype(present) or present.nunique() < 2:
         return False
-    if not pd.api.types.is_numeric_dtype(present):
-        return present.nunique() > 2 or CENSORED in present.to_numpy(dtype=object)
-    return present.nunique() > 2
+    if pd.api.types.is_numeric_dtype(present):
+        return present.nunique() > 2 and _are_codes(present)
+    return present.nunique() > 2 or CENSORED in present.to_numpy(dtype=object)
+
+
+def _are_codes(values: pd.Series[Any]) -> bool:
+    """Whether numbers are whole and not negative."""
+    numbers = values.to_numpy(dtype=np.float64)
+    return bool(((numbers >= 0.0) & (numbers % 1.0 == 0.0)).all())
 
 
 def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Cause, ...], Cause]:
@@ -114,9 +120,9 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
         censored = present.cat.categories[0] if given is None else given
     elif pd.api.types.is_numeric_dtype(present):
         values = np.unique(present.to_numpy(dtype=np.float64))
-        if (values % 1.0 != 0.0).any() or (values < 0.0).any() or np.isinf(values).any():
+        if not _are_codes(present):
             listed = ", ".join(f"{value:g}" for value in values[:6])
-            raise DataError(f"The event column {name!r} must be 0 or 1, or hold causes, not {listed}; {_CODES}.")
+            raise DataError(f"The column {name!r} must hold causes, not {listed}; {_CODES}.")
         levels, censored = [int(value) for value in values], 0 if given is None else given
     else:
         levels, censored = sorted(present.unique(), key=str), CENSORED if given is None else given

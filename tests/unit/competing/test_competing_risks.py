@@ -1,5 +1,8 @@
 """Competing risks: against R's numbers, closed forms and draws by brute force, and how causes are read."""
 
+import json
+import zipfile
+
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -264,8 +267,9 @@ def test_tables_have_a_level_of_causes(mgus2):
 @pytest.mark.parametrize(
     ("formula", "options", "error", "words"),
     [
-        ("Surv(etime, half) ~ age", {}, DataError, r"'half' must be 0 or 1, or hold causes, not 0, 0.5, 1"),
-        ("Surv(etime, minus) ~ age", {}, DataError, "must be 0 or 1, or hold causes"),
+        ("Surv(etime, half) ~ age", {}, DataError, r"'half' must be 0 or 1, but holds 0, 0.5, 1"),
+        ("Surv(etime, minus) ~ age", {}, DataError, "must be 0 or 1, but holds -1"),
+        ("Surv(etime, half, censored=0) ~ age", {}, DataError, "'half' must hold causes, not 0, 0.5, 1; causes are"),
         ("Surv(etime, shifted) ~ age", {}, DataError, "No row of 'shifted', which holds 1, 2, 3, is 0"),
         ("Surv(etime, cause) ~ age", {"family": "gaussian"}, SpecError, "family of positive times"),
         ("Surv(etime, cause) ~ mixture(2)", {}, SpecError, "mixture does not go"),
@@ -372,6 +376,48 @@ def test_no_rows_and_no_positive_times_give_empty_answers(mgus2):
     res = tg.fit("Surv(etime, cause) ~ age", mgus2, family="weibull")
     assert res.predict_cumulative_incidence(mgus2.head(0), TIMES).shape == (3, 0)
     assert (res.predict_cumulative_incidence(mgus2.head(2), [0.0, -1.0]) == 0.0).all(axis=None)
+
+
+def test_files_answer_as_the_fit(mgus2, tmp_path):
+    some = mgus2.head(250)
+    family = {"death": tg.PH("piecewise", bands=[40, 100]), "pcm": "weibull"}
+    res = tg.fit("Surv(etime, text) ~ age", some, family=family)
+    res.save(tmp_path / "fit.tgp")
+    again = tg.load(tmp_path / "fit.tgp")
+    assert isinstance(again, tg.CompetingRisksResults)
+    assert repr(again) == repr(res)
+    pd.testing.assert_series_equal(again.params, res.params)
+    pd.testing.assert_series_equal(again.counts, res.counts)
+    for of in ("predict_cumulative_incidence", "predict_survival_function"):
+        want = getattr(res, of)(some.head(2), [30.0, 60.0], interval=0.9)
+        pd.testing.assert_frame_equal(getattr(again, of)(some.head(2), [30.0, 60.0], interval=0.9), want)
+    for question in (
+        again.predict_cumulative_incidence,
+        again.plot_cumulative_incidence,
+        lambda: again.concordance_index("pcm"),
+        lambda: again.predict_survival_function(times=[1.0]),
+    ):
+        with pytest.raises(SpecError, match="no training rows"):
+            question()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("causes", ["death"]), ("causes", ["pcm", "pcm"]), ("counts", [1, 2]), ("column", 3)]
+)
+def test_files_whose_causes_do_not_belong_together_are_refused(mgus2, tmp_path, name, value):
+    place = tmp_path / "fit.tgp"
+    tg.fit("Surv(etime, text) ~ 1", mgus2, family="exponential").save(place)
+    with zipfile.ZipFile(place) as archive:
+        held = {entry: archive.read(entry) for entry in archive.namelist()}
+    entry = next(entry for entry in held if entry.endswith(".json"))
+    document = json.loads(held[entry])
+    document["parts"][name] = value
+    held[entry] = json.dumps(document).encode()
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, content in held.items():
+            archive.writestr(name, content)
+    with pytest.raises(DataError, match="do not belong together"):
+        tg.load(place)
 
 
 @pytest.mark.study

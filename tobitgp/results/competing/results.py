@@ -9,6 +9,7 @@ import pandas as pd
 
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
+from tobitgp.results import output
 from tobitgp.results.competing import predictions
 from tobitgp.results.competing.parts import CompetingParts
 from tobitgp.results.predict import check_alpha
@@ -256,6 +257,7 @@ class CompetingRisksResults:
 
     predict_cumulative_incidence = predictions.predict_cumulative_incidence
     predict_survival_function = predictions.predict_survival_function
+    save = output.save
 
     def concordance_index(self, cause: Cause, time: float | None = None) -> float:
         """Concordance of the incidence of a cause, as predicted for the training rows, with its events.
