@@ -174,12 +174,12 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
             document = read_document(archive, os.fstat(file.fileno()).st_size)
             _check_head(document)
             arrays, used = read_arrays(archive), set[int]()
-        if document["kind"] == CAUSES:
-            fits = [_restore(one, functions, arrays, used) for one in read_fits(document, _NAMES[3:])]
-            results: Loaded = causes_results(document["parts"], fits)
-        else:
-            results = _restore(document, functions, arrays, used)
+        several = document["kind"] == CAUSES
+        documents = read_fits(document, _NAMES[3:]) if several else [document]
+        held = [_decode(one, functions, arrays, used) for one in documents]
         check_used(arrays, used)
+        fits = [_build(*one) for one in held]
+        results: Loaded = causes_results(document["parts"], fits) if several else fits[0]
     except SpecError as error:
         raise SpecError(f"{place}: {error}") from error
     except OSError as error:
@@ -191,15 +191,21 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
     return results
 
 
-def _restore(document: Any, functions: Functions, arrays: Sequence[np.ndarray[Any, Any]], used: set[int]) -> Any:
-    """Results of one fit, from its document."""
+def _decode(
+    document: Any, functions: Functions, arrays: Sequence[np.ndarray[Any, Any]], used: set[int]
+) -> tuple[Kind, ModelSpec, Any, Made | None, Any]:
+    """What the document of one fit holds."""
     name, rows = document["kind"], document["rows"]
     if not isinstance(name, str) or name not in KINDS:
         raise MalformedError(f"it is of the unknown kind {name!r:.60}")
     kind, spec = KINDS[name], restore_spec(document["specification"], functions)
     values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
     made = None if rows is None else _read_made(rows)
-    outer = None if made is None else made.restore(rows, functions, arrays, used)
+    return kind, spec, values, made, None if made is None else made.restore(rows, functions, arrays, used)
+
+
+def _build(kind: Kind, spec: ModelSpec, values: Any, made: Made | None, outer: Any) -> Any:
+    """Results of one fit."""
     found = kind.results(_assemble(kind, spec, values))
     try_results(found)
     return found if made is None else made.results(outer, found.parts)
