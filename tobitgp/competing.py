@@ -89,10 +89,12 @@ def open_competing(formula: Any, data: Frame) -> Competing | None:
                 f"Competing risks are fitted in memory: a DataFrame with a column {first.column!r} is needed."
             )
         return None
-    column = pd.Series(data[first.column])
-    if not by_cause and first.censored is None and not holds_causes(column):
+    try:
+        frame = pd.DataFrame(data)
+        several = holds_causes(frame[first.column])
+    except (TypeError, ValueError, AttributeError):  # no table of columns, which Model says in words
         return None
-    return Competing(written, pd.DataFrame(data))  # type: ignore[arg-type]
+    return Competing(written, frame) if several or by_cause or first.censored is not None else None  # type: ignore[arg-type]
 
 
 def holds_causes(column: pd.Series[Any]) -> bool:
@@ -126,7 +128,7 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
         levels, censored = [int(value) for value in values], 0 if given is None else given
     else:
         levels, censored = sorted(present.unique(), key=str), CENSORED if given is None else given
-    levels = [level.item() if isinstance(level, np.generic) else level for level in levels]
+    levels, censored = [_plain(level) for level in levels], _plain(censored)
     if not all(isinstance(level, str | int) for level in levels):
         raise DataError(f"The event column {name!r} holds {levels[0]!r}; {_CODES}.")
     if censored not in levels:
@@ -139,6 +141,11 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
     if not causes:
         raise DataError(f"Every row of {name!r} is {censored!r}, which means censored.")
     return causes, censored
+
+
+def _plain(value: Any) -> Any:
+    """A value of numpy as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check(model: Model | HazardModel, family: Any, cause: Cause, column: str) -> None:

@@ -28,7 +28,7 @@ from tobitgp.report.groups import Group, Seen, read_groups
 from tobitgp.report.summary import FitSummary, Section
 from tobitgp.results.competing.parts import SeenCauses
 from tobitgp.results.competing.predictions import CauseRows, incidences
-from tobitgp.results.curves import _labels
+from tobitgp.results.curves import group_labels
 from tobitgp.results.predict import check_level
 from tobitgp.results.survival import read_times
 from tobitgp.typing import Array
@@ -81,7 +81,7 @@ def plot_incidence(results: CompetingRisksResults, ax: Any, *, df: Any, times: A
         title = _draw_rows(panels, results, df, grid, level)
     else:
         assert seen is not None
-        labels = None if by is None else _labels(first, by)[seen.kept[first.parts.rows.kept]]
+        labels = None if by is None else group_labels(first, by)[seen.kept[first.parts.rows.kept]]
         title = "" if labels is None else str(labels.name)
         groups = read_groups(Seen(seen.time, seen.time, seen.weight, seen.entry), labels)
         _draw_groups(panels, results, seen, groups, grid)

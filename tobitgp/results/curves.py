@@ -304,11 +304,11 @@ def _plot_groups(results: Results, ax: Any, times: Any, df: Any, by: Any, *, at_
     if results.parts.training is None:
         raise SpecError(f"{NO_ROWS}, so that there are no groups to draw.")
     seen = (*results._training_ends(), results.parts.rows.response.entry)
-    grid, labels = None if times is None else read_times(times), None if by is None else _labels(results, by)
+    grid, labels = None if times is None else read_times(times), None if by is None else group_labels(results, by)
     return plot_averages(results, seen, ax, times=grid, labels=labels, at_risk=at_risk)
 
 
-def _labels(results: Results, by: Any) -> pd.Series[Any]:
+def group_labels(results: Results, by: Any) -> pd.Series[Any]:
     """A label for each training row, under the name of the labels."""
     covariates, rows = results.model.data.frame, results.parts.rows.labels
     if isinstance(by, pd.Series):

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -15,6 +16,8 @@ from tobitgp.errors import DataError, FormulaError, SpecError
 from tobitgp.formula.competing import read_causes
 from tobitgp.numerics.nonparametric import aalen_johansen
 from tobitgp.results.competing.incidence import make_rule
+from tobitgp.results.competing.predictions import DRAWS, CauseRows
+from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.rows import ask
 
 matplotlib.use("Agg")
@@ -109,6 +112,12 @@ def test_integers_text_and_categories_are_one_model(mgus2):
     assert fits[0].params[1].tolist() == fits[1].params["pcm"].tolist() == fits[2].params["pcm"].tolist()
     assert fits[0].llf == pytest.approx(fits[1].llf)
     assert fits[2].parts.censored == "censored"
+    numbers = tg.fit(
+        "Surv(etime, codes) ~ age", mgus2.assign(codes=mgus2["cause"].astype("category")), family="weibull"
+    )
+    assert numbers.causes == (1, 2)
+    assert repr(numbers.parts.censored) == "0"
+    assert tg.fit("Surv(etime, cause) ~ age", mgus2.to_dict("list"), family="weibull").llf == fits[0].llf
 
 
 def test_a_value_is_censoring_where_it_is_said(mgus2):
@@ -138,6 +147,7 @@ def test_late_entries_are_those_of_the_causes_by_themselves(mgus2):
     assert res["pcm"].params.tolist() == plain.params.tolist()
 
 
+@pytest.mark.slow
 def test_formulas_and_families_by_cause(mgus2):
     formulas = {"pcm": "Surv(etime, text) ~ 1", "death": "Surv(etime, text) ~ age + male"}
     family = {"death": "gengamma", "pcm": "exponential"}
@@ -172,6 +182,25 @@ def test_bands_are_quantiles_over_independent_causes():
         ends = np.quantile(F, [0.5, 0.05, 0.95])
         # The order statistics of 2000 draws are known to about a tenth of a standard deviation.
         np.testing.assert_allclose(found.loc[time, ["median", "lower", "upper"]], ends, atol=0.12 * F.std())
+
+
+@pytest.mark.parametrize(
+    ("formula", "family"),
+    [
+        ("Surv(t, k) ~ x", "weibull"),
+        ("Surv(t, k) ~ x", tg.PH("piecewise", bands=4)),
+        pytest.param("Surv(t, k) ~ gp(x)", "weibull", marks=pytest.mark.slow),
+    ],
+)
+def test_parameters_of_causes_are_drawn_by_themselves(formula, family):
+    res = tg.fit(formula, exponentials(200), family=family)
+    twins = CompetingRisksResults(replace(res.parts, fits={1: res[2], 2: res[2]}))
+    times, new = np.array([5.0]), pd.DataFrame({"x": [0.3]})
+    first, second = CauseRows.of(twins, new, None).drawn(twins, new, times)
+    H = [draws.at(times, np.zeros(1), slice(None))[1].ravel() for draws in (first, second)]
+    assert len(H[0]) == DRAWS
+    assert abs(np.corrcoef(*H)[0, 1]) < 4.5 / np.sqrt(DRAWS)
+    assert np.std(H[0]) == pytest.approx(np.std(H[1]), rel=0.1)
 
 
 @pytest.mark.slow
@@ -315,6 +344,17 @@ def test_what_is_no_column_of_causes_is_read_as_before():
     written = read_causes("Surv(a, b, `my cause`, censored=9) ~ gp(x) + z")
     assert written.of(2) == "Surv(a, b, `my cause` == 2) ~ gp(x) + z"
     assert written.of("it's") == 'Surv(a, b, `my cause` == "it\'s") ~ gp(x) + z'
+
+
+def test_scores_are_likelihoods_and_those_of_the_metrics(mgus2):
+    res = tg.fit("Surv(etime, cause) ~ age + male", mgus2, family="weibull")
+    assert res.score(mgus2) == pytest.approx(res.llf / len(mgus2))
+    assert res.score(mgus2, 2) == pytest.approx(res[2].llf / len(mgus2))
+    seen = mgus2["etime"], mgus2["cause"]
+    F = res.predict_cumulative_incidence(mgus2, TIMES, cause=2)
+    flat = pd.DataFrame(np.tile(F.mean(axis=1).to_numpy()[:, None], len(mgus2)), index=TIMES)
+    own, without = (tg.metrics.brier_score(seen, seen, of, TIMES, cause=2) for of in (F, flat))
+    assert (own < without).all()
 
 
 def test_concordance_is_that_of_the_metric(mgus2):

@@ -259,6 +259,48 @@ class CompetingRisksResults:
     predict_survival_function = predictions.predict_survival_function
     save = output.save
 
+    def score(self, df: Frame, cause: Cause | None = None, *, weights: Any = None) -> float:
+        """Mean log likelihood of new rows: of their times and causes, or by the model of one cause.
+
+        The sum over causes of the scores that their results have, each a mean over the rows of which it knows the
+        covariates.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of columns
+            With the columns of the model, times and causes included.
+        cause : str or int, optional
+            One of ``causes``, to whose model other causes are censoring; all without.
+        weights : str, (n,) array or Series, optional
+            Frequency weights of the rows, or the column that holds them.
+
+        Returns
+        -------
+        float
+            In nats a row.
+
+        Raises
+        ------
+        SpecError
+            For an unknown cause, lacking columns, or rows of which nothing is known.
+        DataError
+            If the rows or weights cannot be used.
+
+        References
+        ----------
+        (CR1) and minus (MET12) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
+        >>> res = tg.fit("Surv(time, cause) ~ sex", lung[::2], family="weibull")
+        >>> round(res.score(lung[1::2]), 2)
+        -5.5
+        """
+        chosen = self.causes if cause is None else [self._check_cause(cause)]
+        return float(sum(self[one].score(df, weights=weights) for one in chosen))
+
     def concordance_index(self, cause: Cause, time: float | None = None) -> float:
         """Concordance of the incidence of a cause, as predicted for the training rows, with its events.
 
@@ -317,7 +359,8 @@ class CompetingRisksResults:
 
         Without ``df`` the average of the fit over the training rows by their weights, a line for each cause, beside the
         steps of Aalen and Johansen's estimate [1]_ of the same rows; with ``by`` both in each group, a panel for each
-        cause. Where all rows entered late both are of what follows the first entry. With ``df`` curves and bands of its
+        cause. Where all rows entered late both are of what follows the first entry, soon after which few rows are at
+        risk and steps are high. With ``df`` curves and bands of its
         rows, a panel for each cause.
 
         Parameters
