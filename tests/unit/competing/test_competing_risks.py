@@ -12,6 +12,7 @@ from statsmodels.duration.survfunc import CumIncidenceRight
 from support.reference import load
 
 import tobitgp as tg
+from tobitgp.cli import main
 from tobitgp.errors import DataError, FormulaError, SpecError
 from tobitgp.formula.competing import read_causes
 from tobitgp.numerics.nonparametric import aalen_johansen
@@ -279,6 +280,26 @@ def test_rows_without_a_cause_or_a_covariate_are_left_out(mgus2):
     assert F[4].notna().all()
 
 
+def test_causes_may_know_different_rows(mgus2):
+    some = mgus2.head(300).astype({"age": float, "male": float})
+    some.loc[[2, 7], "age"], some.loc[[7, 9, 11], "male"] = np.nan, np.nan
+    formulas = {1: "Surv(etime, cause) ~ age", 2: "Surv(etime, cause) ~ male"}
+    with pytest.warns(UserWarning, match="dropped"):
+        res = tg.fit(formulas, some, family={1: "weibull", 2: tg.PH("piecewise", bands=3)})
+    assert res.counts["dropped"] == 4
+    assert res.counts.sum() == 300
+    F = res.predict_cumulative_incidence(some.head(12), TIMES[:1], interval=0.9)
+    lost = F[1].isna().all().groupby(level=0).all()
+    assert lost[lost].index.tolist() == [2, 7, 9, 11]
+    alone = res.predict_cumulative_incidence(some.iloc[[10]], TIMES[:1], interval=0.9)
+    np.testing.assert_allclose(F[1][10]["mean"], alone[1][10]["mean"])
+    np.testing.assert_allclose(F[2][10]["upper"], alone[2][10]["upper"])
+    seen = res.parts.seen
+    np.testing.assert_array_equal(seen.code, some["cause"].to_numpy()[seen.kept])
+    assert len(seen.time) == seen.kept.sum() == 296
+    assert res.plot_cumulative_incidence(times=[0.0, 50.0]).lines
+
+
 def test_tables_have_a_level_of_causes(mgus2):
     res = tg.fit("Surv(etime, text) ~ age", mgus2, family="weibull")
     frame, ends = res.summary_frame(0.1), res.conf_int(0.1)
@@ -439,6 +460,18 @@ def test_files_answer_as_the_fit(mgus2, tmp_path):
     ):
         with pytest.raises(SpecError, match="no training rows"):
             question()
+
+
+def test_other_doors_refuse_causes(mgus2, tmp_path, capsys):
+    rows, fit = tmp_path / "rows.csv", tmp_path / "fit.tgp"
+    mgus2.to_csv(rows)
+    assert main(["fit", "Surv(etime, cause) ~ 1", str(rows), "--family", "weibull"]) == 2
+    assert "Competing risks, Surv(time, cause), are fitted in Python" in capsys.readouterr().err
+    tg.fit("Surv(etime, cause) ~ 1", mgus2, family="exponential").save(fit)
+    assert main(["predict", str(fit), str(rows)]) == 2
+    assert "fit.tgp is a fit of competing causes" in capsys.readouterr().err
+    with pytest.raises(SpecError, match="A SurvivalModel has one event"):
+        tg.SurvivalModel("age").fit(mgus2, "etime", "cause")
 
 
 @pytest.mark.parametrize(
