@@ -74,14 +74,13 @@ def open_competing(formula: Any, data: Frame) -> Competing | None:
     """Formulas whose event is a column of causes; None of all others."""
     by_cause = isinstance(formula, Mapping)
     written = {cause: read_causes(text) for cause, text in (formula if by_cause else {None: formula}).items()}
-    first = next(iter(written.values()), None)
-    if by_cause and not all(
-        w and (w.times, w.column) == (first.times, first.column) for w in written.values() if first
-    ):
+    shared = {one and (one.times, one.column, one.censored) for one in written.values()}
+    if by_cause and (len(shared) != 1 or None in shared):
         raise FormulaError(
             "formula= by cause holds a formula for each, all with the same Surv(time, cause) left of '~'"
         )
-    if first is None or (by_cause and not first):
+    first = next(iter(written.values()))
+    if first is None:
         return None
     if not isinstance(data, pd.DataFrame | Mapping) or first.column not in data:
         if by_cause or first.censored is not None:
@@ -116,9 +115,10 @@ def _are_codes(values: pd.Series[Any]) -> bool:
 def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Cause, ...], Cause]:
     """Causes in a column, and its value of censored rows."""
     name, given = written.column, written.censored
-    present = pd.Series(column).dropna().infer_objects()
+    present, known = pd.Series(column).dropna().infer_objects(), list[Any]()
     if isinstance(present.dtype, pd.CategoricalDtype):
-        levels = [level for level in present.cat.categories if (present == level).any()]
+        known = list(present.cat.categories)
+        levels = [level for level in known if (present == level).any()]
         censored = present.cat.categories[0] if given is None else given
     elif pd.api.types.is_numeric_dtype(present):
         values = np.unique(present.to_numpy(dtype=np.float64))
@@ -131,7 +131,7 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
     levels, censored = [_plain(level) for level in levels], _plain(censored)
     if not all(isinstance(level, str | int) for level in levels):
         raise DataError(f"The event column {name!r} holds {levels[0]!r}; {_CODES}.")
-    if censored not in levels:
+    if censored not in (known or levels):
         listed = ", ".join(map(repr, levels[:6]))
         raise DataError(
             f"No row of {name!r}, which holds {listed or 'nothing'}, is {censored!r}, which means censored; say which "

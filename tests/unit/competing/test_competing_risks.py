@@ -128,6 +128,9 @@ def test_a_value_is_censoring_where_it_is_said(mgus2):
     assert str(res.summary()).splitlines()[0].strip().endswith("causes of 'words', censored where it is 'alive'")
     with pytest.raises(DataError, match=r"No row of 'words'.*is 'censored'"):
         tg.fit("Surv(etime, words) ~ age", mgus2.assign(words=words), family="weibull")
+    dead = mgus2[mgus2["cause"] > 0]
+    everyone = tg.fit("Surv(etime, category, censored='censored') ~ age", dead, family="weibull")
+    assert everyone.counts.to_dict() == {"pcm": 115, "death": 860, "censored": 0, "dropped": 0}
     shifted = tg.fit("Surv(etime, c, censored=1) ~ age", mgus2.assign(c=mgus2["cause"] + 1), family="weibull")
     assert shifted.causes == (2, 3)
 
@@ -167,6 +170,8 @@ def test_formulas_and_families_by_cause(mgus2):
         tg.fit("Surv(etime, text) ~ 1", mgus2, family={"pcm": "weibull", "death": "weibull", "dead": "weibull"})
     with pytest.raises(FormulaError, match=r"same Surv\(time, cause\)"):
         tg.fit({**formulas, "pcm": "Surv(age, text) ~ 1"}, mgus2, family=family)
+    with pytest.raises(FormulaError, match=r"same Surv\(time, cause\)"):
+        tg.fit({}, mgus2, family=family)
 
 
 def test_bands_are_quantiles_over_independent_causes():
