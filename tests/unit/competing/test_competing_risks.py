@@ -13,7 +13,7 @@ from support.reference import load
 
 import tobitgp as tg
 from tobitgp.cli import main
-from tobitgp.errors import DataError, FormulaError, SpecError
+from tobitgp.errors import ApproximationWarning, DataError, FormulaError, SpecError
 from tobitgp.formula.competing import read_causes
 from tobitgp.numerics.nonparametric import aalen_johansen
 from tobitgp.results.competing.incidence import make_rule
@@ -303,6 +303,17 @@ def test_causes_may_know_different_rows(mgus2):
     np.testing.assert_array_equal(seen.code, some["cause"].to_numpy()[seen.kept])
     assert len(seen.time) == seen.kept.sum() == 296
     assert res.plot_cumulative_incidence(times=[0.0, 50.0]).lines
+
+
+def test_survival_of_one_cause_says_that_it_is_net(mgus2):
+    res = tg.fit("Surv(etime, text) ~ age", mgus2, family="weibull")
+    plain = tg.fit("Surv(etime, text == 'pcm') ~ age", mgus2, family="weibull")
+    with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
+        S = res["pcm"].predict_survival_function(mgus2.head(2), TIMES)
+    pd.testing.assert_frame_equal(S, plain.predict_survival_function(mgus2.head(2), TIMES))
+    assert res["pcm"].plot_survival(times=TIMES).get_ylabel() == "net survival"
+    assert plain.plot_survival(times=TIMES).get_ylabel() == "survival"
+    matplotlib.pyplot.close("all")
 
 
 def test_tables_have_a_level_of_causes(mgus2):

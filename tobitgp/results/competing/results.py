@@ -24,9 +24,9 @@ class CompetingRisksResults:
     """Models of the hazards of several causes, by :func:`tobitgp.fit` of ``Surv(time, cause) ~ ...``.
 
     Every cause has a model of its own, in which events of the other causes are censoring. ``res["death"]`` are the
-    results of one: its coefficients are of the hazard of this cause, and its survival is *net* survival, of a world in
-    which the other causes do not occur and nothing else changes. The probability of an event beside the other causes is
-    :meth:`predict_cumulative_incidence`.
+    results of one: its coefficients are of the hazard of this cause, and its survival, which warns of that, is *net*
+    survival, of a world in which the other causes do not occur and nothing else changes. The probability of an event
+    beside the other causes is :meth:`predict_cumulative_incidence`.
 
     Parameters
     ----------
@@ -58,6 +58,8 @@ class CompetingRisksResults:
 
     def __init__(self, parts: CompetingParts):
         self.parts, self.causes = parts, tuple(parts.fits)
+        for fit in parts.fits.values():
+            fit._of_cause = True
 
     def __getitem__(self, cause: Cause) -> Any:
         return self.parts.fits[self._check_cause(cause)]
