@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tobitgp.competing import open_competing
 from tobitgp.errors import SpecError
 from tobitgp.formula.several import is_wide
 from tobitgp.hazards import HazardModel, open_model
@@ -17,6 +18,7 @@ from tobitgp.model import Hyper
 from tobitgp.multivariate import fit_several
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.cure.results import CureResults
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.results import HazardResults
@@ -29,10 +31,10 @@ from tobitgp.typing import Frame
 
 @saying_what_was_meant
 def fit(
-    formula: str,
+    formula: str | Mapping[str | int, str],
     data: Frame,
     *,
-    family: str | Student | GenGamma | PH | None = None,
+    family: str | Student | GenGamma | PH | Mapping[Any, Any] | None = None,
     method: str | Method | MixtureMethod = "auto",
     bound: str | None = None,
     inducing: Any = "auto",
@@ -57,15 +59,25 @@ def fit(
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
-) -> GPResults | RegressionResults | CureResults | MixtureResults | MultivariateResults | HazardResults:
+) -> (
+    GPResults
+    | RegressionResults
+    | CureResults
+    | MixtureResults
+    | MultivariateResults
+    | HazardResults
+    | CompetingRisksResults
+):
     r"""Fit a regression, or a mixture, to data that may be censored or truncated.
 
     Parameters
     ----------
-    formula : str
+    formula : str, or dict of these by cause
         ``response ~ terms | censor(...)``, or with ``interval(lo, hi)``, ``Surv(...)`` or a column of text such as
         ``<0.5`` for the response; see :func:`tobitgp.formula_functions` for what may stand in it. Several responses are
-        ``mvbind(y1, y2) ~ terms | censor(l1, l2)``.
+        ``mvbind(y1, y2) ~ terms | censor(l1, l2)``. Competing risks are ``Surv(time, cause) ~ terms``, with a column
+        of more than two values, and ``Surv(time, cause, censored="alive")`` where neither 0, ``"censored"`` nor the
+        first category is what censored rows hold; a dict has a formula for each cause.
     data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
         Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
         dask DataFrames are never read into memory at once, and their results hold no rows.
@@ -75,7 +87,8 @@ def fit(
         modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q estimated);
         ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula, see `tobitgp.PH`. Components of a
         ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes are point
-        estimates) and, of counts, ``"poisson"``.
+        estimates) and, of counts, ``"poisson"``. Of competing risks one of positive times or ``"ph"``, or a dict of
+        these by cause.
     method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(damping=0.8)``
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
@@ -154,9 +167,9 @@ def fit(
 
     Returns
     -------
-    GPResults, RegressionResults, CureResults, MixtureResults, MultivariateResults or HazardResults
+    GPResults, RegressionResults, CureResults, MixtureResults, MultivariateResults, HazardResults, CompetingRisksResults
         The second by maximum likelihood, the third with ``cure=``, the fourth of a ``mixture()``, the fifth of
-        ``mvbind(...)``, the last of ``family="ph"``.
+        ``mvbind(...)``, then of ``family="ph"`` and of several causes.
 
     Raises
     ------
@@ -223,15 +236,23 @@ def fit(
         "cov_type": cov_type,
         "cov_kwds": cov_kwds,
     }
-    if is_wide(formula):
+    causes = open_competing(formula, data)
+    if causes is not None:
+        if cure is not None:
+            raise SpecError("cure= goes with one cause; a model of several has a survival that need not fall to 0.")
+        return causes.fit(id=id, sigma=sigma, engine=engine, reading=reading, fitting=fitting)
+    if isinstance(family, Mapping):
+        raise SpecError("family= by cause is for competing risks, as in Surv(time, cause) ~ x.")
+    text: Any = formula
+    if is_wide(text):
         if id is not None:
             raise SpecError("id= goes with family='ph', not with several responses.")
         if cure is not None:
             raise SpecError("cure= goes with one response, not with mvbind(...).")
-        return fit_several(formula, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
+        return fit_several(text, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
     if rescor:
         raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
-    found = open_model(formula, data, id=id, sigma=sigma, cure=cure, engine=engine, **reading)
+    found = open_model(text, data, id=id, sigma=sigma, cure=cure, engine=engine, **reading)
     if isinstance(found, HazardModel):
         return found.fit(**fitting)
     with found as model:

@@ -12,6 +12,7 @@ from tobitgp.api import fit
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import GenGamma, Student
+from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
@@ -220,6 +221,8 @@ class SurvivalModel:
             _quoted(df, weights_col, "weights_col")
         options: dict[str, Any] = {"family": self.family, "method": self.method, **self.fit_kwargs}
         results: Any = fit(formula, df, weights=weights_col, **options)
+        if isinstance(results, CompetingRisksResults):
+            raise SpecError("A SurvivalModel has one event; competing risks are fitted by tg.fit().")
         self._results = results
         self._kind, self.weights_col = kind, weights_col
         for name in ("duration_col", "event_col", "entry_col", "lower_bound_col", "upper_bound_col"):

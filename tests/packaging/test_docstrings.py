@@ -27,7 +27,7 @@ WITHOUT_SOURCE = {
     r"(summary|summary_frame|print_summary|to_maketables|to_arviz|default_model_infos)": "show what others compute",
     r"save|report|load|fetch|available": "write and read files, or tell of them",
     r"params_?|hyperparameters|components|n_\w+|nobs|counts|fit_history|results_": "read off the fit",
-    r"df_resid|(Regression|Cure|Mixture)Results\.df_model": "count parameters",
+    r"df_resid|(Regression|Cure|Mixture|CompetingRisks)Results\.df_model": "count parameters",
     r"formula|model|method|cov_type|evidence_kind|converged|shape": "words, flags and shapes",
     r"formula_functions|show_versions|metrics\.survival_at": "read tables",
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
@@ -60,6 +60,7 @@ WITHOUT_ERRORS = {
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
     "tobitgp.HazardResults": "as GPResults",
+    "tobitgp.CompetingRisksResults": "as GPResults",
 }
 WITHOUT_EXAMPLE = {
     "tobitgp.SurvivalModel.print_summary": "prints what summary() of the results shows",

@@ -37,6 +37,7 @@ from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
 from tobitgp.report.axes import printable_lines
 from tobitgp.results.compare import CRITERIA, compare, distinct
+from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
 from tobitgp.results.predict import whats
@@ -177,6 +178,8 @@ def _fit(options: argparse.Namespace) -> None:
         progress=not options.quiet and sys.stderr.isatty(),
         **{name: getattr(options, name) for name in _AS_GIVEN},
     )
+    if isinstance(result, CompetingRisksResults):
+        raise SpecError("Competing risks, Surv(time, cause), are fitted in Python, by tg.fit().")
     if options.save is not None:
         result.save(options.save)
     print(result.summary())

@@ -27,10 +27,12 @@ def kaplan_meier(time: Array, seen: BoolArray, weight: Array, entry: Array | Non
     return times, np.asarray(np.cumprod(1.0 - events / at_risk), dtype=np.float64)
 
 
-def aalen_johansen(time: Array, seen: BoolArray, case: BoolArray, weight: Array) -> tuple[Array, Array]:
+def aalen_johansen(
+    time: Array, seen: BoolArray, case: BoolArray, weight: Array, entry: Array | None = None
+) -> tuple[Array, Array]:
     r"""Incidence of one kind of event, :math:`F(t) = \sum_{s \le t} S(s-)\, d_s / n_s`, at the distinct times."""
-    times, survival = kaplan_meier(time, seen, weight)
-    _, events, at_risk = risk_sets(time, case, weight)
+    times, survival = kaplan_meier(time, seen, weight, entry)
+    _, events, at_risk = risk_sets(time, case, weight, entry)
     return times, np.asarray(np.cumsum(np.append(1.0, survival)[:-1] * events / at_risk))
 
 

@@ -228,7 +228,8 @@ def plot_over_time(
     else:
         _draw_rows(ax, x, results, of, df, interval, center)
     ax.set_ylim(0.0, 1.03 if survival else None)
-    return finish(ax, response_name(results.model), of, legend="outside" if len(ax.lines) > FEW else "best")
+    name = "net survival" if survival and results._of_cause else of
+    return finish(ax, response_name(results.model), name, legend="outside" if len(ax.lines) > FEW else "best")
 
 
 @closing_what_fails

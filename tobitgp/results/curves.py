@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.training_summary import NO_ROWS
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.results.predict import check_level
 from tobitgp.results.survival import STATISTICS, read_times, refuse_dask, rows_of
 from tobitgp.typing import Array, Frame
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 Excluded = str | Sequence[str]
+_NET = (
+    "This is net survival, of one cause as if the others did not occur: one minus it is no probability of an event, "
+    "which predict_cumulative_incidence() of all causes has."
+)
 _AVERAGED = 1_000_000  # rows times times that an average holds at once
 
 
@@ -66,6 +71,11 @@ def predict_survival_function(
     DataError, UnseenLevelError
         If the rows cannot be used.
 
+    Warns
+    -----
+    ApproximationWarning
+        If these are results of one of several causes, whose survival is net survival.
+
     Examples
     --------
     >>> import tobitgp as tg
@@ -76,6 +86,8 @@ def predict_survival_function(
     100.0  0.803  0.673
     365.0  0.295  0.202
     """
+    if results._of_cause:
+        warnings.warn(_NET, ApproximationWarning, stacklevel=user_level())
     return _curve(results, "survival", df, times, conditional_after, interval, exclude)
 
 
@@ -304,11 +316,11 @@ def _plot_groups(results: Results, ax: Any, times: Any, df: Any, by: Any, *, at_
     if results.parts.training is None:
         raise SpecError(f"{NO_ROWS}, so that there are no groups to draw.")
     seen = (*results._training_ends(), results.parts.rows.response.entry)
-    grid, labels = None if times is None else read_times(times), None if by is None else _labels(results, by)
+    grid, labels = None if times is None else read_times(times), None if by is None else group_labels(results, by)
     return plot_averages(results, seen, ax, times=grid, labels=labels, at_risk=at_risk)
 
 
-def _labels(results: Results, by: Any) -> pd.Series[Any]:
+def group_labels(results: Results, by: Any) -> pd.Series[Any]:
     """A label for each training row, under the name of the labels."""
     covariates, rows = results.model.data.frame, results.parts.rows.labels
     if isinstance(by, pd.Series):

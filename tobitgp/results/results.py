@@ -50,6 +50,7 @@ class Results:
     """
 
     _parts: Any
+    _of_cause = False  # whether events of other causes are censoring
 
     # -- what each kind says of itself --------------------------------------------------------------------------------
 

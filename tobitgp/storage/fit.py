@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -14,6 +14,8 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import CureSpec, ModelSpec, ScaleSpec
+from tobitgp.results.competing.parts import CompetingParts
+from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.cure.results import CureResults
 from tobitgp.results.hazards.parts import HazardParts
@@ -35,13 +37,22 @@ from tobitgp.storage.archive import (
     read_document,
     write_archive,
 )
+from tobitgp.storage.causes import CAUSES, causes_results, plain_causes, read_fits
 from tobitgp.storage.check import check_cure, check_mixture, check_process, check_regression, try_results
 from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.hazards import hazard_results, plain_hazards, restore_hazards
 from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
 from tobitgp.storage.stack import plain_stack, restore_stack, stacked_results
 
-Loaded = GPResults | RegressionResults | CureResults | MixtureResults | MultivariateResults | HazardResults
+Loaded = (
+    GPResults
+    | RegressionResults
+    | CureResults
+    | MixtureResults
+    | MultivariateResults
+    | HazardResults
+    | CompetingRisksResults
+)
 _NOT_STORED = ("spec", "training", "covariates")
 
 
@@ -99,19 +110,15 @@ _NAMES = ("format", "version", "written_by", "kind", "specification", "parts", "
 
 
 def save(parts: Any, path: str | os.PathLike[str]) -> None:
-    """Write the parts of a fit, of any kind in ``KINDS``; see :meth:`tobitgp.GPResults.save`."""
+    """Write the parts of a fit, of any kind in ``KINDS`` or of several causes; see :meth:`tobitgp.GPResults.save`."""
     place = _path(path)
-    made = next((made for made in MADE.values() if type(parts) is made.parts), None)
-    inner = parts if made is None else made.inner(parts)
-    kind = next(kind for kind in KINDS.values() if type(inner) is kind.parts)
     arrays = list[np.ndarray[Any, Any]]()
-    document = {"format": FORMAT, "version": VERSION, "written_by": f"tobitgp {_version()}", "kind": kind.name}
-    rowless, codec = inner.without_rows(), fit_codec(inner.spec, inner.state.levels)
-    document |= {
-        "specification": plain_spec(inner.spec, inner.facts.names),
-        "parts": codec.encode({name: getattr(rowless, name) for name in kind.fields}, arrays),
-        "rows": None if made is None else {"made": made.name, **made.plain(parts, arrays)},
-    }
+    document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "written_by": f"tobitgp {_version()}"}
+    if isinstance(parts, CompetingParts):
+        rows = [_plain(fit.parts, arrays) for fit in parts.fits.values()]
+        document |= {"kind": CAUSES, "specification": None, "parts": plain_causes(parts), "rows": rows}
+    else:
+        document |= _plain(parts, arrays)
     if place.is_dir():
         raise DataError(f"{place} is a folder; give the name of a file in it, as fit.tgp.")
     if not place.absolute().parent.is_dir():
@@ -120,6 +127,20 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
         write_archive(place, document, arrays)
     except OSError as error:
         raise DataError(f"{place} cannot be written: {error.strerror or error}.") from error
+
+
+def _plain(parts: Any, arrays: list[np.ndarray[Any, Any]]) -> dict[str, Any]:
+    """Document of one fit."""
+    made = next((made for made in MADE.values() if type(parts) is made.parts), None)
+    inner = parts if made is None else made.inner(parts)
+    kind = next(kind for kind in KINDS.values() if type(inner) is kind.parts)
+    rowless, codec = inner.without_rows(), fit_codec(inner.spec, inner.state.levels)
+    return {
+        "kind": kind.name,
+        "specification": plain_spec(inner.spec, inner.facts.names),
+        "parts": codec.encode({name: getattr(rowless, name) for name in kind.fields}, arrays),
+        "rows": None if made is None else {"made": made.name, **made.plain(parts, arrays)},
+    }
 
 
 def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
@@ -136,7 +157,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
 
     Returns
     -------
-    GPResults, RegressionResults, CureResults, MixtureResults, MultivariateResults or HazardResults
+    GPResults, RegressionResults, CureResults, MixtureResults, MultivariateResults, HazardResults, CompetingRisksResults
         What was saved, without training rows: predictions need ``new=``.
 
     Raises
@@ -163,17 +184,14 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
     try:
         with place.open("rb") as file, zipfile.ZipFile(file) as archive:
             document = read_document(archive, os.fstat(file.fileno()).st_size)
-            kind = _read_head(document)
-            spec = restore_spec(document["specification"], functions, kind.scale)
+            _check_head(document)
             arrays, used = read_arrays(archive), set[int]()
-        values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
-        rows = document["rows"]
-        made = None if rows is None else _read_made(rows)
-        outer = None if made is None else made.restore(rows, functions, arrays, used)
+        several = document["kind"] == CAUSES
+        documents = read_fits(document, _NAMES[3:]) if several else [document]
+        held = [_decode(one, functions, arrays, used) for one in documents]
         check_used(arrays, used)
-        found = kind.results(_assemble(kind, spec, values))
-        try_results(found)
-        results: Loaded = found if made is None else made.results(outer, found.parts)
+        fits = [_build(*one) for one in held]
+        results: Loaded = causes_results(document["parts"], fits) if several else fits[0]
     except SpecError as error:
         raise SpecError(f"{place}: {error}") from error
     except OSError as error:
@@ -183,6 +201,27 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
     except Exception as error:
         raise DataError(f"{place} cannot be loaded: {_cause(error)}.") from error
     return results
+
+
+def _decode(
+    document: Any, functions: Functions, arrays: Sequence[np.ndarray[Any, Any]], used: set[int]
+) -> tuple[Kind, ModelSpec, Any, Made | None, Any]:
+    """What the document of one fit holds."""
+    name, rows = document["kind"], document["rows"]
+    if not isinstance(name, str) or name not in KINDS:
+        raise MalformedError(f"it is of the unknown kind {name!r:.60}")
+    kind = KINDS[name]
+    spec = restore_spec(document["specification"], functions, kind.scale)
+    values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
+    made = None if rows is None else _read_made(rows)
+    return kind, spec, values, made, None if made is None else made.restore(rows, functions, arrays, used)
+
+
+def _build(kind: Kind, spec: ModelSpec, values: Any, made: Made | None, outer: Any) -> Any:
+    """Results of one fit."""
+    found = kind.results(_assemble(kind, spec, values))
+    try_results(found)
+    return found if made is None else made.results(outer, found.parts)
 
 
 def _cause(error: Exception) -> str:
@@ -205,8 +244,8 @@ def _version() -> str:
         return "(not installed)"
 
 
-def _read_head(document: Any) -> Kind:
-    """The kind of a fit; what is none is refused, and what only a newer version can read."""
+def _check_head(document: Any) -> None:
+    """Refuse what is no fit, and what only a newer version can read."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise MalformedError("it is no fit that tobitgp saved")
     version, writer = document.get("version"), document.get("written_by")
@@ -218,10 +257,6 @@ def _read_head(document: Any) -> Kind:
             f"this one, {_version()}, reads up to format {VERSION}: install a newer one"
         )
     check_names(document, _NAMES, "document")
-    name = document["kind"]
-    if not isinstance(name, str) or name not in KINDS:
-        raise MalformedError(f"it is of the unknown kind {name!r:.60}")
-    return KINDS[name]
 
 
 def _read_made(rows: Any) -> Made:

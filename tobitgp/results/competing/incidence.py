@@ -1,0 +1,89 @@
+"""Cumulative incidence from the hazards of all causes, by quadrature: (CR2) and (CR3) of the theory pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from tobitgp.results.survival import Times
+from tobitgp.typing import Array, IntArray
+
+Curves = Callable[[Array], tuple[Array, Array]]  # times (q,) -> hazards and cumulative hazards (K, n, q, ...)
+_POINTS, _FEW = 12, 4  # of a panel, and of one that is narrow
+_EARLY = 1e-9  # cumulative hazard of all causes up to which it stands for incidence
+_TOLERANCE, _HALVINGS = 1e-9, 6
+_DECADES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Nodes of an integral over time."""
+
+    times: Array  # (q,), the first is that from which on it is integrated
+    weights: Array  # (q,), zero of the first
+    upto: IntArray  # (m,), last node before each time that is asked about, -1 of those before the first
+
+
+def make_rule(first: float, times: Array, breaks: Array, width: float) -> Rule:
+    """Gauss-Legendre panels of log time between times (m,), and breaks where hazards may jump, of at most a width."""
+    last = float(times.max())
+    knots = np.unique(np.concatenate([[first], times[times > first], breaks[(breaks > first) & (breaks < last)]]))
+    nodes, weights = [np.array([first])], [np.zeros(1)]
+    for low, high in pairwise(np.log(knots).tolist()):
+        panels = max(int(np.ceil((high - low) / width)), 1)
+        x, w = np.polynomial.legendre.leggauss(_POINTS if high - low > 0.25 * width else _FEW)
+        half = 0.5 * (high - low) / panels
+        middle = low + half * (2.0 * np.arange(panels) + 1.0)
+        nodes.append(np.exp(middle[:, None] + half * x).ravel())
+        weights.append(np.tile(half * w, panels))
+    at = np.concatenate(nodes)
+    return Rule(at, np.concatenate(weights) * at, np.searchsorted(at, times, side="right") - 1)
+
+
+def integrate(rule: Rule, hazard: Array, cumulative: Array) -> Array:
+    """Incidence (K, n, m, ...) from hazards and cumulative hazards (K, n, q, ...) at the nodes."""
+    # Nodes are on the third axis; where draws follow, weights must reach over these.
+    weights = rule.weights.reshape(-1, *[1] * (hazard.ndim - 3))
+    with np.errstate(invalid="ignore", over="ignore"):
+        steps = np.where(weights > 0.0, hazard * np.exp(-cumulative.sum(axis=0)), 0.0) * weights
+    steps[:, :, 0] = cumulative[:, :, 0]
+    found = np.minimum(np.cumsum(steps, axis=2), 1.0)
+    return np.where((rule.upto >= 0).reshape(-1, *[1] * (hazard.ndim - 3)), found[:, :, rule.upto], 0.0)
+
+
+def start_of(curves: Curves, times: Array) -> float:
+    """A time before all that are asked about up to which next to nothing happens."""
+    positive = times[times > 0.0]
+    tried = float(positive.min()) * 10.0 ** -np.arange(_DECADES + 1.0)
+    early = (curves(tried)[1].sum(axis=0) <= _EARLY).all(axis=0)
+    return float(tried[np.argmax(early) if early.any() else -1])
+
+
+def incidence(curves: Curves, times: Array, breaks: Array) -> tuple[Array, Rule]:
+    """Incidence (K, n, m) at times (m,), one of them positive, and the rule: panels are halved until it stays."""
+    first, width = start_of(curves, times), 1.0
+    rule = make_rule(first, times, breaks, width)
+    found = integrate(rule, *curves(rule.times))
+    for _ in range(_HALVINGS):
+        width, before = 0.5 * width, found
+        rule = make_rule(first, times, breaks, width)
+        found = integrate(rule, *curves(rule.times))
+        if (np.abs(found - before) <= _TOLERANCE * found).all():
+            break
+    return found, rule
+
+
+def predictive(causes: Sequence[Times], after: Array | None) -> Curves:
+    """Hazards of new rows, counted from times survived: parameters are averaged over, of each cause by itself."""
+
+    def curves(times: Array) -> tuple[Array, Array]:
+        hazard, cumulative = (
+            np.stack([cause.curve(of, times, after, None)["mean"] for cause in causes])
+            for of in ("hazard", "cumulative_hazard")
+        )
+        return hazard, cumulative
+
+    return curves
