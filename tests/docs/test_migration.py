@@ -38,7 +38,7 @@ def names(tmp_path_factory):
     data = data.assign(status=rng.choice([-1, 0, 1], n), w=rng.integers(1, 4, n), m=0.1, limit=0.0, l=0.0, u=7.0)
     data = data.assign(lb=y - 2, ub=y + 2, lo=y, hi=y + rng.choice([0.0, 0.5], n))
     data = data.assign(time=np.exp(y), event=rng.integers(0, 2, n), entry=np.exp(y - 3), code=rng.integers(1, 3, n))
-    data = data.assign(id=range(n), start=0.0, stop=data["time"])
+    data = data.assign(id=range(n), start=0.0, stop=data["time"], cause=rng.integers(0, 3, n))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         fits = {
@@ -48,6 +48,7 @@ def names(tmp_path_factory):
             "line": tg.fit("y ~ x | censor(0)", data),
             "both": tg.fit("y ~ x + z | censor(0)", data),
             "aft": tg.fit("Surv(time, event) ~ x", data, family="weibull"),
+            "risks": tg.fit("Surv(time, cause) ~ x", data, family="weibull"),
             "ph": tg.fit("Surv(time, event) ~ x", data, family="ph"),
         }
     path = tmp_path_factory.mktemp("fits") / "fit.tgp"
