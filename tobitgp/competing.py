@@ -135,7 +135,7 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
         listed = ", ".join(map(repr, levels[:6]))
         raise DataError(
             f"No row of {name!r}, which holds {listed or 'nothing'}, is {censored!r}, which means censored; say which "
-            f"value does, as in Surv({written.times}, {written.written}, censored=0)."
+            f"value does, as in Surv({written.times}, {written.written}, censored={(known or levels or [0])[0]!r})."
         )
     causes = tuple(level for level in levels if level != censored)
     if not causes:
