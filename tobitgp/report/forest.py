@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 _HEIGHT = 0.34  # of a row, in inches
+_WIDEST = 36  # letters in a line of a label, of which there are two
 _WORDS = {True: "hazard ratio", False: "odds ratio"}
 
 
@@ -103,7 +105,7 @@ def _draw(ax: Any, rows: list[Row], name: str, *, log: bool) -> None:
     if log:
         ax.set_xscale("log")
         _label_ratios(ax, np.append(low[bars], value), np.append(high[bars], value))
-    ax.set_yticks(y, [as_label(row.label) for row in rows])
+    ax.set_yticks(y, ["\n".join(textwrap.wrap(as_label(row.label), _WIDEST)[:2]) for row in rows])
     ax.set(ylim=(-0.6, len(rows) - 0.4), xlabel=name)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)

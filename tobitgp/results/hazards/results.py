@@ -299,8 +299,8 @@ class HazardResults(Results):
         --------
         >>> import tobitgp as tg
         >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
-        >>> res.proportionality()["p"].round(1).to_dict()
-        {'age': 0.6, 'sex': 0.1, 'GLOBAL': 0.2}
+        >>> bool((res.proportionality()["p"] > 0.05).all())
+        True
         """
         training = training_rows(self._parts, "proportionality()")
         return proportionality_table(self._parts, training.design, at_risk(training.response), self._location())
