@@ -111,8 +111,8 @@ def _uncured(problem: CureProblem, kind: Kind, log_time: Array, at: Sequence[Arr
     width, noise = np.zeros_like(log_time), problem.distribution
 
     def terms(step: float) -> Any:
-        law = noise.at_coordinate(float(shape[0][0]) + step * SHAPE_STEP) if shape else noise
-        return row_terms(law, kind, log_time, log_time, width, eta, tau)
+        moved = noise.at_coordinate(float(shape[0][0]) + step * SHAPE_STEP) if shape else noise
+        return row_terms(moved, kind, log_time, log_time, width, eta, tau)
 
     here, r = terms(0.0), len(at)
     slope, bend = np.zeros((len(log_time), r)), np.zeros((len(log_time), r, r))

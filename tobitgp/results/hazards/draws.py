@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,6 @@ class HazardDraws(Draws):
     risk: AtRisk
     number: int
     stream: np.random.Generator
-    exclude: Any = ()
 
     @property
     def size(self) -> int:
@@ -48,7 +47,8 @@ class HazardDraws(Draws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`; (PH1)."""
-        for rows, hazards in self._chunks(self.parts.cuts):
+        seed = int(self.stream.integers(2**32))
+        for rows, hazards in drawn_hazards(self.parts, self.frame, self.parts.cuts, self.size, seed):
             entry, exit, event = self.risk.entry[rows], self.risk.exit[rows], self.risk.event[rows]
             H = hazards.cumulative(np.column_stack([entry, exit]))
             log_h = np.log(hazards.hazard(exit[:, None])[:, 0])
@@ -56,17 +56,7 @@ class HazardDraws(Draws):
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`; times after the entry of each row."""
-        cuts = self.parts.cuts
-        if self.parts.family.baseline != "piecewise":
-            cuts = extended(cuts, FURTHEST * cuts[-1])
-        for rows, hazards in self._chunks(cuts):
-            yield rows, drawn_times(hazards, self.risk.entry[rows], self.stream)
-
-    def _chunks(self, cuts: Array) -> Iterator[tuple[slice, Hazards]]:
-        seed = int(self.stream.integers(2**32))
-        for rows in row_chunks(0, len(self.frame), max(_CHUNK // (self.size * len(cuts)), 1)):
-            found = log_hazards(self.parts, self.frame.iloc[rows], cuts, self.exclude, draws=self.size, seed=seed)
-            yield rows, Hazards.of(cuts, found)
+        return drawn_times(self.parts, self.frame, self.risk.entry, self.size, self.stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +83,34 @@ class JointHazards(JointPosterior):
         window: tuple[Array, Array] | None = None,
     ) -> Array:
         """See `JointPosterior`."""
-        n = len(self.frame)
-        entry = np.zeros(n) if window is None else np.exp(window[0])
-        drawn = HazardDraws(self.parts, self.frame, AtRisk(entry, entry, entry > 0.0, entry), draws, rng, self.exclude)
         if known is not None:
-            censored = known.lower < known.upper
-            drawn = replace(drawn, risk=drawn.risk._replace(entry=np.exp(np.where(censored, known.lower, -np.inf))))
-        out = np.concatenate([y for _, y in drawn.responses()]) if n else np.zeros((0, draws))
+            start, censored = known.lower, known.lower < known.upper
+            start = np.where(censored, start, -np.inf)
+        else:
+            start = np.full(len(self.frame), -np.inf) if window is None else window[0]
+        found = drawn_times(self.parts, self.frame, np.exp(start), draws, rng, self.exclude)
+        out = np.concatenate([np.zeros((0, draws)), *(y for _, y in found)])
         with np.errstate(divide="ignore"):
             out = np.log(out)
         return out if known is None else np.where(censored[:, None], out, known.lower[:, None])
 
 
-def drawn_times(hazards: Hazards, entry: Array, rng: np.random.Generator) -> Array:
-    """A time (n, S) for each draw of the hazards, of rows that were there at their entry."""
-    begin = hazards.cumulative(entry[:, None])[:, 0]
-    return hazards.time_at(begin - np.log(open_uniform(rng, begin.shape)))
+def drawn_hazards(
+    parts: HazardParts, frame: pd.DataFrame, cuts: Array, draws: int, seed: int, exclude: Any = ()
+) -> Iterator[tuple[slice, Hazards]]:
+    """Chunks of rows, and draws of their hazards, by the same parameters in all."""
+    for rows in row_chunks(0, len(frame), max(_CHUNK // (draws * len(cuts)), 1)):
+        found = log_hazards(parts, frame.iloc[rows], cuts, exclude, draws=draws, seed=seed)
+        yield rows, Hazards.of(cuts, found)
+
+
+def drawn_times(
+    parts: HazardParts, frame: pd.DataFrame, entry: Array, draws: int, rng: np.random.Generator, exclude: Any = ()
+) -> Iterator[tuple[slice, Array]]:
+    """Chunks of rows, and a time for each draw of their hazards, of rows that were there at their entry (n,)."""
+    cuts = parts.cuts
+    if parts.family.baseline != "piecewise":
+        cuts = extended(cuts, FURTHEST * cuts[-1])
+    for rows, hazards in drawn_hazards(parts, frame, cuts, draws, int(rng.integers(2**32)), exclude):
+        begin = hazards.cumulative(entry[rows][:, None])[:, 0]
+        yield rows, hazards.time_at(begin - np.log(open_uniform(rng, begin.shape)))

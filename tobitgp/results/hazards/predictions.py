@@ -51,7 +51,7 @@ def _probability(times: HazardTimes, t: float, level: float | None, se: bool, *,
     """Probability of a time above or below t."""
     if t < 0.0:
         raise SpecError(f"{'above' if above else 'below'}={t:g}: times are positive.")
-    found = times.curve("survival", np.array([t]), None, level if level is not None or not se else 0.95)
+    found = times.curve("survival", np.array([t]), None, level)
     out = {"estimate": found["mean"][:, 0]}
     if se or level is not None:
         out["se"] = times.survival_error(t)
