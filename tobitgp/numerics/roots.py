@@ -10,11 +10,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 Rows = slice | IntArray
 
 _MAX_STEPS = 200
+_HALVINGS = 50
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
@@ -44,6 +45,15 @@ def rises_to(hazard: Callable[[Array], tuple[Array, Array]], goal: Array, start:
             if (settled | ~good).all():
                 break
     return np.where(good, y, np.where(goal > 0.0, np.inf, np.where(goal == 0.0, -np.inf, np.nan)))
+
+
+def where_it_ends(holds: Callable[[Array], BoolArray], low: Array, high: Array) -> Array:
+    """Where something that holds from ``low`` on holds no longer, which is before ``high``, by halving."""
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        still = holds(middle)
+        low, high = np.where(still, middle, low), np.where(still, high, middle)
+    return np.asarray(0.5 * (low + high))
 
 
 def area(survive: Callable[[Array], Array], breaks: Array) -> Array:

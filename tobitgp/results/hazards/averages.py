@@ -8,13 +8,13 @@ import numpy as np
 
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
+from tobitgp.numerics.roots import where_it_ends
 from tobitgp.results.averages import Averages, Drawn, Estimated, Population, Sought
 from tobitgp.results.hazards.parts import HazardParts, log_hazards
 from tobitgp.results.hazards.times import Hazards
 from tobitgp.typing import Array
 
 _CELLS = 4_000_000  # numbers that are held at once
-_HALVINGS = 50
 
 
 def hazard_averages(parts: HazardParts, population: Population, sought: Sought, cuts: Array) -> Averages:
@@ -65,9 +65,5 @@ def _average(hazards: Hazards, share: Array, sought: Sought) -> Array:
 
 def _median(survival: Callable[[Array], Array], high: Array) -> Array:
     """Times (S,) at which averaged survival is one half, infinite where it does not fall so far."""
-    low, never = np.zeros_like(high), survival(high) > 0.5
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        above = survival(middle) > 0.5
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.where(never, np.inf, 0.5 * (low + high))
+    found = where_it_ends(lambda times: survival(times) > 0.5, np.zeros_like(high), high)
+    return np.where(survival(high) > 0.5, np.inf, found)

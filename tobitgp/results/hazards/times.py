@@ -11,13 +11,13 @@ import pandas as pd
 
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
+from tobitgp.numerics.roots import where_it_ends
 from tobitgp.results.hazards.cells import AtRisk, alike_rows, band_of
 from tobitgp.results.hazards.parts import DRAWS, HazardParts, LogHazards, expected_level, extended, log_hazards
 from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array, IntArray
 
 _CELLS = 8_000_000  # numbers that a chunk holds at once
-_BISECTIONS = 50
 _FAR = 300.0  # logarithms of hazards whose products and sums are numbers
 FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
 
@@ -304,8 +304,5 @@ def _solve(hazards: Hazards, log_p: Array, after: Array, furthest: float) -> Arr
     goal = alive + log_p
     low, high = np.repeat(after[:, None], len(log_p), axis=1), np.full((len(after), len(log_p)), furthest)
     never = _log_mean_survival(hazards.cumulative(high[:, :1])) > goal
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        above = _log_mean_survival(hazards.cumulative(middle)) > goal
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.where(never, np.inf, 0.5 * (low + high) - after[:, None])
+    found = where_it_ends(lambda times: _log_mean_survival(hazards.cumulative(times)) > goal, low, high)
+    return np.where(never, np.inf, found - after[:, None])
