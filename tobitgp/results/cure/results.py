@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,12 +31,11 @@ from tobitgp.results.cure.parts import (
     being_cured,
     estimates_of_rows,
 )
-from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
-from tobitgp.results.regression.parts import linear_estimates, scale_estimates
-from tobitgp.results.results import Results
+from tobitgp.results.regression.likelihood import LikelihoodResults
 from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import Scores
@@ -46,7 +44,7 @@ from tobitgp.typing import Array, Frame
 WHATS = ("median", "latent", "quantile", "prob", "cured")
 
 
-class CureResults(Results):
+class CureResults(LikelihoodResults):
     """A mixture cure model, by :func:`tobitgp.fit` with ``cure="~ terms"``.
 
     A share of the rows, which may depend on covariates, is cured and never has the event; the times of the others are
@@ -78,17 +76,6 @@ class CureResults(Results):
 
     _parts: CureParts
 
-    def __init__(self, parts: CureParts):
-        self._parts = parts
-
-    @cached_property
-    def _linear(self) -> Linear:
-        return linear_estimates(self._parts)
-
-    @cached_property
-    def _rest(self) -> Transformed:
-        return scale_estimates(self._parts)
-
     def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
         self._estimates(kind)
         maximum, k = self._parts.maximum, len(self._columns) + len(self._parts.scale_columns)
@@ -103,40 +90,12 @@ class CureResults(Results):
         return float(self._parts.maximum.free.sum())
 
     @property
-    def llf(self) -> float:
-        """Maximised log likelihood of the times as written, in nats: (CUR2) of the theory pages."""
-        return self._parts.llf
-
-    @property
-    def evidence_kind(self) -> str:
-        """A maximised likelihood, which is no evidence: ``"loglik"``."""
-        return "loglik"
-
-    @property
-    def converged(self) -> bool:
-        """Whether a maximum was found."""
-        return self._parts.maximum.converged
-
-    @property
     def fit_history(self) -> pd.DataFrame:
         """Where the search from each start ended: columns ``stage, iterations, log_likelihood, cured, converged``."""
         assert self._parts.ends is not None
         found = pd.DataFrame(self._parts.ends, columns=list(ENDS)).astype({"iterations": int, "converged": bool})
         found.insert(0, "stage", [f"start {i + 1}" for i in range(len(found))])
         return found
-
-    @property
-    def method(self) -> str:
-        """Name of the method: ``"mle"``."""
-        return "mle"
-
-    @property
-    def cov_type(self) -> str:
-        """Kind of covariance: ``"nonrobust"``, ``"HC0"``, ``"HC1"`` or ``"cluster"``."""
-        return self._parts.cov_type
-
-    def _criterion(self) -> tuple[str, str]:
-        return "Log likelihood", f"{self.llf:.2f}"
 
     @property
     def _has_ratios(self) -> bool:

@@ -20,29 +20,27 @@ from tobitgp.regression.maximum import known
 from tobitgp.regression.residuals import PseudoR2, pseudo_r2
 from tobitgp.results import effects, hazard_ratios, joint, output, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.hypotheses import WaldResults
 from tobitgp.results.regression.averages import regression_averages
 from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
+from tobitgp.results.regression.likelihood import LikelihoodResults
 from tobitgp.results.regression.parts import (
     RegressionParts,
     conditional_table,
     estimate_likelihoods,
     estimates_of,
     influence_table,
-    linear_estimates,
     log_ratios,
     null_likelihood,
-    scale_estimates,
     term_estimates,
 )
-from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.typing import Array, Frame
 
 
-class RegressionResults(Results):
+class RegressionResults(LikelihoodResults):
     """A censored regression fitted by maximum likelihood.
 
     Made by :func:`tobitgp.fit` from a formula without processes. Standard errors come from the observed information,
@@ -77,17 +75,6 @@ class RegressionResults(Results):
 
     _parts: RegressionParts
 
-    def __init__(self, parts: RegressionParts):
-        self._parts = parts
-
-    @cached_property
-    def _linear(self) -> Linear:
-        return linear_estimates(self._parts)
-
-    @cached_property
-    def _rest(self) -> Transformed:
-        return scale_estimates(self._parts)
-
     # -- the fit ------------------------------------------------------------------------------------------------------
 
     @property
@@ -101,15 +88,6 @@ class RegressionResults(Results):
         columns = self._columns
         return "Intercept" in columns and bool(self._parts.maximum.free[columns.index("Intercept")])
 
-    @property
-    def _n_free(self) -> float:
-        return float(self._parts.maximum.free.sum())
-
-    @property
-    def llf(self) -> float:
-        """Maximised log likelihood of the response as written, in nats: (REG2) of the theory pages."""
-        return self._parts.llf
-
     @cached_property
     def llnull(self) -> float:
         """Maximised log likelihood with an intercept only, in nats; NaN where that has no maximum.
@@ -119,33 +97,10 @@ class RegressionResults(Results):
         return null_likelihood(self._parts)
 
     @property
-    def evidence_kind(self) -> str:
-        """A maximised likelihood, which is no evidence: ``"loglik"``."""
-        return "loglik"
-
-    @property
-    def converged(self) -> bool:
-        """Whether a maximum was found."""
-        return self._parts.maximum.converged
-
-    @property
     def fit_history(self) -> pd.DataFrame:
         """The search, one row: columns ``stage, iterations, log_likelihood``."""
         columns = ["stage", "iterations", "log_likelihood"]
         return pd.DataFrame([("newton", self._parts.maximum.iterations, self.llf)], columns=columns)
-
-    @property
-    def method(self) -> str:
-        """Name of the method: ``"mle"``."""
-        return "mle"
-
-    @property
-    def cov_type(self) -> str:
-        """Kind of covariance: ``"nonrobust"``, ``"HC0"``, ``"HC1"`` or ``"cluster"``."""
-        return self._parts.cov_type
-
-    def _criterion(self) -> tuple[str, str]:
-        return "Log likelihood", f"{self.llf:.2f}"
 
     @property
     def prsquared(self) -> float:
