@@ -45,7 +45,7 @@ def fit(
     id: str | None = None,
     censored: Literal["model", "drop", "ignore"] = "model",
     fixed: Mapping[str, float] | None = None,
-    start: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | GPResults | HazardResults | None = None,
     priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
     missing: Literal["drop", "raise"] = "drop",
     weights: Any = None,
@@ -120,7 +120,9 @@ def fit(
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional
-        Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point.
+        Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point. ``start`` may be a
+        fit of the same terms to nearly the same rows, as before some rows came or went: its maximum is climbed on
+        from, and no other is searched for.
     priors : mapping of parameter name to prior or None, optional
         None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
         all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,

@@ -143,8 +143,10 @@ class HazardModel:
             raise SpecError("cov_type= does not go with family='ph'.")
         if fitting.get("method") == "mle" and (self.spec.processes or self.family.baseline == "gp"):
             raise SpecError("method='mle' goes with tg.PH('piecewise') and linear terms; processes have priors.")
+        if isinstance(start := fitting.get("start"), HazardResults):
+            fitting["start"] = start.cells
         for name in ("fixed", "start", "priors"):
-            if SIGMA.name in (fitting.get(name) or {}):
+            if isinstance(fitting.get(name), Mapping) and SIGMA.name in fitting[name]:
                 raise SpecError(f"{name}= names sigma, which proportional hazards have not; leave it out.")
         warn_fractions(self.training.response.weight)
         cells, cuts = _fit(Fitter(self.written, self.family, self.frame, self.risk, self.functions, fitting))
@@ -184,7 +186,7 @@ def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:
     coarse = fitter(fitter.bands(number // 2), hyper="maximize")
     while True:
         cuts = fitter.bands(int(number))
-        fine = fitter(cuts, start=_start(fitter, coarse), n_starts=fitter.fitting.get("n_starts") or 1)
+        fine = fitter(cuts, start=fitter.fitting.get("start") or coarse)
         moved = _largest_move(fitter.written, coarse, fine)
         if moved <= _STAYS:
             return fine, cuts
@@ -210,14 +212,6 @@ def _minus(value: Any) -> Any:
     if isinstance(value, Normal):
         return replace(value, mean=-value.mean)
     return -value if isinstance(value, Real) else value
-
-
-def _start(fitter: Fitter, coarse: Any) -> Mapping[str, float] | None:
-    """Where a search begins: at the maximum of fewer bands."""
-    given, fixed = fitter.fitting.get("start"), fitter.fitting.get("fixed") or {}
-    if given or not isinstance(coarse, GPResults):
-        return given
-    return {name: value for name, value in coarse.hyperparameters.items() if name != "sigma" and name not in fixed}
 
 
 def _largest_move(written: HazardFormula, coarse: Any, fine: Any) -> float:

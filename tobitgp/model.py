@@ -49,7 +49,7 @@ from tobitgp.results.cure.fit import fit_cure
 from tobitgp.results.cure.results import CureResults
 from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.process.fit import Evidence, evidence_at, fit_process
+from tobitgp.results.process.fit import Evidence, estimated_of, evidence_at, fit_process
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.fit import fit_partitions, fit_regression
 from tobitgp.results.regression.results import RegressionResults
@@ -196,7 +196,7 @@ class Model:
         inducing: Any = "auto",
         hyper: Hyper = "auto",
         fixed: Mapping[str, float] | None = None,
-        start: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | GPResults | None = None,
         priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
         n_starts: int | None = None,
         max_iter: int | None = None,
@@ -364,10 +364,13 @@ class Model:
         refuse_without_mle(asked.cov_type, asked.cov_kwds)
         assert isinstance(self._family, Family)
         method = method_for(asked.method, asked.bound, self._family)
+        near = asked.start if isinstance(asked.start, GPResults) else None
+        if near is not None:
+            asked = replace(asked, start=estimated_of(near, asked.fixed or {}))
         how: dict[str, Any] = {"method": method, "given": asked.given(method), "settings": asked.settings()}
         with progress_bar(asked.progress) as on_step:
             return fit_process(
-                self.spec, self._read, self._family, self._covariates(), self._columns, on_step=on_step, **how
+                self.spec, self._read, self._family, self._covariates(), self._columns, near, on_step=on_step, **how
             )
 
     def _fit_mle(self, asked: FitOptions) -> RegressionResults | CureResults:

@@ -72,7 +72,7 @@ class FitOptions:
     inducing: Any
     hyper: str
     fixed: Mapping[str, float] | None
-    start: Mapping[str, float] | None
+    start: Any  # mapping, fit or None
     priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None
     n_starts: int | None
     max_iter: int | None

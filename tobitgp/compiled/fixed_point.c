@@ -566,3 +566,14 @@ int sum_rows(const Evaluation *e, double *B, double *r)
     free(buffer);
     return 1;
 }
+
+/* Slopes of such rows at the fixed point, whose mean and variance are given. 0 without memory. */
+int slope_rows(Evaluation *e, const double *mean, const double *v, Slope *found)
+{
+    if (!ready_noise(&e->noise, 1))
+        return 0;
+    for (int i = 0; i < e->rows->n; i++)
+        found[i] = site_slopes(e, i, mean[i], v[i]);
+    free_noise(&e->noise);
+    return 1;
+}

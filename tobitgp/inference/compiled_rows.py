@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.student import Student
 from tobitgp.errors import NumericalError
-from tobitgp.inference.method import EP, Laplace, Method
+from tobitgp.inference.method import EP, Laplace, Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
+from tobitgp.inference.posterior import Gaussian
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.families import GaussianNoise
@@ -52,45 +53,60 @@ class Change(ctypes.Structure):
 
 
 class Visitor(NamedTuple):
-    """What stays while rows are visited: the method, its noise at the parameters, and the posterior of the weights."""
+    """What stays while rows are visited: the method, and its noise at the parameters."""
 
     method: Method
     noise: library.Noise
     sigma: float
-    w: Array  # (p,)
-    root: Array  # (p, p), lower triangular, by which rows of features are whitened
+
+    @staticmethod
+    def knows(rows: Rows) -> bool:
+        """Whether the core knows such rows."""
+        return rows.window is None and rows.side is None
 
     def find_steps(
-        self, rows: Rows, A: Array, d: Array, sites: Sites, last: Sites, step: Sites
+        self, rows: Rows, A: Array, d: Array, q: Gaussian, sites: Sites, last: Sites, step: Sites
     ) -> tuple[float, float, Array]:
         """Squared standardised changes, D, and products with the last step (2, 3); the step itself goes into `step`."""
-        n, kinds = len(rows), ("exact", "one-sided")
-        arrays = [
-            np.ascontiguousarray(x) for x in (rows.limit, rows.sign, rows.lower, rows.upper, rows.width, rows.weight)
-        ]
-        arrays += [] if rows.spread is None else [np.asarray(rows.noise(1.0))]
-        held = [library.address(x) for x in arrays]
-        spread = None if rows.spread is None else held[6]
-        described = library.Rows(n, *(n if rows.kind == kind else 0 for kind in kinds), 0, *held[:6], spread)
-        e, change, A = library.Evaluation(rows=ctypes.addressof(described)), Change(), np.ascontiguousarray(A)
-        e.method, e.floored, e.noise = (
-            METHODS[self.method.evidence_kind],
-            getattr(self.method, "floored", False),
-            self.noise,
-        )
-        e.sigma, e.p, e.lambda1, e.lambda2 = (
-            self.sigma,
-            A.shape[1],
-            *map(library.address, (sites.lambda1, sites.lambda2)),
-        )
-        e.A, e.d, e.w = map(library.address, (A, d, self.w))
+        held, e = self._begin(rows, d, sites)
+        change, A, root = Change(), np.ascontiguousarray(A), q.factor.root
+        e.p, e.A, e.w = A.shape[1], library.address(A), library.address(q.w)
         steps = (last.lambda1, last.lambda2, step.lambda1, step.lambda2)
-        pointers = (ctypes.c_void_p(library.address(x)) for x in (self.root, *steps))
+        pointers = (ctypes.c_void_p(library.address(x)) for x in (root, *steps))
         if not library.load().visit_rows(ctypes.byref(e), *pointers, ctypes.byref(change)):
             raise MemoryError
+        del held
         if e.failed:
             raise NumericalError("A cavity has no variance.")
         return change.squares, change.D, np.array(change.dots).reshape(2, 3)
+
+    def slopes(self, rows: Rows, at: Marginals) -> Slopes:
+        """As the method's."""
+        held, e = self._begin(rows, at.d, Sites(at.lambda1, at.lambda2))
+        found = np.empty((len(rows), 6))
+        mean, v = map(np.ascontiguousarray, (at.m, at.v_p))
+        pointers = (ctypes.c_void_p(library.address(x)) for x in (mean, v, found))
+        if not library.load().slope_rows(ctypes.byref(e), *pointers):
+            raise MemoryError
+        del held
+        g_d, u, parts = found[:, 0], found[:, 3], [2, 1] if self.noise.free_shape else [1]
+        e_m = found[:, [3 + part for part in parts]].T
+        return Slopes(g_d, found[:, parts].T, (u, e_m) if self.method.traits.ascends == "joint" else None)
+
+    def _begin(self, rows: Rows, d: Array, sites: Sites) -> tuple[list[Any], library.Evaluation]:
+        """The rows as the core takes them, and the arrays that it points to."""
+        n, kinds = len(rows), ("exact", "one-sided")
+        arrays: list[Any] = [rows.limit, rows.sign, rows.lower, rows.upper, rows.width, rows.weight]
+        arrays += [d, sites.lambda1, sites.lambda2, *([] if rows.spread is None else [rows.noise(1.0)])]
+        held: list[Any] = [np.ascontiguousarray(x, dtype=np.float64) for x in arrays]
+        places = [library.address(x) for x in held]
+        spread = None if rows.spread is None else places[9]
+        described = library.Rows(n, *(n if rows.kind == kind else 0 for kind in kinds), 0, *places[:6], spread)
+        e = library.Evaluation(rows=ctypes.addressof(described))
+        e.method, e.noise, e.sigma = METHODS[self.method.evidence_kind], self.noise, self.sigma
+        e.floored = getattr(self.method, "floored", False)
+        e.d, e.lambda1, e.lambda2 = places[6:9]
+        return [*held, described], e
 
 
 def site_sums(A: Array, sites: Sites) -> tuple[Array, Array]:

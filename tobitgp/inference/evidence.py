@@ -13,10 +13,10 @@ import numpy as np
 
 from tobitgp.data.arrays import Problem
 from tobitgp.engines import LocalPartitions, add_up
-from tobitgp.inference.method import Marginals, Method, Slopes
+from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites
 from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior, block_slopes
-from tobitgp.inference.site_updates import Chunk, State, final_moments, final_sites, unexplained
+from tobitgp.inference.site_updates import Chunk, State, final_moments, final_sites, slopes_of, unexplained
 from tobitgp.inference.structured import structure_gradient
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
@@ -103,7 +103,7 @@ def implicit_sums(state: State, q: Gaussian) -> list[Any]:
 
     def visit(chunk: Chunk) -> tuple[Array]:
         A, marginals = state.marginals(chunk, q)
-        implicit = _slopes(state, chunk, marginals).implicit
+        implicit = slopes_of(state.setting, chunk.rows, marginals).implicit
         return (np.zeros_like(q.w) if implicit is None else A.adjoint(implicit[0]),)
 
     return add_up(visit(chunk) for chunk in state.others())
@@ -113,14 +113,10 @@ def implicit_rows(state: State, q: Gaussian) -> Array:
     """Laplace's u in some rows, (n,); zero where sites are known."""
     out = np.zeros(len(state.part))
     for chunk in state.others():
-        implicit = _slopes(state, chunk, state.marginals(chunk, q)[1]).implicit
+        implicit = slopes_of(state.setting, chunk.rows, state.marginals(chunk, q)[1]).implicit
         if implicit is not None:
             out[chunk.span] = implicit[0]
     return out
-
-
-def _slopes(state: State, chunk: Chunk, marginals: Marginals) -> Slopes:
-    return state.setting.method.slopes(state.setting.likelihood, chunk.rows, marginals, state.setting.sigma)
 
 
 def slope_sums(state: State, q: Gaussian, implicit: Implicit | None) -> list[Any]:
@@ -130,7 +126,7 @@ def slope_sums(state: State, q: Gaussian, implicit: Implicit | None) -> list[Any
     def visit(chunk: Chunk) -> list[Any]:
         parts, A, d = state.features(chunk, slopes=True)
         A, marginals, whitened = state.marginals_of(chunk, q, A, d)
-        s = _slopes(state, chunk, marginals)
+        s = slopes_of(state.setting, chunk.rows, marginals)
         lambda2 = marginals.lambda2
         alpha = marginals.lambda1 - lambda2 * marginals.m
         G = q.factor.smooth(A, whitened)

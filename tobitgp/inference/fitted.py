@@ -90,6 +90,7 @@ class Settings:
     max_iter: int = 200  # of each L-BFGS run
     tol: float | None = None  # nats a Newton step may still gain at the end
     rng: int | np.random.Generator | None = None  # chooses the rows of the first search where there are many
+    near: Array | None = None  # (k, k), covariance of theta about its start, where that is a maximum of nearly the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,11 +155,10 @@ def begin(part: RowPartition, setting: Setting, windows: bool) -> State:
 
 def noise_slopes(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
     """Derivatives in the noise parameters over the rows whose sites are sought; the mode moves by ``A implicit``."""
-    method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
 
     def visit(chunk: Chunk) -> list[Array]:
         A, marginals = state.marginals(chunk, q)
-        s = method.slopes(likelihood, chunk.rows, marginals, sigma)
+        s = site_updates.slopes_of(state.setting, chunk.rows, marginals)
         moved = 0.0 if implicit is None or s.implicit is None else s.implicit[1] @ A.times(implicit)
         return [s.e.sum(axis=1) + moved]
 

@@ -98,6 +98,8 @@ class Search:
         """Search and maximum."""
         if not self.parameters.n_free:
             return self._maximise(theta)
+        if self.settings.near is not None:
+            return self._near(theta, self.settings.near)
         theta, scale = self._on_some_rows(self._search, theta)
         inverse = None
         if scale is not None and self.grows:
@@ -108,6 +110,19 @@ class Search:
             with contextlib.suppress(NumericalError):
                 expected = self._freeze(theta, inverse)
         return self._screen(self._as_started(self._maximise(theta, scale, inverse, expected)))
+
+    def _near(self, theta: Array, covariance: Array) -> Maximum:
+        """The maximum near that of a fit of nearly the same rows, without a search for others."""
+        if self.problem.n == self.data.n:
+            return self._maximise(theta)
+        free, expected = self.parameters.free, None
+        sample, precision = cut(self.problem, self.prior.inputs), likely_precisions(self.problem, theta)
+        objective = self._objective("sample", sample, self.prior, theta, precision, CAP)
+        self.sampled = objective.settle(theta[free]).posterior
+        self.precision, inverse = self.copies * objective.precisions, covariance[np.ix_(free, free)]
+        with contextlib.suppress(NumericalError):
+            expected = self._freeze(theta, inverse)
+        return self._maximise(theta, inverse=inverse, expected=expected)
 
     def _on_some_rows(self, stage: Callable[..., Any], *given: Any) -> Any:
         """A stage on a subset of the rows, by variational inference where expectation propagation fails on these few.

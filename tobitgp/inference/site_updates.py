@@ -16,7 +16,7 @@ from tobitgp.data.arrays import Rows
 from tobitgp.engines import add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled_rows
-from tobitgp.inference.method import Marginals, Method
+from tobitgp.inference.method import Marginals, Method, Slopes
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
 from tobitgp.inference.posterior import Gaussian, Layout, join_features
 from tobitgp.likelihoods.base import Likelihood
@@ -158,12 +158,9 @@ def arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) ->
 
 def seeded(part: RowPartition, setting: Setting, q: Gaussian) -> RowPartition:
     """The part with sites that the posterior of other rows leads to: each row meets it as its cavity."""
-    method, likelihood, sigma = setting.method, setting.likelihood, setting.sigma
-    state = arranged(replace(part, sites=None), setting, NO_ROOM, True)
-    for chunk in state.others():
-        u = method.update(likelihood, chunk.rows, state.marginals(chunk, q)[1], sigma)
-        state.sites.lambda1[chunk.span], state.sites.lambda2[chunk.span] = u.lambda1, u.lambda2
-    return ended(state)
+    state = visit(arranged(replace(part, sites=None), setting, NO_ROOM, True), q)
+    assert state.step is not None
+    return ended(state._replace(sites=state.step))
 
 
 def sums_of(state: State) -> tuple[Any, ...]:
@@ -197,14 +194,13 @@ def visit(state: State, q: Gaussian) -> State:
     step = Sites(np.zeros(len(state.sites.lambda1)), np.zeros(len(state.sites.lambda2)))
 
     last = state.step or Sites(*np.zeros((2, len(state.sites.lambda1))))
-    visitor = _visitor(state, q)
+    visitor = None if q.structured is not None else _visitor(state.setting)
 
     def move(chunk: Chunk) -> tuple[Any, ...]:
         _, A, d = state.features(chunk)
-        plain = A.own is None and A.spread is None and chunk.rows.window is None and chunk.rows.side is None
-        if visitor is not None and plain:
+        if visitor is not None and A.own is None and A.spread is None and visitor.knows(chunk.rows):
             at = [sites.rows(chunk.span) for sites in (state.sites, last, step)]
-            return len(chunk.rows), *visitor.find_steps(chunk.rows, A.common, d, *at)
+            return len(chunk.rows), *visitor.find_steps(chunk.rows, A.common, d, q, *at)
         marginals = state.marginals_of(chunk, q, A, d)[1]
         m = marginals.m
         u = method.update(likelihood, chunk.rows, marginals, sigma)
@@ -229,14 +225,19 @@ def visit(state: State, q: Gaussian) -> State:
     return state._replace(here=state.sites, step=step, history=history, sums=sums)
 
 
-def _visitor(state: State, q: Gaussian) -> compiled_rows.Visitor | None:
-    """The compiled core, where it knows the noise and nothing but features stands behind f."""
-    setting = state.setting
+def _visitor(setting: Setting) -> compiled_rows.Visitor | None:
+    """The compiled core, where it knows the noise."""
     likelihood = setting.likelihood.noise if isinstance(setting.likelihood, Spread) else setting.likelihood
-    noise = compiled_rows.find_noise(setting.method, likelihood)
-    if library.load() is None or noise is None or q.structured is not None:
-        return None
-    return compiled_rows.Visitor(setting.method, noise, setting.sigma, q.w, q.factor.root)
+    noise = None if library.load() is None else compiled_rows.find_noise(setting.method, likelihood)
+    return None if noise is None else compiled_rows.Visitor(setting.method, noise, setting.sigma)
+
+
+def slopes_of(setting: Setting, rows: Rows, at: Marginals) -> Slopes:
+    """Derivatives of the evidence at the fixed point by each of some rows."""
+    visitor = _visitor(setting)
+    if visitor is not None and visitor.knows(rows):
+        return visitor.slopes(rows, at)
+    return setting.method.slopes(setting.likelihood, rows, at, setting.sigma)
 
 
 def take_step(state: State, rho: float) -> State:

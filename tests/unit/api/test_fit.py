@@ -382,6 +382,43 @@ def test_few_iterations_are_called_converged_only_at_the_maximum(clipped):
     assert res.converged == at_maximum
 
 
+@pytest.mark.parametrize("name", ["ep", "vi", "laplace"])
+def test_a_fit_of_nearly_the_same_rows_is_climbed_on_from(clipped, name):
+    formula, how = "y ~ gp(x) | censor(lower)", {"method": name}
+    full = tg.fit(formula, clipped, **how)
+    res = tg.fit(formula, clipped, start=tg.fit(formula, clipped.iloc[3:], **how), **how)
+    assert res.converged
+    assert "search" not in res.fit_history["stage"].to_list()
+    assert res.log_evidence == pytest.approx(full.log_evidence, abs=1e-3)
+    np.testing.assert_array_less((res.params - full.params).abs(), 0.02 * full.bse)
+    np.testing.assert_allclose(res.bse, full.bse, rtol=0.02)
+    assert res.log_evidence_integrated == pytest.approx(full.log_evidence_integrated, abs=0.01)
+
+
+@pytest.mark.slow
+def test_so_it_is_on_rows_that_a_sample_stands_for():
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0.0, 10.0, 25_000)
+    y = np.sin(x) + rng.gumbel(0.0, 0.5, len(x))
+    data = pd.DataFrame({"x": x, "y": np.minimum(y, 0.5), "event": y < 0.5})
+    formula, how = "y ~ gp(x) | censor(event=event)", {"family": "gumbel", "hyper": "maximize", "inducing": 30}
+    full = tg.fit(formula, data, **how)
+    res = tg.fit(formula, data, start=tg.fit(formula, data.iloc[:24_000], **how), **how)
+    assert res.fit_history["evaluations"].sum() < full.fit_history["evaluations"].sum() / 2
+    assert res.log_evidence > full.log_evidence - 0.01
+    np.testing.assert_array_less((res.params - full.params).abs(), 0.05 * full.bse)
+
+
+def test_a_fit_of_other_terms_is_no_start_and_one_with_fixed_parameters_is_searched_from(clipped):
+    other = tg.fit("y ~ gp(x, kernel='matern32', name='f') | censor(lower)", clipped, hyper="maximize")
+    with pytest.raises(SpecError, match="start= names"):
+        tg.fit("y ~ gp(x) | censor(lower)", clipped, start=other)
+    held = tg.fit("y ~ gp(x) | censor(lower)", clipped, fixed={"sigma": 0.3}, hyper="maximize")
+    res = tg.fit("y ~ gp(x) | censor(lower)", clipped, start=held, hyper="maximize")
+    assert "search" in res.fit_history["stage"].to_list()
+    assert res.log_evidence > held.log_evidence
+
+
 def test_the_history_counts_the_screening(clipped):
     res = tg.fit("y ~ gp(x) | censor(lower)", clipped, hyper="maximize")
     seen = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,15 +31,20 @@ def fit_process(
     family: Family,
     covariates: pd.DataFrame | None,
     columns: Sequence[str],
+    near: GPResults | None = None,
     *,
     method: Method,
     given: Given,
     settings: Settings,
     on_step: Callable[[Step], None] | None = None,
 ) -> GPResults:
-    """Fit a formula under a prior, with processes or without."""
+    """Fit a formula under a prior, with processes or without; near the maximum of another fit if one is given."""
     plan, model, all_rows = build_model(spec, read, family, given, method, settings)
     warn_unidentified(plan.measured, spec.processes, model.prior.gps, model.parameters)
+    if near is not None and near.parts.fitted.parameters.names == model.parameters.names:
+        covariance = near.parts.fitted.log_covariance
+        if (covariance.diagonal()[model.parameters.free] > 0.0).all():
+            settings = replace(settings, near=covariance)
     task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     fitted = fit_gp(task, method, settings, on_step)
     warn_coarse(fitted, plan.measured.weight)
@@ -50,6 +56,13 @@ def fit_process(
         return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted).without_rows())
     facts = remember(read, names, covariates)
     return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted, read, covariates))
+
+
+def estimated_of(results: GPResults, fixed: Mapping[str, Any]) -> dict[str, float]:
+    """Hyper-parameters that were estimated and are not fixed, for ``start=``."""
+    estimated = results.parts.fitted.log_covariance.diagonal() > 0.0
+    values = results.hyperparameters.items()
+    return {name: value for (name, value), free in zip(values, estimated, strict=True) if free and name not in fixed}
 
 
 def build_model(
