@@ -60,6 +60,7 @@ class Fitter:
     written: HazardFormula
     family: PH
     frame: pd.DataFrame  # covariates of the rows
+    has_processes: bool  # of covariates, random effects among them
     risk: AtRisk
     functions: Mapping[str, Any] | None
     fitting: Mapping[str, Any]
@@ -79,6 +80,15 @@ class Fitter:
             found = model.fit(**options)
         assert isinstance(found, GPResults | RegressionResults)
         return found
+
+    def from_time_alone(self, cuts: Array, **how: Any) -> GPResults | RegressionResults:
+        """Fit from where one without covariates ends, a cell a band, whose baseline linear terms hardly move."""
+        named = any(self.fitting.get(name) for name in ("start", "fixed", "priors"))
+        if named or self.has_processes or self.written.varying:
+            return self(cuts, **how)
+        stratum = [] if self.written.stratum is None else [self.written.stratum.strip("`")]
+        alone = replace(self, written=replace(self.written, terms=()), frame=self.frame[stratum])
+        return self(cuts, **how, start=alone(cuts, hyper="maximize"))
 
     def priors(self, model: Model) -> dict[str, LogNormal | Normal]:
         """The usual priors in units that bands do not change: those of the logarithm of an exponential time."""
@@ -149,7 +159,9 @@ class HazardModel:
             if isinstance(fitting.get(name), Mapping) and SIGMA.name in fitting[name]:
                 raise SpecError(f"{name}= names sigma, which proportional hazards have not; leave it out.")
         warn_fractions(self.training.response.weight)
-        cells, cuts = _fit(Fitter(self.written, self.family, self.frame, self.risk, self.functions, fitting))
+        processes = bool(self.spec.processes)
+        fitter = Fitter(self.written, self.family, self.frame, processes, self.risk, self.functions, fitting)
+        cells, cuts = _fit(fitter)
         facts = remember(self.training, named_columns([self.spec], self.columns), self.frame)
         rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, cells.parts)
         return HazardResults(HazardParts(*rows, self.training, self.frame))
@@ -179,11 +191,12 @@ def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:
     if bands is not None or not even:
         number = BANDS["piecewise"] if bands is None else bands
         cuts = given_bands(fitter.risk, number) if isinstance(number, Sequence) else fitter.bands(int(number))
-        if not even:
-            _check_events(fitter, cuts)
+        if even:
+            return fitter.from_time_alone(cuts), cuts
+        _check_events(fitter, cuts)
         return fitter(cuts), cuts
     number = BANDS["gp"]
-    coarse = fitter(fitter.bands(number // 2), hyper="maximize")
+    coarse = fitter.from_time_alone(fitter.bands(number // 2), hyper="maximize")
     while True:
         cuts = fitter.bands(int(number))
         fine = fitter(cuts, start=fitter.fitting.get("start") or coarse)
