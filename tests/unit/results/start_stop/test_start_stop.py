@@ -324,13 +324,13 @@ def test_questions_that_rows_of_subjects_do_not_answer(heart, weibull):
 def test_intervals_hold_the_truth_as_often_as_they_say():
     rng, inside, band, sets = np.random.default_rng(8), 0, 0, 400
     path = pd.DataFrame({"id": 0, "start": [0.0, 1.5], "stop": [1.5, 6.0], "z": 0.5, "treated": [0, 1]})
-    psi = 1.5 * np.exp(-0.15) + 1.5 * np.exp(-0.15 + 0.7)
+    psi = 1.5 * np.exp(-0.15) + 0.5 * np.exp(-0.15 + 0.7)
     truth = np.exp(-((psi / np.exp(0.8)) ** (1.0 / 0.6)))
     for _ in range(sets):
         res = tg.fit(SIMULATED, simulate(150, rng), family="weibull", id="id")
         low, high = res.conf_int().loc["treated"]
         inside += low <= -0.7 <= high
-        curve = res.predict_survival_function(path, [3.0], id="id", interval=0.95)[0].iloc[0]
+        curve = res.predict_survival_function(path, [2.0], id="id", interval=0.95)[0].iloc[0]
         band += curve["lower"] <= truth <= curve["upper"]
     assert 0.925 < inside / sets < 0.975
     assert 0.925 < band / sets < 0.975
