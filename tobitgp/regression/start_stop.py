@@ -207,17 +207,20 @@ def maximise_start_stop(problem: StartStopProblem, *, scores: bool, max_iter: in
             found.append((end, _judge(problem, end)))
         usable = [pair for pair in found if pair[1] in ("converged", "flat")] or found
         end, reason = max(usable, key=lambda pair: pair[0].state.value)
-        if reason == "shape":
-            return _held(problem, end, scores=scores, max_iter=max_iter)
         information, unit = _information(problem, end.state)
         scored = subject_scores(problem, end.state.x) if scores else None
         sizes = problem.H.shape[1], 1
-        return at_end(problem, end, information, unit, sizes, reason, _WORDS[reason], scored)
+        fit = at_end(problem, end, information, unit, sizes, reason, _WORDS[reason], scored)
+        past = [float(problem.location(each.state.x)[1][1]) for each, why in found if why == "shape"]
+        for side in sorted({int(shape >= problem.distribution.coordinate_range()[1]) for shape in past}):
+            held = _held(problem, side, scores=scores, max_iter=max_iter)
+            if (held.converged, held.log_likelihood) > (fit.converged, fit.log_likelihood):
+                fit = held
+        return fit
 
 
-def _held(problem: StartStopProblem, end: Climb, *, scores: bool, max_iter: int) -> Maximum:
-    """The maximum with the shape at the end of its range."""
-    side = int(problem.location(end.state.x)[1][1] >= problem.distribution.coordinate_range()[1])
+def _held(problem: StartStopProblem, side: int, *, scores: bool, max_iter: int) -> Maximum:
+    """The maximum with the shape at an end of its range."""
     noise = problem.distribution.with_shape(problem.distribution.shape_range[side])
     rows = problem.seen, problem.histories, problem.H, problem.offset
     held = StartStopProblem.of(*rows, noise, problem.known, free_shape=False)

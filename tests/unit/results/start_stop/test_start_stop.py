@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.stats import logistic, norm
 
 import tobitgp as tg
-from tobitgp.errors import ConvergenceWarning, DataError, SpecError
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError
 from tobitgp.likelihoods.families import FAMILIES
 from tobitgp.regression.start_stop import evaluate, nearest, subject_scores
 from tobitgp.results.start_stop.parts import problem_of, survival_of_rows, training_histories
@@ -176,6 +176,30 @@ def test_an_effect_that_no_event_bounds_runs_off():
         res = tg.fit(SIMULATED, data, family="weibull", id="id")
     assert np.isnan(res.bse["treated"])
     assert np.isfinite(res.bse["z"])
+
+
+def test_a_shape_that_runs_to_its_end_is_held_there():
+    data = simulate(25, np.random.default_rng(0), scale=0.3)
+    with pytest.warns(BoundaryWarning, match="Q grew beyond 10"):
+        res = tg.fit(SIMULATED, data, family="gengamma", id="id")
+    fixed = [tg.fit(SIMULATED, data, family="gengamma", id="id", fixed={"Q": q}).llf for q in (0.5, 4.0, 10.0)]
+    assert res.llf == pytest.approx(fixed[2], abs=1e-8)
+    assert fixed == sorted(fixed)
+    assert np.isnan(res.bse["Q"])
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_no_other_start_ends_higher(seed):
+    rng = np.random.default_rng(seed)
+    data = simulate(20, rng, scale=1.5 if seed == 1 else 0.3, effect=-2.5 if seed == 5 else 0.9)
+    parts = tg.fit(SIMULATED, data, family="loglogistic", id="id").parts
+    known = np.full(3, np.nan), np.full(1, np.nan)
+    rows = parts.rows.response, training_histories(parts), parts.rows.design
+    problem = problem_of(*rows, FAMILIES["loglogistic"], known)
+    for _ in range(5):
+        x = nearest(problem, np.array([1.0, 0.0, 0.0, -0.5]) + rng.normal(size=4) * [2.0, 2.0, 2.0, 0.7])
+        found = minimize(lambda x: -evaluate(problem, x).value, x, method="Nelder-Mead", options={"maxiter": 2000})
+        assert -found.fun < parts.maximum.log_likelihood + 1e-6
 
 
 # -- results ----------------------------------------------------------------------------------------------------------
