@@ -52,6 +52,10 @@ class StartStopResults(RegressionResults):
     >>> res = tg.fit("Surv(start, stop, event) ~ 1", rows, family="weibull", id="id")
     >>> res.params.round(2).to_dict()
     {'Intercept': 1.47, 'sigma': 0.18}
+    >>> res.predict_survival_function(rows, [2, 4], id="id").round(2)
+    id      1     2     3
+    2.0  0.99  0.99  0.99
+    4.0  0.53  0.53   NaN
     """
 
     _parts: StartStopParts
