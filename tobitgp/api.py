@@ -116,7 +116,11 @@ def fit(
     rescor : bool
         Of ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
     id : str, optional
-        Of ``family="ph"``: the column that names the subject of each row, whose rows must follow each other in time.
+        The column that names the subject of each row of ``Surv(start, stop, event)``, whose rows follow each other in
+        time with covariates that change, and end in an event at most in the last one. With ``family="ph"`` hazards are
+        those of the present covariates, and rows may begin late and leave gaps. With families of positive times a
+        subject's time runs faster or slower by the covariates of each row (accelerated failure times): linear terms by
+        maximum likelihood, from time 0 on, without gaps, and each subject counts as one in robust covariances.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional
@@ -248,7 +252,7 @@ def fit(
     text: Any = formula
     if is_wide(text):
         if id is not None:
-            raise SpecError("id= goes with family='ph', not with several responses.")
+            raise SpecError("id= goes with one response, not with mvbind(...).")
         if cure is not None:
             raise SpecError("cure= goes with one response, not with mvbind(...).")
         return fit_several(text, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)

@@ -56,6 +56,8 @@ class Competing:
         for cause, formula in self.formulas().items():
             own = self.of(cause, family, "family") if isinstance(family, Mapping) else family
             model = open_model(formula, self.data, id=id, sigma=sigma, engine=engine, **{**reading, "family": own})
+            if id is not None and not isinstance(model, HazardModel):
+                raise SpecError("id= of competing risks goes with family='ph'.")
             models[cause] = model
             if len(self.causes) > 1:
                 _check(model, own, cause, self.column)

@@ -37,10 +37,12 @@ from tobitgp.results.hazards.cells import (
 )
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.results import HazardResults
+from tobitgp.results.paths import read_subjects
 from tobitgp.results.process.fit import build_model
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import named_columns
+from tobitgp.start_stop import StartStopModel
 from tobitgp.typing import Array
 
 MOST_BANDS = 320
@@ -171,18 +173,7 @@ def open_model(formula: str, data: Any, *, id: str | None = None, **reading: Any
     """A formula that has met its data, of any family."""
     if is_hazards(reading.get("family")):
         return HazardModel(formula, data, id=id, **reading)
-    if id is not None:
-        raise SpecError("id= says which rows are of one subject, and goes with family='ph'.")
-    return Model(formula, data, **reading)
-
-
-def read_subjects(id: Any, data: pd.DataFrame) -> Any:
-    """The subject of each row, by the column that names them."""
-    if not isinstance(id, str) or id not in data.columns:
-        raise SpecError(f"id={id!r}: the column that names the subject of each row is needed.")
-    if data[id].isna().any():
-        raise DataError(f"The column {id!r} is missing in {int(data[id].isna().sum())} rows; every row has a subject.")
-    return data[id].to_numpy()
+    return Model(formula, data, **reading) if id is None else StartStopModel(formula, data, id=id, **reading)
 
 
 def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:

@@ -353,6 +353,11 @@ class Model:
         """Whether some rows are cured."""
         return isinstance(self.spec.scale, CureSpec)
 
+    @property
+    def _fitter(self) -> Callable[..., Any]:
+        """What maximises the likelihood of rows in memory."""
+        return fit_cure if self._cured else fit_regression
+
     def _refuse_closed(self) -> None:
         if isinstance(self._read, PartitionedData) and self._read.store is not None and self._read.store.closed:
             raise SpecError(
@@ -383,8 +388,7 @@ class Model:
             if isinstance(read, TrainingData):
                 covariates, rows = self._covariates(), read.found.n
                 assert covariates is not None
-                fitted = fit_cure if self._cured else fit_regression
-                results: Any = fitted(self.spec, read, self._family, covariates, self._columns, **options)
+                results: Any = self._fitter(self.spec, read, self._family, covariates, self._columns, **options)
             else:
                 results, rows = fit_partitions(self.spec, read, self._family, self._columns, **options), read.found.n
             if on_step is not None:

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
-from tobitgp.likelihoods.base import Kind, row_terms
+from tobitgp.likelihoods.base import Kind
 from tobitgp.numerics.bordered import Bordered
-from tobitgp.regression.newton import SHAPE_STEP, State, shape_differences
+from tobitgp.regression.log_times import Local, coordinates, local_terms
+from tobitgp.regression.newton import State
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
@@ -74,58 +74,30 @@ def cure_problem(
 
     Designs, offsets and ``known`` parameters are those of location, logit and log sigma.
     """
-    shape = [(np.ones((len(seen), 1)), np.zeros(len(seen)), np.full(1, np.nan))] if free_shape else []
-    columns, rest, blocks, given = [], [], [], []
-    for design, offset, values in (*zip(designs, offsets, known, strict=True), *shape):
-        free, value = np.isnan(values), np.nan_to_num(values)
-        R = np.linalg.qr(design[:, free], mode="r")
-        block = np.zeros((len(values), int(free.sum())))
-        block[free] = np.sqrt(len(seen)) * np.linalg.inv(R)
-        columns.append(design @ block)
-        rest.append(offset + design @ value)
-        blocks.append(block)
-        given.append(value)
-    to_users = np.zeros((sum(map(len, blocks)), sum(block.shape[1] for block in blocks)))
-    row = column = 0
-    for block in blocks:
-        to_users[row : row + len(block), column : column + block.shape[1]] = block
-        row, column = row + len(block), column + block.shape[1]
-    own = (tuple(designs), tuple(offsets), tuple(columns), tuple(rest), to_users, np.concatenate(given))
-    return CureProblem(seen, distribution, free_shape, *own)
+    own = (tuple(designs), tuple(offsets))
+    if free_shape:
+        designs, offsets = (*designs, np.ones((len(seen), 1))), (*offsets, np.zeros(len(seen)))
+        known = (*known, np.full(1, np.nan))
+    blocks, to_users, given = coordinates(designs, known, len(seen))
+    rest = [offset + of @ np.nan_to_num(value) for of, offset, value in zip(designs, offsets, known, strict=True)]
+    columns = tuple(of @ block for of, block in zip(designs, blocks, strict=True))
+    return CureProblem(seen, distribution, free_shape, *own, columns, tuple(rest), to_users, given)
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 
-class _Local(NamedTuple):
-    """Log likelihoods (m,) of rows with gradients (m, r) and Hessians (m, r, r) in what is linear in parameters."""
-
-    value: Array
-    slope: Array
-    bend: Array
-
-
-def _uncured(problem: CureProblem, kind: Kind, log_time: Array, at: Sequence[Array]) -> _Local:
+def _uncured(problem: CureProblem, kind: Kind, log_time: Array, at: Sequence[Array]) -> Local:
     """Log density or survival of those not cured, whose derivatives in the logit are 0."""
-    eta, _, tau, *shape = at
-    width, noise = np.zeros_like(log_time), problem.distribution
-
-    def terms(step: float) -> Any:
-        moved = noise.at_coordinate(float(shape[0][0]) + step * SHAPE_STEP) if shape else noise
-        return row_terms(moved, kind, log_time, log_time, width, eta, tau)
-
-    here, r = terms(0.0), len(at)
+    eta, _, *rest = at
+    part, r = local_terms(problem.distribution, kind, log_time, (eta, *rest)), len(at)
+    own = np.array([0, *range(2, r)])
     slope, bend = np.zeros((len(log_time), r)), np.zeros((len(log_time), r, r))
-    slope[:, 0], slope[:, 2] = here.eta, here.tau
-    bend[:, 0, 0], bend[:, 0, 2], bend[:, 2, 2] = here.eta_eta, here.eta_tau, here.tau_tau
-    if shape:
-        found = shape_differences([terms(-2.0), terms(-1.0), here, terms(1.0), terms(2.0)])
-        slope[:, 3], bend[:, 3, 3], bend[:, 0, 3], bend[:, 2, 3] = found
-    upper = np.triu(bend, 1)
-    return _Local(here.value, slope, bend + np.swapaxes(upper, 1, 2))
+    slope[:, own], bend[:, own[:, None], own] = part.slope, part.bend
+    return Local(part.value, slope, bend)
 
 
-def _surviving(problem: CureProblem, log_time: Array, at: Sequence[Array]) -> _Local:
+def _surviving(problem: CureProblem, log_time: Array, at: Sequence[Array]) -> Local:
     """Log probability of surviving, cured or not: (CUR2)."""
     part, v = _uncured(problem, "right", log_time, at), at[1]
     pi, cured = expit(v), expit(v - part.value)
@@ -137,16 +109,16 @@ def _surviving(problem: CureProblem, log_time: Array, at: Sequence[Array]) -> _L
     bend[:, 1, :] -= both[:, None] * part.slope
     bend[:, :, 1] -= both[:, None] * part.slope
     slope[:, 1], bend[:, 1, 1] = cured - pi, both - pi * (1.0 - pi)
-    return _Local(value, slope, bend)
+    return Local(value, slope, bend)
 
 
-def _row_terms(problem: CureProblem, x: Array) -> _Local:
+def _row_terms(problem: CureProblem, x: Array) -> Local:
     """Of all rows."""
     seen, at = problem.seen, problem.predictors(x)
     n, r = len(seen), len(at)
-    out = _Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r)))
+    out = Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r)))
 
-    def add(rows: IntArray, part: _Local, sign: float = 1.0) -> None:
+    def add(rows: IntArray, part: Local, sign: float = 1.0) -> None:
         for total, more in zip(out, part, strict=True):
             total[rows] += sign * more
 

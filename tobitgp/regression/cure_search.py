@@ -14,12 +14,12 @@ from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.regression.convergence import words_for_end
 from tobitgp.regression.cure import CureProblem, cure_problem, evaluate, row_scores
 from tobitgp.regression.fit import maximise
+from tobitgp.regression.log_times import FLAT, at_end
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, State, climb, guarded_step
 from tobitgp.typing import Array
 
 _FAR, _LONGEST_LOGIT = 30.0, 3.0  # of a logit, and of one step of it
-_FLAT = 1e-8  # information a row of a direction, where an exact row has about 1
 _SHARE = 1e-6  # cured on average, below which there are none
 _APART = 1e-3  # nats between maxima that are not the same
 _PROFILE_STEPS = 50
@@ -183,7 +183,7 @@ def _judge(problem: CureProblem, end: Climb) -> str:
     _, v, tau, *shape = problem.predictors(end.state.x)
     if end.reason == "stopped" and float(np.abs(v).max()) <= _FAR:
         return "sigma" if abs(float(tau[0])) > 18.0 or not shape else "shape"
-    return "flat" if least < _FLAT or end.reason == "stopped" else "converged"
+    return "flat" if least < FLAT or end.reason == "stopped" else "converged"
 
 
 def _words(problem: CureProblem, end: Climb, reason: str) -> str:
@@ -209,29 +209,9 @@ def _words(problem: CureProblem, end: Climb, reason: str) -> str:
 
 def _in_users_units(problem: CureProblem, end: Climb, reason: str, *, scores: bool) -> Maximum:
     """An end as parameters and their covariance."""
-    T, x = problem.to_users, end.state.x
-    theta = problem.given + T @ x
     p, q = problem.sizes
-    unit = np.ones(len(x))
-    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(x)[2][0])
-    values, vectors = np.linalg.eigh(_information(problem, end.state))
-    directions = T @ (unit[:, None] * vectors)
-    flat = values < (max(_FLAT, 2.0 * float(values.min(initial=1.0))) if reason == "flat" else -np.inf)
-    with np.errstate(invalid="ignore"):
-        told = directions[:, ~flat] / np.sqrt(values[~flat] * problem.seen.weight.sum())
-    noise = problem.distribution
-    shape = theta[-1] if problem.free_shape else None if noise.shape_name is None else noise.coordinate
-    return Maximum(
-        theta[:p],
-        theta[p : p + q + 1],
-        None if shape is None else float(shape),
-        end.state.value,
-        float(np.abs(end.state.gradient).max(initial=0.0)),
-        told @ told.T,
-        directions[:, flat] @ directions[:, flat].T,
-        problem.free,
-        row_scores(problem, x) if scores else None,
-        end.iterations,
-        reason == "converged",
-        _words(problem, end, reason),
-    )
+    unit = np.ones(len(end.state.x))
+    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(end.state.x)[2][0])
+    scored = row_scores(problem, end.state.x) if scores else None
+    information, words = _information(problem, end.state), _words(problem, end, reason)
+    return at_end(problem, end, information, unit, (p, q + 1), reason, words, scored)

@@ -16,6 +16,7 @@ from tobitgp.numerics.factored import variances
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
+from tobitgp.results.start_stop.parts import StartStopParts
 
 if TYPE_CHECKING:
     from tobitgp.results.process.results import GPResults
@@ -337,6 +338,12 @@ def _regression_notes(results: RegressionResults) -> list[str]:
         notes.append(f"NOT CONVERGED: {message} {rest}")
     elif results.parts.shape_name in results.params.index and message != "converged":
         notes.append(message)
+    if isinstance(results.parts, StartStopParts):
+        parts = results.parts
+        notes.append(
+            f"{parts.facts.n} rows (start, stop] of {parts.subjects} subjects by {parts.id!r}, with "
+            f"{parts.facts.counts['exact']} events: a subject's time passes by the covariates of each row."
+        )
     if results.parts.family.log_time:
         notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
         notes.append("exp(coef) is the factor by which one unit of a column multiplies the response.")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.results.paths import PARTS, along_paths
 from tobitgp.results.predict import check_level
 from tobitgp.results.survival import STATISTICS, read_times, refuse_dask, rows_of
 from tobitgp.typing import Array, Frame
@@ -34,6 +35,7 @@ def predict_survival_function(
     conditional_after: Any = None,
     interval: float | None = None,
     exclude: Excluded = (),
+    id: str | None = None,
 ) -> pd.DataFrame:
     r"""Probability that the response before censoring lies above each time: (SUR1) and (SUR3) of the theory pages.
 
@@ -56,18 +58,26 @@ def predict_survival_function(
         normal in the logit, by the delta method (SUR7).
     exclude : str or list of str
         Terms to set to zero.
+    id : str, optional
+        The column that names the subject of each row, whose rows (start, stop] follow each other with covariates that
+        change, for a curve of each subject: of ``family="ph"`` by the sum of hazards, of regressions of log time by
+        the accelerated time, from time 0 on. ``df`` has the columns of start and stop of the formula's
+        ``Surv(start, stop, event)``. The path is taken as given: where it says that the subject lives, as a blood
+        value that is measured as long as it does (an internal covariate), this is no probability of survival.
 
     Returns
     -------
     DataFrame
         Probabilities: times in the index, a column for each row, NaN where inputs are missing; with ``interval``
         the columns are ``(row, mean|median|lower|upper)``. The mean is that of a new response; the median has the
-        band around it, and the mean may lie outside.
+        band around it, and the mean may lie outside. With ``id`` a column for each subject, NaN before its first
+        start and after its last stop; from a later start on survival is given that of this.
 
     Raises
     ------
     SpecError
-        For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training rows.
+        For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training rows;
+        with ``id`` for fits of another kind, and ``conditional_after``.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
@@ -88,7 +98,7 @@ def predict_survival_function(
     """
     if results._of_cause:
         warnings.warn(_NET, ApproximationWarning, stacklevel=user_level())
-    return _curve(results, "survival", df, times, conditional_after, interval, exclude)
+    return _curve(results, "survival", df, times, conditional_after, interval, exclude, id)
 
 
 def predict_cumulative_hazard(
@@ -99,6 +109,7 @@ def predict_cumulative_hazard(
     conditional_after: Any = None,
     interval: float | None = None,
     exclude: Excluded = (),
+    id: str | None = None,
 ) -> pd.DataFrame:
     r"""Cumulative hazard :math:`\Lambda(t) = -\log S(t)` of the response before censoring, S its survival function.
 
@@ -107,7 +118,7 @@ def predict_cumulative_hazard(
 
     Parameters
     ----------
-    df, times, conditional_after, interval, exclude
+    df, times, conditional_after, interval, exclude, id
         As of :meth:`predict_survival_function`.
 
     Returns
@@ -130,7 +141,7 @@ def predict_cumulative_hazard(
     100.0  0.219  0.199
     365.0  1.220  1.107
     """
-    return _curve(results, "cumulative_hazard", df, times, conditional_after, interval, exclude)
+    return _curve(results, "cumulative_hazard", df, times, conditional_after, interval, exclude, id)
 
 
 def predict_hazard(
@@ -141,6 +152,7 @@ def predict_hazard(
     conditional_after: Any = None,
     interval: float | None = None,
     exclude: Excluded = (),
+    id: str | None = None,
 ) -> pd.DataFrame:
     """Hazard :math:`p(t) / S(t)` of the response before censoring, density over survival: (SUR2) of the theory pages.
 
@@ -150,7 +162,7 @@ def predict_hazard(
 
     Parameters
     ----------
-    df, times, conditional_after, interval, exclude
+    df, times, conditional_after, interval, exclude, id
         As of :meth:`predict_survival_function`.
 
     Returns
@@ -173,7 +185,7 @@ def predict_hazard(
     100.0      0.0029  0.0029  0.0022  0.0039
     365.0      0.0044  0.0044  0.0033  0.0059
     """
-    return _curve(results, "hazard", df, times, conditional_after, interval, exclude)
+    return _curve(results, "hazard", df, times, conditional_after, interval, exclude, id)
 
 
 def plot_survival(
@@ -337,22 +349,27 @@ def group_labels(results: Results, by: Any) -> pd.Series[Any]:
 
 
 def _curve(
-    results: Results, of: str, df: Frame | None, times: Any, after: Any, interval: float | None, exclude: Excluded
+    results: Results, of: str, df: Frame | None, times: Any, after: Any, interval: float | None, exclude: Any, id: Any
 ) -> pd.DataFrame:
-    """A curve over time for each row, with a level its band."""
+    """A curve over time for each row, or each subject, with a level its band."""
     refuse_dask(df, f"predict_{of}{'_function' * (of == 'survival')}", 'predict(what="prob", above=[...])')
-    grid = read_grid(results, times)
-    rows = rows_of(results, df, exclude, bands=interval is not None)
-    level = check_level(interval)
-    made = rows.times.curve(of, grid, rows.after(after), level)
-    names, header = ["mean"], rows.index
+    grid, level = read_grid(results, times), check_level(interval)
+    if id is not None:
+        if after is not None:
+            raise SpecError("conditional_after= does not go with id=: divide the curve by its value at that time.")
+        index, usable, made = along_paths(results, of, df, grid, id, level, exclude)
+    else:
+        rows = rows_of(results, df, exclude, bands=level is not None)
+        index, usable, made = rows.index, rows.usable, rows.times.curve(of, grid, rows.after(after), level)
+    names, header = ["mean"], index
     if level is not None:
         names = list(STATISTICS)
-        labels = rows.index.to_flat_index().repeat(len(names))
-        header = pd.MultiIndex.from_arrays([labels, names * len(rows.index)], names=["row", "statistic"])
-    values = np.full((len(rows.index), len(names), len(grid)), np.nan)
+        labels = index.to_flat_index().repeat(len(names))
+        of_what = "row" if id is None else id
+        header = pd.MultiIndex.from_arrays([labels, names * len(index)], names=[of_what, "statistic"])
+    values = np.full((len(index), len(names), len(grid)), np.nan)
     for k, name in enumerate(names):
-        values[rows.usable, k] = made.pop(name)
+        values[usable, k] = made.pop(name)
     return pd.DataFrame(values.reshape(-1, len(grid)).T, index=pd.Index(grid), columns=header)
 
 
@@ -373,6 +390,8 @@ def average_curve(results: Results, of: str, grid: Array, groups: Array | None =
 
     Shapes: grid (m,), groups (G, n), whether a row belongs to each; gives (G, m), or (m,) without groups.
     """
+    if results._of_subjects:
+        raise SpecError(PARTS)
     known, weight = rows_of(results, None).times, results.parts.rows.response.weight
     share, since = weight if groups is None else weight * groups, np.full(len(weight), after) if after else None
     out = [np.zeros((*share.shape[:-1], 0))]

@@ -20,6 +20,7 @@ from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.parts import RegressionParts
+from tobitgp.results.start_stop.parts import StartStopParts
 from tobitgp.results.views import FRAME_COLUMNS
 from tobitgp.typing import Array
 
@@ -207,6 +208,8 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
     same_shape = larger.family.estimate_shape or one.shape_name is None or one == two
     if not one.contains(two) or larger.family.log_time != smaller.family.log_time or not same_shape:
         return f"its family is {smaller.family.name}, or has another shape"
+    if StartStopParts in (type(larger), type(smaller)) and type(larger) is not type(smaller):
+        return "only one of them takes rows as parts of a subject's time, by id="
     if type(larger) is not type(smaller):
         return "only one of them has a cured fraction, and none is at the end of what it may be"
     reasons = ["its linear terms are no case of these", "its noise scale is no case of this one's"]

@@ -34,6 +34,7 @@ from tobitgp.results.mixture.predict import finite_mean
 from tobitgp.results.process.posterior import nodes_of, seen_in_training
 from tobitgp.results.regression.parts import RegressionParts, rows_at
 from tobitgp.results.rows import Asked, ask
+from tobitgp.results.start_stop.parts import StartStopParts, survival_of_rows
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, BoolArray
 
@@ -117,6 +118,15 @@ def _residuals_of_cured(parts: CureParts, asked: Asked, kind: str, uniform: Arra
     return _of_survival(kind, parts.rows.response, log_survival, uniform)
 
 
+def _residuals_of_histories(parts: StartStopParts, asked: Asked, kind: str, uniform: Array) -> Array:
+    def log_survival(at: Array) -> Array:
+        finite = np.isfinite(at)
+        found = survival_of_rows(parts, np.where(finite, at, 1.0)[:, None])[:, 0]
+        return np.where(finite, found, np.where(at > 0.0, -np.inf, 0.0))
+
+    return _of_survival(kind, parts.rows.response, log_survival, uniform)
+
+
 def _of_survival(
     kind: str, response: CensoredResponse, log_survival: Callable[[Array], Array], uniform: Array
 ) -> Array:
@@ -146,6 +156,7 @@ _OF: dict[type, tuple[Callable[[Any, Asked, str, Array], Array], tuple[str, ...]
         ("response", "quantile", "pearson", "deviance", "cox_snell", "martingale"),
     ),
     HazardParts: (_residuals_of_hazards, ("quantile", "cox_snell", "martingale", "deviance")),
+    StartStopParts: (_residuals_of_histories, ("quantile", "cox_snell", "martingale", "deviance")),
     CureParts: (_residuals_of_cured, ("quantile", "cox_snell", "martingale", "deviance")),
     MixtureParts: (_residuals_of_mixtures, ("quantile", "cox_snell", "martingale", "response")),
 }

@@ -34,6 +34,7 @@ from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
+from tobitgp.results.paths import Paths
 from tobitgp.results.predict import predict_table
 from tobitgp.results.rows import Asked, Scored, ask, read_scored
 from tobitgp.results.survival import TimeRows, Times
@@ -51,6 +52,8 @@ class Results:
 
     _parts: Any
     _of_cause = False  # whether events of other causes are censoring
+    _of_subjects = False  # whether training rows are parts of the time of subjects
+    _from_zero = True  # whether a path of covariates has to begin at time 0
 
     # -- what each kind says of itself --------------------------------------------------------------------------------
 
@@ -222,6 +225,10 @@ class Results:
         """Rows of a question about times; ``bands`` if it needs errors."""
         asked = ask(self._parts, df, exclude)
         return TimeRows(asked.index, asked.usable, Times.of(self._posterior(asked, bands=bands)))
+
+    def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+        """A curve over time of each subject, (m, T), along rows whose covariates change."""
+        raise SpecError("id= goes with regressions of log time by maximum likelihood, and with family='ph'.")
 
     def _location(self) -> Array:
         """What is expected of the training rows, (n,), larger of larger responses."""

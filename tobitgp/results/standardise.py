@@ -16,6 +16,7 @@ from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, Population, Sought, beside
 from tobitgp.results.counterfactuals import column_levels
+from tobitgp.results.paths import PARTS
 from tobitgp.results.predict import check_level, check_what
 from tobitgp.results.rows import ask
 from tobitgp.results.survival import read_times, refuse_dask
@@ -259,6 +260,8 @@ def _population(
             raise SpecError(f"{name!r} takes one value for all rows, as {{{name!r}: {next(iter(value))!r}}}.")
     refuse_dask(df, "standardise", "a sample of the rows")
     if df is None:
+        if results._of_subjects:
+            raise SpecError(PARTS)
         if parts.covariates is None:
             raise SpecError(f"{NO_ROWS}: give df=..., the rows to average over.")
         frame, weight = parts.covariates, parts.rows.response.weight

@@ -16,11 +16,12 @@ from tobitgp.data.row_arguments import by_label, read_weights
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level
-from tobitgp.hazards import HazardModel, open_model, read_subjects
+from tobitgp.hazards import HazardModel, open_model
 from tobitgp.inference.fitted import Step
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
 from tobitgp.report.progress import progress_bar
+from tobitgp.results.paths import read_subjects
 from tobitgp.selection.specs import check_arguments
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 

@@ -34,6 +34,7 @@ from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.start_stop.parts import StartStopParts
 from tobitgp.results.views import COUNTS, Parts, Source
 from tobitgp.storage.archive import MalformedError
 from tobitgp.typing import IntArray
@@ -60,6 +61,14 @@ def check_cure(parts: CureParts) -> None:
 def check_regression(parts: RegressionParts) -> None:
     """Compare what the parts of a fitted regression say of each other."""
     _check_estimates(parts, 1 if parts.state.scale is None else len(parts.scale_columns))
+
+
+def check_start_stop(parts: StartStopParts) -> None:
+    """Compare what the parts of a fitted regression of start-stop rows say of each other."""
+    alone = parts.state.scale is None and parts.family.log_time and parts.code is None
+    if not alone or not parts.id or not 0 < parts.subjects <= parts.facts.n:
+        raise MalformedError("its parts do not belong together")
+    _check_estimates(parts, 1)
 
 
 def _check_estimates(parts: RegressionParts, q: int) -> None:

@@ -27,6 +27,8 @@ from tobitgp.results.multivariate.results import MultivariateResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.start_stop.parts import StartStopParts
+from tobitgp.results.start_stop.results import StartStopResults
 from tobitgp.results.views import Parts
 from tobitgp.storage.archive import (
     MalformedError,
@@ -38,7 +40,14 @@ from tobitgp.storage.archive import (
     write_archive,
 )
 from tobitgp.storage.causes import CAUSES, causes_results, plain_causes, read_fits
-from tobitgp.storage.check import check_cure, check_mixture, check_process, check_regression, try_results
+from tobitgp.storage.check import (
+    check_cure,
+    check_mixture,
+    check_process,
+    check_regression,
+    check_start_stop,
+    try_results,
+)
 from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.hazards import hazard_results, plain_hazards, restore_hazards
 from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
@@ -77,6 +86,7 @@ KINDS = {
     for kind in (
         Kind("process", Parts, check_process, GPResults.from_parts),
         Kind("regression", RegressionParts, check_regression, RegressionResults),
+        Kind("start_stop", StartStopParts, check_start_stop, StartStopResults),
         Kind("cure", CureParts, check_cure, CureResults, CureSpec),
         Kind("mixture", MixtureParts, check_mixture, MixtureResults),
     )

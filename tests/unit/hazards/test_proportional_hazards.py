@@ -446,7 +446,7 @@ def test_summaries_say_what_strata_and_ratios_are(lung, smooth):
         (LINEAR, {"var_weights": "age"}, SpecError, "var_weights="),
         (LINEAR, {"family": tg.PH("piecewise", bands=[5, 5.5, 100])}, DataError, "No event was seen in the band"),
         (LINEAR, {"id": "nobody"}, SpecError, "id='nobody'"),
-        (LINEAR, {"family": "weibull", "id": "inst"}, SpecError, "goes with family='ph'"),
+        (LINEAR, {"family": "gaussian", "id": "sex"}, SpecError, "families of positive times"),
         (LINEAR, {"method": "mle"}, SpecError, r"goes with tg.PH\('piecewise'\)"),
         (LINEAR, {"fixed": {"sigma": 1.0}}, SpecError, "sigma, which proportional hazards have not"),
         ("Surv(time, event) ~ tv(age) + tv(age)", {}, FormulaError, "stands twice"),

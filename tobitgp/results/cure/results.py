@@ -152,13 +152,14 @@ class CureResults(LikelihoodResults):
         conditional_after: Any = None,
         interval: float | None = None,
         exclude: str | Sequence[str] = (),
+        id: str | None = None,
         uncured: bool = False,
     ) -> pd.DataFrame:
         r"""Probability of surviving each time, :math:`S(t) = \pi + (1 - \pi) S_u(t)`, never below that of being cured.
 
         Parameters
         ----------
-        df, times, conditional_after, interval, exclude
+        df, times, conditional_after, interval, exclude, id
             As of :meth:`RegressionResults.predict_survival_function`.
         uncured : bool
             Of those who are not cured, :math:`S_u(t)`.
@@ -188,7 +189,8 @@ class CureResults(LikelihoodResults):
         1.0  0.39  0.50
         5.0  0.00  0.01
         """
-        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
+        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval}
+        options |= {"exclude": exclude, "id": id}
         results = _Uncured(self._parts) if uncured else self
         return curves.predict_survival_function(results, df, times, **options)
 

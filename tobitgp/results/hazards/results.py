@@ -24,6 +24,7 @@ from tobitgp.results.hazards.averages import hazard_averages
 from tobitgp.results.hazards.cells import at_risk, band_of, exposures
 from tobitgp.results.hazards.draws import HazardDraws, JointHazards
 from tobitgp.results.hazards.parts import HazardParts, expected_level
+from tobitgp.results.hazards.paths import along_hazards
 from tobitgp.results.hazards.predictions import predict_hazards
 from tobitgp.results.hazards.proportionality import (
     proportionality_findings,
@@ -31,6 +32,7 @@ from tobitgp.results.hazards.proportionality import (
     tested_columns,
 )
 from tobitgp.results.hazards.times import HazardTimes
+from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts
@@ -68,6 +70,7 @@ class HazardResults(Results):
     """
 
     _parts: HazardParts
+    _from_zero = False
 
     def __init__(self, parts: HazardParts):
         self._parts = parts
@@ -234,6 +237,9 @@ class HazardResults(Results):
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
         asked, times = self._asked(df, exclude)
         return TimeRows(asked.index, asked.usable, times)
+
+    def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+        return along_hazards(self._parts, of, paths, level)
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         return predict_hazards(self, new, what, **options)

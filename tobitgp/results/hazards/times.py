@@ -17,7 +17,7 @@ from tobitgp.results.hazards.parts import DRAWS, HazardParts, LogHazards, expect
 from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array, IntArray
 
-_CELLS = 8_000_000  # numbers that a chunk holds at once
+CELLS = 8_000_000  # numbers that a chunk holds at once
 _FAR = 300.0  # logarithms of hazards whose products and sums are numbers
 FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
 
@@ -104,13 +104,14 @@ class HazardTimes(Times):
 
         def chunk(span: slice) -> dict[str, Array]:
             rows, begin = pairs[span, 0].astype(np.intp), pairs[span, 1:]
-            out = {"mean": _mean(of, self.hazards(rows, last, draws=not self.parts.estimated), begin, times)}
-            if level is not None:
-                values = _of_draws(of, self.hazards(rows, last, draws=True), begin, times)
-                tail = 0.5 - 0.5 * level
-                quantiles = np.quantile(values, [0.5, tail, 1.0 - tail], axis=2)
-                out |= dict(zip(STATISTICS[1:], quantiles, strict=True))
-            return out
+            return curve_of(
+                of,
+                lambda draws: self.hazards(rows, last, draws=draws),
+                begin,
+                times,
+                level,
+                draws=not self.parts.estimated,
+            )
 
         made = self._chunked(chunk, len(pairs), len(times))
         return {name: values[back.ravel()] for name, values in made.items()}
@@ -257,7 +258,7 @@ class HazardTimes(Times):
 
     def _chunked(self, chunk: Callable[[slice], dict[str, Array]], n: int, m: int) -> dict[str, Array]:
         each = DRAWS * max(len(self.parts.cuts), m)
-        spans = list(row_chunks(0, n, max(_CELLS // each, 1))) or [slice(0, 0)]
+        spans = list(row_chunks(0, n, max(CELLS // each, 1))) or [slice(0, 0)]
         with single_blas_thread():
             made = map_independent(chunk, spans, heavy=len(spans) > 1)
         return {name: np.concatenate([one[name] for one in made]) for name in made[0]}
@@ -275,6 +276,17 @@ def _log_mean_survival(H: Array) -> Array:
     least = H.min(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.log(np.mean(np.exp(least - H), axis=-1)) - least[..., 0])
+
+
+def curve_of(
+    of: str, hazards: Callable[[bool], Any], after: Array, times: Array, level: float | None, *, draws: bool
+) -> dict[str, Array]:
+    """A curve by hazards of draws or at the estimates: ``mean``, with a level all of ``STATISTICS``, (n, m) each."""
+    out = {"mean": _mean(of, hazards(draws), after, times)}
+    if level is not None:
+        values, tail = _of_draws(of, hazards(True), after, times), 0.5 - 0.5 * level
+        out |= dict(zip(STATISTICS[1:], np.quantile(values, [0.5, tail, 1.0 - tail], axis=2), strict=True))
+    return out
 
 
 def _mean(of: str, hazards: Hazards, after: Array, times: Array) -> Array:

@@ -23,6 +23,7 @@ from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.hypotheses import WaldResults
+from tobitgp.results.paths import Paths
 from tobitgp.results.regression.averages import regression_averages
 from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
 from tobitgp.results.regression.likelihood import LikelihoodResults
@@ -36,6 +37,7 @@ from tobitgp.results.regression.parts import (
     null_likelihood,
     term_estimates,
 )
+from tobitgp.results.regression.paths import along_regression
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.typing import Array, Frame
 
@@ -213,6 +215,9 @@ class RegressionResults(LikelihoodResults):
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         return conditional_table(self._parts, new, level, se=se)
+
+    def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+        return along_regression(self._parts, of, paths, level)
 
     def _terms(self, asked: Asked) -> dict[str, Estimates]:
         return term_estimates(self._parts, asked.design)

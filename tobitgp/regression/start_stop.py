@@ -1,0 +1,249 @@
+r"""Accelerated failure times of subjects whose covariates change, by maximum likelihood, on arrays.
+
+Where a subject of location 0 has lived :math:`\psi_i`, the log time :math:`\log t_i` has location
+:math:`\mu_i = \log t_i - \log \psi_i`: (AFT1) to (AFT3) of the theory pages. What is linear in parameters elsewhere is
+not here, and its derivatives are averages of columns over :math:`\psi`, and their covariance.
+
+References
+----------
+Cox and Oakes (1984), *Analysis of Survival Data*, section 5.2. Robins and Tsiatis (1992), Semiparametric estimation of
+an accelerated failure time model with time-dependent covariates, *Biometrika* 79, 311-319.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.outcome import Outcome
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.engines import single_blas_thread
+from tobitgp.likelihoods.base import Kind
+from tobitgp.numerics.bordered import Bordered
+from tobitgp.regression.convergence import words_for_end
+from tobitgp.regression.fit import maximise
+from tobitgp.regression.histories import Histories
+from tobitgp.regression.log_times import FLAT, Local, at_end, coordinates, local_terms
+from tobitgp.regression.maximum import Maximum, with_given_shape
+from tobitgp.regression.newton import Climb, State, climb, guarded_step
+from tobitgp.typing import Array, BoolArray
+
+_FAR, _FAR_SCALE = 500.0, 18.0  # of a location in coordinates, and of log sigma
+_START_STEPS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class StartStopProblem:
+    """Subjects and their rows, in coordinates x in which columns are orthonormal and known parameters left out."""
+
+    seen: Outcome  # log times of the m subjects, exact or right-censored
+    histories: Histories
+    distribution: Distribution
+    free_shape: bool
+    H: Array  # (n, p), columns of the rows
+    offset: Array  # (n,)
+    known: tuple[Array, Array]  # coefficients (p,) and log sigma (1,), NaN where they are estimated
+    to_users: Array  # (k, j), parameters are ``given + to_users @ x``
+    given: Array  # (k,)
+
+    @classmethod
+    def of(
+        cls,
+        seen: Outcome,
+        histories: Histories,
+        H: Array,
+        offset: Array,
+        distribution: Distribution,
+        known: tuple[Array, Array],
+        *,
+        free_shape: bool,
+    ) -> StartStopProblem:
+        """Make columns orthonormal."""
+        one = np.ones((len(seen), 1))
+        shape = [(one, np.full(1, np.nan))] if free_shape else []
+        designs, values = zip((H, known[0]), (one, known[1]), *shape, strict=True)
+        _, to_users, given = coordinates(designs, values, len(seen))
+        return cls(seen, histories, distribution, free_shape, H, offset, known, to_users, given)
+
+    @property
+    def free(self) -> BoolArray:
+        """Which of the k parameters are estimated."""
+        return np.asarray(np.abs(self.to_users).max(axis=1, initial=0.0) > 0.0)
+
+    def location(self, x: Array) -> tuple[Array, Array]:
+        """Locations (n,) of rows, and log sigma with, where it is estimated, the shape."""
+        theta, p = self.given + self.to_users @ x, self.H.shape[1]
+        return self.H @ theta[:p] + self.offset, theta[p:]
+
+
+def _of_subjects(problem: StartStopProblem, x: Array) -> tuple[Local, Array, Array, Array]:
+    """Terms of subjects, derivatives (m, p) of their locations, those of mu - eta of events, and locations of rows."""
+    seen, past = problem.seen, problem.histories
+    eta, rest = problem.location(x)
+    _, end = past.log_psi(eta)
+    average = past.averages(problem.H, end)[past.last]
+    mu = seen.lower - end[past.last]
+    at, exact, r = (mu, *(np.full_like(mu, value) for value in rest)), seen.exact, 1 + len(rest)
+    out = Local(np.zeros(len(mu)), np.zeros((len(mu), r)), np.zeros((len(mu), r, r)))
+    kinds: tuple[tuple[BoolArray, Kind], ...] = ((exact, "exact"), (~exact, "right"))
+    for rows, kind in kinds:
+        part = local_terms(problem.distribution, kind, seen.lower[rows], [each[rows] for each in at])
+        for total, more in zip(out, part, strict=True):
+            total[rows] = more
+    out.value[exact] += (mu - eta[past.last])[exact]
+    ahead = np.where(exact[:, None], average - problem.H[past.last], 0.0)
+    return out, average, ahead, np.exp(np.log(past.stop - past.start) - eta - end[past.last][past.code])
+
+
+def evaluate(problem: StartStopProblem, x: Array) -> State:
+    """Log likelihood, gradient and Hessian at x: (AFT3)."""
+    part, average, ahead, share = _of_subjects(problem, x)
+    w, exact, T, code = problem.seen.weight, problem.seen.exact, problem.to_users, problem.histories.code
+    one = np.ones((len(w), 1))
+    D = (average, *[one] * (part.slope.shape[1] - 1))
+    gradient = np.concatenate([(w * part.slope[:, j]) @ each for j, each in enumerate(D)])
+    hessian = np.block([[(a.T * (w * part.bend[:, i, j])) @ b for j, b in enumerate(D)] for i, a in enumerate(D)])
+    p, pull = problem.H.shape[1], w * (part.slope[:, 0] + exact)
+    gradient[:p] += w @ ahead
+    spread = (problem.H.T * (pull[code] * share)) @ problem.H - (average.T * pull) @ average
+    hessian[:p, :p] -= spread
+    reduced = T.T @ hessian @ T
+    m = len(x)
+    curvature = Bordered(0.5 * (reduced + reduced.T), np.zeros((m, 0)), np.zeros(0), m)
+    return State(x, float(w @ part.value), T.T @ gradient, curvature)
+
+
+def subject_scores(problem: StartStopProblem, x: Array) -> Array:
+    """Derivatives (m, k) of the log likelihood of each subject in the parameters."""
+    part, average, ahead, _ = _of_subjects(problem, x)
+    return np.asarray(np.hstack([part.slope[:, :1] * average + ahead, part.slope[:, 1:]]) * problem.free)
+
+
+# -- the search -------------------------------------------------------------------------------------------------------
+
+
+def nearest(problem: StartStopProblem, parameters: Array) -> Array:
+    """The point x nearest to parameters (k,)."""
+    found = np.linalg.lstsq(problem.to_users, parameters - problem.given, rcond=None)[0]
+    return np.asarray(found, dtype=np.float64)
+
+
+def _starts(problem: StartStopProblem, max_iter: int) -> Iterator[Array]:
+    """Points x: the fit to averages of columns over time, which is that of subjects of one row, and no effects."""
+    past, seen, free = problem.histories, problem.seen, np.isnan(problem.known[0])
+    columns = np.column_stack([problem.H, problem.offset])
+    average = past.averages(columns, past.log_psi(np.zeros(len(columns)))[1])[past.last]
+    H, offset, points = average[:, :-1], average[:, -1], list[Array]()
+    how: dict[str, Any] = {"distribution": problem.distribution, "estimate_shape": problem.free_shape}
+    how |= {"fixed_gamma": problem.known[1], "max_iter": max_iter}
+    if not free.any() or np.linalg.matrix_rank(H[:, free]) == free.sum():
+        points.append(maximise(seen, H, offset=offset, fixed_coefficients=problem.known[0], **how).parameters)
+    b = np.nan_to_num(problem.known[0])
+    level = maximise(seen, np.ones((len(seen), 1)), offset=offset + H @ b, **how)
+    b[free] = np.linalg.lstsq(problem.H[:, free], np.full(len(columns), level.coefficients[0]), rcond=None)[0]
+    points.append(np.concatenate([b, level.parameters[1:]]))
+    yield from (nearest(problem, point) for point in points if np.isfinite(point).all())
+
+
+def _stops(problem: StartStopProblem, x: Array) -> bool:
+    """Whether a location, log sigma or the shape is as good as infinite."""
+    tau, *shape = problem.location(x)[1]
+    low, high = problem.distribution.coordinate_range() if shape else (-np.inf, np.inf)
+    gone = bool(shape) and not low < shape[0] < high
+    return gone or float(np.abs(x).max(initial=0.0)) > _FAR or abs(float(tau)) > _FAR_SCALE
+
+
+def _reach(problem: StartStopProblem, move: Array) -> float:
+    """Largest change of log sigma or the shape."""
+    p = problem.H.shape[1]
+    return float(np.abs(problem.to_users[p:] @ move).max(initial=0.0))
+
+
+def _information(problem: StartStopProblem, state: State) -> tuple[Array, Array]:
+    """Minus the Hessian for each subject in units in which exact ones bring about 1, and these units."""
+    of_location = np.abs(problem.to_users[: problem.H.shape[1]]).max(axis=0, initial=0.0) > 0.0
+    unit = np.where(of_location, np.exp(problem.location(state.x)[1][0]), 1.0)
+    return np.asarray(-state.hessian.corner * np.outer(unit, unit) / problem.seen.weight.sum()), unit
+
+
+def _judge(problem: StartStopProblem, end: Climb) -> str:
+    """Whether an end is a maximum, or why not."""
+    if end.reason in ("stalled", "limit"):
+        return end.reason
+    tau, *shape = problem.location(end.state.x)[1]
+    if end.reason == "stopped" and float(np.abs(end.state.x).max(initial=0.0)) <= _FAR:
+        return "sigma" if abs(float(tau)) > _FAR_SCALE or not shape else "shape"
+    least = np.linalg.eigvalsh(_information(problem, end.state)[0]).min(initial=1.0)
+    return "flat" if least < FLAT or end.reason == "stopped" else "converged"
+
+
+_WORDS = {
+    "converged": "converged",
+    "flat": "The likelihood has no maximum: some columns separate subjects without an event from the others, and their "
+    "coefficients go to infinity. Leave them out, merge levels, or fix a coefficient.",
+    "sigma": "The likelihood has no maximum: sigma runs off. Use fewer columns, another family, or fix it.",
+    "shape": "The likelihood has no maximum: the shape runs off. Use fewer columns, another family, or fix it.",
+    "stalled": "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model.",
+    "limit": "Not converged when the limit of iterations was reached; raise max_iter.",
+}
+
+
+def maximise_start_stop(problem: StartStopProblem, *, scores: bool, max_iter: int) -> Maximum:
+    """The highest maximum from two starts; a shape that ran to an end of its range is held there."""
+    with single_blas_thread(), np.errstate(all="ignore"):
+        found = []
+        for x in _starts(problem, min(max_iter, _START_STEPS)):
+            end = climb(
+                lambda at: evaluate(problem, at),
+                lambda state: guarded_step(state, lambda move: _reach(problem, move)),
+                evaluate(problem, x),
+                max_iter=max_iter,
+                stop=lambda at: _stops(problem, at),
+            )
+            found.append((end, _judge(problem, end)))
+        usable = [pair for pair in found if pair[1] in ("converged", "flat")] or found
+        end, reason = max(usable, key=lambda pair: pair[0].state.value)
+        information, unit = _information(problem, end.state)
+        scored = subject_scores(problem, end.state.x) if scores else None
+        sizes = problem.H.shape[1], 1
+        fit = at_end(problem, end, information, unit, sizes, reason, _WORDS[reason], scored)
+        past = [float(problem.location(each.state.x)[1][1]) for each, why in found if why == "shape"]
+        for side in sorted({int(shape >= problem.distribution.coordinate_range()[1]) for shape in past}):
+            held = _held(problem, side, scores=scores, max_iter=max_iter)
+            if (held.converged, held.log_likelihood) > (fit.converged, fit.log_likelihood):
+                fit = held
+        return fit
+
+
+def _held(problem: StartStopProblem, side: int, *, scores: bool, max_iter: int) -> Maximum:
+    """The maximum with the shape at an end of its range."""
+    noise = problem.distribution.with_shape(problem.distribution.shape_range[side])
+    rows = problem.seen, problem.histories, problem.H, problem.offset
+    held = StartStopProblem.of(*rows, noise, problem.known, free_shape=False)
+    fit = maximise_start_stop(held, scores=scores, max_iter=max_iter)
+    return with_given_shape(fit, words_for_end(noise, side) if fit.converged else fit.message)
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+def log_survival(
+    noise: Distribution, histories: Histories, times: Array, eta: Array, tau: Array, begin: Array
+) -> Array:
+    """Log probability (n, k) of a subject's surviving ``times`` (n, k) within each of its rows, from 0 on."""
+    rows = np.arange(len(times))[:, None]
+    with np.errstate(divide="ignore"):
+        lived = histories.within(rows, times, eta, begin)
+    return LocationScale(noise, np.zeros_like(lived), np.exp(tau)[:, None]).logsf(lived)
+
+
+def row_likelihoods(noise: Distribution, histories: Histories, event: BoolArray, eta: Array, tau: Array) -> Array:
+    """Log likelihoods of rows given the past of their subject, (n, ...), which add up to the subject's: (AFT2)."""
+    begin, end = histories.log_psi(eta)
+    y, shape = LocationScale(noise, np.zeros_like(eta), np.exp(tau)), (-1, *[1] * (eta.ndim - 1))
+    start = np.where(np.isneginf(begin), 0.0, y.logsf(begin))
+    return np.asarray(np.where(event.reshape(shape), y.logpdf(end) - end - eta, y.logsf(end)) - start)

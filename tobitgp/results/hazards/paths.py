@@ -1,0 +1,67 @@
+"""Hazards of subjects whose covariates change, the sums of those of their rows: (PH5) of the theory pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.regression.histories import Histories
+from tobitgp.results.hazards.parts import DRAWS, HazardParts
+from tobitgp.results.hazards.times import CELLS, Hazards, HazardTimes, curve_of
+from tobitgp.results.paths import Paths
+from tobitgp.results.survival import STATISTICS
+from tobitgp.typing import Array, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class PathHazards:
+    """Hazards of m subjects, by those of their n rows."""
+
+    rows: Hazards
+    histories: Histories
+
+    def cumulative(self, times: Array) -> Array:
+        """Cumulative hazards at times (m, T), or (1, T), since the first start, (m, T, S)."""
+        past = self.histories
+        at = np.broadcast_to(times, (len(past.last), times.shape[1]))[past.code]
+        start = past.start[:, None]
+        risen = self.rows.cumulative(np.clip(at, start, past.stop[:, None])) - self.rows.cumulative(start)
+        return self._summed(risen)
+
+    def hazard(self, times: Array) -> Array:
+        """Hazards at times (m, T), or (1, T), (m, T, S)."""
+        past = self.histories
+        at = np.broadcast_to(times, (len(past.last), times.shape[1]))[past.code]
+        here = past.here(at)
+        return self._summed(here[..., None] * self.rows.hazard(at))
+
+    def _summed(self, values: Array) -> Array:
+        """Sums over the rows of each subject."""
+        out = np.zeros((len(self.histories.last), *values.shape[1:]))
+        np.add.at(out, self.histories.code, values)
+        return out
+
+
+def along_hazards(parts: HazardParts, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+    """One of ``CURVES`` of each subject, (m, T)."""
+    past, grid = paths.histories, paths.times
+    times = HazardTimes.of_rows(parts, paths.frame, paths.exclude)
+    last = float(min(grid.max(), past.stop.max(initial=0.0)))
+    each = DRAWS * len(grid) * (1 + len(past.code) // max(len(past.last), 1))
+    made = []
+    with single_blas_thread():
+        for span in row_chunks(0, len(past.last), max(CELLS // each, 1)):
+            own, rows = past.subjects(span)
+            start = np.zeros((len(own.last), 1))
+
+            def hazards(draws: bool, own: Histories = own, rows: IntArray = rows) -> PathHazards:
+                return PathHazards(times.hazards(times.which[rows], last, draws=draws), own)
+
+            made.append(curve_of(of, hazards, start, grid, level, draws=not parts.estimated))
+    empty = np.zeros((0, len(grid)))
+    return {
+        name: np.concatenate([empty, *(one[name] for one in made)])
+        for name in (STATISTICS if level is not None else ("mean",))
+    }

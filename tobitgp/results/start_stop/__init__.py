@@ -1,0 +1,1 @@
+"""Fitted regressions of log time whose covariates change."""

@@ -1,0 +1,115 @@
+"""A fitted regression of start-stop rows as its users see it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
+from tobitgp.diagnostics.validation import Rng
+from tobitgp.errors import SpecError
+from tobitgp.numerics.factored import dense
+from tobitgp.regression.residuals import dfbeta, dfbetas
+from tobitgp.regression.start_stop import nearest, subject_scores
+from tobitgp.results.hazard_ratios import Kind
+from tobitgp.results.hazards.cells import AtRisk
+from tobitgp.results.paths import check_order, read_subjects
+from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.rows import read_scored
+from tobitgp.results.start_stop.parts import (
+    HistoryTimes,
+    StartStopDraws,
+    StartStopParts,
+    draw_start_stop,
+    estimate_row_likelihoods,
+    histories_of,
+    problem_of,
+    training_histories,
+)
+from tobitgp.results.times import Scores
+from tobitgp.typing import Frame
+
+
+class StartStopResults(RegressionResults):
+    """Accelerated failure times of subjects whose covariates change, by :func:`tobitgp.fit` with ``id=``.
+
+    Predictions of a row are those of a subject who always had its covariates; those with ``id=`` go along its rows.
+    Residuals and likelihoods of a row are given the past of its subject, and add up to those of this.
+
+    Parameters
+    ----------
+    parts : StartStopParts
+        Rows, subjects and maximum.
+
+    References
+    ----------
+    (AFT1) to (AFT4) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> rows = {"id": [1, 1, 2, 3], "start": [0, 2, 0, 0], "stop": [2, 5, 4, 3], "event": [0, 1, 1, 1]}
+    >>> res = tg.fit("Surv(start, stop, event) ~ 1", rows, family="weibull", id="id")
+    >>> res.params.round(2).to_dict()
+    {'Intercept': 1.47, 'sigma': 0.18}
+    >>> res.predict_survival_function(rows, [2, 4], id="id").round(2)
+    id      1     2     3
+    2.0  0.99  0.99  0.99
+    4.0  0.53  0.53   NaN
+    """
+
+    _parts: StartStopParts
+    _of_subjects = True
+
+    def influence(self, *, scaled: bool = False) -> pd.DataFrame:
+        """Approximate change of every estimate when a subject is added; see :meth:`RegressionResults.influence`."""
+        parts, maximum = self._parts, self._parts.maximum
+        past, p = training_histories(parts), len(parts.columns)
+        known = np.where(maximum.free, np.nan, maximum.parameters)
+        problem = problem_of(parts.rows.response, past, parts.rows.design, parts.family, (known[:p], known[p : p + 1]))
+        V = dense(maximum.inverse_information)
+        change = dfbeta(subject_scores(problem, nearest(problem, maximum.parameters)), V, problem.seen.weight)
+        positive = [*np.zeros(p, dtype=bool), *parts.positive]
+        names = [f"log({name})" if log else name for name, log in zip(parts.names, positive, strict=True)]
+        index = pd.Index(parts.rows.labels[past.last])
+        return pd.DataFrame(dfbetas(change, V) if scaled else change, index=index, columns=names)
+
+    def _ratio_kind(self) -> Kind:
+        raise SpecError(
+            "Where covariates change the ratio of hazards depends on the time and on the past, in this model "
+            "exp(-coef) at the moment of a change and another one later: predict_hazard(df, times, id=...) has hazards "
+            "along a path, and family='ph' a model in which their ratio stays."
+        )
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        if scoring_method != "log_likelihood":
+            return super()._scores(df, scoring_method)
+        (asked, seen), parts = read_scored(self._parts, df), self._parts
+        subject = read_subjects(parts.id, df)[asked.usable]
+        risk = AtRisk(np.maximum(seen.entry, 0.0), seen.lower, seen.lower == seen.upper, seen.weight)
+        check_order(subject, risk, asked.labels, from_zero=True)
+        histories = histories_of(pd.factorize(subject)[0], seen)
+        values = estimate_row_likelihoods(parts, histories, asked.design, seen)
+        return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "latent")
+
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        raise SpecError(
+            "what='conditional' takes a row for each subject: what was seen of these rows is part of a path, along "
+            "which predict_survival_function(df, times, id=...) goes."
+        )
+
+    def _times_left_out(self) -> HistoryTimes:
+        return HistoryTimes(None, np.arange(len(self._parts.rows.labels)), self._parts)  # type: ignore[arg-type]
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> StartStopDraws:
+        return draw_start_stop(self._parts, draws, rng, question=question)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        return regression_k_hat(draw_start_stop(self._parts, draws, rng, question="k_hat()"))
+
+    def _without_rows(self) -> StartStopResults:
+        return StartStopResults(self._parts.without_rows())
