@@ -60,7 +60,7 @@ class Baseline:
         return np.zeros(self.size)
 
     def at(self, v: Array, c: Sequence[Array]) -> tuple[Array, Array]:
-        """s, and the logarithm of its slope, which is minus infinite or NaN where s falls."""
+        """s, and the logarithm of its slope, minus infinite where s falls."""
         raise NotImplementedError
 
     def bent(self, v: Array, c: Sequence[Array]) -> Bent:
@@ -187,7 +187,7 @@ class SplineBaseline(Baseline):
         """See `Baseline`."""
         values, slopes = self.basis(v)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return _sum(c, values), np.log(_sum(c, slopes))
+            return _sum(c, values), np.log(np.maximum(_sum(c, slopes), 0.0))
 
     def bent(self, v: Array, c: Sequence[Array]) -> Bent:
         """See `Baseline`."""
@@ -195,7 +195,7 @@ class SplineBaseline(Baseline):
         with np.errstate(divide="ignore", invalid="ignore"):
             s, slope = _sum(c, values), _sum(c, slopes)
             of_log, none = slopes / slope, np.zeros((self.size, self.size, len(v)))
-            return Bent(s, np.log(slope), values, of_log, none, -of_log[:, None] * of_log[None])
+            return Bent(s, np.log(np.maximum(slope, 0.0)), values, of_log, none, -of_log[:, None] * of_log[None])
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
         """See `Baseline`."""

@@ -19,16 +19,17 @@ import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
-from tobitgp.distributions.baselines import Baseline, Bent
+from tobitgp.distributions.baselines import Baseline, Bent, SplineBaseline
 from tobitgp.distributions.intervals import log_mass
 from tobitgp.engines import single_blas_thread
+from tobitgp.errors import SpecError
 from tobitgp.regression.fit import maximise
 from tobitgp.regression.maximum import Maximum
 from tobitgp.regression.newton import Climb, State, climb, guarded_step
 from tobitgp.regression.predictors import FLAT, Local, Predictors, orthonormal
 from tobitgp.typing import Array, BoolArray, IntArray
 
-_FAR = 18.0  # of the logarithm of a shape
+_FAR, _LARGE = 18.0, 4.0  # of the logarithm of a shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +156,15 @@ def maximise_hazards(
     """The maximum; ``start`` has values of some parameters by their place."""
     with single_blas_thread(), np.errstate(all="ignore"):
         x = problem.nearest(_start(problem, start or {}))
+        first = evaluate(problem, x)
+        if not first.finite:
+            raise SpecError(
+                "The likelihood is 0 at these values of start= or fixed=: the baseline has to rise at all events."
+            )
         end = climb(
             lambda at: evaluate(problem, at),
             lambda state: guarded_step(state, lambda move: _reach(problem, move)),
-            evaluate(problem, x),
+            first,
             max_iter=max_iter,
             stop=lambda at: _runs_off(problem, at),
         )
@@ -200,8 +206,13 @@ def _reach(problem: HazardProblem, move: Array) -> float:
     return float(np.abs(after - before).max())
 
 
-def _runs_off(problem: HazardProblem, x: Array) -> bool:
-    return problem.baseline.positive and float(np.abs(problem.predictors(x)[1]).max()) > _FAR
+def _runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
+    """Whether the logarithm of a shape, or Gompertz's shape in units of the last time, is as good as infinite."""
+    if isinstance(problem.baseline, SplineBaseline):
+        return False
+    known = problem.seen.lower[np.isfinite(problem.seen.lower)]
+    unit = 1.0 if problem.baseline.positive else 0.1 * float(np.exp(known.max(initial=0.0)))
+    return unit * float(np.abs(problem.predictors(x)[1]).max()) > far
 
 
 def _unit(problem: HazardProblem, x: Array) -> Array:
@@ -222,9 +233,7 @@ def _unit(problem: HazardProblem, x: Array) -> Array:
 def _judge(problem: HazardProblem, end: Climb, unit: Array) -> str:
     """Whether an end is a maximum, or why not."""
     if end.reason in ("stalled", "limit"):
-        return end.reason
-    if not end.state.finite:
-        return "stalled"
+        return "shape" if _runs_off(problem, end.state.x, _LARGE) else end.reason
     least = np.linalg.eigvalsh(problem.information(end.state, unit)).min(initial=1.0)
     return "shape" if end.reason == "stopped" else "flat" if least < FLAT else "converged"
 

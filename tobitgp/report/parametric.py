@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.errors import SpecError
 from tobitgp.report import summary
 from tobitgp.report.summaries import ROBUST
 from tobitgp.report.summary import FitSummary, Section, number
+from tobitgp.report.terms import grid_frame
 
 if TYPE_CHECKING:
+    from tobitgp.results.parametric.parts import ParametricParts
     from tobitgp.results.parametric.results import ParametricHazardResults
 
 _TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}
@@ -76,3 +81,17 @@ def _baseline_note(results: ParametricHazardResults) -> str:
     if results.parts.baseline.positive:
         return "Cumulative hazards are exp(Intercept + x'b) t^shape."
     return "Hazards are exp(Intercept + x'b + shape t), shape in units of 1 / time."
+
+
+def typical_rows(parts: ParametricParts) -> pd.DataFrame:
+    """A row with typical covariates, one for each stratum."""
+    if parts.covariates is None:
+        raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use plot_hazard(df=...) with times=.")
+    coded = frozenset(coding.text.strip("`") for coding in parts.spec.codings)
+    typical = grid_frame(parts.covariates, None, factors=coded, size=1)
+    if parts.written.stratum is None:
+        return typical if len(typical) else pd.DataFrame(index=[0])
+    column = parts.written.stratum.strip("`")
+    strata = sorted(parts.covariates[column].unique(), key=str)
+    rows = [typical.assign(**{column: stratum}) for stratum in strata]
+    return pd.concat(rows).set_axis([f"{column} = {stratum}" for stratum in strata])

@@ -208,7 +208,9 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
     if not one.contains(two) or larger.family.log_time != smaller.family.log_time or not same_shape:
         return f"its family is {smaller.family.name}, or has another shape"
     if type(larger) is not type(smaller):
-        return "one of them has a cured fraction or a baseline, and the other has none"
+        return (
+            "only one of them has a cured fraction or a baseline of hazards, and none is at the end of what that may be"
+        )
     if isinstance(larger, ParametricParts):
         return _why_not_nested_baselines(larger, smaller)
     reasons = ["its linear terms are no case of these", "its noise scale is no case of this one's"]

@@ -48,6 +48,8 @@ def restore_hazards(document: Any, functions: Functions, arrays: Sequence[AnyArr
         family = PH(**document["family"])
     except (SpecError, TypeError) as error:
         raise MalformedError(str(error)) from error
+    if family.parametric:
+        raise MalformedError(f"a baseline {family.baseline!r} has no cells")
     spec = restore_spec(document["specification"], functions)
     values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
     check_fields(values, _STORED)

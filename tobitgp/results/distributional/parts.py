@@ -12,7 +12,7 @@ from tobitgp.data.arrays import Design
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.survival import Times
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,10 @@ class DistributionalParts(RegressionParts):
     def draw_by_draw(self) -> bool:
         """Whether `at` takes the parameters of one draw at a time."""
         return False
+
+    def possible(self, change: Array) -> BoolArray:
+        """Which draws (S,) are of distributions, where the parameters move by ``change`` (k, S)."""
+        return np.ones(change.shape[1], dtype=np.bool_)
 
     def without_rows(self) -> Self:
         """Parts that answer the same about new rows."""

@@ -119,9 +119,9 @@ class PH:
         return self.baseline in PARAMETRIC
 
     @property
-    def knots_df(self) -> int:
-        """Number of parameters of a spline beside its level."""
-        return DF if self.df is None else int(self.df)
+    def size(self) -> int:
+        """Number of parameters of a parametric baseline beside its level."""
+        return 0 if not self.parametric else 1 if self.baseline != "spline" else DF if self.df is None else int(self.df)
 
 
 def _is_whole(value: object) -> bool:

@@ -104,7 +104,7 @@ def _baseline(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | G
     """The baseline, with knots at the log times of events, those of intervals in their middle."""
     if family.baseline != "spline":
         return WeibullBaseline() if family.baseline == "weibull" else GompertzBaseline()
-    df = family.knots_df
+    df = family.size
     event = np.isfinite(seen.upper) & (seen.weight > 0.0)
     with np.errstate(over="ignore"):
         middle = np.log(0.5 * (np.exp(seen.lower) + np.exp(seen.upper)))[event]

@@ -17,6 +17,8 @@ from tobitgp.formula.hazards import HazardFormula, read_hazards
 from tobitgp.results.distributional.parts import DistributionalParts
 from tobitgp.typing import Array, BoolArray, IntArray
 
+_GRID = 100
+
 # Families of log times whose noise is that of transformed times, by link.
 LINKS = {"hazard": "weibull", "odds": "loglogistic", "probit": "lognormal"}
 
@@ -81,6 +83,15 @@ class ParametricParts(DistributionalParts):
     def at(self, x: tuple[Array, ...]) -> Transformed:
         """Distributions of times at values of the parameters."""
         return Transformed(self.family.distribution, self.baseline, x[0], x[1:])
+
+    def possible(self, change: Array) -> BoolArray:
+        """Which draws (S,) have a baseline that rises, where the parameters move by ``change`` (k, S)."""
+        if not isinstance(self.baseline, SplineBaseline):
+            return np.ones(change.shape[1], dtype=np.bool_)
+        gamma = self.maximum.gamma[:, None] + change[-len(self.maximum.gamma) :]
+        grid = np.linspace(self.baseline.knots[0], self.baseline.knots[-1], _GRID)[:, None, None]
+        c = gamma.reshape(self.baseline.size, 1, -1, change.shape[1])
+        return np.asarray(np.isfinite(self.baseline.at(grid, list(c))[1]).all(axis=(0, 1)))
 
 
 def level_columns(state: DesignState, stratum: str | None) -> IntArray:

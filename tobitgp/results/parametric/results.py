@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.predict import check_what, predict_table
 from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
+from tobitgp.results.views import ModelView
 from tobitgp.typing import Array, Frame
 
 WHATS = ("median", "quantile", "prob", "uncensored")
@@ -109,6 +110,11 @@ class ParametricHazardResults(DistributionalResults):
     @property
     def _written(self) -> str:
         return self.formula
+
+    @property
+    def model(self) -> ModelView:
+        """Formula, specification and names of columns and parameters."""
+        return replace(super().model, formula=self.formula)
 
     @property
     def _family_in_words(self) -> str:
@@ -297,6 +303,38 @@ class ParametricHazardResults(DistributionalResults):
         from tobitgp.report.forest import plot_forest
 
         return plot_forest(self, True, self._own_terms() if terms is None else terms, alpha=alpha, ax=ax)
+
+    def plot(self, *, interval: float | None = 0.95) -> Any:
+        """Hazard of a row with typical covariates, in each stratum.
+
+        Parameters
+        ----------
+        interval : float or None
+            Probability of the bands.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows, or for an interval outside (0, 1).
+
+        References
+        ----------
+        (PH5) and (PH7) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("spline"))
+        >>> res.plot().get_ylabel()
+        'hazard'
+        """
+        from tobitgp.report.parametric import typical_rows
+
+        return self.plot_hazard(df=typical_rows(self._parts), interval=interval)
 
     def _own_terms(self) -> list[str]:
         """Terms of the log hazard beside the baseline."""
