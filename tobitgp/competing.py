@@ -16,7 +16,7 @@ from tobitgp.model import Model
 from tobitgp.options import choose_family
 from tobitgp.results.competing.parts import CompetingParts, SeenCauses
 from tobitgp.results.competing.results import CompetingRisksResults
-from tobitgp.results.hazards.cells import PH
+from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.typing import Frame
 
 CENSORED = "censored"
@@ -163,7 +163,7 @@ def _check(model: Model | HazardModel, family: Any, cause: Cause, column: str) -
             )
         scale = int(chosen.name != "exponential")
     elif isinstance(family, PH):
-        scale = family.size
+        scale = baseline_size(family)
     response = model.training.response
     events = int((response.lower == response.upper).sum())
     if events < columns + scale:

@@ -36,6 +36,7 @@ from tobitgp.results.hazards.cells import (
     check_subjects,
     choose_bands,
     given_bands,
+    is_parametric,
     make_cells,
 )
 from tobitgp.results.hazards.parts import HazardParts
@@ -222,7 +223,7 @@ class ParametricModel(Model):
 def open_model(formula: str, data: Any, *, id: str | None = None, **reading: Any) -> Model | HazardModel:
     """A formula that has met its data, of any family."""
     family = reading.get("family")
-    if isinstance(family, PH) and family.parametric:
+    if isinstance(family, PH) and is_parametric(family):
         return ParametricModel(formula, data, id=id, **reading)
     if is_hazards(family):
         return HazardModel(formula, data, id=id, **reading)

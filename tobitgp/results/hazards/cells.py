@@ -113,15 +113,17 @@ class PH:
         given = [field.name for field in fields(self)[1:] if getattr(self, field.name) != field.default]
         return f"PH({', '.join(f'{name}={getattr(self, name)!r}' for name in ('baseline', *given))})"
 
-    @property
-    def parametric(self) -> bool:
-        """Whether the baseline has parameters that are estimated with the linear terms."""
-        return self.baseline in PARAMETRIC
 
-    @property
-    def size(self) -> int:
-        """Number of parameters of a parametric baseline beside its level."""
-        return 0 if not self.parametric else 1 if self.baseline != "spline" else DF if self.df is None else int(self.df)
+def is_parametric(family: PH) -> bool:
+    """Whether the baseline has parameters that are estimated with the linear terms."""
+    return family.baseline in PARAMETRIC
+
+
+def baseline_size(family: PH) -> int:
+    """Number of parameters of a parametric baseline beside its level."""
+    if family.baseline != "spline":
+        return int(is_parametric(family))
+    return DF if family.df is None else int(family.df)
 
 
 def _is_whole(value: object) -> bool:

@@ -22,7 +22,7 @@ from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression import Maximum, covariance, unidentified
 from tobitgp.regression.hazards import falling_times, hazard_problem, maximise_hazards
-from tobitgp.results.hazards.cells import PH
+from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.results.parametric.parts import LINKS, ParametricParts, baseline_names, level_columns
 from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.regression.fit import check_covariance, read_number, warn_of
@@ -104,7 +104,7 @@ def _baseline(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | G
     """The baseline, with knots at the log times of events, those of intervals in their middle."""
     if family.baseline != "spline":
         return WeibullBaseline() if family.baseline == "weibull" else GompertzBaseline()
-    df = family.size
+    df = baseline_size(family)
     event = np.isfinite(seen.upper) & (seen.weight > 0.0)
     with np.errstate(over="ignore"):
         middle = np.log(0.5 * (np.exp(seen.lower) + np.exp(seen.upper)))[event]

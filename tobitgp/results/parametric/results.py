@@ -91,10 +91,10 @@ class ParametricHazardResults(DistributionalResults):
     >>> import tobitgp as tg
     >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("weibull"))
     >>> res.params.round(3)
-    Intercept   -8.224
+    Intercept   -8.322
     age          0.016
     sex         -0.507
-    shape        1.324
+    shape        1.326
     dtype: float64
     """
 
@@ -124,7 +124,7 @@ class ParametricHazardResults(DistributionalResults):
 
     @property
     def knots(self) -> list[float]:
-        """Times of the knots of a spline, the outer ones too, on the scale of the response; none of other baselines."""
+        """Times of the knots of a spline, the outer ones too, in units of the response: (PH7) of the theory pages."""
         return np.exp(np.array(getattr(self._parts.baseline, "knots", ()))).tolist()
 
     @property
@@ -164,7 +164,7 @@ class ParametricHazardResults(DistributionalResults):
         >>> lung = tg.datasets.load("lung")
         >>> spline = tg.fit("Surv(time, event) ~ age + sex", lung, family=tg.PH("spline"))
         >>> spline.lr_test(tg.fit("Surv(time, event) ~ age + sex", lung, family=tg.PH("weibull")))
-        chi2(2) = 0.6, p = 0.7
+        chi2(2) = 0.9678, p = 0.6164
         """
         return likelihood_ratio(self, other)
 
