@@ -163,7 +163,7 @@ def _check(model: Model | HazardModel, family: Any, cause: Cause, column: str) -
             )
         scale = int(chosen.name != "exponential")
     elif isinstance(family, PH):
-        scale = baseline_size(family)
+        scale = baseline_size(family) + (family.frailty is not None)
     response = model.training.response
     events = int((response.lower == response.upper).sum())
     if events < columns + scale:

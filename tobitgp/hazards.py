@@ -14,7 +14,7 @@ import pandas as pd
 from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.data.training_summary import remember
-from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazards import CELL, WEIGHT, HazardFormula, read_hazards
 from tobitgp.inference import EP
 from tobitgp.inference.fitted import Settings, Step
@@ -172,10 +172,16 @@ class ParametricModel(Model):
         data, self.written, self.family, self.id = pd.DataFrame(data), read_hazards(formula), family, id
         super().__init__(self.written.linear, data, family=LINKS[family.link], **reading)
         refused = [term.name for term in self.spec.processes] + [f"tv({z})" for z in self.written.varying]
+        shared, self.frailty = self.written.shared, None
+        if shared is not None and family.frailty is None:
+            refused.append(f"(1 | {shared})")
+        if family.frailty is not None:
+            self.frailty = self._read_frailty(data)
         if refused:
             raise SpecError(
                 f"{refused[0]} does not go with baseline={family.baseline!r}, which is fitted by maximum likelihood to "
-                "linear terms; tg.PH(baseline='gp') takes processes, random effects and tv()."
+                "linear terms; tg.PH(baseline='gp') takes processes, random effects and tv()"
+                + (f", and tg.PH({family.baseline!r}, frailty='gamma') takes (1 | {shared})." if shared else ".")
             )
         if id is not None:
             seen, event = self.training.response, np.isfinite(self.training.response.upper)
@@ -189,6 +195,35 @@ class ParametricModel(Model):
                 )
             risk = AtRisk(np.maximum(seen.entry, 0.0), end, event, seen.weight)
             check_subjects(subject, risk, self.training.labels)
+
+    def _read_frailty(self, data: pd.DataFrame) -> tuple[str, Any]:
+        """The column of the groups that share a frailty, and the group of each row."""
+        column = self.written.shared
+        if column is None:
+            raise SpecError(f"{self.family!r}: frailty= needs one term (1 | g), whose groups share the frailties.")
+        name, seen = column.strip("`"), self.training.response
+        group = read_subjects(name, data)[self.training.kept]
+        event = seen.lower == seen.upper
+        if (~event & ~np.isposinf(seen.upper)).any() or np.isfinite(seen.exit).any():
+            raise SpecError("frailty= takes rows that are exact or right-censored.")
+        late = seen.entry > 0.0
+        if self.id is not None:
+            subject = read_subjects(self.id, data)[self.training.kept]
+            first = pd.Series(np.maximum(seen.entry, 0.0)).groupby(subject).transform("min")
+            late = first.to_numpy() > 0.0
+        if late.any():
+            raise SpecError(
+                "frailty= takes rows that are followed from time 0 on, start-stop rows by id= among them: with late "
+                "entry frailties of those who are seen are no longer what they were at time 0."
+            )
+        if len(pd.unique(group)) == len(group):
+            warnings.warn(
+                f"Every row has a group {name!r} of its own: their frailty is told from the shape of the baseline "
+                "alone, and its variance is hardly identified.",
+                BoundaryWarning,
+                stacklevel=user_level(),
+            )
+        return name, group
 
     def __repr__(self) -> str:
         return super().__repr__().replace(f"\n  {self._family.name}:", f"\n  {self.family!r}:")
@@ -205,15 +240,24 @@ class ParametricModel(Model):
             )
         refuse_with_mle(replace(asked, start=None, method=MLE))
         options = asked.named(("fixed", "start", "cov_type")) | {"max_iter": asked.max_iter or MAX_ITER}
-        clusters = asked.cov_kwds
-        if asked.cov_type == "cluster" and clusters is None and self.id is not None:
-            clusters = {"groups": self.id}
+        clusters, by = asked.cov_kwds, self.id if self.frailty is None else self.frailty[0]
+        if asked.cov_type == "cluster" and clusters is None and by is not None:
+            clusters = {"groups": by}
+        if self.frailty is not None and asked.cov_type not in ("nonrobust", "cluster"):
+            raise SpecError(f"cov_type={asked.cov_type!r} takes rows as independent; with frailty= use 'cluster'.")
+        options["frailty"] = self.frailty
         options["groups"] = read_groups(asked.cov_type, clusters, self._source, self.training.kept)
         covariates = self._covariates()
         assert covariates is not None
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             found = fit_parametric(
-                self.spec, self.training, self.family, self.written, covariates, self._columns, **options
+                self.spec,
+                self.training,
+                self.family,
+                self.written,
+                covariates,
+                self._columns,
+                **options,
             )
             if on_step is not None:
                 on_step(Step("newton", found.parts.maximum.iterations, found.llf, rows=self.training.found.n))

@@ -9,6 +9,7 @@ import numpy as np
 from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.baselines import Baseline
 from tobitgp.distributions.location_scale import SOON, RowDistributions
+from tobitgp.numerics.log_probabilities import log_complement
 from tobitgp.numerics.roots import area
 from tobitgp.typing import Array
 
@@ -23,6 +24,7 @@ class Transformed(RowDistributions):
     baseline: Baseline
     eta: Array  # (n,), or with leading and trailing axes that broadcast
     c: tuple[Array, ...]  # of the baseline, each as eta or a number
+    log_theta: tuple[Array, ...] = ()  # of the variance of a gamma frailty that is averaged over, where there is one
 
     log = True
 
@@ -43,20 +45,32 @@ class Transformed(RowDistributions):
         return np.where(np.isneginf(x), -FAR, np.clip(self.eta + s, -FAR, FAR)), log_slope
 
     def logsf(self, y: Array) -> Array:
-        return self.noise.log_sf(self._at(self.modelled(y))[0])
+        within = self.noise.log_sf(self._at(self.modelled(y))[0])
+        for tau in self.log_theta:
+            within = -np.log1p(-np.exp(tau) * within) * np.exp(-tau)
+        return within
 
     def logcdf(self, y: Array) -> Array:
+        if self.log_theta:
+            return log_complement(self.logsf(y))
         return self.noise.log_cdf(self._at(self.modelled(y))[0])
 
     def logpdf(self, y: Array) -> Array:
         x = self.modelled(y)
         z, log_slope = self._at(x)
-        return np.asarray(self.noise.logpdf(z) + log_slope - x)
+        value = np.asarray(self.noise.logpdf(z) + log_slope - x)
+        for tau in self.log_theta:
+            within = self.noise.log_sf(z)
+            value = value - within - (1.0 + np.exp(-tau)) * np.log1p(-np.exp(tau) * within)
+        return value
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         z, log_slope = self._at(x)
         tail = self.noise.upper_tail(z)
-        return -tail.log_p, -tail.d1 * np.exp(log_slope)
+        H, h = -tail.log_p, -tail.d1 * np.exp(log_slope)
+        for tau in self.log_theta:
+            H, h = np.log1p(np.exp(tau) * H) * np.exp(-tau), h / (1.0 + np.exp(tau) * H)
+        return H, h
 
     def ppf(self, p: float) -> Array:
         return self.survived(np.asarray(np.log1p(-p)))
@@ -67,15 +81,25 @@ class Transformed(RowDistributions):
     def survived(self, log_p: Array) -> Array:
         """Times at which survival has fallen to probabilities, infinite where it stays above them."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            z = self.noise.inverse_log_sf(np.minimum(log_p, 0.0))
+            log_p = np.minimum(log_p, 0.0)
+            for tau in self.log_theta:
+                log_p = -np.expm1(-np.exp(tau) * log_p) * np.exp(-tau)
+            z = self.noise.inverse_log_sf(log_p)
             return np.exp(self.baseline.inverse(z - self.eta, self.c))
+
+    def over_times(self, rows: slice = slice(None)) -> Transformed:
+        """Distributions of some rows beside several times each, (n, 1, ...)."""
+        c, theta = (tuple(each[rows, None] for each in of) for of in (self.c, self.log_theta))
+        return replace(self, eta=self.eta[rows, None], c=c, log_theta=theta)
 
     def mean(self) -> Array:
         """Mean times, infinite where survival does not fall to 0 or falls too slowly."""
-        shape = np.broadcast_shapes(np.shape(self.eta), *map(np.shape, self.c))
+        shape = np.broadcast_shapes(np.shape(self.eta), *map(np.shape, (*self.c, *self.log_theta)))
         far, slope = np.full(shape, np.inf), np.broadcast_to(self.baseline.tail(self.c), shape)
         value = self.observed_mean(np.zeros(shape), far, -far, far)
-        if self.noise.exponential_hazard or self.noise.gaussian:
+        for tau in self.log_theta:
+            slope = slope * np.exp(-tau)
+        if not self.log_theta and (self.noise.exponential_hazard or self.noise.gaussian):
             return np.where(slope > 0.0, value, np.inf)
         last = self.survived(np.full(shape, -_BREAKS[-1]))
         with np.errstate(divide="ignore", invalid="ignore"):  # survival falls as a power of time
@@ -83,14 +107,14 @@ class Transformed(RowDistributions):
 
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
         """Mean of times that are clipped at limits, of rows without a window."""
-        values = np.broadcast_arrays(self.eta, lower, upper, *self.c)
-        eta, low, high, *c = (value.ravel() for value in values)
-        flat = replace(self, eta=eta, c=tuple(c))
+        values = np.broadcast_arrays(self.eta, lower, upper, *self.c, *self.log_theta)
+        eta, low, high, *rest = (value.ravel() for value in values)
+        flat = replace(self, eta=eta, c=tuple(rest[: len(self.c)]), log_theta=tuple(rest[len(self.c) :]))
         breaks = np.stack([flat.survived(np.full(len(eta), -H)) for H in _BREAKS], axis=1)
         breaks = np.clip(breaks, low[:, None], high[:, None])
         last = np.where(np.isfinite(high), high, breaks[:, -1])
         breaks = np.column_stack([np.where(np.isfinite(breaks), breaks, last[:, None]), last])
-        rows = replace(self, eta=eta[:, None], c=tuple(each[:, None] for each in c))
+        rows = flat.over_times()
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             soon = area(lambda t: np.exp(rows.logsf(t)), np.column_stack([low, breaks[:, 0]]))
             late = area(lambda x: np.exp(rows.logsf(np.exp(x)) + x), np.log(np.maximum(breaks, SOON)))

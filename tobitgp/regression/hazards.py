@@ -12,7 +12,7 @@ Royston and Parmar (2002), *Statistics in Medicine* 21, 2175-2197. Burridge (198
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,12 +24,14 @@ from tobitgp.distributions.intervals import log_mass
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.regression.fit import maximise
+from tobitgp.regression.frailty import GroupTerms, frailty_posterior, group_terms
 from tobitgp.regression.maximum import Maximum
 from tobitgp.regression.newton import Climb, State, climb, guarded_step
 from tobitgp.regression.predictors import FLAT, Local, Predictors, orthonormal
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _FAR, _LARGE = 18.0, 4.0  # of the logarithm of a shape
+_FIRST_TAU, _NO_FRAILTY = -1.0, -9.0  # logarithms of the variance of frailties
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +40,34 @@ class HazardProblem(Predictors):
 
     noise: Distribution  # of the transformed times
     baseline: Baseline
+    group: IntArray | None = None  # (n,), rows that share a frailty, the logarithm of whose variance stands last
+
+    def of_baseline(self, x: Array) -> list[Array]:
+        """The linear predictor and the parameters of the baseline of rows, (n,) each."""
+        return self.predictors(x)[: self.baseline.size + 1]
 
 
 def hazard_problem(
-    seen: Outcome, H: Array, offset: Array, levels: Array, noise: Distribution, baseline: Baseline, known: Array
+    seen: Outcome,
+    H: Array,
+    offset: Array,
+    levels: Array,
+    noise: Distribution,
+    baseline: Baseline,
+    known: Array,
+    group: IntArray | None = None,
 ) -> HazardProblem:
     """A problem with the columns ``levels`` (n, L) for each parameter of the baseline.
 
-    ``known`` (p + m L,) are coefficients, then parameters of the baseline, NaN where they are estimated.
+    ``known`` (p + m L,) are coefficients, then parameters of the baseline, and with groups (n,) the logarithm of the
+    variance of their frailties, NaN where they are estimated.
     """
-    p, L, m = H.shape[1], levels.shape[1], baseline.size
-    designs, offsets = [H, *[levels] * m], [offset, *[np.zeros(len(H))] * m]
-    parts = orthonormal(seen, designs, offsets, np.split(known, p + L * np.arange(m)))
-    return HazardProblem(**parts, noise=noise, baseline=baseline)
+    p, L, m, none = H.shape[1], levels.shape[1], baseline.size, np.zeros(len(H))
+    designs, offsets, ends = [H, *[levels] * m], [offset, *[none] * m], list(p + L * np.arange(m))
+    if group is not None:
+        designs, offsets, ends = [*designs, np.ones((len(H), 1))], [*offsets, none], [*ends, p + L * m]
+    parts = orthonormal(seen, designs, offsets, np.split(known, ends))
+    return HazardProblem(**parts, noise=noise, baseline=baseline, group=group)
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -124,7 +141,7 @@ def _between(noise: Distribution, a: _End, b: _End) -> Local:
 
 def row_terms(problem: HazardProblem, x: Array) -> Local:
     """Of all rows, given that they lie within their windows."""
-    seen, at = problem.seen, problem.predictors(x)
+    seen, at = problem.seen, problem.of_baseline(x)
     n, r = len(seen), len(at)
     out = Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r)))
 
@@ -144,7 +161,76 @@ def row_terms(problem: HazardProblem, x: Array) -> Local:
 
 def evaluate(problem: HazardProblem, x: Array) -> State:
     """Log likelihood, gradient and Hessian at x."""
-    return problem.join(x, row_terms(problem, x))
+    if problem.group is None:
+        return problem.join(x, row_terms(problem, x))
+    rows, survival, groups = _shared(problem, x)
+    state, w = problem.join(x, rows), problem.seen.weight
+    sums = [_sums(problem, -w * survival.slope[:, j], design) for j, design in enumerate(problem.designs)]
+    slope = np.hstack(sums)  # (G, m), of the cumulative hazards of groups
+    of_tau = np.zeros(len(x))
+    of_tau[len(x) - problem.designs[-1].shape[1] :] = problem.designs[-1][0]
+    both = np.outer(slope.T @ groups.hazard_tau, of_tau)
+    more = (slope.T * groups.hazard_hazard) @ slope + both + both.T + groups.tau_tau.sum() * np.outer(of_tau, of_tau)
+    gradient = state.gradient + groups.tau.sum() * of_tau
+    hessian = replace(state.hessian, corner=state.hessian.corner + more)
+    return State(x, float(w @ rows.value + groups.value.sum()), gradient, hessian)
+
+
+def _shared(problem: HazardProblem, x: Array) -> tuple[Local, Local, GroupTerms]:
+    """Log hazards of events less hazards times the frailty expected of the group, log survival, and terms of groups."""
+    seen, at = problem.seen, problem.of_baseline(x)
+    n, r, exact = len(seen), len(at) + 1, seen.exact
+    rows, survival = (Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r))) for _ in range(2))
+
+    def add(to: Local, at_rows: BoolArray, part: Local, sign: float = 1.0) -> None:
+        to.value[at_rows] += sign * part.value
+        to.slope[at_rows, :-1] += sign * part.slope
+        to.bend[at_rows, :-1, :-1] += sign * part.bend
+
+    never = np.full(n, np.inf)
+    ends = _mass(problem, seen.lower, never, at)
+    add(survival, np.ones(n, dtype=np.bool_), ends)
+    late = np.isfinite(seen.entry)
+    add(survival, late, _mass(problem, seen.entry[late], never[late], [each[late] for each in at]), -1.0)
+    add(rows, exact, _exact(problem, seen.lower[exact], [each[exact] for each in at]))
+    add(rows, exact, Local(*(part[exact] for part in ends)), -1.0)
+    assert problem.group is not None
+    tau = float(problem.predictors(x)[-1][0])
+    groups = group_terms(*group_sums(problem, survival.value), tau)
+    mean = -groups.hazard[problem.group]
+    slope, bend = mean[:, None] * survival.slope, mean[:, None, None] * survival.bend
+    return rows._replace(slope=rows.slope + slope, bend=rows.bend + bend), survival, groups
+
+
+def group_sums(problem: HazardProblem, log_survival: Array) -> tuple[Array, Array]:
+    """Events and cumulative hazards (G,) of groups, of log survival (n,) from the entry of each row on."""
+    assert problem.group is not None
+    seen = problem.seen
+    events, hazard = (np.bincount(problem.group, seen.weight * each) for each in (seen.exact, -log_survival))
+    return np.asarray(events, dtype=np.float64), np.asarray(hazard, dtype=np.float64)
+
+
+def _sums(problem: HazardProblem, weight: Array, design: Array) -> Array:
+    """Weighted sums (G, m) of columns over the rows of groups."""
+    assert problem.group is not None
+    columns = [np.bincount(problem.group, weight * column) for column in design.T]
+    return np.column_stack([np.zeros((int(problem.group.max()) + 1, 0)), *columns])
+
+
+def shared_scores(problem: HazardProblem, x: Array) -> Array:
+    """Derivatives (n, k) that sum up to those of the groups; that in log theta stands at the first row of each."""
+    rows, _, groups = _shared(problem, x)
+    assert problem.group is not None
+    first = np.unique(problem.group, return_index=True)[1]
+    rows.slope[first, -1] = groups.tau / problem.seen.weight[first]
+    return problem.scores(rows)
+
+
+def frailties_at(problem: HazardProblem, parameters: Array) -> Array:
+    """Shape and rate (G, 2) of the frailties of groups given what was seen, at parameters (k,)."""
+    x = problem.nearest(parameters)
+    _, survival, _ = _shared(problem, x)
+    return frailty_posterior(*group_sums(problem, survival.value), float(problem.predictors(x)[-1][0]))
 
 
 # -- the maximum ------------------------------------------------------------------------------------------------------
@@ -170,7 +256,10 @@ def maximise_hazards(
         )
         unit = _unit(problem, end.state.x)
         reason = _judge(problem, end, unit)
-        told = problem.scores(row_terms(problem, end.state.x)) if scores else None
+        told = None
+        if scores:
+            x = end.state.x
+            told = problem.scores(row_terms(problem, x)) if problem.group is None else shared_scores(problem, x)
         return problem.in_users_units(end, unit, None, reason, _WORDS[reason], scores=told)
 
 
@@ -193,21 +282,24 @@ def _start(problem: HazardProblem, given: Mapping[int, float]) -> Array:
         goal = np.full(len(H), level) - problem.offsets[0]
         beta = np.asarray(np.linalg.lstsq(H, goal, rcond=None)[0], dtype=np.float64)
     parameters = np.concatenate([beta, np.repeat(problem.baseline.start, L)])
+    if problem.group is not None:
+        parameters = np.append(parameters, _FIRST_TAU)
     for place, value in given.items():
         parameters[place] = value
     return np.where(free, parameters, fixed)
 
 
 def _reach(problem: HazardProblem, move: Array) -> float:
-    """Largest change of the logarithm of a shape."""
-    if not problem.baseline.positive:
-        return 0.0
-    after, before = (problem.predictors(at)[1] for at in (move, 0.0 * move))
-    return float(np.abs(after - before).max())
+    """Largest change of the logarithm of a shape or of the variance of frailties."""
+    places = [1] * problem.baseline.positive + [-1] * (problem.group is not None)
+    after, before = (problem.predictors(at) for at in (move, 0.0 * move))
+    return max([0.0, *(float(np.abs(after[i] - before[i]).max()) for i in places)])
 
 
 def _runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
     """Whether the logarithm of a shape, or Gompertz's shape in units of the last time, is as good as infinite."""
+    if _without_frailty(problem, x):
+        return True
     if isinstance(problem.baseline, SplineBaseline):
         return False
     known = problem.seen.lower[np.isfinite(problem.seen.lower)]
@@ -215,23 +307,33 @@ def _runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
     return unit * float(np.abs(problem.predictors(x)[1]).max()) > far
 
 
+def _without_frailty(problem: HazardProblem, x: Array) -> bool:
+    """Whether the variance of frailties that is looked for is as good as 0."""
+    sought = problem.group is not None and bool(problem.free[-1])
+    return sought and float(problem.predictors(x)[-1][0]) < _NO_FRAILTY
+
+
 def _unit(problem: HazardProblem, x: Array) -> Array:
     """Coordinates in which the transformed times of the rows, at an end that is known, are orthonormal."""
-    seen, at = problem.seen, problem.predictors(x)
+    seen, at = problem.seen, problem.of_baseline(x)
     bent = problem.baseline.bent(np.where(np.isfinite(seen.lower), seen.lower, seen.upper), at[1:])
     slopes = [np.ones((1, len(seen))), *bent.s_c[:, None]]
-    D = np.hstack([slope.T * design for slope, design in zip(slopes, problem.designs, strict=True)])
+    D = np.hstack([slope.T * design for slope, design in zip(slopes, problem.designs, strict=False)])
     share = seen.weight / seen.weight.sum()
     known = np.isfinite(D).all(axis=1)
     R = np.linalg.qr(np.sqrt(share[known])[:, None] * D[known], mode="r")
     size = np.abs(np.diag(R))
     if len(R) < D.shape[1] or size.min(initial=1.0) <= 1e-12 * size.max(initial=0.0):
-        return np.eye(D.shape[1])
-    return np.asarray(np.linalg.inv(R))
+        return np.eye(len(x))
+    unit = np.eye(len(x))
+    unit[: len(R), : len(R)] = np.linalg.inv(R)
+    return unit
 
 
 def _judge(problem: HazardProblem, end: Climb, unit: Array) -> str:
     """Whether an end is a maximum, or why not."""
+    if _without_frailty(problem, end.state.x):
+        return "frailty"
     if end.reason in ("stalled", "limit"):
         return "shape" if _runs_off(problem, end.state.x, _LARGE) else end.reason
     least = np.linalg.eigvalsh(problem.information(end.state, unit)).min(initial=1.0)
@@ -243,6 +345,8 @@ _WORDS = {
     "flat": "The likelihood has no maximum: some columns, or parts of the baseline, tell rows with an event from all "
     "others, and their coefficients go to infinity. Leave them out, merge levels, or use fewer knots.",
     "shape": "The likelihood has no maximum: the shape of the baseline runs off. Are all events at one time?",
+    "frailty": "The likelihood is highest without frailties: the variance of those of these groups goes to 0. Leave "
+    "the term out.",
     "stalled": "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model.",
     "limit": "Not converged when the limit of iterations was reached; raise max_iter.",
 }

@@ -56,7 +56,10 @@ def summarise_parametric(results: ParametricHazardResults, alpha: float = 0.05) 
         Section(["", _RATIOS.get(parts.link, ""), *ends], ratios),
         Section(["", "baseline", *columns], rows[p:]),
     ]
-    return summary.build_summary(results, _TITLES[parts.link], model, numbers, sections, _notes(results))
+    title = _TITLES[parts.link] + ("" if parts.frailty is None else " with a gamma frailty")
+    if parts.frailty is not None:
+        model.insert(2, ("Frailty:", f"{parts.frailty}, {len(parts.groups)} groups"))
+    return summary.build_summary(results, title, model, numbers, sections, _notes(results))
 
 
 def _notes(results: ParametricHazardResults) -> list[str]:
@@ -66,9 +69,12 @@ def _notes(results: ParametricHazardResults) -> list[str]:
         notes.append(f"NOT CONVERGED: {message} Read no number here as final.")
     notes.append(_OF[results.parts.link])
     notes.append(_baseline_note(results))
+    if results.parts.frailty is not None:
+        notes.append("Coefficients are given the frailty, of mean 1 and variance theta; predictions average over it.")
     notes += [*summary.censoring_note(results), *summary.response_notes(results)]
     errors = ROBUST.get(results.cov_type, "from the observed information")
-    log = "; intervals of the shape are formed on the log scale" if results.parts.baseline.positive else ""
+    logs = ["the shape"] * results.parts.baseline.positive + ["theta"] * (results.parts.frailty is not None)
+    log = f"; intervals of {' and '.join(logs)} are formed on the log scale" if logs else ""
     notes.append(f"Standard errors are {errors}{log}.")
     return notes
 

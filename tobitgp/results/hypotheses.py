@@ -222,6 +222,8 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
 
 def _why_not_nested_baselines(larger: ParametricParts, smaller: Any) -> str:
     """The same of fits with a parametric baseline."""
+    if (larger.frailty, larger.groups) != (smaller.frailty, smaller.groups):
+        return "only one of them has this frailty, and none is at the end of what its variance may be"
     if not larger.baseline.contains(smaller.baseline):
         return "its baseline is no case of this one's"
     (H, *levels), (H_part, *levels_part) = _predictors(larger), _predictors(smaller)

@@ -67,7 +67,14 @@ def check_parametric(parts: ParametricParts) -> None:
     known = parts.family.name in LINKS.values() and parts.state.scale is None and parts.last > 0.0
     if not known or written.linear != parts.spec.formula or len(knots) < 2 or not (np.diff(knots) > 0.0).all():
         raise MalformedError("its parts do not belong together")
-    _check_estimates(parts, parts.baseline.size * strata)
+    shared = parts.frailty is not None
+    if parts.frailty != (written.shared and written.shared.strip("`")) or shared != (parts.frailties is not None):
+        raise MalformedError("its frailties are not those of its formula")
+    if parts.frailties is not None:
+        _check_shapes({"frailties": (parts.frailties, (len(parts.groups), 2))})
+        if not (parts.frailties > 0.0).all():
+            raise MalformedError("its frailties are not positive")
+    _check_estimates(parts, parts.baseline.size * strata + shared)
 
 
 def check_regression(parts: RegressionParts) -> None:

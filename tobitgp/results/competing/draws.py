@@ -46,7 +46,7 @@ class DrawnDistributions:
 def _over_times(part: LocationScale | Transformed, rows: slice) -> LocationScale | Transformed:
     """Distributions of some rows beside several times each, (n, 1, s)."""
     if isinstance(part, Transformed):
-        return replace(part, eta=part.eta[rows, None], c=tuple(each[rows, None] for each in part.c))
+        return part.over_times(rows)
     scale = part.scale if len(part.scale) == 1 else part.scale[rows]
     return replace(part, location=part.location[rows, None], scale=scale[:, None])
 

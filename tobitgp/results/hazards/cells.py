@@ -22,7 +22,7 @@ BASELINES = ("gp", "piecewise", *PARAMETRIC)
 LINKS = ("hazard", "odds", "probit")
 DF = 3
 _CUT, _SPLINE = ("gp", "piecewise"), ("spline",)
-_GOES_WITH = {"bands": _CUT, "kernel": _CUT, "df": _SPLINE, "link": _SPLINE}
+_GOES_WITH = {"bands": _CUT, "kernel": _CUT, "df": _SPLINE, "link": _SPLINE, "frailty": PARAMETRIC}
 BANDS = {"gp": 40, "piecewise": 10}
 
 
@@ -48,6 +48,10 @@ class PH:
     link : {"hazard", "odds", "probit"}
         Of ``"spline"``: what it is, with the linear terms added, the log cumulative hazard, the log odds of the event
         before t, or minus the probit of survival.
+    frailty : {"gamma"}, optional
+        Of a parametric baseline with ``link="hazard"``: the rows of each group of the term ``(1 | g)`` share a factor
+        of their hazards, gamma distributed with mean 1 and the variance ``theta``. Coefficients are given the frailty,
+        and predictions averages over it, of a new group.
 
     Raises
     ------
@@ -74,6 +78,7 @@ class PH:
     kernel: str = "matern32"
     df: int | None = None
     link: Literal["hazard", "odds", "probit"] = "hazard"
+    frailty: Literal["gamma"] | None = None
 
     name = "ph"
     log_time = True
@@ -89,14 +94,12 @@ class PH:
             raise SpecError(f"PH(link={self.link!r}): one of {', '.join(map(repr, LINKS))} is needed.")
         if self.df is not None and (not _is_whole(self.df) or self.df < 1):
             raise SpecError(f"PH(df={self.df!r}): a whole number of at least 1 is needed.")
-        goes_with = {
-            "df": ("spline",),
-            "link": ("spline",),
-            "bands": ("gp", "piecewise"),
-            "kernel": ("gp", "piecewise"),
-        }
+        if self.frailty not in (None, "gamma"):
+            raise SpecError(f"PH(frailty={self.frailty!r}): 'gamma' is needed, or none.")
+        if self.frailty is not None and self.link != "hazard":
+            raise SpecError(f"PH(frailty={self.frailty!r}) goes with link='hazard', not with {self.link!r}.")
         for field in fields(self)[1:]:
-            value, allowed = getattr(self, field.name), goes_with[field.name]
+            value, allowed = getattr(self, field.name), _GOES_WITH[field.name]
             if value is not None and value != field.default and self.baseline not in allowed:
                 listed = " or ".join(f"baseline={name!r}" for name in allowed)
                 raise SpecError(f"PH({field.name}={value!r}) goes with {listed}, not with {self.baseline!r}.")

@@ -20,10 +20,10 @@ from tobitgp.formula.hazards import HazardFormula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.regression import Maximum, covariance, unidentified
-from tobitgp.regression.hazards import falling_times, hazard_problem, maximise_hazards
+from tobitgp.regression import covariance, unidentified
+from tobitgp.regression.hazards import falling_times, frailties_at, hazard_problem, maximise_hazards
 from tobitgp.results.hazards.cells import PH, baseline_size
-from tobitgp.results.parametric.parts import LINKS, ParametricParts, baseline_names, level_columns
+from tobitgp.results.parametric.parts import LINKS, THETA, ParametricParts, baseline_names, level_columns
 from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.regression.fit import check_covariance, read_number, warn_of
 from tobitgp.results.views import named_columns
@@ -43,10 +43,11 @@ def fit_parametric(
     cov_type: str = "nonrobust",
     groups: IntArray | None = None,
     max_iter: int = 200,
+    frailty: tuple[str, Any] | None = None,
 ) -> ParametricHazardResults:
     """Fit a parametric baseline with linear terms by maximum likelihood.
 
-    Shapes: groups (n,).
+    Shapes: groups (n,); ``frailty`` is a column and the group of each row, (n,).
     """
     check_covariance(cov_type)
     _check_events(training.response)
@@ -54,19 +55,21 @@ def fit_parametric(
     baseline, design = _baseline(family, seen), training.design
     noise, H = FAMILIES[LINKS[family.link]], as_dense(design.H)
     own = baseline_names(training.state, baseline.names, written.stratum)
-    names = [*design.columns, *own]
+    code, shared = (None, np.zeros(0)) if frailty is None else pd.factorize(frailty[1], sort=True)
+    names = [*design.columns, *own, *[THETA] * (frailty is not None)]
+    positive = [name == THETA or (baseline.positive and name in own) for name in names]
     levels = H[:, level_columns(training.state, written.stratum)]
-    known = _read_values("fixed", fixed, names, own, baseline)
-    begin = _read_values("start", start, names, own, baseline)
+    known, begin = (_read_values(*each, names, positive) for each in (("fixed", fixed), ("start", start)))
+    problem = hazard_problem(seen, H, design.offset, levels, noise.distribution, baseline, known, code)
     maximum = maximise_hazards(
-        hazard_problem(seen, H, design.offset, levels, noise.distribution, baseline, known),
+        problem,
         scores=cov_type != "nonrobust",
         max_iter=max_iter,
         start={i: float(value) for i, value in enumerate(begin) if not np.isnan(value)},
     )
     warn_of(maximum)
     last = _last(training.response)
-    _warn_falling(baseline, maximum, levels.shape[1], training.response, last)
+    _warn_falling(baseline, maximum.gamma[: len(own)].reshape(-1, levels.shape[1]), training.response, last)
     robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": groups}
     named = named_columns([part.spec for part in training.state.parts], columns)
     return ParametricHazardResults(
@@ -86,6 +89,9 @@ def fit_parametric(
             last=last,
             baseline=baseline,
             formula=written.formula,
+            frailty=None if frailty is None else frailty[0],
+            groups=tuple(np.asarray(shared).tolist()),
+            frailties=None if frailty is None else frailties_at(problem, maximum.parameters),
         )
     )
 
@@ -118,26 +124,25 @@ def _baseline(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | G
     return SplineBaseline(tuple(knots.tolist()))
 
 
-def _read_values(
-    argument: str, given: Mapping[str, float] | None, names: list[str], own: list[str], baseline: Baseline
-) -> Array:
+def _read_values(argument: str, given: Mapping[str, float] | None, names: list[str], positive: list[bool]) -> Array:
     """Values of parameters as they move in the search, NaN where there are none."""
     values = read_mapping(argument, given) or {}
     check_names(argument, values, names)
     out = np.array([read_number(name, values[name]) if name in values else np.nan for name in names])
-    if baseline.positive:
-        wrong = next((name for name in own if values.get(name, 1.0) <= 0.0), None)
-        if wrong is not None:
-            raise SpecError(f"{argument}={{{wrong!r}: {values[wrong]!r}}}: a positive number is needed.")
-        out[-len(own) :] = np.log(out[-len(own) :])
+    log = np.array(positive, dtype=np.bool_)
+    wrong = np.flatnonzero(log & (out <= 0.0))
+    if len(wrong):
+        name = names[wrong[0]]
+        raise SpecError(f"{argument}={{{name!r}: {values[name]!r}}}: a positive number is needed.")
+    out[log] = np.log(out[log])
     return out
 
 
-def _warn_falling(baseline: Baseline, maximum: Maximum, strata: int, seen: CensoredResponse, last: float) -> None:
+def _warn_falling(baseline: Baseline, levels: Array, seen: CensoredResponse, last: float) -> None:
     """Say at which times a spline falls, where no survival function can."""
     ends = np.concatenate([seen.lower, seen.upper, seen.entry])
     first = float(ends[np.isfinite(ends) & (ends > 0.0)].min(initial=last))
-    falling = falling_times(baseline, maximum.gamma.reshape(-1, strata), (np.log(first), np.log(last)))
+    falling = falling_times(baseline, levels, (np.log(first), np.log(last)))
     if len(falling):
         low, high = np.exp(falling[[0, -1]])
         warnings.warn(

@@ -17,6 +17,7 @@ from tobitgp.formula.hazards import HazardFormula, read_hazards
 from tobitgp.results.distributional.parts import DistributionalParts
 from tobitgp.typing import Array, BoolArray, IntArray
 
+THETA = "theta"
 _GRID = 100
 
 # Families of log times whose noise is that of transformed times, by link.
@@ -29,6 +30,9 @@ class ParametricParts(DistributionalParts):
 
     baseline: SplineBaseline | WeibullBaseline | GompertzBaseline = field(default_factory=WeibullBaseline)
     formula: str = ""  # as written
+    frailty: str | None = None  # column of the groups that share one, the logarithm of whose variance stands last
+    groups: tuple[str | int | float, ...] = ()  # G
+    frailties: Array | None = None  # (G, 2), shape and rate of their gamma distributions given what was seen
 
     @property
     def link(self) -> str:
@@ -43,12 +47,19 @@ class ParametricParts(DistributionalParts):
     @property
     def scale_names(self) -> list[str]:
         """Parameters of the baseline, of each stratum."""
-        return baseline_names(self.state, self.baseline.names, self.written.stratum)
+        own = baseline_names(self.state, self.baseline.names, self.written.stratum)
+        return own if self.frailty is None else [*own, THETA]
 
     @property
     def positive(self) -> BoolArray:
         """Which of them are reported as exponentials, (m L,)."""
-        return np.full(len(self.scale_names), self.baseline.positive)
+        names = self.scale_names
+        return np.array([name == THETA or self.baseline.positive for name in names])
+
+    @property
+    def n_baseline(self) -> int:
+        """Number of parameters of the baseline, of all strata."""
+        return len(self.maximum.gamma) - (self.frailty is not None)
 
     @property
     def level_columns(self) -> IntArray:
@@ -61,13 +72,14 @@ class ParametricParts(DistributionalParts):
         levels = H[:, self.level_columns]
         if not levels.any(axis=1).all():
             raise SpecError("exclude= cannot leave out the strata, each of which has a baseline of its own.")
-        return [H, *[levels] * self.baseline.size]
+        shared = [np.ones((len(H), 1))] * (self.frailty is not None)
+        return [H, *[levels] * self.baseline.size, *shared]
 
     def predictors(self, design: Design) -> tuple[Array, ...]:
         """The linear predictor and the parameters of the baseline of rows, (n,) each."""
-        H, *levels = self.designs(design)
-        blocks = np.split(self.maximum.gamma, len(levels))
-        own = (each @ block for each, block in zip(levels, blocks, strict=True))
+        H, *rest = self.designs(design)
+        ends = np.cumsum([each.shape[1] for each in rest])[:-1]
+        own = (each @ block for each, block in zip(rest, np.split(self.maximum.gamma, ends), strict=True))
         return (H @ self.maximum.coefficients + design.offset, *own)
 
     def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -78,17 +90,18 @@ class ParametricParts(DistributionalParts):
         else:
             sizes = [1.0 if self.baseline.positive else self.last]
         one = np.ones_like(x[0])
-        return (one, *(one / size for size in sizes))
+        return (one, *(one / size for size in sizes), one)[: len(x)]
 
     def at(self, x: tuple[Array, ...]) -> Transformed:
         """Distributions of times at values of the parameters."""
-        return Transformed(self.family.distribution, self.baseline, x[0], x[1:])
+        m = self.baseline.size
+        return Transformed(self.family.distribution, self.baseline, x[0], x[1 : m + 1], x[m + 1 :])
 
     def possible(self, change: Array) -> BoolArray:
         """Which draws (S,) have a baseline that rises, where the parameters move by ``change`` (k, S)."""
         if not isinstance(self.baseline, SplineBaseline):
             return np.ones(change.shape[1], dtype=np.bool_)
-        gamma = self.maximum.gamma[:, None] + change[-len(self.maximum.gamma) :]
+        gamma = (self.maximum.gamma[:, None] + change[-len(self.maximum.gamma) :])[: self.n_baseline]
         grid = np.linspace(self.baseline.knots[0], self.baseline.knots[-1], _GRID)[:, None, None]
         c = gamma.reshape(self.baseline.size, 1, -1, change.shape[1])
         return np.asarray(np.isfinite(self.baseline.at(grid, list(c))[1]).all(axis=(0, 1)))

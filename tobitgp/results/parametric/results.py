@@ -11,11 +11,14 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics.draws import training_rows
+from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
+from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.baselines import GompertzBaseline
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.results import hazard_ratios
 from tobitgp.results.averages import Estimated, Population, Sought
+from tobitgp.results.distributional.draws import DistributionalDraws
 from tobitgp.results.distributional.parts import TimesWithin
 from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear
@@ -28,7 +31,7 @@ from tobitgp.results.hazards.proportionality import (
 )
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.parametric.parts import ParametricParts
-from tobitgp.results.predict import check_what, predict_table
+from tobitgp.results.predict import check_level, check_what, predict_table
 from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
@@ -74,7 +77,8 @@ class ParametricHazardResults(DistributionalResults):
     """A parametric baseline with linear terms, by :func:`tobitgp.fit` with ``family=tg.PH("spline")`` and its kin.
 
     Coefficients are log hazard ratios, log odds ratios of the event with ``link="odds"``, and differences of the probit
-    with ``link="probit"``. With ``strata(g)`` each level has parameters of the baseline of its own.
+    with ``link="probit"``. With ``strata(g)`` each level has parameters of the baseline of its own. With a frailty they
+    are given that, and predictions are averages over the frailty of a new group.
 
     Parameters
     ----------
@@ -83,7 +87,7 @@ class ParametricHazardResults(DistributionalResults):
 
     References
     ----------
-    (PH5) to (PH7) of the theory pages. P. Royston and M. K. B. Parmar (2002), Flexible parametric proportional-hazards
+    (PH5) to (PH8) of the theory pages. P. Royston and M. K. B. Parmar (2002), Flexible parametric proportional-hazards
     and proportional-odds models for censored survival data, *Statistics in Medicine* 21, 2175-2197.
 
     Examples
@@ -168,6 +172,49 @@ class ParametricHazardResults(DistributionalResults):
         """
         return likelihood_ratio(self, other)
 
+    def frailties(self, *, interval: float | None = 0.95) -> pd.DataFrame:
+        """Frailties of the groups given what was seen of them, at the estimates of all parameters.
+
+        Parameters
+        ----------
+        interval : float or None
+            Probability of the equal-tailed interval of the gamma distribution; None for none.
+
+        Returns
+        -------
+        DataFrame
+            A row for each group; columns ``estimate, se, lower, upper``: factors of the hazard, 1 on average.
+
+        Raises
+        ------
+        SpecError
+            If the model has no frailty, or for an interval outside (0, 1).
+
+        References
+        ----------
+        (PH8) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung").dropna(subset=["inst"])
+        >>> family = tg.PH("weibull", frailty="gamma")
+        >>> res = tg.fit("Surv(time, event) ~ sex + (1 | inst)", lung, family=family)
+        >>> res.frailties().columns.tolist()
+        ['estimate', 'se', 'lower', 'upper']
+        """
+        from scipy.special import gammaincinv
+
+        level, parts = check_level(interval), self._parts
+        if parts.frailties is None:
+            raise SpecError("This model has no frailty; tg.PH('weibull', frailty='gamma') with (1 | g) has.")
+        shape, rate = parts.frailties.T
+        table = pd.DataFrame({"estimate": shape / rate, "se": np.sqrt(shape) / rate})
+        if level is not None:
+            for name, order in (("lower", 0.5 - 0.5 * level), ("upper", 0.5 + 0.5 * level)):
+                table[name] = gammaincinv(shape, order) / rate
+        return table.set_axis(pd.Index(list(parts.groups), name=parts.frailty))
+
     def proportionality(self) -> pd.DataFrame:
         """Test whether coefficients change over time, as :meth:`HazardResults.proportionality` does.
 
@@ -197,6 +244,8 @@ class ParametricHazardResults(DistributionalResults):
         parts = self._parts
         if parts.link != "hazard":
             raise SpecError(f"proportionality() tests hazards, and these are not proportional: link={parts.link!r}.")
+        if parts.frailty is not None:
+            raise SpecError("proportionality() takes rows as independent, and these share frailties.")
         training = training_rows(parts, "proportionality()")
         predictor = parts.predictors(training.design)[0]
         return proportionality_table(parts, parts.written, training.design, at_risk(training.response), -predictor)
@@ -210,7 +259,9 @@ class ParametricHazardResults(DistributionalResults):
     @property
     def _defective(self) -> bool:
         """Whether some never have the event: a hazard falls so fast that its integral is finite."""
-        return isinstance(self._parts.baseline, GompertzBaseline) and bool((self._parts.maximum.gamma < 0.0).any())
+        return isinstance(self._parts.baseline, GompertzBaseline) and bool(
+            (self._parts.maximum.gamma[: self._parts.n_baseline] < 0.0).any()
+        )
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         found = predict_table(self, new, check_what(what, WHATS, _OF), **options)
@@ -342,11 +393,21 @@ class ParametricHazardResults(DistributionalResults):
         return [name for name in names if name != OFFSET and self._parts.written.is_own(name)]
 
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+        if self._parts.frailty is not None:
+            return
         yield from super()._findings(rng)
         seen = self._parts.rows.response
         one_sided = (np.isposinf(seen.upper) | (seen.lower == seen.upper)).all() and not np.isfinite(seen.exit).any()
         if self._parts.link == "hazard" and one_sided and tested_columns(self._parts, self._parts.written):
             yield from proportionality_findings(self.proportionality())
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> DistributionalDraws:
+        if self._parts.frailty is not None:
+            raise SpecError(f"{question} takes rows as independent, and these share frailties.")
+        return super()._draws(draws, rng, question)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        return regression_k_hat(self._draws(draws, rng, "k_hat()"))
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         if sought.what == "mean" and self._defective:
