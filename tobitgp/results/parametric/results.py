@@ -183,7 +183,8 @@ class ParametricHazardResults(DistributionalResults):
         Returns
         -------
         DataFrame
-            A row for each group; columns ``estimate, se, lower, upper``: factors of the hazard, 1 on average.
+            A row for each group; columns ``estimate, se, lower, upper``: factors of the hazard, pure numbers, 1 on
+            average.
 
         Raises
         ------
@@ -196,10 +197,11 @@ class ParametricHazardResults(DistributionalResults):
 
         Examples
         --------
+        >>> import numpy as np
         >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").dropna(subset=["inst"])
-        >>> family = tg.PH("weibull", frailty="gamma")
-        >>> res = tg.fit("Surv(time, event) ~ sex + (1 | inst)", lung, family=family)
+        >>> rng, g = np.random.default_rng(1), np.repeat(np.arange(40), 4)
+        >>> data = {"time": rng.exponential(1.0 / rng.gamma(2.0, 0.5, 40)[g]), "event": np.ones(160), "g": g}
+        >>> res = tg.fit("Surv(time, event) ~ (1 | g)", data, family=tg.PH("weibull", frailty="gamma"))
         >>> res.frailties().columns.tolist()
         ['estimate', 'se', 'lower', 'upper']
         """
