@@ -20,45 +20,23 @@ from scipy.special import expit, log_expit
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
 from tobitgp.likelihoods.base import Kind
-from tobitgp.numerics.bordered import Bordered
-from tobitgp.regression.log_times import Local, coordinates, local_terms
+from tobitgp.regression.log_times import local_terms
 from tobitgp.regression.newton import State
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.regression.predictors import Local, Predictors, orthonormal
+from tobitgp.typing import Array, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class CureProblem:
-    """Rows and designs in coordinates x, in which columns are orthonormal and known parameters left out."""
+class CureProblem(Predictors):
+    """Rows, exact or right-censored, and designs of location, logit of the cured fraction, log sigma and the shape."""
 
-    seen: Outcome  # log times, exact or right-censored; those who entered late have a window
     distribution: Distribution
     free_shape: bool
-    written: tuple[Array, ...]  # (n, k_j) of location, logit of the cured fraction and log sigma, as users have them
-    offsets: tuple[Array, ...]  # (n,) of each
-    designs: tuple[Array, ...]  # (n, m_j) of the same and of the shape, in coordinates x
-    known: tuple[Array, ...]  # (n,), the rest of each
-    to_users: Array  # (k, m), parameters are ``given + to_users @ x``
-    given: Array  # (k,), known parameters, 0 elsewhere
-
-    @property
-    def free(self) -> BoolArray:
-        """Which of the k parameters are estimated."""
-        return np.asarray(np.abs(self.to_users).max(axis=1, initial=0.0) > 0.0)
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Number of coefficients of the location and of the logit."""
         return self.written[0].shape[1], self.written[1].shape[1]
-
-    def nearest(self, parameters: Array) -> Array:
-        """The point x nearest to parameters (k,)."""
-        return np.asarray(np.linalg.lstsq(self.to_users, parameters - self.given, rcond=None)[0], dtype=np.float64)
-
-    def predictors(self, x: Array) -> list[Array]:
-        """Location, logit, log sigma and shape, (n,) each."""
-        ends = np.cumsum([design.shape[1] for design in self.designs])[:-1]
-        parts = zip(self.designs, self.known, np.split(x, ends), strict=True)
-        return [known + design @ part for design, known, part in parts]
 
 
 def cure_problem(
@@ -74,14 +52,9 @@ def cure_problem(
 
     Designs, offsets and ``known`` parameters are those of location, logit and log sigma.
     """
-    own = (tuple(designs), tuple(offsets))
-    if free_shape:
-        designs, offsets = (*designs, np.ones((len(seen), 1))), (*offsets, np.zeros(len(seen)))
-        known = (*known, np.full(1, np.nan))
-    blocks, to_users, given = coordinates(designs, known, len(seen))
-    rest = [offset + of @ np.nan_to_num(value) for of, offset, value in zip(designs, offsets, known, strict=True)]
-    columns = tuple(of @ block for of, block in zip(designs, blocks, strict=True))
-    return CureProblem(seen, distribution, free_shape, *own, columns, tuple(rest), to_users, given)
+    shape = [(np.ones((len(seen), 1)), np.zeros(len(seen)), np.full(1, np.nan))] if free_shape else []
+    parts = zip(*(*zip(designs, offsets, known, strict=True), *shape), strict=True)
+    return CureProblem(**orthonormal(seen, *parts), distribution=distribution, free_shape=free_shape)
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -136,17 +109,9 @@ def _row_terms(problem: CureProblem, x: Array) -> Local:
 
 def evaluate(problem: CureProblem, x: Array) -> State:
     """Log likelihood, gradient and Hessian at x."""
-    w, part = problem.seen.weight, _row_terms(problem, x)
-    D = problem.designs
-    gradient = np.concatenate([(w * part.slope[:, j]) @ each for j, each in enumerate(D)])
-    hessian = np.block([[(a.T * (w * part.bend[:, i, j])) @ b for j, b in enumerate(D)] for i, a in enumerate(D)])
-    m = len(gradient)
-    curvature = Bordered(0.5 * (hessian + hessian.T), np.zeros((m, 0)), np.zeros(0), m)
-    return State(x, float(w @ part.value), gradient, curvature)
+    return problem.join(x, _row_terms(problem, x))
 
 
 def row_scores(problem: CureProblem, x: Array) -> Array:
     """Derivatives (n, k) of the log likelihood of each row in the parameters."""
-    slope, one = _row_terms(problem, x).slope, np.ones((len(problem.seen), 1))
-    parts = [slope[:, [j]] * each for j, each in enumerate((*problem.written, one)[: slope.shape[1]])]
-    return np.hstack(parts) * problem.free
+    return problem.scores(_row_terms(problem, x))

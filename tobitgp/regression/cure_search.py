@@ -14,9 +14,9 @@ from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.regression.convergence import words_for_end
 from tobitgp.regression.cure import CureProblem, cure_problem, evaluate, row_scores
 from tobitgp.regression.fit import maximise
-from tobitgp.regression.log_times import FLAT, at_end
 from tobitgp.regression.maximum import Maximum, with_given_shape
-from tobitgp.regression.newton import Climb, State, climb, guarded_step
+from tobitgp.regression.newton import Climb, climb, guarded_step
+from tobitgp.regression.predictors import FLAT
 from tobitgp.typing import Array
 
 _FAR, _LONGEST_LOGIT = 30.0, 3.0  # of a logit, and of one step of it
@@ -118,7 +118,7 @@ def _held(problem: CureProblem, side: int, *, scores: bool, max_iter: int) -> Ma
     p, q = problem.sizes
     known = np.split(np.where(problem.free, np.nan, problem.given)[:-1], [p, p + q])
     fit, _ = maximise_cure(
-        cure_problem(problem.seen, problem.written, problem.offsets, noise, known, free_shape=False),
+        cure_problem(problem.seen, problem.written[:3], problem.offsets[:3], noise, known, free_shape=False),
         scores=scores,
         max_iter=max_iter,
     )
@@ -168,18 +168,19 @@ def _mean_cured(problem: CureProblem, x: Array) -> float:
     return float(np.average(expit(problem.predictors(x)[1]), weights=problem.seen.weight))
 
 
-def _information(problem: CureProblem, state: State) -> Array:
-    """Minus the Hessian for each row, in units in which exact rows bring about 1."""
-    unit = np.ones(len(state.x))
-    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(state.x)[2][0])
-    return np.asarray(-state.hessian.corner * np.outer(unit, unit) / problem.seen.weight.sum())
+def _unit(problem: CureProblem, x: Array) -> Array:
+    """Units in which exact rows bring about 1 of information."""
+    unit = np.ones(len(x))
+    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(x)[2][0])
+    return np.diag(unit)
 
 
 def _judge(problem: CureProblem, end: Climb) -> str:
     """Whether an end is a maximum, or why not."""
     if end.reason in ("stalled", "limit"):
         return end.reason
-    least = np.linalg.eigvalsh(_information(problem, end.state)).min(initial=1.0)
+    information = problem.information(end.state, _unit(problem, end.state.x))
+    least = np.linalg.eigvalsh(information).min(initial=1.0)
     _, v, tau, *shape = problem.predictors(end.state.x)
     if end.reason == "stopped" and float(np.abs(v).max()) <= _FAR:
         return "sigma" if abs(float(tau[0])) > 18.0 or not shape else "shape"
@@ -209,9 +210,7 @@ def _words(problem: CureProblem, end: Climb, reason: str) -> str:
 
 def _in_users_units(problem: CureProblem, end: Climb, reason: str, *, scores: bool) -> Maximum:
     """An end as parameters and their covariance."""
-    p, q = problem.sizes
-    unit = np.ones(len(end.state.x))
-    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(end.state.x)[2][0])
-    scored = row_scores(problem, end.state.x) if scores else None
-    information, words = _information(problem, end.state), _words(problem, end, reason)
-    return at_end(problem, end, information, unit, (p, q + 1), reason, words, scored)
+    x, noise, free_shape = end.state.x, problem.distribution, problem.free_shape
+    told, words = row_scores(problem, x) if scores else None, _words(problem, end, reason)
+    found = end, _unit(problem, x), problem.sizes[0], reason, words, told, noise
+    return problem.in_users_units(*found, free_shape=free_shape)

@@ -27,9 +27,10 @@ from tobitgp.numerics.bordered import Bordered
 from tobitgp.regression.convergence import words_for_end
 from tobitgp.regression.fit import maximise
 from tobitgp.regression.histories import Histories
-from tobitgp.regression.log_times import FLAT, Local, at_end, coordinates, local_terms
+from tobitgp.regression.log_times import local_terms
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, State, climb, guarded_step
+from tobitgp.regression.predictors import FLAT, Coordinates, Local, coordinates
 from tobitgp.typing import Array, BoolArray
 
 _FAR, _FAR_SCALE = 500.0, 18.0  # of a location in coordinates, and of log sigma
@@ -37,18 +38,15 @@ _START_STEPS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class StartStopProblem:
-    """Subjects and their rows, in coordinates x in which columns are orthonormal and known parameters left out."""
+class StartStopProblem(Coordinates):
+    """The m subjects, exact or right-censored, and their rows."""
 
-    seen: Outcome  # log times of the m subjects, exact or right-censored
     histories: Histories
     distribution: Distribution
     free_shape: bool
     H: Array  # (n, p), columns of the rows
     offset: Array  # (n,)
     known: tuple[Array, Array]  # coefficients (p,) and log sigma (1,), NaN where they are estimated
-    to_users: Array  # (k, j), parameters are ``given + to_users @ x``
-    given: Array  # (k,)
 
     @classmethod
     def of(
@@ -67,12 +65,7 @@ class StartStopProblem:
         shape = [(one, np.full(1, np.nan))] if free_shape else []
         designs, values = zip((H, known[0]), (one, known[1]), *shape, strict=True)
         _, to_users, given = coordinates(designs, values, len(seen))
-        return cls(seen, histories, distribution, free_shape, H, offset, known, to_users, given)
-
-    @property
-    def free(self) -> BoolArray:
-        """Which of the k parameters are estimated."""
-        return np.asarray(np.abs(self.to_users).max(axis=1, initial=0.0) > 0.0)
+        return cls(seen, to_users, given, histories, distribution, free_shape, H, offset, known)
 
     def location(self, x: Array) -> tuple[Array, Array]:
         """Locations (n,) of rows, and log sigma with, where it is estimated, the shape."""
@@ -126,12 +119,6 @@ def subject_scores(problem: StartStopProblem, x: Array) -> Array:
 # -- the search -------------------------------------------------------------------------------------------------------
 
 
-def nearest(problem: StartStopProblem, parameters: Array) -> Array:
-    """The point x nearest to parameters (k,)."""
-    found = np.linalg.lstsq(problem.to_users, parameters - problem.given, rcond=None)[0]
-    return np.asarray(found, dtype=np.float64)
-
-
 def _starts(problem: StartStopProblem, max_iter: int) -> Iterator[Array]:
     """Points x: the fit to averages of columns over time, which is that of subjects of one row, and no effects."""
     past, seen, free = problem.histories, problem.seen, np.isnan(problem.known[0])
@@ -146,7 +133,7 @@ def _starts(problem: StartStopProblem, max_iter: int) -> Iterator[Array]:
     level = maximise(seen, np.ones((len(seen), 1)), offset=offset + H @ b, **how)
     b[free] = np.linalg.lstsq(problem.H[:, free], np.full(len(columns), level.coefficients[0]), rcond=None)[0]
     points.append(np.concatenate([b, level.parameters[1:]]))
-    yield from (nearest(problem, point) for point in points if np.isfinite(point).all())
+    yield from (problem.nearest(point) for point in points if np.isfinite(point).all())
 
 
 def _stops(problem: StartStopProblem, x: Array) -> bool:
@@ -163,11 +150,10 @@ def _reach(problem: StartStopProblem, move: Array) -> float:
     return float(np.abs(problem.to_users[p:] @ move).max(initial=0.0))
 
 
-def _information(problem: StartStopProblem, state: State) -> tuple[Array, Array]:
-    """Minus the Hessian for each subject in units in which exact ones bring about 1, and these units."""
+def _unit(problem: StartStopProblem, x: Array) -> Array:
+    """Units in which exact subjects bring about 1 of information."""
     of_location = np.abs(problem.to_users[: problem.H.shape[1]]).max(axis=0, initial=0.0) > 0.0
-    unit = np.where(of_location, np.exp(problem.location(state.x)[1][0]), 1.0)
-    return np.asarray(-state.hessian.corner * np.outer(unit, unit) / problem.seen.weight.sum()), unit
+    return np.diag(np.where(of_location, np.exp(problem.location(x)[1][0]), 1.0))
 
 
 def _judge(problem: StartStopProblem, end: Climb) -> str:
@@ -177,7 +163,8 @@ def _judge(problem: StartStopProblem, end: Climb) -> str:
     tau, *shape = problem.location(end.state.x)[1]
     if end.reason == "stopped" and float(np.abs(end.state.x).max(initial=0.0)) <= _FAR:
         return "sigma" if abs(float(tau)) > _FAR_SCALE or not shape else "shape"
-    least = np.linalg.eigvalsh(_information(problem, end.state)[0]).min(initial=1.0)
+    information = problem.information(end.state, _unit(problem, end.state.x))
+    least = np.linalg.eigvalsh(information).min(initial=1.0)
     return "flat" if least < FLAT or end.reason == "stopped" else "converged"
 
 
@@ -207,10 +194,10 @@ def maximise_start_stop(problem: StartStopProblem, *, scores: bool, max_iter: in
             found.append((end, _judge(problem, end)))
         usable = [pair for pair in found if pair[1] in ("converged", "flat")] or found
         end, reason = max(usable, key=lambda pair: pair[0].state.value)
-        information, unit = _information(problem, end.state)
-        scored = subject_scores(problem, end.state.x) if scores else None
-        sizes = problem.H.shape[1], 1
-        fit = at_end(problem, end, information, unit, sizes, reason, _WORDS[reason], scored)
+        x, p, noise = end.state.x, problem.H.shape[1], problem.distribution
+        scored = subject_scores(problem, x) if scores else None
+        at_end = end, _unit(problem, x), p, reason, _WORDS[reason], scored, noise
+        fit = problem.in_users_units(*at_end, free_shape=problem.free_shape)
         past = [float(problem.location(each.state.x)[1][1]) for each, why in found if why == "shape"]
         for side in sorted({int(shape >= problem.distribution.coordinate_range()[1]) for shape in past}):
             held = _held(problem, side, scores=scores, max_iter=max_iter)

@@ -24,6 +24,8 @@ from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.multivariate.parts import MultivariateParts
 from tobitgp.results.multivariate.results import MultivariateResults
+from tobitgp.results.parametric.parts import ParametricParts
+from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
@@ -43,6 +45,7 @@ from tobitgp.storage.causes import CAUSES, causes_results, plain_causes, read_fi
 from tobitgp.storage.check import (
     check_cure,
     check_mixture,
+    check_parametric,
     check_process,
     check_regression,
     check_start_stop,
@@ -60,6 +63,7 @@ Loaded = (
     | MixtureResults
     | MultivariateResults
     | HazardResults
+    | ParametricHazardResults
     | CompetingRisksResults
 )
 _NOT_STORED = ("spec", "training", "covariates")
@@ -88,6 +92,7 @@ KINDS = {
         Kind("regression", RegressionParts, check_regression, RegressionResults),
         Kind("start_stop", StartStopParts, check_start_stop, StartStopResults),
         Kind("cure", CureParts, check_cure, CureResults, CureSpec),
+        Kind("parametric", ParametricParts, check_parametric, ParametricHazardResults),
         Kind("mixture", MixtureParts, check_mixture, MixtureResults),
     )
 }
@@ -167,7 +172,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
 
     Returns
     -------
-    GPResults, RegressionResults, CureResults, MixtureResults, MultivariateResults, HazardResults, CompetingRisksResults
+    GPResults, RegressionResults or results of another kind
         What was saved, without training rows: predictions need ``new=``.
 
     Raises

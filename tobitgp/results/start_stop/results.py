@@ -10,7 +10,7 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.regression.residuals import dfbeta, dfbetas
-from tobitgp.regression.start_stop import nearest, subject_scores
+from tobitgp.regression.start_stop import subject_scores
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.paths import check_order, read_subjects
@@ -68,7 +68,7 @@ class StartStopResults(RegressionResults):
         known = np.where(maximum.free, np.nan, maximum.parameters)
         problem = problem_of(parts.rows.response, past, parts.rows.design, parts.family, (known[:p], known[p : p + 1]))
         V = dense(maximum.inverse_information)
-        change = dfbeta(subject_scores(problem, nearest(problem, maximum.parameters)), V, problem.seen.weight)
+        change = dfbeta(subject_scores(problem, problem.nearest(maximum.parameters)), V, problem.seen.weight)
         positive = [*np.zeros(p, dtype=bool), *parts.positive]
         names = [f"log({name})" if log else name for name, log in zip(parts.names, positive, strict=True)]
         index = pd.Index(parts.rows.labels[past.last])
