@@ -69,6 +69,31 @@ def test_rows_of_equal_covariates_are_one(request, fit, of, path):
     np.testing.assert_allclose(*pair, rtol=1e-8)
 
 
+@pytest.mark.parametrize("of", CURVES)
+@pytest.mark.parametrize("baseline", ["spline", "weibull", "gompertz"])
+def test_parametric_hazards_add_up(lung, path, baseline, of):
+    res = tg.fit(FORMULA, lung, family=tg.PH(baseline))
+    single = lung.head(6).assign(stop=900.0, who=list("fabced"))
+    times, whole = TIMES[1:], {"interval": 0.9}
+    along, want = curve(res, of, single, times, id="who", **whole), curve(res, of, single, times, **whole)
+    np.testing.assert_allclose(along.xs("mean", axis=1, level=1), want.xs("mean", axis=1, level=1), rtol=1e-9)
+    # the delta method and draws differ in the second order
+    np.testing.assert_allclose(along, want, rtol=0.15, atol=0.02)
+    found = curve(res, "cumulative_hazard", path, [20.0, 40.0, 150.0, 300.0], id="who")["b"]
+    one, two = (
+        curve(res, "cumulative_hazard", path.iloc[[row]], [20.0, 40.0, 150.0, 300.0])[i] for row, i in ((2, 2), (0, 0))
+    )
+    later = one[40.0] + two[[150.0, 300.0]] - two[40.0]
+    np.testing.assert_allclose(found, [one[20.0], one[40.0], *later], rtol=1e-9)
+
+
+def test_only_hazards_of_independent_rows_add_up(lung, path):
+    for family in (tg.PH("spline", link="odds"), tg.PH("spline", link="probit")):
+        res = tg.fit(FORMULA, lung, family=family)
+        with pytest.raises(SpecError, match="link='hazard'"):
+            res.predict_survival_function(path, TIMES, id="who")
+
+
 def test_hazards_of_rows_add_up(piecewise, path):
     found = piecewise.predict_survival_function(path, TIMES, id="who")
     b = piecewise.params.to_numpy()

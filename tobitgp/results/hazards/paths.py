@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.regression.histories import Histories
 from tobitgp.results.hazards.parts import DRAWS, HazardParts
-from tobitgp.results.hazards.times import CELLS, Hazards, HazardTimes, curve_of
+from tobitgp.results.hazards.times import CELLS, HazardTimes, curve_of
 from tobitgp.results.paths import Paths
 from tobitgp.results.survival import STATISTICS
 from tobitgp.typing import Array, IntArray
+
+
+class RowHazards(Protocol):
+    """Hazards of n rows, of S draws or at the estimates."""
+
+    def cumulative(self, times: Array) -> Array:
+        """Cumulative hazards at times (n, T) of each row, (n, T, S)."""
+
+    def hazard(self, times: Array) -> Array:
+        """Hazards at times (n, T), (n, T, S)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathHazards:
     """Hazards of m subjects, by those of their n rows."""
 
-    rows: Hazards
+    rows: RowHazards
     histories: Histories
 
     def cumulative(self, times: Array) -> Array:
@@ -46,20 +58,33 @@ class PathHazards:
 
 def along_hazards(parts: HazardParts, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
     """One of ``CURVES`` of each subject, (m, T)."""
-    past, grid = paths.histories, paths.times
+    past = paths.histories
     times = HazardTimes.of_rows(parts, paths.frame, paths.exclude)
-    last = float(min(grid.max(), past.stop.max(initial=0.0)))
+    last = float(min(paths.times.max(), past.stop.max(initial=0.0)))
+    return along_rows(
+        lambda rows, draws: times.hazards(times.which[rows], last, draws=draws),
+        of,
+        paths,
+        level,
+        draws=not parts.estimated,
+    )
+
+
+def along_rows(
+    hazards_of: Callable[[IntArray, bool], RowHazards], of: str, paths: Paths, level: float | None, *, draws: bool
+) -> dict[str, Array]:
+    """One of ``CURVES`` of each subject, (m, T), by the hazards of some rows at draws or at the estimates."""
+    past, grid, made = paths.histories, paths.times, []
     each = DRAWS * len(grid) * (1 + len(past.code) // max(len(past.last), 1))
-    made = []
     with single_blas_thread():
         for span in row_chunks(0, len(past.last), max(CELLS // each, 1)):
             own, rows = past.subjects(span)
             start = np.zeros((len(own.last), 1))
 
             def hazards(draws: bool, own: Histories = own, rows: IntArray = rows) -> PathHazards:
-                return PathHazards(times.hazards(times.which[rows], last, draws=draws), own)
+                return PathHazards(hazards_of(rows, draws), own)
 
-            made.append(curve_of(of, hazards, start, grid, level, draws=not parts.estimated))
+            made.append(curve_of(of, hazards, start, grid, level, draws=draws))
     empty = np.zeros((0, len(grid)))
     return {
         name: np.concatenate([empty, *(one[name] for one in made)])

@@ -31,6 +31,8 @@ from tobitgp.results.hazards.proportionality import (
 )
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.parametric.parts import ParametricParts
+from tobitgp.results.parametric.paths import along_parametric
+from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level, check_what, predict_table
 from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
@@ -103,6 +105,7 @@ class ParametricHazardResults(DistributionalResults):
     """
 
     _parts: ParametricParts
+    _from_zero = False
 
     # -- the fit ------------------------------------------------------------------------------------------------------
 
@@ -264,6 +267,9 @@ class ParametricHazardResults(DistributionalResults):
         return isinstance(self._parts.baseline, GompertzBaseline) and bool(
             (self._parts.maximum.gamma[: self._parts.n_baseline] < 0.0).any()
         )
+
+    def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+        return along_parametric(self._parts, of, paths, level)
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         found = predict_table(self, new, check_what(what, WHATS, _OF), **options)

@@ -14,7 +14,7 @@ from scipy.stats import logistic, norm
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError
 from tobitgp.likelihoods.families import FAMILIES
-from tobitgp.regression.start_stop import evaluate, nearest, subject_scores
+from tobitgp.regression.start_stop import evaluate, subject_scores
 from tobitgp.results.start_stop.parts import problem_of, survival_of_rows, training_histories
 
 CASES = json.loads((Path(__file__).parents[3] / "reference" / "event_histories.json").read_text())["cases"]
@@ -111,7 +111,7 @@ def test_derivatives_are_those_of_the_likelihood(family):
     known = (np.array([np.nan, np.nan, 0.2]), np.array([0.0 if family == "exponential" else np.nan]))
     problem = problem_of(response, training_histories(parts), design, FAMILIES[family], known)
     k = problem.to_users.shape[1]
-    x = nearest(problem, np.array([1.0, -0.3, 0.2, 0.0, 0.5])[: len(problem.given)]) + 0.1 * rng.normal(size=k)
+    x = problem.nearest(np.array([1.0, -0.3, 0.2, 0.0, 0.5])[: len(problem.given)]) + 0.1 * rng.normal(size=k)
     state, h = evaluate(problem, x), 1e-5
     ahead, back = ([evaluate(problem, x + side * h * e) for e in np.eye(k)] for side in (1.0, -1.0))
     slope = [(a.value - b.value) / (2 * h) for a, b in zip(ahead, back, strict=True)]
@@ -197,7 +197,7 @@ def test_no_other_start_ends_higher(seed):
     rows = parts.rows.response, training_histories(parts), parts.rows.design
     problem = problem_of(*rows, FAMILIES["loglogistic"], known)
     for _ in range(5):
-        x = nearest(problem, np.array([1.0, 0.0, 0.0, -0.5]) + rng.normal(size=4) * [2.0, 2.0, 2.0, 0.7])
+        x = problem.nearest(np.array([1.0, 0.0, 0.0, -0.5]) + rng.normal(size=4) * [2.0, 2.0, 2.0, 0.7])
         found = minimize(lambda x: -evaluate(problem, x).value, x, method="Nelder-Mead", options={"maxiter": 2000})
         assert -found.fun < parts.maximum.log_likelihood + 1e-6
 
