@@ -225,6 +225,33 @@ class CompetingRisksResults:
         """
         return pd.DataFrame(self._beside({cause: fit.summary_frame(alpha) for cause, fit in self.parts.fits.items()}))
 
+    def anova(self) -> pd.DataFrame:
+        """Joint test of each term of each cause.
+
+        Returns
+        -------
+        DataFrame
+            Index ``(cause, term)``; columns ``df, chi2, p`` and of processes ``edf``, pure numbers, as of
+            :meth:`RegressionResults.anova`.
+
+        Raises
+        ------
+        SpecError
+            If the model of a cause has no term beside the intercept.
+
+        References
+        ----------
+        (ANO1) to (ANO3) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
+        >>> tg.fit("Surv(time, cause) ~ C(sex) + bs(age, df=3)", lung, family="weibull").anova()["df"].loc[2].to_dict()
+        {'C(sex)': 1.0, 'bs(age, df=3)': 3.0}
+        """
+        return pd.concat({cause: fit.anova() for cause, fit in self.parts.fits.items()}, names=["cause"])
+
     def summary(self, alpha: float = 0.05) -> Any:
         """Tables to read: what was read, and the parameters of each cause.
 

@@ -16,6 +16,7 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.results import standardise
+from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.estimates import Linear, Transformed
@@ -33,6 +34,7 @@ from tobitgp.results.hazards.proportionality import (
 from tobitgp.results.hazards.times import HazardTimes
 from tobitgp.results.predict import check_level
 from tobitgp.results.process.results import GPResults
+from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.results import Results
@@ -309,6 +311,9 @@ class HazardResults(Results):
         training = training_rows(self._parts, question)
         assert self._parts.covariates is not None
         return HazardDraws(self._parts, self._parts.covariates, at_risk(training.response), draws, generator(rng))
+
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        return term_tests(self.cells, self._parts.written.is_own, [self._parts.written.baseline])
 
     def _averages(self, population: Population, sought: Sought) -> Averages:
         times = HazardTimes.of_rows(self._parts, population.frame.iloc[:0], ())
