@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.competing import open_competing
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.hazards import HazardModel, open_model
 from tobitgp.mixture import EMCM
@@ -150,6 +151,12 @@ def select(
     check_by(by)
     check_jobs(n_jobs)
     candidates = read_specs(specs, fit_kwargs)
+    for candidate in candidates:
+        if open_competing(candidate.options["formula"], data) is not None:
+            raise SpecError(
+                f"{candidate.name!r} has several causes, of which each has a model that is chosen by itself: "
+                "select(['Surv(time, cause == 1) ~ x', ...]) for one after the other, then fit({cause: formula}, ...)."
+            )
     read = {c.name: attempt(open_model, data=data, **_options(c, of_model=True)) for c in candidates}
     models = {name: outcome.value for name, outcome in read.items() if outcome.error is None}
     ready = [_with_method(c, models[c.name], by) for c in candidates if c.name in models]

@@ -64,6 +64,15 @@ class CompetingRisksResults:
     def __getitem__(self, cause: Cause) -> Any:
         return self.parts.fits[self._check_cause(cause)]
 
+    def __getattr__(self, name: str) -> Any:
+        parts = self.__dict__.get("parts")
+        cause, fit = next(iter(parts.fits.items())) if parts is not None else ("", None)
+        if name.startswith("_") or not hasattr(type(fit), name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"Competing risks have no {name!r} in common; each cause has its own: res[{cause!r}].{name}"
+        )
+
     def __repr__(self) -> str:
         counts = self.counts
         events = ", ".join(f"{counts[cause]} of {cause}" for cause in self.causes)
