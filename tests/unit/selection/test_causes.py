@@ -107,3 +107,33 @@ def test_cure_models_are_cross_validated_and_fitted_by_columns():
     model = tg.SurvivalModel("treated", **how).fit(data, "time", "event")
     assert model.score(data) == pytest.approx(model.results_.llf / 240)
     assert model.predict_survival_function(data.head(2), times=[1.0]).shape == (1, 2)
+
+
+def test_selection_adds_up_over_causes(data):
+    found = tg.select({"family": ["weibull", "lognormal"]}, data, formula=FORMULA, by="bic")
+    for family in ("weibull", "lognormal"):
+        res = tg.fit(FORMULA, data, family=family)
+        assert found.table.loc[f"family={family}", "value"] == pytest.approx(
+            sum(res[cause].bic for cause in res.causes)
+        )
+    assert found.table.loc[found.table.index[0], "weight"] > 0.5
+    with pytest.warns(UserWarning, match="linear columns differ"):
+        by_evidence = tg.select([FORMULA, "Surv(t, k) ~ 1"], data, family="exponential")
+    assert by_evidence.best.formula == FORMULA
+    sums = [sum(res.parts.fits[c].log_evidence for c in res.causes) for res in by_evidence.results.values()]
+    assert by_evidence.table["value"].sort_index().tolist() == pytest.approx(sorted(sums))
+
+
+def test_what_cannot_be_compared(data):
+    res = tg.fit(FORMULA, data, family="weibull")
+    fewer = tg.fit(FORMULA, data.iloc[5:], family="weibull")
+    other = tg.fit(FORMULA, data.replace({"k": {"pcm": "myeloma"}}), family="weibull")
+    for one, by, words in (
+        (fewer, "aic", "different rows"),
+        (other, "aic", "of other causes"),
+        (res["pcm"], "aic", "of other causes"),
+        (res, "loo", "row by row"),
+        (res, "log_evidence", "not available"),
+    ):
+        with pytest.raises(SpecError, match=words):
+            tg.compare({"a": res, "b": one}, by)

@@ -159,6 +159,31 @@ class CompetingRisksResults:
         return self._sum("aic")
 
     @property
+    def bic(self) -> float:
+        """``k log nobs - 2 llf`` on the scale of deviances, k that of parameters of all causes; NaN of a posterior.
+
+        References
+        ----------
+        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
+        """
+        return self._sum("bic")
+
+    @property
+    def elbo(self) -> float:
+        """Evidence lower bound of times and causes in nats, the sum over causes; NaN by maximum likelihood.
+
+        References
+        ----------
+        (SIT7) and (CR1) of the theory pages.
+        """
+        return self._sum("elbo")
+
+    @property
+    def evidence_kind(self) -> str:
+        """What ``log_evidence`` is of each cause, or ``"loglik"``: a word, or several of causes that differ."""
+        return ", ".join(dict.fromkeys(fit.evidence_kind for fit in self.parts.fits.values()))
+
+    @property
     def params(self) -> pd.Series[float]:
         """Estimates of the parameters, index ``(cause, parameter)``; units as in the results of a cause."""
         return pd.Series(self._beside({cause: fit.params for cause, fit in self.parts.fits.items()}))
