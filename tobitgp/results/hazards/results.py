@@ -310,7 +310,8 @@ class HazardResults(Results):
     def _draws(self, draws: int, rng: Rng, question: str) -> HazardDraws:
         training = training_rows(self._parts, question)
         assert self._parts.covariates is not None
-        return HazardDraws(self._parts, self._parts.covariates, at_risk(training.response), draws, generator(rng))
+        stream, risk = generator(rng), at_risk(training.response)
+        return HazardDraws(self._parts, self._parts.covariates, risk, draws, int(stream.integers(2**32)), stream)
 
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
         return term_tests(self.cells, self._parts.written.is_own, [self._parts.written.baseline])
