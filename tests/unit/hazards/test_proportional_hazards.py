@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from support.arviz import generation, load, quietly
 
 import tobitgp as tg
-from tobitgp.errors import DataError, FormulaError, SpecError
+from tobitgp.errors import ApproximationWarning, DataError, FormulaError, SpecError
 from tobitgp.results.hazards.parts import log_hazards
 
 REFERENCE = Path(__file__).parents[2] / "reference"
@@ -499,7 +499,8 @@ def test_nobody_lives_beyond_the_last_band(piecewise, smooth, lung):
         family=tg.PH("piecewise", bands=4),
     )
     assert np.isposinf(long.predict_median(row)).all()
-    assert smooth.predict_survival_function(row, [2000.0]).iloc[0, 0] < 0.02
+    with pytest.warns(ApproximationWarning, match="reverts to its prior"):
+        assert smooth.predict_survival_function(row, [2000.0]).iloc[0, 0] < 0.02
     with pytest.raises(SpecError, match="one of 'median', 'quantile', 'prob'"):
         smooth.predict(row, "latent")
 
@@ -521,3 +522,19 @@ def test_arviz_has_the_parameters_of_the_draws(which, smooth, piecewise, lung):
     loo = quietly(arviz.loo, found)
     elpd = loo.elpd_loo if generation(arviz) < 1 else loo.elpd
     assert elpd == pytest.approx(res.loo().elpd, abs=1.0)
+
+
+def test_times_after_the_last_exit_rest_on_the_prior(smooth, lung):
+    row = lung.head(1)
+    smooth.predict_survival_function(row, [1022.0])
+    for ask in (
+        lambda: smooth.predict_survival_function(row, [1500.0]),
+        lambda: smooth.predict_survival_function(row, [600.0], conditional_after=600.0),
+        lambda: smooth.predict(row, "prob", above=1200.0),
+        lambda: smooth.predict_restricted_mean(row, 1200.0),
+    ):
+        with pytest.warns(ApproximationWarning, match="after the last exit, 1022: the baseline hazard reverts"):
+            ask()
+    assert "After the last exit, 1022, the baseline hazard reverts to its prior" in " ".join(smooth.summary().notes)
+    varying = tg.fit("Surv(time, event) ~ age + tv(sex)", lung, family="ph", hyper="maximize")
+    assert "the coefficients of sex revert to their priors" in " ".join(varying.summary().notes)
