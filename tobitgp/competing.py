@@ -51,6 +51,12 @@ class Competing:
         """The model of every cause, with what :class:`~tobitgp.Model` is asked for; warns once of what all warn of."""
         if reading.get("censored", "model") != "model":
             raise SpecError("censored= does not go with competing risks: events of other causes are censoring.")
+        taken = next((cause for cause in self.causes if cause in (CENSORED, "dropped")), None)
+        if taken is not None:
+            raise DataError(
+                f"A cause of {self.column!r} is called {taken!r}, as counts call rows without an event or left out; "
+                f"rename it, or say which value means censored if {self.censored!r} does not."
+            )
         family, models = reading.pop("family", "gaussian"), {}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -19,7 +19,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.results import curves, hazard_ratios, standardise
+from tobitgp.results import curves, hazard_ratios, output, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.cure import questions
 from tobitgp.results.cure.averages import cure_averages
@@ -32,16 +32,17 @@ from tobitgp.results.cure.parts import (
     estimates_of_rows,
 )
 from tobitgp.results.estimates import Linear
-from tobitgp.results.hazard_ratios import Kind
+from tobitgp.results.hazard_ratios import Contrasts, Kind
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
 from tobitgp.results.regression.likelihood import LikelihoodResults
+from tobitgp.results.regression.parts import term_estimates
 from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import Scores
 from tobitgp.typing import Array, Frame
 
-WHATS = ("median", "latent", "quantile", "prob", "cured")
+WHATS = ("median", "latent", "quantile", "prob", "cured", "terms")
 
 
 class CureResults(LikelihoodResults):
@@ -257,6 +258,12 @@ class CureResults(LikelihoodResults):
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return posterior_findings(self, rng)
 
+    def _terms(self, asked: Asked) -> dict[str, Estimates]:
+        return term_estimates(self._parts, asked.design)
+
+    def _differences(self, contrasts: Contrasts) -> Linear:
+        return self._linear.combine(contrasts.columns, -contrasts.offset)
+
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         return cure_averages(self._parts, population, sought)
 
@@ -275,6 +282,9 @@ class CureResults(LikelihoodResults):
     hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise
     k_hat = validation.k_hat
+    plot_terms = output.plot_terms
+    plot_forest = output.plot_forest
+    plot_residuals = output.plot_residuals
 
 
 class _Uncured(CureResults):
