@@ -154,10 +154,6 @@ def plot_effect(
     """
     from tobitgp.report.effect import Effect, plot_effect
 
-    if results.parts.spec.mixture is not None:
-        raise SpecError(
-            "A mixture has no columns along which an effect could be drawn; see plot() and plot_survival()."
-        )
     if results.parts.covariates is None:
         raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict() with new data.")
     if not check_flag("average", average):
@@ -165,8 +161,6 @@ def plot_effect(
     if (times is None) == (what in ("survival", "risk") or (average and what == "rmst")):
         raise SpecError(f"what={what!r} {'needs' if times is None else 'takes no'} times=.")
     asked = {name: value for name, value in (("times", times), ("q", q)) if value is not None}
-    if average and not hasattr(results, "standardise"):
-        raise SpecError("average=True rests on standardise(), which this fit has not.")
     if average and q is not None:
         raise SpecError("q= goes with what='quantile' without average=.")
     level = check_level(interval)

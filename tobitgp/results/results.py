@@ -298,7 +298,6 @@ class Results:
     plot_cox_snell = calibration.plot_cox_snell
     plot_predictive_check = calibration.plot_predictive_check
 
-    plot_effect = output.plot_effect
     save = output.save
     report = output.report
     to_maketables = output.to_maketables

@@ -283,6 +283,7 @@ class CureResults(LikelihoodResults):
     standardise = standardise.standardise
     k_hat = validation.k_hat
     plot_terms = output.plot_terms
+    plot_effect = output.plot_effect
     plot_forest = output.plot_forest
     plot_residuals = output.plot_residuals
 
