@@ -252,7 +252,7 @@ def fit(
     if causes is not None:
         if cure is not None:
             raise SpecError("cure= goes with one cause; a model of several has a survival that need not fall to 0.")
-        return causes.fit(id=id, sigma=sigma, engine=engine, reading=reading, fitting=fitting)
+        return causes.fit(reading={**reading, "id": id, "sigma": sigma, "engine": engine}, fitting=fitting)
     if isinstance(family, Mapping):
         raise SpecError("family= by cause is for competing risks, as in Surv(time, cause) ~ x.")
     text: Any = formula

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import DataError, FormulaError, SpecError
+from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.competing import Cause, CauseFormula, read_causes
 from tobitgp.hazards import HazardModel, is_hazards, open_model
 from tobitgp.likelihoods import Family
@@ -17,6 +18,7 @@ from tobitgp.options import choose_family
 from tobitgp.results.competing.parts import CompetingParts, SeenCauses
 from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH, baseline_size
+from tobitgp.start_stop import StartStopModel
 from tobitgp.typing import Frame
 
 CENSORED = "censored"
@@ -47,21 +49,33 @@ class Competing:
             raise SpecError(f"{name}= by cause {words}; the causes of {self.column!r} are {listed}.")
         return given[cause]
 
-    def fit(
-        self, *, id: str | None, sigma: str | None, engine: Any, reading: Mapping[str, Any], fitting: Mapping[str, Any]
-    ) -> CompetingRisksResults | Any:
-        """Fit every cause, with what :class:`~tobitgp.Model` and its ``fit`` are asked for; one alone as it is."""
-        if reading["censored"] != "model":
+    def open(self, **reading: Any) -> dict[Cause, Model | HazardModel]:
+        """The model of every cause, with what :class:`~tobitgp.Model` is asked for; warns once of what all warn of."""
+        if reading.get("censored", "model") != "model":
             raise SpecError("censored= does not go with competing risks: events of other causes are censoring.")
-        family, models = reading["family"], {}
-        for cause, formula in self.formulas().items():
-            own = self.of(cause, family, "family") if isinstance(family, Mapping) else family
-            model = open_model(formula, self.data, id=id, sigma=sigma, engine=engine, **{**reading, "family": own})
-            if id is not None and not isinstance(model, HazardModel):
-                raise SpecError("id= of competing risks goes with family='ph'.")
-            models[cause] = model
-            if len(self.causes) > 1:
-                _check(model, own, cause, self.column)
+        taken = next((cause for cause in self.causes if cause in (CENSORED, "dropped")), None)
+        if taken is not None:
+            raise DataError(
+                f"A cause of {self.column!r} is called {taken!r}, as counts call rows without an event or left out; "
+                f"rename it, or say which value means censored if {self.censored!r} does not."
+            )
+        family, models = reading.pop("family", "gaussian"), {}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for cause, formula in self.formulas().items():
+                own = self.of(cause, family, "family") if isinstance(family, Mapping) else family
+                model = models[cause] = open_model(formula, self.data, family=own, **reading)
+                if reading.get("id") is not None and isinstance(model, StartStopModel):
+                    raise SpecError("id= of competing risks goes with family='ph'.")
+                if len(self.causes) > 1:
+                    _check(model, own, cause, self.column)
+        for category, message in dict.fromkeys((note.category, str(note.message)) for note in caught):
+            warnings.warn(message, category, stacklevel=user_level())
+        return models
+
+    def fit(self, *, reading: Mapping[str, Any], fitting: Mapping[str, Any]) -> CompetingRisksResults | Any:
+        """Fit every cause, with what :class:`~tobitgp.Model` and its ``fit`` are asked for; one alone as it is."""
+        models = self.open(**reading)
         fits = {cause: model.fit(**fitting) for cause, model in models.items()}
         if len(fits) == 1:
             return fits[self.causes[0]]

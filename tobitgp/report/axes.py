@@ -109,7 +109,7 @@ def closing_what_fails(draw: Callable[P, T]) -> Callable[P, T]:
 def finish(ax: Any, x: object, y: object, *, legend: str = "best", title: str = "", **more: Any) -> Any:
     """Name the axes, take away the spines that bound nothing, and draw a legend if a place for it is given.
 
-    ``"outside"`` is right of the axes, where it hides nothing.
+    ``"outside"`` is right of the axes and ``"below"`` under them, where it hides nothing.
     """
     ax.set(xlabel=as_label(x), ylabel=as_label(y), **more)
     ax.spines[["top", "right"]].set_visible(False)
@@ -117,6 +117,8 @@ def finish(ax: Any, x: object, y: object, *, legend: str = "best", title: str = 
         place: dict[str, Any] = {"loc": legend}
         if legend == "outside":
             place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        elif legend == "below":
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2}
         look = {"fontsize": "small", "title_fontsize": "small", "framealpha": 0.9, "edgecolor": "none"}
         ax.legend(title=as_label(title) or None, **look, **place)
     return ax

@@ -87,7 +87,13 @@ def plot_incidence(results: CompetingRisksResults, ax: Any, *, df: Any, times: A
         _draw_groups(panels, results, seen, groups, grid)
     for k, panel in enumerate(panels):
         panel.set_ylim(0.0, None)
-        finish(panel, response_name(first.model), "" if k else "cumulative incidence", legend="best", title=title)
+        finish(
+            panel,
+            response_name(first.model),
+            "" if k else "cumulative incidence",
+            legend="best" if by is None else "below",
+            title=title,
+        )
         if not together:
             panel.set_title(as_label(results.causes[k]), loc="left", fontsize="small")
     return panels[0] if len(panels) == 1 else panels
@@ -96,7 +102,7 @@ def plot_incidence(results: CompetingRisksResults, ax: Any, *, df: Any, times: A
 def _panels(ax: Any, n: int) -> Any:
     """Axes of n panels."""
     if ax is None and n > 1:
-        return panel_axes(n, 3.6, sharey=True)
+        return panel_axes(n, 4.2, sharey=True)
     if n > 1:
         raise SpecError(f"ax= takes one panel, and there are {n} causes; leave it out.")
     return [given_or_new(ax)]

@@ -14,6 +14,7 @@ from tobitgp.report.axes import BLUE, GREY, LEVELS, as_label, closing_what_fails
 from tobitgp.report.summary import FitSummary, Section, number
 from tobitgp.report.terms import grid_frame, place, runs
 from tobitgp.results.hazards.parts import DRAWS, HazardParts, log_hazards
+from tobitgp.results.hazards.times import beyond_words
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
         notes.append(f"Those of {listed} are at the prior mean of tv(), which lets them change over time.")
     if parts.written.stratum is not None and not any(of_band):
         notes.append(f"Those of {parts.written.stratum} are levels of its baselines, whose ratio changes over time.")
+    if parts.family.baseline == "gp":
+        notes.append(f"After the last exit, {parts.cuts[-1]:.6g}, {beyond_words(parts)}.")
     if any(of_band):
         notes.append("Log hazards of the bands are in summary_frame().")
     return summary.build_summary(results, "Proportional hazards", model, {name: value}, sections, notes)

@@ -77,10 +77,21 @@ class FitSummary(Summary):  # type: ignore[misc]
 
     def __init__(self, tables: Sequence[Any], notes: Sequence[str], width: int):
         super().__init__()
-        self.tables = list(tables)
+        self.tables, self.width = list(tables), width
         self.notes = notes = [printable(note) for note in notes]
         lines = [textwrap.fill(f"[{i}] {note}", width, subsequent_indent="    ") for i, note in enumerate(notes, 1)]
         self.add_extra_txt(["Notes:", *lines])
+
+    def with_tests(self, tests: pd.DataFrame) -> FitSummary:
+        """The summary with a table of joint tests of terms after its others."""
+        rows = [
+            [str(name), f"{df:.4g}", f"{chi2:.3f}", f"{p:.3f}", *map(number, rest)]
+            for name, (df, chi2, p, *rest) in frame_rows(tests)
+        ]
+        headers = ["", "df", "chi2", "P>chi2", *tests.columns[3:]]
+        table = _table(rows, "r" * len(tests.columns), self.width, headers=headers)
+        note = "Joint tests of terms are Wald's, of processes Wood's, of random effects a score test of no variance."
+        return FitSummary([*self.tables, table], [*self.notes, note], self.width)
 
     def as_html(self) -> str:
         """HTML tables, and the notes as an ordered list."""

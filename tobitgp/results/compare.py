@@ -47,6 +47,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` on one response
     may stand side by side. Estimates of different methods may not, but every method gives a lower bound:
     ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit of any kind has not seen.
+    Criteria of competing risks are sums over the causes.
 
     Parameters
     ----------
@@ -95,6 +96,8 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     matern32 -38.29 -3.74    0.02   ep  30
     """
     fits, criterion = name_results(results), check_by(by)
+    if any(hasattr(fit, "causes") for fit in fits.values()):
+        return _by_cause(fits, by)
     subjects = {name: subject_of(fit) for name, fit in fits.items()}
     errors = weight = None
     if criterion.by_row:
@@ -110,6 +113,25 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     n = np.array([fit.nobs for fit in fits.values()], dtype=np.float64)
     converged = [bool(fit.converged) for fit in fits.values()]
     return rank_table(pd.Index(list(fits), dtype=object), value, kinds, n, converged, by, errors, weight)
+
+
+def _by_cause(fits: dict[str, Any], by: str) -> pd.DataFrame:
+    """Ranking of competing risks, whose criteria are sums over the causes, each of which is compared by itself."""
+    causes: dict[str, Any] = {name: getattr(fit, "causes", None) for name, fit in fits.items()}
+    first = next(iter(causes))
+    for name in causes:
+        if causes[name] != causes[first]:
+            raise SpecError(f"{first!r} and {name!r} are of other causes: {causes[first]} and {causes[name]}.")
+    if CRITERIA[by].by_row:
+        raise SpecError(
+            f"by={by!r} goes row by row; compare() takes res[cause] of each fit, one cause after the other."
+        )
+    tables = [compare({name: fit[cause] for name, fit in fits.items()}, by) for cause in causes[first]]
+    order = pd.Index(list(fits), dtype=object)
+    value = np.sum([table["value"].reindex(order).to_numpy() for table in tables], axis=0)
+    one = tables[0].reindex(order)
+    converged = [bool(fit.converged) for fit in fits.values()]
+    return rank_table(order, value, one["kind"].tolist(), one["n"].to_numpy(), converged, by)
 
 
 def name_results(results: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:

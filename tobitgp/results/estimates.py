@@ -320,7 +320,14 @@ def summary_frame(results: Results, alpha: float = 0.05, kind: CovKind | None = 
     return frame
 
 
-def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None, *, hazard_ratios: bool = False) -> Any:
+def summary(
+    results: Results,
+    alpha: float = 0.05,
+    kind: CovKind | None = None,
+    *,
+    hazard_ratios: bool = False,
+    anova: bool = False,
+) -> Any:
     """Tables to read or to paste into a report.
 
     Parameters
@@ -329,6 +336,8 @@ def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None, 
         As of :meth:`conf_int`.
     hazard_ratios : bool
         With a table of ``hazard_ratios()``, which regressions and processes of log-time families have.
+    anova : bool
+        With a table of ``anova()``, a joint test of each term.
 
     Returns
     -------
@@ -355,4 +364,5 @@ def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None, 
     alpha = check_alpha(alpha)
     of = getattr(type(results), "hazard_ratios", ratios.hazard_ratios)
     table = of(results, alpha) if check_flag("hazard_ratios", hazard_ratios) else None
-    return results._summary(alpha, kind, table)
+    found = results._summary(alpha, kind, table)
+    return found.with_tests(results.anova()) if check_flag("anova", anova) else found

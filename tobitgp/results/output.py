@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import DataError, SpecError
+from tobitgp.results.predict import check_flag, check_level, check_what
 from tobitgp.results.terms import term_columns
 
 if TYPE_CHECKING:
@@ -81,6 +84,87 @@ def plot_terms(results: Any, *, interval: float | None = 0.95) -> Any:
     from tobitgp.report.terms import plot_terms
 
     return plot_terms(results, term_columns(results.parts), interval=interval)
+
+
+EFFECTS = ("median", "mean", "quantile", "survival", "risk", "latent", "observed", "sigma", "cured")
+
+
+def plot_effect(
+    results: Results,
+    x: str,
+    what: str = "median",
+    ax: Any = None,
+    *,
+    times: Any = None,
+    q: float | Sequence[float] | None = None,
+    by: str | None = None,
+    at: Mapping[str, Any] | None = None,
+    average: bool = False,
+    interval: float | None = 0.95,
+) -> Any:
+    """A predicted number along one column, with its band, over what is known of the rows.
+
+    A column of numbers gives a curve, a factor a point with a bar for each level. Other columns are held at their
+    median, or most frequent level, as a line above the axes says; random effects are left out. Responses of the rows
+    are drawn by kind of censoring; where a probability is drawn, ticks at the bottom stand for them.
+
+    Parameters
+    ----------
+    x : str
+        A column of the model.
+    what : str
+        ``"median"``, ``"mean"``, ``"quantile"``, ``"survival"`` or ``"risk"`` at ``times``, ``"latent"``,
+        ``"observed"``, ``"sigma"`` or, of a cure model, ``"cured"``; with ``average`` one that :meth:`standardise` has.
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+    times : float or list of float, optional
+        Of survival and risk, on the scale of the response: a curve for each.
+    q : float or list of float, optional
+        Orders of quantiles, between 0 and 1: a curve for each.
+    by : str, optional
+        A factor of up to eight levels: a curve for each.
+    at : dict, optional
+        Values at which other columns are held instead.
+    average : bool
+        Average the number over the rows of the fit, all of which are given a value of ``x``, by :meth:`standardise`.
+    interval : float or None
+        Probability of the pointwise intervals.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        If ``x`` or ``by`` is no column, ``times`` or ``q`` are lacking or needless, more than eight curves are asked
+        for, the kind of fit has no such prediction, or the fit holds no training rows.
+
+    References
+    ----------
+    F. E. Harrell (2015), *Regression Modeling Strategies*, 2nd ed., section 5.1: partial effects, rms' ``Predict()``.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ gp(age) + C(sex)", tg.datasets.load("lung"), family="weibull")
+    >>> ax = res.plot_effect("age", "survival", times=[180, 365])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('age', 'P(time > t)')
+    """
+    from tobitgp.report.effect import Effect, plot_effect
+
+    if results.parts.covariates is None:
+        raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict() with new data.")
+    if not check_flag("average", average):
+        what = check_what(what, EFFECTS, " of an effect")
+    if (times is None) == (what in ("survival", "risk") or (average and what == "rmst")):
+        raise SpecError(f"what={what!r} {'needs' if times is None else 'takes no'} times=.")
+    asked = {name: value for name, value in (("times", times), ("q", q)) if value is not None}
+    if average and q is not None:
+        raise SpecError("q= goes with what='quantile' without average=.")
+    level = check_level(interval)
+    return plot_effect(Effect(results, x, what, asked, by, dict(at or {}), average, level), ax)
 
 
 def plot_forest(

@@ -21,6 +21,7 @@ from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.results import (
+    anova,
     curves,
     estimates,
     hypotheses,
@@ -36,6 +37,7 @@ from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import predict_table
+from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.rows import Asked, Scored, ask, read_scored
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.times import Scores
@@ -76,6 +78,10 @@ class Results:
     def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
         """Parameters that hypotheses are about, and their names."""
         return self._estimates(kind)[0], self._columns
+
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        """Joint tests of terms."""
+        return anova.term_tests(self)
 
     def _averages(self, population: Population, sought: Sought) -> Averages:
         """Averages over rows under settings of their columns."""
@@ -267,6 +273,7 @@ class Results:
     summary = estimates.summary
     t_test = hypotheses.t_test
     wald_test = hypotheses.wald_test
+    anova = anova.anova
 
     predict = prediction.predict
     _predict = predict_table

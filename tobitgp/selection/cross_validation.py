@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.api import fit
+from tobitgp.competing import open_competing
 from tobitgp.data.row_arguments import by_label, read_weights
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
@@ -21,6 +22,8 @@ from tobitgp.inference.fitted import Step
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
 from tobitgp.report.progress import progress_bar
+from tobitgp.results.competing.parts import SeenCauses
+from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.paths import read_subjects
 from tobitgp.selection.specs import check_arguments
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
@@ -43,8 +46,23 @@ def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
     return [folds] if named else []
 
 
+class Opened(NamedTuple):
+    """A model of competing risks: the rows that all causes' models use."""
+
+    training: SeenCauses
+
+
+def _open(formula: Any, frame: pd.DataFrame, options: dict[str, Any]) -> Model | HazardModel | Opened:
+    """The model, to know which rows it uses."""
+    causes = open_competing(formula, frame)
+    if causes is None:
+        return open_model(formula, frame, **options)
+    models = causes.open(**options)
+    return Opened(SeenCauses.of([model.training for model in models.values()]))
+
+
 def read_folds(
-    folds: Any, model: Model | HazardModel, frame: pd.DataFrame, rng: np.random.Generator
+    folds: Any, model: Model | HazardModel | Opened, frame: pd.DataFrame, rng: np.random.Generator
 ) -> tuple[list[Any], Parts]:
     """Names of the folds, and the places of their training and test rows; rows that a fit drops are in none."""
     used = np.flatnonzero(model.training.kept)
@@ -210,7 +228,9 @@ def cross_validate(
         right-censored times ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (up
         to the last decile of the training rows' events, the last two at 100 times from the first decile on, which is
         the landmark where rows entered late); of the response as the instrument shows it ``"mae"`` and ``"rmse"``. A
-        ``function(results, test)`` of the fit and the rows that it has not seen gives a number.
+        ``function(results, test)`` of the fit and the rows that it has not seen gives a number. Of competing risks the
+        log density is that of times and causes, and the others are of the incidence of each cause, columns such as
+        ``integrated_brier_score[death]``; concordance is of incidences by the last decile of that cause's events.
     rng : int or numpy Generator, optional
         Deals the rows; None is deterministic. Fits that draw get seeds from it too.
     n_jobs : int
@@ -267,7 +287,7 @@ def cross_validate(
     fit_kwargs, frame = _var_weights_in(fit_kwargs, frame)
     unseen = own_column(f"{formula} {fit_kwargs.get('sigma')}", folds, columns)
     options = {name: value for name, value in fit_kwargs.items() if name in OF_MODEL}
-    model = open_model(formula, frame.drop(columns=unseen), **options)
+    model = _open(formula, frame.drop(columns=unseen), options)
     weights = None
     if fit_kwargs.get("weights") is not None:
         weights = np.zeros(len(frame))
@@ -288,8 +308,8 @@ def cross_validate(
         tasks.append((_measure_fold, {**one, "measures": measures, "options": given}))
     first = next(iter(measures))
     words = f"{{evaluations}} of {len(tasks)} folds, {first} of fold {{stage}}: {{value:.3f}}"
-    found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: fold[first])
-    return _table(names, parts, found, list(measures))
+    found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: list(fold.values())[1])
+    return _table(names, parts, found)
 
 
 def _by_subject(folds: Any, subject: Any, rng: np.random.Generator) -> Any:
@@ -321,11 +341,14 @@ def _measure_fold(
     options: dict[str, Any],
 ) -> dict[str, float]:
     """Fit to some rows and measure on others; a metric that is not available is NaN, with a warning."""
+    from tobitgp.selection.causes import by_cause
     from tobitgp.selection.held_out import HeldOut
 
     results: Any = fit(formula, train, **options)
     held = HeldOut(results, test, weight)
     out: dict[str, float] = {"converged": bool(results.converged)}
+    if isinstance(results, CompetingRisksResults):
+        measures = by_cause(measures, results.causes)
     for name, measure in measures.items():
         try:
             out[name] = measure(held)
@@ -335,16 +358,17 @@ def _measure_fold(
     return out
 
 
-def _table(names: list[Any], parts: Parts, found: list[Outcome], measures: list[str]) -> pd.DataFrame:
+def _table(names: list[Any], parts: Parts, found: list[Outcome]) -> pd.DataFrame:
     """A row for each fold, and a warning for those that failed."""
     errors = [outcome.error for outcome in found if outcome.error is not None]
     if len(errors) == len(found):
         raise errors[0]
     pass_on((f"fold {name}", outcome.notes) for name, outcome in zip(names, found, strict=True))
+    columns = dict.fromkeys(name for outcome in found if outcome.error is None for name in outcome.value)
     table = []
     for name, (train, test), outcome in zip(names, parts, found, strict=True):
         if outcome.error is not None:
             warnings.warn(f"Fold {name!r} failed: {outcome.error}", UserWarning, stacklevel=user_level())
-        values = outcome.value or {"converged": False, **dict.fromkeys(measures, np.nan)}
+        values = dict.fromkeys(columns, np.nan) | (outcome.value or {"converged": False})
         table.append({"n_train": len(train), "n_test": len(test), **values})
     return pd.DataFrame(table, index=pd.Index(names, name="fold"))

@@ -155,7 +155,7 @@ def _judged(held: HeldOut) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Training and test rows, curves of these and times to judge them at, from the first decile on after late entry."""
     rows = _survival(held)
     since = rows.deciles[0] if (rows.more["entry"][1] > 0.0).any() else None
-    times = _grid(rows, since)
+    times = grid_of(rows, since)
     at = times if since is None or since == times[0] else np.append(since, times)
     curves = held.results.predict_survival_function(held.test[rows.known], times=at)
     return (rows.train, rows.test, curves, times), {**rows.more, "landmark": since}
@@ -172,7 +172,7 @@ def _times(response: CensoredResponse) -> tuple[Array, BoolArray]:
     return response.lower, event
 
 
-def _grid(rows: Survival, since: float | None) -> Array:
+def grid_of(rows: Survival, since: float | None) -> Array:
     """Times at which test rows can be judged."""
     low, high = rows.deciles
     time, event = rows.test

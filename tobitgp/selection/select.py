@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.api import fit
+from tobitgp.competing import open_competing
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.hazards import HazardModel, open_model
 from tobitgp.mixture import EMCM
@@ -150,6 +152,8 @@ def select(
     check_by(by)
     check_jobs(n_jobs)
     candidates = read_specs(specs, fit_kwargs)
+    if any(open_competing(candidate.options["formula"], data) is not None for candidate in candidates):
+        return _select_causes(candidates, data, by, n_jobs, progress)
     read = {c.name: attempt(open_model, data=data, **_options(c, of_model=True)) for c in candidates}
     models = {name: outcome.value for name, outcome in read.items() if outcome.error is None}
     ready = [_with_method(c, models[c.name], by) for c in candidates if c.name in models]
@@ -157,13 +161,30 @@ def select(
     tasks = [(models[c.name].fit, _options(c, of_model=False)) for c in ready]
     names = [c.name for c in ready]
     words = f"{{evaluations}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}"
-    outcomes = attempt_all(tasks, names, n_jobs, progress, words, lambda fit: read_value(fit, by))
+    outcomes = attempt_all(tasks, names, n_jobs, progress, words, lambda found: read_value(found, by))
     fitted: dict[str, Outcome] = dict(zip(names, outcomes, strict=True))
     pass_on((c.name, read[c.name].notes + (fitted[c.name].notes if c.name in fitted else ())) for c in candidates)
     ends = read | fitted
     errors = {c.name: error for c in candidates if (error := ends[c.name].error) is not None}
     results = {name: fitted[name].value for name in names if name not in errors}
     return _rank(results, errors, by)
+
+
+def _select_causes(candidates: list[Candidate], data: Frame, by: str, n_jobs: int, progress: Any) -> Selection:
+    """Models of competing risks, fitted to the end before it is looked at whether they can be compared."""
+    usual = MLE if by in _OF_LIKELIHOOD else "ep"
+    tasks: list[Any] = []
+    for candidate in candidates:
+        method = candidate.options.get("method", "auto")
+        own = {"method": usual} if isinstance(method, str) and method == "auto" else {}
+        tasks.append((fit, {**candidate.options, **own, "data": data}))
+    names = [c.name for c in candidates]
+    words = f"{{evaluations}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}"
+    outcomes = attempt_all(tasks, names, n_jobs, progress, words, lambda found: read_value(found, by))
+    fitted = dict(zip(names, outcomes, strict=True))
+    pass_on((name, outcome.notes) for name, outcome in fitted.items())
+    errors = {name: outcome.error for name, outcome in fitted.items() if outcome.error is not None}
+    return _rank({name: fitted[name].value for name in names if name not in errors}, errors, by)
 
 
 def _with_method(candidate: Candidate, model: Model | HazardModel, by: str) -> Candidate:

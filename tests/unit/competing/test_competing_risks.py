@@ -552,3 +552,41 @@ def true_incidence(x, times):
     )
     F = F * (v[1] - v[0])
     return np.stack([np.stack([np.interp(np.log(times), v, row) for row in cause]) for cause in F])
+
+
+def test_terms_can_be_left_out_of_all_causes():
+    data = exponentials(200, 5)
+    data["g"] = np.arange(200) % 6
+    res = tg.fit("Surv(t, k) ~ x + (1 | g)", data, family="weibull", hyper="maximize")
+    row = data.head(2)
+    F = res.predict_cumulative_incidence(row, [5.0, 20.0], exclude="re(g)")
+    S = res.predict_survival_function(row, [5.0, 20.0], exclude="re(g)")
+    np.testing.assert_allclose(S + summed(F, res.causes), 1.0, rtol=0, atol=1e-8)
+    with pytest.warns(ApproximationWarning, match="net survival"):
+        each = [res[cause].predict_survival_function(row, [5.0, 20.0], exclude="re(g)") for cause in res.causes]
+    np.testing.assert_allclose(S, each[0] * each[1], rtol=1e-12)
+    assert np.abs(S - res.predict_survival_function(row, [5.0, 20.0])).to_numpy().max() > 1e-4
+    without = res.predict_cumulative_incidence(row.drop(columns="g"), [20.0], cause=1, exclude="re(g)", interval=0.9)
+    np.testing.assert_allclose(without.xs("mean", axis=1, level="statistic"), F[1].loc[[20.0]], rtol=1e-6)
+    two = tg.fit({1: "Surv(t, k) ~ x", 2: "Surv(t, k) ~ x + C(g)"}, data, family="weibull")
+    base = two.predict_cumulative_incidence(row.assign(g=0), [20.0])
+    np.testing.assert_allclose(two.predict_cumulative_incidence(row, [20.0], exclude="C(g)"), base, rtol=1e-10)
+    with pytest.raises(SpecError, match="exclude= names 'z', which is no term"):
+        res.predict_survival_function(row, [5.0], exclude="z")
+
+
+def test_causes_with_names_of_counts_are_refused():
+    data = exponentials(60, 2)
+    text = data["k"].map({0: "alive", 1: "censored", 2: "death"})
+    with pytest.raises(DataError, match=r"is called 'censored', as counts .* if 'alive' does not"):
+        tg.fit("Surv(t, s, censored='alive') ~ x", data.assign(s=text), family="weibull")
+
+
+def test_legends_of_groups_lie_below_the_axes():
+    data = exponentials(200, 5)
+    data["g"] = list("abc") * 66 + ["a", "b"]
+    panels = tg.fit("Surv(t, k) ~ C(g)", data, family="weibull").plot_cumulative_incidence(by="g")
+    for ax in panels:
+        ax.figure.canvas.draw()
+        assert ax.get_legend().get_window_extent().y1 < ax.get_window_extent().y0
+    matplotlib.pyplot.close("all")

@@ -9,9 +9,11 @@ import pytest
 from lifelines.datasets import load_stanford_heart_transplants
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
+from support.arviz import generation, load, quietly
 
 import tobitgp as tg
-from tobitgp.errors import DataError, FormulaError, SpecError
+from tobitgp.errors import ApproximationWarning, DataError, FormulaError, SpecError
+from tobitgp.results.hazards.parts import log_hazards
 
 REFERENCE = Path(__file__).parents[2] / "reference"
 CASES = json.loads((REFERENCE / "event_histories.json").read_text())["cases"]
@@ -503,6 +505,42 @@ def test_nobody_lives_beyond_the_last_band(piecewise, smooth, lung):
         family=tg.PH("piecewise", bands=4),
     )
     assert np.isposinf(long.predict_median(row)).all()
-    assert smooth.predict_survival_function(row, [2000.0]).iloc[0, 0] < 0.02
+    with pytest.warns(ApproximationWarning, match="reverts to its prior"):
+        assert smooth.predict_survival_function(row, [2000.0]).iloc[0, 0] < 0.02
     with pytest.raises(SpecError, match="one of 'median', 'quantile', 'prob'"):
         smooth.predict(row, "latent")
+
+
+@pytest.mark.parametrize("which", ["smooth", "piecewise"])
+def test_arviz_has_the_parameters_of_the_draws(which, smooth, piecewise, lung):
+    arviz, res = load(), {"smooth": smooth, "piecewise": piecewise}[which]
+    found = res.to_arviz(400, rng=3)
+    names = ["age", "sex", "ph_ecog"]
+    posterior = {name: found["posterior"][name].to_numpy()[0] for name in res.params.index}
+    assert list(posterior) == list(found["posterior"].data_vars)
+    for name in names:
+        assert posterior[name].mean() == pytest.approx(res.params[name], abs=0.2 * res.bse[name])
+        assert posterior[name].std() == pytest.approx(res.bse[name], rel=0.15)
+    made = res._draws(400, 3, "to_arviz()")
+    log = log_hazards(res.parts, res.parts.covariates, res.parts.cuts, draws=400, seed=made.seed).level
+    X = lung[names].to_numpy() @ np.array([posterior[name] for name in names])
+    np.testing.assert_allclose(log - log[0], X - X[0], atol=1e-6)
+    loo = quietly(arviz.loo, found)
+    elpd = loo.elpd_loo if generation(arviz) < 1 else loo.elpd
+    assert elpd == pytest.approx(res.loo().elpd, abs=1.0)
+
+
+def test_times_after_the_last_exit_rest_on_the_prior(smooth, lung):
+    row = lung.head(1)
+    smooth.predict_survival_function(row, [1022.0])
+    for ask in (
+        lambda: smooth.predict_survival_function(row, [1500.0]),
+        lambda: smooth.predict_survival_function(row, [600.0], conditional_after=600.0),
+        lambda: smooth.predict(row, "prob", above=1200.0),
+        lambda: smooth.predict_restricted_mean(row, 1200.0),
+    ):
+        with pytest.warns(ApproximationWarning, match="after the last exit, 1022: the baseline hazard reverts"):
+            ask()
+    assert "After the last exit, 1022, the baseline hazard reverts to its prior" in " ".join(smooth.summary().notes)
+    varying = tg.fit("Surv(time, event) ~ age + tv(sex)", lung, family="ph", hyper="maximize")
+    assert "the coefficients of sex revert to their priors" in " ".join(varying.summary().notes)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.formula.competing import Cause
 from tobitgp.results.results import Results
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -16,7 +17,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class SeenCauses:
-    """Rows that every cause's fit has used."""
+    """Rows that every cause's fit has used, or knows."""
 
     time: Array  # (n,), ends of follow-up
     entry: Array  # (n,), -inf where a row was at risk from the start
@@ -24,9 +25,17 @@ class SeenCauses:
     code: IntArray  # (n,), the cause of the event, from 1 on; 0 of a censored row
     kept: BoolArray  # (n_data,), rows of the data that these are
 
+    @property
+    def response(self) -> CensoredResponse:
+        """What is known of the times of events of any cause."""
+        none = np.full(len(self.time), np.inf)
+        return CensoredResponse(
+            self.time, np.where(self.code > 0, self.time, np.inf), -none, none, self.entry, none, self.weight
+        )
+
     @classmethod
     def of(cls, fits: list[Any]) -> SeenCauses:
-        """From the training rows of the fits of all causes."""
+        """From the rows that the models of all causes have, ``kept`` among those of the data, and ``response``."""
         n, kept = len(fits[0].kept), np.logical_and.reduce([fit.kept for fit in fits])
         code = np.zeros(n, dtype=np.intp)
         for k, fit in enumerate(fits, 1):

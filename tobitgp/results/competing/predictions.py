@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
@@ -19,6 +20,7 @@ from tobitgp.results.hazards.times import HazardTimes
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Labelled, ask
 from tobitgp.results.survival import STATISTICS, TimeRows, Times, read_times, refuse_dask
+from tobitgp.results.terms import find_terms, model_terms
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
@@ -34,19 +36,21 @@ class CauseRows(Labelled):
 
     causes: tuple[Times, ...]  # of the usable rows
     after: Array | None  # (n,), times survived
+    excluded: tuple[list[str], ...]  # terms of the model of each cause that are left out
 
     @classmethod
-    def of(cls, results: CompetingRisksResults, df: Frame | None, after: Any) -> CauseRows:
+    def of(cls, results: CompetingRisksResults, df: Frame | None, after: Any, exclude: Any = ()) -> CauseRows:
         """Rows of new data, or of the training data."""
         if df is None and results.parts.seen is None:
             raise SpecError(f"{NO_ROWS}: give df=...")
-        rows = [fit._time_rows(df, (), bands=False) for fit in results.parts.fits.values()]
+        fits, excluded = list(results.parts.fits.values()), _excluded(results, exclude)
+        rows = [fit._time_rows(df, names, bands=False) for fit, names in zip(fits, excluded, strict=True)]
         usable = np.logical_and.reduce([row.usable for row in rows])
         causes = tuple(replace(row.times, which=row.times.which[usable[row.usable]]) for row in rows)
         survived = TimeRows(rows[0].index, usable, causes[0]).after(after)
         if survived is not None and (survived < 0.0).any():
             raise SpecError("conditional_after= takes times that were survived; none is negative.")
-        return cls(rows[0].index, usable, causes, survived)
+        return cls(rows[0].index, usable, causes, survived, excluded)
 
     @property
     def begin(self) -> Array:
@@ -72,10 +76,21 @@ class CauseRows(Labelled):
     ) -> list[DrawnDistributions | DrawnBands]:
         """Draws of the hazards of all causes, whose parameters are independent."""
         rng, last, out = generator(None), self.last(times), []
-        for fit, cause in zip(results.parts.fits.values(), self.causes, strict=True):
-            asked = ask(fit.parts, df)
+        for fit, cause, names in zip(results.parts.fits.values(), self.causes, self.excluded, strict=True):
+            asked = ask(fit.parts, df, names)
             out.append(draw_cause(fit.parts, asked.among(self.usable[asked.usable]), cause, last, DRAWS, rng))
         return out
+
+
+def _excluded(results: CompetingRisksResults, exclude: Any) -> tuple[list[str], ...]:
+    """Terms to leave out of the model of each cause, of those that it has; one that none has is refused."""
+    fits = [fit.parts for fit in results.parts.fits.values()]
+    names = [exclude] if isinstance(exclude, str) or not isinstance(exclude, Sequence) else list(exclude)
+    known = [{term.name for term in model_terms(parts)} - {INTERCEPT} for parts in fits]
+    for name in names:
+        if not any(name in terms for terms in known):
+            find_terms(max(fits, key=lambda parts: len(model_terms(parts))), [name])
+    return tuple([name for name in names if name in terms] for terms in known)
 
 
 def predict_cumulative_incidence(
@@ -85,6 +100,8 @@ def predict_cumulative_incidence(
     cause: Any = None,
     interval: float | None = None,
     conditional_after: Any = None,
+    *,
+    exclude: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     r"""Cumulative incidence :math:`F_k(t)`: probability of an event of cause k by time t, beside the other causes.
 
@@ -104,6 +121,8 @@ def predict_cumulative_incidence(
     conditional_after : float, or one for each row (a Series by its labels), optional
         Time survived already without any event, s, on the scale of the response; ``times`` are then remaining times,
         and the incidence is :math:`\{F_k(s + t) - F_k(s)\} / S(s)`.
+    exclude : str or list of str
+        Terms that are left out of the models of all causes that have them, as ``"re(hospital)"``.
 
     Returns
     -------
@@ -115,8 +134,8 @@ def predict_cumulative_incidence(
     Raises
     ------
     SpecError
-        For times that are no finite numbers, an unknown cause, an interval outside (0, 1), a dask DataFrame, or lacking
-        training rows.
+        For times that are no finite numbers, an unknown cause or term, an interval outside (0, 1), a dask DataFrame, or
+        lacking training rows.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
@@ -138,7 +157,7 @@ def predict_cumulative_incidence(
     refuse_dask(df, "predict_cumulative_incidence", "rows in memory, df.compute()")
     grid, level = _read_grid(results, times), check_level(interval)
     chosen = list(results.causes) if cause is None else [results._check_cause(cause)]
-    rows = CauseRows.of(results, df, conditional_after)
+    rows = CauseRows.of(results, df, conditional_after, exclude)
     found = incidences(results, df, rows, grid, level)
     tables = {}
     for one in chosen:
@@ -156,12 +175,13 @@ def predict_survival_function(
     *,
     conditional_after: Any = None,
     interval: float | None = None,
+    exclude: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     r"""Probability of no event of any cause by each time: the product of the net survivals of all causes.
 
     Parameters
     ----------
-    df, times, conditional_after, interval
+    df, times, conditional_after, interval, exclude
         As of :meth:`predict_cumulative_incidence`.
 
     Returns
@@ -191,7 +211,7 @@ def predict_survival_function(
     """
     refuse_dask(df, "predict_survival_function", "rows in memory, df.compute()")
     grid, level = _read_grid(results, times), check_level(interval)
-    rows = CauseRows.of(results, df, conditional_after)
+    rows = CauseRows.of(results, df, conditional_after, exclude)
     each = [cause.curve("survival", grid, rows.after, None)["mean"] for cause in rows.causes]
     found = {"mean": np.prod(each, axis=0)}
     if level is not None:

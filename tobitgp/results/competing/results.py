@@ -64,6 +64,15 @@ class CompetingRisksResults:
     def __getitem__(self, cause: Cause) -> Any:
         return self.parts.fits[self._check_cause(cause)]
 
+    def __getattr__(self, name: str) -> Any:
+        parts = self.__dict__.get("parts")
+        cause, fit = next(iter(parts.fits.items())) if parts is not None else ("", None)
+        if name.startswith("_") or not hasattr(type(fit), name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"Competing risks have no {name!r} in common; each cause has its own: res[{cause!r}].{name}"
+        )
+
     def __repr__(self) -> str:
         counts = self.counts
         events = ", ".join(f"{counts[cause]} of {cause}" for cause in self.causes)
@@ -150,6 +159,31 @@ class CompetingRisksResults:
         return self._sum("aic")
 
     @property
+    def bic(self) -> float:
+        """``k log nobs - 2 llf`` on the scale of deviances, k that of parameters of all causes; NaN of a posterior.
+
+        References
+        ----------
+        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
+        """
+        return self._sum("bic")
+
+    @property
+    def elbo(self) -> float:
+        """Evidence lower bound of times and causes in nats, the sum over causes; NaN by maximum likelihood.
+
+        References
+        ----------
+        (SIT7) and (CR1) of the theory pages.
+        """
+        return self._sum("elbo")
+
+    @property
+    def evidence_kind(self) -> str:
+        """What ``log_evidence`` is of each cause, or ``"loglik"``: a word, or several of causes that differ."""
+        return ", ".join(dict.fromkeys(fit.evidence_kind for fit in self.parts.fits.values()))
+
+    @property
     def params(self) -> pd.Series[float]:
         """Estimates of the parameters, index ``(cause, parameter)``; units as in the results of a cause."""
         return pd.Series(self._beside({cause: fit.params for cause, fit in self.parts.fits.items()}))
@@ -224,6 +258,33 @@ class CompetingRisksResults:
         {'Intercept': 6.09, 'sex': 0.26, 'sigma': 0.71}
         """
         return pd.DataFrame(self._beside({cause: fit.summary_frame(alpha) for cause, fit in self.parts.fits.items()}))
+
+    def anova(self) -> pd.DataFrame:
+        """Joint test of each term of each cause.
+
+        Returns
+        -------
+        DataFrame
+            Index ``(cause, term)``; columns ``df, chi2, p`` and of processes ``edf``, pure numbers, as of
+            :meth:`RegressionResults.anova`.
+
+        Raises
+        ------
+        SpecError
+            If the model of a cause has no term beside the intercept.
+
+        References
+        ----------
+        (ANO1) to (ANO3) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
+        >>> tg.fit("Surv(time, cause) ~ C(sex) + bs(age, df=3)", lung, family="weibull").anova()["df"].loc[2].to_dict()
+        {'C(sex)': 1.0, 'bs(age, df=3)': 3.0}
+        """
+        return pd.concat({cause: fit.anova() for cause, fit in self.parts.fits.items()}, names=["cause"])
 
     def summary(self, alpha: float = 0.05) -> Any:
         """Tables to read: what was read, and the parameters of each cause.

@@ -11,7 +11,7 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.results import curves
+from tobitgp.results import curves, output
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.cure import questions
 from tobitgp.results.cure.parts import ENDS, CureParts, being_cured
@@ -24,7 +24,7 @@ from tobitgp.results.predict import check_level, check_what, predict_table, pred
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Frame
 
-WHATS = ("median", "latent", "quantile", "prob", "cured")
+WHATS = ("median", "latent", "quantile", "prob", "cured", "terms")
 
 
 class CureResults(DistributionalResults):
@@ -196,6 +196,7 @@ class CureResults(DistributionalResults):
     cured_fraction = questions.cured_fraction
     profile_cured = questions.profile_cured
     predict_cured = questions.predict_cured
+    plot_forest = output.plot_forest
 
 
 class _Uncured(CureResults):

@@ -16,7 +16,7 @@ from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.results import hazard_ratios, standardise
+from tobitgp.results import hazard_ratios, output, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.distributional.averages import distributional_averages
 from tobitgp.results.distributional.draws import DistributionalDraws, draw_parameters, draw_times
@@ -26,7 +26,10 @@ from tobitgp.results.distributional.parts import (
     estimates_of_rows,
     log_likelihoods,
 )
+from tobitgp.results.estimates import Linear
+from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.regression.likelihood import LikelihoodResults
+from tobitgp.results.regression.parts import term_estimates
 from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import Scores
@@ -92,6 +95,12 @@ class DistributionalResults(LikelihoodResults):
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         return posterior_findings(self, rng)
 
+    def _terms(self, asked: Asked) -> dict[str, Estimates]:
+        return term_estimates(self._parts, asked.design)
+
+    def _differences(self, contrasts: Contrasts) -> Linear:
+        return self._linear.combine(contrasts.columns, -contrasts.offset)
+
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         return distributional_averages(self._parts, population, sought)
 
@@ -101,3 +110,6 @@ class DistributionalResults(LikelihoodResults):
     hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise
     k_hat = validation.k_hat
+    plot_terms = output.plot_terms
+    plot_effect = output.plot_effect
+    plot_residuals = output.plot_residuals

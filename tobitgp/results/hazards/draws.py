@@ -12,12 +12,14 @@ import pandas as pd
 from tobitgp.data.outcome import Outcome
 from tobitgp.diagnostics.draws import Draws, on_grid
 from tobitgp.engines import row_chunks
-from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.hazards.parts import HazardParts, extended, log_hazards
 from tobitgp.results.hazards.times import FURTHEST, Hazards
 from tobitgp.results.joint import JointPosterior
+from tobitgp.results.process.draws import JointProcess
+from tobitgp.results.regression.draws import JointEstimates, moved_parameters
+from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
@@ -32,7 +34,8 @@ class HazardDraws(Draws):
     frame: pd.DataFrame  # covariates of the n rows
     risk: AtRisk
     number: int
-    stream: np.random.Generator
+    seed: int  # of the parameters
+    stream: np.random.Generator  # of times
 
     @property
     def size(self) -> int:
@@ -40,15 +43,19 @@ class HazardDraws(Draws):
         return self.number
 
     def parameters(self) -> Array:
-        """See `Draws`."""
-        raise SpecError(
-            "Draws of the parameters of family='ph' are not available; res.cells.to_arviz() has those of the cells."
-        )
+        """See `Draws`; signs of coefficients are those of the log hazard."""
+        cells, p = self.parts.cells, self.parts.n_linear
+        if isinstance(cells, RegressionParts):
+            changes = JointEstimates(cells).changes(self.size, np.random.default_rng(self.seed))
+            out = moved_parameters(cells, changes)
+        else:
+            out = JointProcess(cells).parameters(self.size, self.seed)
+        out[:, :p] *= -1.0
+        return out[:, [name != "sigma" for name in cells.names]]
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`; (PH1)."""
-        seed = int(self.stream.integers(2**32))
-        for rows, hazards in drawn_hazards(self.parts, self.frame, self.parts.cuts, self.size, seed):
+        for rows, hazards in drawn_hazards(self.parts, self.frame, self.parts.cuts, self.size, self.seed):
             entry, exit, event = self.risk.entry[rows], self.risk.exit[rows], self.risk.event[rows]
             H = hazards.cumulative(np.column_stack([entry, exit]))
             log_h = np.log(hazards.hazard(exit[:, None])[:, 0])
@@ -56,7 +63,7 @@ class HazardDraws(Draws):
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`; times after the entry of each row."""
-        return drawn_times(self.parts, self.frame, self.risk.entry, self.size, self.stream)
+        return drawn_times(self.parts, self.frame, self.risk.entry, self.size, self.stream, seed=self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +112,19 @@ def drawn_hazards(
 
 
 def drawn_times(
-    parts: HazardParts, frame: pd.DataFrame, entry: Array, draws: int, rng: np.random.Generator, exclude: Any = ()
+    parts: HazardParts,
+    frame: pd.DataFrame,
+    entry: Array,
+    draws: int,
+    rng: np.random.Generator,
+    exclude: Any = (),
+    seed: int | None = None,
 ) -> Iterator[tuple[slice, Array]]:
     """Chunks of rows, and a time for each draw of their hazards, of rows that were there at their entry (n,)."""
     cuts = parts.cuts
     if parts.family.baseline != "piecewise":
         cuts = extended(cuts, FURTHEST * cuts[-1])
-    for rows, hazards in drawn_hazards(parts, frame, cuts, draws, int(rng.integers(2**32)), exclude):
+    seed = int(rng.integers(2**32)) if seed is None else seed
+    for rows, hazards in drawn_hazards(parts, frame, cuts, draws, seed, exclude):
         begin = hazards.cumulative(entry[rows][:, None])[:, 0]
         yield rows, hazards.time_at(begin - np.log(open_uniform(rng, begin.shape)))

@@ -15,7 +15,8 @@ from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
-from tobitgp.results import standardise
+from tobitgp.results import output, standardise
+from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.estimates import Linear, Transformed
@@ -35,6 +36,7 @@ from tobitgp.results.hazards.times import HazardTimes
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level
 from tobitgp.results.process.results import GPResults
+from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.results import Results
@@ -315,7 +317,11 @@ class HazardResults(Results):
     def _draws(self, draws: int, rng: Rng, question: str) -> HazardDraws:
         training = training_rows(self._parts, question)
         assert self._parts.covariates is not None
-        return HazardDraws(self._parts, self._parts.covariates, at_risk(training.response), draws, generator(rng))
+        stream, risk = generator(rng), at_risk(training.response)
+        return HazardDraws(self._parts, self._parts.covariates, risk, draws, int(stream.integers(2**32)), stream)
+
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        return term_tests(self.cells, self._parts.written.is_own, [self._parts.written.baseline])
 
     def _averages(self, population: Population, sought: Sought) -> Averages:
         times = HazardTimes.of_rows(self._parts, population.frame.iloc[:0], ())
@@ -433,6 +439,7 @@ class HazardResults(Results):
         return HazardResults(self._parts.without_rows())
 
     standardise = standardise.standardise
+    plot_effect = output.plot_effect
 
     def plot(self, *, interval: float | None = 0.95) -> Any:
         """Baseline hazard, coefficients that change over time, and processes of one column as log hazard ratios.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.roots import where_it_ends
 from tobitgp.results.hazards.cells import AtRisk, alike_rows, band_of
 from tobitgp.results.hazards.parts import DRAWS, HazardParts, LogHazards, expected_level, extended, log_hazards
@@ -101,6 +102,7 @@ class HazardTimes(Times):
         start = np.zeros(len(self.which)) if after is None else after
         pairs, back = np.unique(np.column_stack([self.which, start]), axis=0, return_inverse=True)
         last = float(pairs[:, 1].max(initial=0.0) + times.max())
+        self.warn_beyond(last)
 
         def chunk(span: slice) -> dict[str, Array]:
             rows, begin = pairs[span, 0].astype(np.intp), pairs[span, 1:]
@@ -227,6 +229,7 @@ class HazardTimes(Times):
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         """See `Times`."""
+        self.warn_beyond(t)
 
         def chunk(span: slice) -> dict[str, Array]:
             rows = np.arange(len(self.frame))[span]
@@ -238,6 +241,16 @@ class HazardTimes(Times):
 
         made = self._chunked(chunk, len(self.frame), 1)
         return {name: values[self.which] for name, values in made.items()}
+
+    def warn_beyond(self, last: float) -> None:
+        """Say of a baseline that is a process what it is after the last exit."""
+        end = float(self.parts.cuts[-1])
+        if last > end * (1.0 + 1e-9) and self.parts.family.baseline != "piecewise":
+            warnings.warn(
+                f"Times up to {last:.6g} lie after the last exit, {end:.6g}: {beyond_words(self.parts)} there.",
+                ApproximationWarning,
+                stacklevel=user_level(),
+            )
 
     def cuts(self, last: float) -> Array:
         """Ends of the bands up to a time."""
@@ -262,6 +275,13 @@ class HazardTimes(Times):
         with single_blas_thread():
             made = map_independent(chunk, spans, heavy=len(spans) > 1)
         return {name: np.concatenate([one[name] for one in made]) for name in made[0]}
+
+
+def beyond_words(parts: HazardParts) -> str:
+    """What a fit says of times after the last exit."""
+    if not parts.written.varying:
+        return "the baseline hazard reverts to its prior"
+    return f"the baseline hazard and the coefficients of {', '.join(parts.written.varying)} revert to their priors"
 
 
 def log_survival(times: HazardTimes, at: Array) -> Array:

@@ -93,6 +93,9 @@ class MixtureResults(Results):
         found = self._estimates(kind)[1]
         return Linear(np.ones(1), found.value[None], found.V[None], np.diag(found.V) == 0.0), self._names
 
+    def _term_tests(self) -> Iterator[Any]:
+        raise SpecError("A mixture has no terms to be tested; wald_test() takes hypotheses about its parameters.")
+
     def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.mixture import summarise_mixture
 

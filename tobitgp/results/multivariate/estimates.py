@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
+from tobitgp.data.linear import INTERCEPT, linear_terms
 from tobitgp.formula.several import COLUMN, EACH, RESPONSE, SCALE_COLUMN, UNIT
+from tobitgp.results.anova import joint_test_of_columns
 from tobitgp.results.estimates import Linear
 from tobitgp.results.multivariate.rows import Stack
 from tobitgp.results.process.results import GPResults
+from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
+from tobitgp.results.terms import model_terms
 from tobitgp.typing import Array
 
 COLUMNS = ["coef", "std err", "z", "P>|z|", "lower", "upper"]
@@ -97,6 +101,17 @@ class Estimates:
                 R[row + k, slope] = self.unit[j] / stack.spreads[k]
             row += len(slopes)
         return self.stacked._linear.combine(R, null)
+
+    def term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        """Joint tests of the linear terms of each response, then of processes and random effects."""
+        linear, state, parts = self.coefficients(), self.stack.state.linear, self.stacked.parts
+        for j, label in enumerate(self.labels):
+            for name, columns in linear_terms(state):
+                if name != INTERCEPT:
+                    yield f"{name}[{label}]", joint_test_of_columns(linear, j * len(state.columns) + np.array(columns))
+        for term in model_terms(parts):
+            if term.block is not None and term.name != RESIDUAL:
+                yield self.name(term.name), joint_test_of_process(parts, term.block)
 
     def group_effects(self, interval: float | None) -> pd.DataFrame:
         """Those of the stack, but for the effects of rows, in units of their responses."""

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.results import output
+from tobitgp.results.anova import anova_table
 from tobitgp.results.multivariate import predictions
 from tobitgp.results.multivariate.estimates import Estimates
 from tobitgp.results.multivariate.parts import MultivariateParts, TrainingRows
@@ -354,6 +355,33 @@ class MultivariateResults:
         'b'
         """
         return self._estimates.group_effects(interval)
+
+    def anova(self) -> pd.DataFrame:
+        """Joint test of each linear term of each response, and of processes and random effects.
+
+        Returns
+        -------
+        DataFrame
+            Index ``term``, as ``"age[y1]"``; columns ``df, chi2, p`` and of processes ``edf``, pure numbers, as of
+            :meth:`GPResults.anova`.
+
+        Raises
+        ------
+        SpecError
+            If the model has no term beside the intercept.
+
+        References
+        ----------
+        (ANO1) to (ANO3) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> res.anova().index.tolist()
+        ['age[durable]', 'age[quant]']
+        """
+        return anova_table(dict(self._estimates.term_tests()))
 
     def summary(self, alpha: float = 0.05) -> FitSummary:
         """Tables of all parameters, in the units of the responses.

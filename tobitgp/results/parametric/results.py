@@ -39,7 +39,7 @@ from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
 from tobitgp.typing import Array, Frame
 
-WHATS = ("median", "quantile", "prob", "uncensored")
+WHATS = ("median", "quantile", "prob", "uncensored", "terms")
 _OF = " of a parametric baseline"
 
 
@@ -285,9 +285,6 @@ class ParametricHazardResults(DistributionalResults):
             )
         # Odds are those of surviving, as of log-logistic times.
         return Kind(HAZARD, 1.0) if self._parts.link == "hazard" else Kind(ODDS, -1.0)
-
-    def _differences(self, contrasts: Contrasts) -> Linear:
-        return self._linear.combine(contrasts.columns, -contrasts.offset)
 
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return self._linear.combine(sign * contrasts.columns, -sign * contrasts.offset)

@@ -113,6 +113,16 @@ class JointProcess(JointPosterior):
             out[:, at] = offset[:, None] + gp.problem.units.scale * (f + np.sqrt(variance)[:, None] * left)
         return out
 
+    def parameters(self, draws: int, seed: int) -> Array:
+        """Parameters (draws, k) of the draws that `locations` has with this seed."""
+        fitted, inputs = self.parts.fitted, self.parts.gp.inputs(self.parts.rows.design)
+        chosen = np.random.default_rng(seed).choice(len(fitted.weights), size=draws, p=fitted.weights)
+        drawn = [
+            draw(point, inputs, int((chosen == j).sum()), np.random.default_rng([seed, j]))
+            for j, point in enumerate(fitted.points)
+        ]
+        return _drawn_parameters(self.parts, chosen, drawn)
+
     @property
     def of_training_rows(self) -> bool:
         """What was seen of a new row says something of f, on which the posterior is not conditioned."""
@@ -197,6 +207,21 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
     return out
 
 
+def _drawn_parameters(parts: Parts, chosen: IntArray, draws: Sequence[Drawn]) -> Array:
+    """Linear coefficients, and hyper-parameters at the design points that were chosen, (S, k)."""
+    fitted, gp, p = parts.fitted, parts.gp, parts.fitted.n_linear
+    out = np.empty((len(chosen), len(parts.names)))
+    for j, point in enumerate(fitted.points):
+        at = chosen == j
+        out[at, p:] = fitted.parameters.values(point.theta)
+        if gp.linear is not None and at.any():
+            centre = gp.problem.units.centre
+            places = linear_places(point.layout, p, gp.linear.factor)
+            drawn = point.coefficient_draws(places, draws[j].w, draws[j].e)
+            out[at, :p] = np.array([gp.linear.coefficients(w, centre) for w in drawn.T])
+    return out
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessDraws(Draws):
     """Draws of a fitted process."""
@@ -214,18 +239,7 @@ class ProcessDraws(Draws):
 
     def parameters(self) -> Array:
         """Linear coefficients, and hyper-parameters at the draw's design point, (S, k)."""
-        fitted, gp = self.parts.fitted, self.parts.gp
-        p = fitted.n_linear
-        out = np.empty((self.size, len(self.parts.names)))
-        for j, point in enumerate(fitted.points):
-            at = self.point == j
-            out[at, p:] = fitted.parameters.values(point.theta)
-            if gp.linear is not None and at.any():
-                centre = gp.problem.units.centre
-                places = linear_places(point.layout, p, gp.linear.factor)
-                drawn = point.coefficient_draws(places, self.drawn[j].w, self.drawn[j].e)
-                out[at, :p] = np.array([gp.linear.coefficients(w, centre) for w in drawn.T])
-        return out
+        return _drawn_parameters(self.parts, self.point, self.drawn)
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""

@@ -322,5 +322,6 @@ class GPResults(Results):
     plot_evidence = output.plot_evidence
     plot = output.plot
     plot_terms = output.plot_terms
+    plot_effect = output.plot_effect
     plot_forest = output.plot_forest
     plot_residuals = output.plot_residuals

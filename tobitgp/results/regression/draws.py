@@ -40,6 +40,11 @@ class JointEstimates(JointPosterior):
         """As in predictions, what was seen of a new row says nothing of the parameters."""
         return False
 
+    def changes(self, draws: int, rng: np.random.Generator) -> Array:
+        """Draws (k, draws) of the parameters less their estimates."""
+        root = estimate_root(self.parts)
+        return root @ rng.standard_normal((root.shape[1], draws))
+
     def draw(
         self,
         asked: Asked,
@@ -51,8 +56,7 @@ class JointEstimates(JointPosterior):
         window: tuple[Array, Array] | None = None,
     ) -> Array:
         """Draws (n, draws) of eta, or of eta plus noise: all parameters anew in each."""
-        root = estimate_root(self.parts)
-        change = root @ rng.standard_normal((root.shape[1], draws))
+        change = self.changes(draws, rng)
         eta, tau = moved_predictors(self.parts, asked.design, change)
         if not noise:
             return eta
@@ -84,6 +88,16 @@ def moved_noises(parts: RegressionParts, change: Array) -> list[Distribution]:
     if not len(moves):
         return [noise]
     return [noise.at_coordinate(x) for x in np.clip(noise.coordinate + moves[0], *noise.coordinate_range()).tolist()]
+
+
+def moved_parameters(parts: RegressionParts, change: Array) -> Array:
+    """All parameters as they are reported, (draws, k), where those of the maximum move by ``change`` (k, draws)."""
+    p, positive = len(parts.columns), parts.positive
+    out = (parts.maximum.parameters[:, None] + change).T
+    out[:, :p] = uncentred(parts, out[:, :p].T).T
+    with np.errstate(over="ignore"):
+        out[:, p:] = np.where(positive, np.exp(out[:, p:]), out[:, p:])
+    return out
 
 
 def of_draws(noises: Sequence[Distribution], of: Callable[..., Array], *values: Array) -> Array:
@@ -121,13 +135,7 @@ class EstimateDraws(Draws):
 
     def parameters(self) -> Array:
         """Coefficients of the columns as written, sigma and the shape on their natural scale, (S, k)."""
-        parts, p = self.parts, len(self.parts.columns)
-        out = (parts.maximum.parameters[:, None] + self.change).T
-        out[:, :p] = uncentred(parts, out[:, :p].T).T
-        positive = parts.positive
-        with np.errstate(over="ignore"):
-            out[:, p:] = np.where(positive, np.exp(out[:, p:]), out[:, p:])
-        return out
+        return moved_parameters(self.parts, self.change)
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""

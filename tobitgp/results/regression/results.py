@@ -264,5 +264,6 @@ class RegressionResults(LikelihoodResults):
     k_hat = validation.k_hat
     plot = output.plot
     plot_terms = output.plot_terms
+    plot_effect = output.plot_effect
     plot_forest = output.plot_forest
     plot_residuals = output.plot_residuals

@@ -446,7 +446,7 @@ def test_refusals(data, changes, error, words):
         tg.fit(options.pop("formula"), data, **options)
 
 
-@pytest.mark.parametrize("what", ["uncensored", "observed", "sigma", "terms"])
+@pytest.mark.parametrize("what", ["uncensored", "observed", "sigma"])
 def test_questions_that_have_no_answer(res, what):
     with pytest.raises(SpecError, match="of a cure model"):
         res.predict(BOTH, what)
@@ -478,3 +478,21 @@ def test_saved_and_loaded(data, tmp_path, family):
         again.cured_fraction()
     with pytest.raises(SpecError):
         again.check()
+
+
+def test_terms_and_figures_of_those_not_cured():
+    from matplotlib import pyplot as plt
+
+    data = tg.datasets.simulate_cure(n=300, rng=1).assign(g=np.array(list("abc"))[np.arange(300) % 3])
+    res = tg.fit("Surv(time, event) ~ treated + C(g)", data, family="weibull", cure="~ treated")
+    terms = res.predict(data.head(3), "terms", se=True)
+    b, se = res.params, res.bse
+    assert terms["C(g)"]["estimate"].tolist() == pytest.approx([0.0, b["C(g)[T.b]"], b["C(g)[T.c]"]])
+    assert terms["C(g)"]["se"].tolist() == pytest.approx([0.0, se["C(g)[T.b]"], se["C(g)[T.c]"]])
+    total = sum(terms[name]["estimate"] for name in ("Intercept", "treated", "C(g)"))
+    assert total.to_numpy() == pytest.approx(res.predict(data.head(3), "latent").to_numpy())
+    assert [ax.get_ylabel() for ax in res.plot_terms()] == ["treated", "C(g)"]
+    labels = [label.get_text() for label in res.plot_forest().get_yticklabels()]
+    assert labels == ["treated", "C(g): a (reference)", "C(g): b", "C(g): c"]
+    assert len(res.plot_residuals()) == 2
+    plt.close("all")
