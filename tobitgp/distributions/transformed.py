@@ -45,7 +45,7 @@ class Transformed(RowDistributions):
     def _at(self, x: Array) -> tuple[Array, Array]:
         """The transformed value at log times, and the logarithm of its slope."""
         with np.errstate(over="ignore", invalid="ignore"):
-            s, log_slope = self.baseline.at(np.maximum(x, -700.0), self.c)
+            s, log_slope = self.baseline.at(np.clip(x, -700.0, 700.0), self.c)
         return np.where(np.isneginf(x), -FAR, np.clip(self.eta + s, -FAR, FAR)), log_slope
 
     def logsf(self, y: Array) -> Array:

@@ -47,7 +47,9 @@ def test_functions_belong_together(noise, which, frailty):
     assert (y.logsf(np.zeros(3)) == 0.0).all()
     start = np.array([0.4, 1.0, 0.2])
     end = start + y.remaining(0.8, start)
-    np.testing.assert_allclose(np.exp(y.logsf(end) - y.logsf(start)), 0.8, rtol=1e-8)
+    left = np.exp(y.logsf(end) - y.logsf(start))
+    np.testing.assert_allclose(left[np.isfinite(end)], 0.8, rtol=1e-8)
+    assert (left[np.isposinf(end)] > 0.8).all()
 
 
 @pytest.mark.parametrize(("noise", "which", "frailty"), CASES)
@@ -104,7 +106,7 @@ def test_baselines_and_their_derivatives(which):
     full = [np.full(25, value) for value in c]
     bent = baseline.bent(v, full)
     slope = derivatives(lambda x: baseline.at(x, full)[0], v, 1)[1]
-    tolerance = 2e-4 if which == "spline" else 1e-8  # the third derivative of a spline jumps at its knots
+    tolerance = 2e-4 if which == "spline" else 1e-6  # the third derivative of a spline jumps at its knots
     np.testing.assert_allclose(np.exp(bent.log_slope), slope, rtol=tolerance)
     np.testing.assert_allclose(baseline.inverse(bent.s, full), v, atol=1e-9)
     h = 1e-5
