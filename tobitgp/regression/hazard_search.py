@@ -96,7 +96,7 @@ def _runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
     if isinstance(problem.baseline, SplineBaseline):
         return False
     known = problem.seen.lower[np.isfinite(problem.seen.lower)]
-    unit = 1.0 if problem.baseline.positive else 0.1 * float(np.exp(known.max(initial=0.0)))
+    unit = 1.0 if problem.baseline.positive else 0.1 * float(np.exp(known.max(initial=-np.inf)))
     return unit * float(np.abs(problem.predictors(x)[1]).max()) > far
 
 

@@ -207,11 +207,12 @@ def _sums(problem: HazardProblem, weight: Array, design: Array) -> Array:
 
 
 def shared_scores(problem: HazardProblem, x: Array) -> Array:
-    """Derivatives (n, k) that sum up to those of the groups; that in log theta stands at the first row of each."""
+    """Derivatives (n, k) that sum up to those of the groups; that in log theta stands at one row of each."""
     rows, _, groups = _shared(problem, x)
     assert problem.group is not None
-    first = np.unique(problem.group, return_index=True)[1]
-    rows.slope[first, -1] = groups.tau / problem.seen.weight[first]
+    heaviest = np.argsort(-problem.seen.weight, kind="stable")
+    one = heaviest[np.unique(problem.group[heaviest], return_index=True)[1]]
+    rows.slope[one, -1] = groups.tau / np.where(problem.seen.weight[one] > 0.0, problem.seen.weight[one], 1.0)
     return problem.scores(rows)
 
 

@@ -91,7 +91,7 @@ def fit_parametric(
             baseline=baseline,
             formula=written.formula,
             frailty=None if frailty is None else frailty[0],
-            groups=tuple(np.asarray(shared).tolist()),
+            groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
             frailties=None if frailty is None else frailties_at(problem, maximum.parameters),
         )
     )
