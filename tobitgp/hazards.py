@@ -187,47 +187,47 @@ class ParametricModel(Model):
         _check_reading(data, reading)
         data, self.written, self.family, self.id = pd.DataFrame(data), read_hazards(formula), family, id
         super().__init__(self.written.linear, data, family=LINKS[family.link], **reading)
-        refused = [term.name for term in self.spec.processes] + [f"tv({z})" for z in self.written.varying]
-        shared, self.frailty = self.written.shared, None
-        if shared is not None and family.frailty is None:
-            refused.append(f"(1 | {shared})")
-        if family.frailty is not None:
-            self.frailty = self._read_frailty(data)
-        if refused:
-            raise SpecError(
-                f"{refused[0]} does not go with baseline={family.baseline!r}, which is fitted by maximum likelihood to "
-                "linear terms; tg.PH(baseline='gp') takes processes, random effects and tv()"
-                + (f", and tg.PH({family.baseline!r}, frailty='gamma') takes (1 | {shared})." if shared else ".")
-            )
+        self.frailty = None if family.frailty is None else self._read_frailty(data)
+        self._refuse_terms()
         if id is not None:
-            seen, event = self.training.response, np.isfinite(self.training.response.upper)
-            exact = seen.lower == seen.upper
-            end = np.where(event & ~exact & ~np.isfinite(seen.lower), seen.upper, seen.lower)
-            subject = read_subjects(id, data)[self.training.kept]
-            if family.link != "hazard" and len(pd.unique(subject)) < len(subject):
-                raise SpecError(
-                    f"link={family.link!r} takes one row of each subject of id={id!r}: only hazards add up over rows. "
-                    "Use link='hazard'."
-                )
-            risk = AtRisk(np.maximum(seen.entry, 0.0), end, event, seen.weight)
-            check_subjects(subject, risk, self.training.labels)
+            self._check_subjects(read_subjects(id, data)[self.training.kept])
+
+    def _refuse_terms(self) -> None:
+        """Refuse what only a posterior has."""
+        shared, baseline = self.written.shared, self.family.baseline
+        refused = [term.name for term in self.spec.processes] + [f"tv({z})" for z in self.written.varying]
+        refused += [f"(1 | {shared})"] * (shared is not None and self.frailty is None)
+        if refused:
+            frailty = f", and tg.PH({baseline!r}, frailty='gamma') takes (1 | {shared})" if shared is not None else ""
+            raise SpecError(
+                f"{refused[0]} does not go with baseline={baseline!r}, which is fitted by maximum likelihood to linear "
+                f"terms; tg.PH(baseline='gp') takes processes, random effects and tv(){frailty}."
+            )
+
+    def _check_subjects(self, subject: Any) -> None:
+        """Refuse rows of a subject that do not follow each other, or have no sum."""
+        seen = self.training.response
+        if self.family.link != "hazard" and len(pd.unique(subject)) < len(subject):
+            raise SpecError(
+                f"link={self.family.link!r} takes one row of each subject of id={self.id!r}: only hazards add up over "
+                "rows. Use link='hazard'."
+            )
+        end = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
+        risk = AtRisk(np.maximum(seen.entry, 0.0), end, np.isfinite(seen.upper), seen.weight)
+        check_subjects(subject, risk, self.training.labels)
 
     def _read_frailty(self, data: pd.DataFrame) -> tuple[str, Any]:
         """The column of the groups that share a frailty, and the group of each row."""
-        column = self.written.shared
-        if column is None:
+        if self.written.shared is None:
             raise SpecError(f"{self.family!r}: frailty= needs one term (1 | g), whose groups share the frailties.")
-        name, seen = column.strip("`"), self.training.response
+        name, seen = self.written.shared.strip("`"), self.training.response
         group = read_subjects(name, data)[self.training.kept]
-        event = seen.lower == seen.upper
-        if (~event & ~np.isposinf(seen.upper)).any() or np.isfinite(seen.exit).any():
+        if ((seen.lower < seen.upper) & ~np.isposinf(seen.upper)).any() or np.isfinite(seen.exit).any():
             raise SpecError("frailty= takes rows that are exact or right-censored.")
-        late = seen.entry > 0.0
+        first = pd.Series(np.maximum(seen.entry, 0.0))
         if self.id is not None:
-            subject = read_subjects(self.id, data)[self.training.kept]
-            first = pd.Series(np.maximum(seen.entry, 0.0)).groupby(subject).transform("min")
-            late = first.to_numpy() > 0.0
-        if late.any():
+            first = first.groupby(read_subjects(self.id, data)[self.training.kept]).transform("min")
+        if (first > 0.0).any():
             raise SpecError(
                 "frailty= takes rows that are followed from time 0 on, start-stop rows by id= among them: with late "
                 "entry frailties of those who are seen are no longer what they were at time 0."
@@ -267,13 +267,7 @@ class ParametricModel(Model):
         assert covariates is not None
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             found = fit_parametric(
-                self.spec,
-                self.training,
-                self.family,
-                self.written,
-                covariates,
-                self._columns,
-                **options,
+                self.spec, self.training, self.family, self.written, covariates, self._columns, **options
             )
             if on_step is not None:
                 on_step(Step("newton", found.parts.maximum.iterations, found.llf, rows=self.training.found.n))

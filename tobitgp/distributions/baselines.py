@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -233,9 +233,6 @@ def make_knots(log_times: Array, weight: Array, df: int) -> Array:
         for one in (0.0, 1.0)
     )
     return np.asarray(low + np.clip(place - np.floor(place + 1e-9), 0.0, 1.0) * (high - low))
-
-
-BASELINES: dict[str, Any] = {"spline": SplineBaseline, "weibull": WeibullBaseline, "gompertz": GompertzBaseline}
 
 
 def _sum(c: Sequence[Array], values: Sequence[Array] | Array) -> Array:

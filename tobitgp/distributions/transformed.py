@@ -2,9 +2,11 @@ r"""Times whose survival is a known function of :math:`\eta + s(\log t)`: (PH5) 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.polynomial import Chebyshev
 
 from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.baselines import Baseline
@@ -14,6 +16,8 @@ from tobitgp.numerics.roots import area
 from tobitgp.typing import Array
 
 _BREAKS = -np.log(np.array([0.999, 0.97, 0.8, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-5, 1e-8, 1e-12]))
+_MANY = 500  # rows, from which on a mean is interpolated in eta
+_ORDER, _FINER, _MOST = 32, 10.0, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Transformed(RowDistributions):
     def _at(self, x: Array) -> tuple[Array, Array]:
         """The transformed value at log times, and the logarithm of its slope."""
         with np.errstate(over="ignore", invalid="ignore"):
-            s, log_slope = self.baseline.at(np.maximum(x, -700.0), self.c)
+            s, log_slope = self.baseline.at(np.clip(x, -700.0, 700.0), self.c)
         return np.where(np.isneginf(x), -FAR, np.clip(self.eta + s, -FAR, FAR)), log_slope
 
     def logsf(self, y: Array) -> Array:
@@ -108,8 +112,33 @@ class Transformed(RowDistributions):
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
         """Mean of times that are clipped at limits, of rows without a window."""
         values = np.broadcast_arrays(self.eta, lower, upper, *self.c, *self.log_theta)
-        eta, low, high, *rest = (value.ravel() for value in values)
-        flat = replace(self, eta=eta, c=tuple(rest[: len(self.c)]), log_theta=tuple(rest[len(self.c) :]))
+        eta, *rest = (value.ravel() for value in values)
+        if len(eta) < _MANY:
+            return self._clipped(eta, rest).reshape(values[0].shape)
+        differ = [each for each in rest if (each != each[0]).any()]
+        group = (
+            np.unique(np.stack(differ), axis=1, return_inverse=True)[1].ravel() if differ else np.zeros(len(eta), int)
+        )
+        out = np.empty(len(eta))
+        for k in range(int(group.max()) + 1):
+            at = np.flatnonzero(group == k)
+            one = np.array([each[at[0]] for each in rest])
+            low, high = eta[at].min(), eta[at].max()
+            order = int(min(_ORDER + _FINER * (high - low), _MOST))
+            if len(at) <= order or high <= low:
+                out[at] = self._clipped(eta[at], [each[at] for each in rest])
+                continue
+
+            def of(z: Array, one: Array = one) -> Array:
+                return self._clipped(z, [np.full(len(z), each) for each in one])
+
+            out[at] = Chebyshev.interpolate(of, order, (low, high))(eta[at])
+        return out.reshape(values[0].shape)
+
+    def _clipped(self, eta: Array, rest: Sequence[Array]) -> Array:
+        """Means (n,) of times that are clipped at limits; ``rest`` are these and all parameters but eta, (n,) each."""
+        (low, high), c, theta = rest[:2], rest[2 : 2 + len(self.c)], rest[2 + len(self.c) :]
+        flat = replace(self, eta=eta, c=tuple(c), log_theta=tuple(theta))
         breaks = np.stack([flat.survived(np.full(len(eta), -H)) for H in _BREAKS], axis=1)
         breaks = np.clip(breaks, low[:, None], high[:, None])
         last = np.where(np.isfinite(high), high, breaks[:, -1])
@@ -118,4 +147,4 @@ class Transformed(RowDistributions):
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             soon = area(lambda t: np.exp(rows.logsf(t)), np.column_stack([low, breaks[:, 0]]))
             late = area(lambda x: np.exp(rows.logsf(np.exp(x)) + x), np.log(np.maximum(breaks, SOON)))
-        return np.asarray(low + soon + late).reshape(values[0].shape)
+        return np.asarray(low + soon + late)

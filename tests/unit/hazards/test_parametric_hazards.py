@@ -280,16 +280,15 @@ def test_rows_that_are_split_say_the_same(lung, family):
     np.testing.assert_allclose(clustered.bse, robust.bse, rtol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [365.25, 1e9, 1e-9])
 @EACH
-def test_the_unit_of_time_changes_nothing_but_the_density(lung, family):
-    days, years = (tg.fit(LINEAR, lung.assign(time=lung["time"] / unit), family=family) for unit in (1.0, 365.25))
+def test_the_unit_of_time_changes_nothing_but_the_density(lung, family, unit):
+    days, years = (tg.fit(LINEAR, lung.assign(time=lung["time"] / of), family=family) for of in (1.0, unit))
     columns = ["age", "sex", "ph_ecog"]
     np.testing.assert_allclose(years.params[columns], days.params[columns], rtol=1e-6)
     np.testing.assert_allclose(years.bse[columns], days.bse[columns], rtol=1e-6)
-    assert years.llf == pytest.approx(days.llf + lung["event"].sum() * np.log(365.25), abs=1e-7)
-    np.testing.assert_allclose(
-        365.25 * years.predict_median(lung.head(3)), days.predict_median(lung.head(3)), rtol=1e-7
-    )
+    assert years.llf == pytest.approx(days.llf + lung["event"].sum() * np.log(unit), abs=1e-6)
+    np.testing.assert_allclose(unit * years.predict_median(lung.head(3)), days.predict_median(lung.head(3)), rtol=1e-7)
 
 
 # -- strata, given values ---------------------------------------------------------------------------------------------
@@ -574,6 +573,7 @@ def test_causes(lung, tmp_path):
         (LINEAR, {"start": {"shape": -1.0}}, SpecError, "start=.*a positive number"),
         (LINEAR, {"family": SPLINE, "start": {"gamma1": -1.0}}, SpecError, "has to rise at all events"),
         (LINEAR, {"id": "nobody"}, SpecError, "nobody"),
+        (LINEAR, {"family": "gompertz"}, SpecError, r"it is called tg.PH\('gompertz'\) here"),
     ],
 )
 def test_bad_options(lung, formula, options, error, words):

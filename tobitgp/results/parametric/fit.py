@@ -21,7 +21,8 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression import covariance, unidentified
-from tobitgp.regression.hazards import falling_times, frailties_at, hazard_problem, maximise_hazards
+from tobitgp.regression.hazard_search import falling_times, maximise_hazards
+from tobitgp.regression.hazards import frailties_at, hazard_problem
 from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.results.parametric.parts import LINKS, THETA, ParametricParts, baseline_names, level_columns
 from tobitgp.results.parametric.results import ParametricHazardResults
@@ -90,7 +91,7 @@ def fit_parametric(
             baseline=baseline,
             formula=written.formula,
             frailty=None if frailty is None else frailty[0],
-            groups=tuple(np.asarray(shared).tolist()),
+            groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
             frailties=None if frailty is None else frailties_at(problem, maximum.parameters),
         )
     )

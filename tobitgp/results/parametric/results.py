@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,10 @@ from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.baselines import GompertzBaseline
-from tobitgp.errors import BoundaryWarning, SpecError, user_level
+from tobitgp.errors import SpecError
 from tobitgp.results import hazard_ratios
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.distributional.draws import DistributionalDraws
-from tobitgp.results.distributional.parts import TimesWithin
 from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import HAZARD, ODDS, Contrasts, Kind
@@ -32,6 +30,7 @@ from tobitgp.results.hazards.proportionality import (
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.parametric.paths import along_parametric
+from tobitgp.results.parametric.times import TimesOfBaseline, warn_infinite
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level, check_what, predict_table
 from tobitgp.results.rows import Asked
@@ -41,38 +40,6 @@ from tobitgp.typing import Array, Frame
 
 WHATS = ("median", "quantile", "prob", "uncensored", "terms")
 _OF = " of a parametric baseline"
-
-
-@dataclass(frozen=True, slots=True)
-class TimesOfBaseline(TimesWithin):
-    """Times of rows with a parametric baseline."""
-
-    defective: bool
-
-    def percentile(self, p: float, after: Array | None) -> Array:
-        """See `Times`; says so where survival does not fall so far."""
-        found = super(TimesOfBaseline, self).percentile(p, after)
-        if self.defective:
-            warn_infinite(found)
-        return found
-
-    def mean(self) -> Array:
-        """See `Times`; says so where it is infinite."""
-        found = super(TimesOfBaseline, self).mean()
-        if self.defective:
-            warn_infinite(found)
-        return found
-
-
-def warn_infinite(times: Array) -> None:
-    """Say that some rows may never have the event."""
-    if np.isposinf(times).any():
-        warnings.warn(
-            "The hazard falls so fast that some never have the event (a negative shape): survival does not fall far "
-            "enough, and times that rest on it are infinite. predict_restricted_mean(t=) is finite.",
-            BoundaryWarning,
-            stacklevel=user_level(),
-        )
 
 
 class ParametricHazardResults(DistributionalResults):
