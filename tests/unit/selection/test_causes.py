@@ -91,11 +91,21 @@ def test_what_competing_risks_have_not(data):
     with pytest.raises(SpecError, match="compares values"):
         tg.cross_validate(FORMULA, data, folds=2, metrics="mae", family="weibull")
     res = tg.fit(FORMULA, data, family="weibull")
-    for name in ("loo", "check", "standardise", "plot_forest"):
+    for name in ("loo", "waic", "standardise", "plot_forest"):
         with pytest.raises(AttributeError, match=rf"each cause has its own: res\['death'\].{name}"):
             getattr(res, name)
     with pytest.raises(AttributeError, match="no attribute 'colour'"):
         _ = res.colour
+
+
+def test_every_cause_is_checked(data):
+    res = tg.fit(FORMULA, data, family="weibull")
+    found = res.check(rng=1).table
+    for cause in res.causes:
+        own = res[cause].check(rng=1).table
+        pd.testing.assert_frame_equal(
+            found.filter(like=f"{cause}: ", axis=0).reset_index(drop=True), own.reset_index(drop=True)
+        )
 
 
 def test_cure_models_are_cross_validated_and_fitted_by_columns():
