@@ -51,8 +51,8 @@ class SurvivalModel:
 
     Attributes
     ----------
-    results_ : GPResults, RegressionResults or MixtureResults
-        The fit.
+    results_ : GPResults, RegressionResults, CureResults, HazardResults or MixtureResults
+        The fit: as :func:`tobitgp.fit` returns it, with ``cure="~ ..."`` and ``family="ph"`` too.
     duration_col, event_col, entry_col, weights_col, lower_bound_col, upper_bound_col : str or None
         Columns of the last fit.
 
@@ -222,7 +222,10 @@ class SurvivalModel:
         options: dict[str, Any] = {"family": self.family, "method": self.method, **self.fit_kwargs}
         results: Any = fit(formula, df, weights=weights_col, **options)
         if isinstance(results, CompetingRisksResults):
-            raise SpecError("A SurvivalModel has one event; competing risks are fitted by tg.fit().")
+            raise SpecError(
+                "A SurvivalModel has one event, and so have lifelines' tools. Competing risks are fitted by tg.fit(), "
+                "and scored by tg.cross_validate() and by tg.metrics with cause=."
+            )
         self._results = results
         self._kind, self.weights_col = kind, weights_col
         for name in ("duration_col", "event_col", "entry_col", "lower_bound_col", "upper_bound_col"):

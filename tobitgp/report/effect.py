@@ -79,7 +79,7 @@ class Effect:
     def times(self) -> list[float] | None:
         """Times, or limits, of which each has a curve."""
         given = self.asked.get("times")
-        return None if given is None else np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()
+        return None if given is None else given.tolist()
 
     def tables(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Each curve's name and numbers."""

@@ -13,6 +13,7 @@ import pandas as pd
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import DataError, SpecError
 from tobitgp.results.predict import check_flag, check_level, check_what
+from tobitgp.results.survival import read_times
 from tobitgp.results.terms import term_columns
 
 if TYPE_CHECKING:
@@ -160,7 +161,10 @@ def plot_effect(
         what = check_what(what, EFFECTS, " of an effect")
     if (times is None) == (what in ("survival", "risk") or (average and what == "rmst")):
         raise SpecError(f"what={what!r} {'needs' if times is None else 'takes no'} times=.")
-    asked = {name: value for name, value in (("times", times), ("q", q)) if value is not None}
+    if not isinstance(at, Mapping | None):
+        raise SpecError(f"at={at!r}: a dict of columns and their values is needed.")
+    asked: dict[str, Any] = {} if times is None else {"times": read_times(times)}
+    asked |= {} if q is None else {"q": q}
     if average and q is not None:
         raise SpecError("q= goes with what='quantile' without average=.")
     level = check_level(interval)

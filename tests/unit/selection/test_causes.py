@@ -8,6 +8,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
+from tobitgp.selection.held_out import MEASURES, HeldOut
 
 FORMULA = "Surv(t, k) ~ x"
 
@@ -91,11 +92,21 @@ def test_what_competing_risks_have_not(data):
     with pytest.raises(SpecError, match="compares values"):
         tg.cross_validate(FORMULA, data, folds=2, metrics="mae", family="weibull")
     res = tg.fit(FORMULA, data, family="weibull")
-    for name in ("loo", "check", "standardise", "plot_forest"):
+    for name in ("loo", "waic", "standardise", "plot_forest"):
         with pytest.raises(AttributeError, match=rf"each cause has its own: res\['death'\].{name}"):
             getattr(res, name)
     with pytest.raises(AttributeError, match="no attribute 'colour'"):
         _ = res.colour
+
+
+def test_every_cause_is_checked(data):
+    res = tg.fit(FORMULA, data, family="weibull")
+    found = res.check(rng=1).table
+    for cause in res.causes:
+        own = res[cause].check(rng=1).table
+        pd.testing.assert_frame_equal(
+            found.filter(like=f"{cause}: ", axis=0).reset_index(drop=True), own.reset_index(drop=True)
+        )
 
 
 def test_cure_models_are_cross_validated_and_fitted_by_columns():
@@ -104,6 +115,13 @@ def test_cure_models_are_cross_validated_and_fitted_by_columns():
     how = {"family": "weibull", "cure": "~ treated"}
     found = tg.cross_validate("Surv(time, event) ~ treated", data, folds=2, metrics=names, **how)
     assert found[names].notna().all(axis=None)
+    train, test = data.iloc[::2], data.iloc[1::2]
+    res = tg.fit("Surv(time, event) ~ treated", train, **how)
+    held = HeldOut(res, test, None)
+    last = np.quantile(train.loc[train["event"] == 1, "time"], 0.9, method="inverted_cdf")
+    mean = res.predict_restricted_mean(test, train["time"].max())
+    pair = (train["time"], train["event"]), (test["time"], test["event"])
+    assert MEASURES["concordance_ipcw"](held) == pytest.approx(tg.metrics.concordance_ipcw(*pair, mean, tau=last))
     model = tg.SurvivalModel("treated", **how).fit(data, "time", "event")
     assert model.score(data) == pytest.approx(model.results_.llf / 240)
     assert model.predict_survival_function(data.head(2), times=[1.0]).shape == (1, 2)

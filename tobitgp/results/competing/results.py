@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.diagnostics.residual_tests import Check
 from tobitgp.errors import SpecError
 from tobitgp.results import output
 from tobitgp.results.competing import predictions
@@ -408,6 +409,40 @@ class CompetingRisksResults:
         found = predictions.incidences(self, None, predictions.CauseRows.of(self, None, None), at, None)["mean"]
         how: dict[str, Any] = {"entry": seen.entry, "weights": seen.weight, "cause": k}
         return concordance_index(seen.time, -found[k - 1, :, 0], seen.code, **how)
+
+    def check(self, *, rng: int | np.random.Generator | None = None) -> Check:
+        """Run the diagnostics of the model of every cause, and say in words what is wrong and what to try.
+
+        Parameters
+        ----------
+        rng : int or numpy Generator, optional
+            For the random points, and draws of the posterior; None is deterministic.
+
+        Returns
+        -------
+        Check
+            Prints in words; ``ok``, ``advice`` and ``table``. Names begin with the cause; p-values are adjusted within
+            it.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows.
+
+        References
+        ----------
+        (CHK11) to (CHK16) of the theory pages; to the model of a cause events of the others are censoring.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
+        >>> found = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull").check()
+        >>> found.table.loc["2: convergence", "verdict"]
+        'good'
+        """
+        every = [(cause, fit.check(rng=rng).findings) for cause, fit in self.parts.fits.items()]
+        return Check(tuple(one._replace(name=f"{cause}: {one.name}") for cause, found in every for one in found))
 
     def plot_cumulative_incidence(
         self,

@@ -15,6 +15,7 @@ from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray
 
 MOST_COLUMNS = 2000  # of a term, beyond which no covariance of all of them is formed
+_MOST_CELLS = 20_000_000  # of covariances between a term and all weights
 _NOTHING = 1e-10  # beside the largest eigenvalue
 
 
@@ -33,7 +34,7 @@ def joint_test_of_process(parts: Parts, block: int) -> TermTest:
     if point.field is not None and block in point.field.blocks:
         return TermTest(np.nan, np.nan, np.nan)
     places = _places(point, block)
-    if len(places) > MOST_COLUMNS:
+    if len(places) > MOST_COLUMNS or len(places) * len(point.w) > _MOST_CELLS:
         return TermTest(np.nan, np.nan, np.nan)
     E = np.zeros((len(point.w), len(places)))
     E[places, np.arange(len(places))] = 1.0
