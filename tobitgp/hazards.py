@@ -91,7 +91,7 @@ class Fitter:
 
     def from_time_alone(self, cuts: Array, **how: Any) -> GPResults | RegressionResults:
         """Fit from where one without covariates ends, a cell a band, whose baseline linear terms hardly move."""
-        named = any(self.fitting.get(name) for name in ("start", "fixed", "priors"))
+        named = any(self.fitting.get(name) for name in ("start", "fixed", "priors", "n_starts"))
         if named or self.has_processes or self.written.varying:
             return self(cuts, **how)
         stratum = [] if self.written.stratum is None else [self.written.stratum.strip("`")]

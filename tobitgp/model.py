@@ -372,6 +372,7 @@ class Model:
         near = asked.start if isinstance(asked.start, GPResults) else None
         if near is not None:
             asked = replace(asked, start=estimated_of(near, asked.fixed or {}))
+            near = near if asked.n_starts is None else None
         how: dict[str, Any] = {"method": method, "given": asked.given(method), "settings": asked.settings()}
         with progress_bar(asked.progress) as on_step:
             return fit_process(

@@ -343,7 +343,9 @@ def read_mapping(argument: str, given: Any) -> dict[str, Any] | None:
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        raise SpecError(f"{argument}={given!r}: a dict keyed by parameter name is needed, as {{'sigma': ...}}.")
+        of = f"= is a {type(given).__name__}" if "\n" in repr(given) else f"={given!r}"
+        fit = ", or a fit by a posterior of the same terms" * (argument == "start")
+        raise SpecError(f"{argument}{of}: a dict keyed by parameter name is needed, as {{'sigma': ...}}{fit}.")
     return dict(given)
 
 

@@ -99,7 +99,9 @@ class Search:
         if not self.parameters.n_free:
             return self._maximise(theta)
         if self.settings.near is not None:
-            return self._near(theta, self.settings.near)
+            # Where nothing was learned on the way, fixed points may not be reached that a search does reach.
+            with contextlib.suppress(EPFailure, NumericalError):
+                return self._near(theta, self.settings.near)
         theta, scale = self._on_some_rows(self._search, theta)
         inverse = None
         if scale is not None and self.grows:

@@ -62,8 +62,9 @@ def predict_survival_function(
         The column that names the subject of each row, whose rows (start, stop] follow each other with covariates that
         change, for a curve of each subject: of ``family="ph"`` by the sum of hazards, of regressions of log time by
         the accelerated time, from time 0 on. ``df`` has the columns of start and stop of the formula's
-        ``Surv(start, stop, event)``. The path is taken as given: where it says that the subject lives, as a blood
-        value that is measured as long as it does (an internal covariate), this is no probability of survival.
+        ``Surv(start, stop, event)``; the last stop may be infinite. The path is taken as given: where it says that the
+        subject lives, as a blood value that is measured as long as it does (an internal covariate), this is no
+        probability of survival.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,8 @@ class Paths:
 def read_subjects(id: Any, data: Frame) -> npt.NDArray[Any]:
     """The subject of each row, by the column that names them."""
     if not isinstance(id, str) or id not in column_names(data):
-        raise SpecError(f"id={id!r}: the column that names the subject of each row is needed.")
+        given = f"={id!r}" if isinstance(id, Hashable) else f"= is a {type(id).__name__}"
+        raise SpecError(f"id{given}: the name of the column that tells the subject of each row is needed.")
     column = pd.Series(data[id])
     if column.isna().any():
         raise DataError(f"The column {id!r} is missing in {int(column.isna().sum())} rows; every row has a subject.")
@@ -81,7 +83,7 @@ def read_paths(
     subject, (start, stop) = read_subjects(id, frame), _read_ends(results, frame)
     asked = ask(parts, frame, exclude)
     code, names = pd.factorize(subject)
-    known = asked.usable & np.isfinite(start) & np.isfinite(stop)
+    known = asked.usable & ~np.isnan(start) & ~np.isnan(stop)
     whole = ~np.isin(np.arange(len(names)), code[~known])
     rows = whole[code]
     one = np.ones(rows.sum())
@@ -96,7 +98,7 @@ def read_paths(
 
 
 def _read_ends(results: Results, frame: pd.DataFrame) -> tuple[Array, Array]:
-    """Start and stop of rows, NaN where they are missing."""
+    """Start, from time 0 on, and stop of rows, NaN where they are missing."""
     spec = results.parts.spec
     if spec.response.kind != "surv" or spec.truncation is None:
         raise SpecError(f"id= is of rows from start to stop, and this fit was written {spec.response.label}.")
@@ -106,7 +108,7 @@ def _read_ends(results: Results, frame: pd.DataFrame) -> tuple[Array, Array]:
         raise SpecError(f"id= needs the start and stop of each row; the new data lack {', '.join(map(repr, lacking))}.")
     table = read_table(frame, names)
     start, stop = (evaluate(of, table) for of in (spec.truncation.lower, spec.response.value) if of is not None)
-    return start, stop
+    return np.maximum(start, 0.0), stop
 
 
 def along_paths(

@@ -354,8 +354,16 @@ class Results:
 
     @property
     def df_resid(self) -> float:
-        """Residual degrees of freedom: ``nobs`` less the number of estimated parameters, of a process ``df_model``."""
-        return self.nobs - self._n_free
+        """Residual degrees of freedom: ``nobs`` less the number of estimated parameters, of a process ``df_model``.
+
+        Of accelerated failure times with ``id=`` subjects count.
+        """
+        return self._n_units - self._n_free
+
+    @property
+    def _n_units(self) -> float:
+        """Number of what is independent of each other."""
+        return self.nobs
 
     @property
     def _n_free(self) -> float:
@@ -375,13 +383,15 @@ class Results:
 
     @property
     def bic(self) -> float:
-        """``k log nobs - 2 llf`` on the scale of deviances, k the number of estimated parameters; NaN of a posterior.
+        """``k log n - 2 llf`` on the scale of deviances, k the number of estimated parameters; NaN of a posterior.
+
+        n is ``nobs``, of accelerated failure times with ``id=`` the number of subjects.
 
         References
         ----------
         Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
         """
-        return self._n_free * float(np.log(self.nobs)) - 2.0 * self.llf
+        return self._n_free * float(np.log(self._n_units)) - 2.0 * self.llf
 
     # -- the estimates ------------------------------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ def check_regression(parts: RegressionParts) -> None:
 def check_start_stop(parts: StartStopParts) -> None:
     """Compare what the parts of a fitted regression of start-stop rows say of each other."""
     alone = parts.state.scale is None and parts.family.log_time and parts.code is None
-    if not alone or not parts.id or not 0 < parts.subjects <= parts.facts.n:
+    if not alone or not parts.id or not 0 < parts.subjects <= parts.facts.n or not parts.subject_weight > 0.0:
         raise MalformedError("its parts do not belong together")
     _check_estimates(parts, 1)
 

@@ -8,7 +8,9 @@ import pytest
 from support.reference import load
 
 import tobitgp as tg
-from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, SpecError
+from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, NumericalError, SpecError
+from tobitgp.inference.ascent import EPFailure
+from tobitgp.inference.search import Search
 
 
 @pytest.fixture(scope="module")
@@ -417,6 +419,35 @@ def test_a_fit_of_other_terms_is_no_start_and_one_with_fixed_parameters_is_searc
     res = tg.fit("y ~ gp(x) | censor(lower)", clipped, start=held, hyper="maximize")
     assert "search" in res.fit_history["stage"].to_list()
     assert res.log_evidence > held.log_evidence
+
+
+def test_a_fit_to_start_from_is_searched_from_where_starts_are_asked_for(clipped):
+    formula = "y ~ gp(x) | censor(lower)"
+    near = tg.fit(formula, clipped, hyper="maximize")
+    res = tg.fit(formula, clipped, start=near, n_starts=3, hyper="maximize")
+    assert "search" in res.fit_history["stage"].to_list()
+    assert res.log_evidence == pytest.approx(near.log_evidence, abs=1e-3)
+
+
+@pytest.mark.parametrize("error", [EPFailure(None), NumericalError("")])
+def test_where_the_way_from_another_fit_breaks_down_a_search_begins(clipped, error, monkeypatch):
+    formula = "y ~ gp(x) | censor(lower)"
+    full = tg.fit(formula, clipped, hyper="maximize")
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(Search, "_near", fail)
+    res = tg.fit(formula, clipped, start=full, hyper="maximize")
+    assert res.method == "ep"
+    assert "search" in res.fit_history["stage"].to_list()
+    assert res.log_evidence == pytest.approx(full.log_evidence, abs=1e-3)
+
+
+def test_a_fit_without_a_posterior_is_no_start(clipped):
+    linear = tg.fit("y ~ x | censor(lower)", clipped)
+    with pytest.raises(SpecError, match=r"start= is a RegressionResults: a dict .*, or a fit by a posterior"):
+        tg.fit("y ~ gp(x) | censor(lower)", clipped, start=linear)
 
 
 def test_the_history_counts_the_screening(clipped):

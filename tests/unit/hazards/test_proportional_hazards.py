@@ -493,6 +493,26 @@ def test_rows_of_a_subject_follow_each_other():
         tg.fit("Surv(a, b, d) ~ 1", {**rows, "id": [1.0, np.nan, 2.0]}, family="ph", id="id")
 
 
+def test_starts_that_are_asked_for_are_searched(lung, smooth):
+    res = tg.fit("Surv(time, event) ~ age", lung, family=tg.PH("gp", bands=8), hyper="maximize", n_starts=3)
+    assert "search" in res.cells.fit_history["stage"].to_list()
+    alone = tg.fit("Surv(time, event) ~ age", lung, family=tg.PH("gp", bands=8), hyper="maximize")
+    assert alone.log_evidence == pytest.approx(res.log_evidence, abs=0.01)
+
+
+@pytest.mark.slow
+def test_a_stratum_without_events_is_fitted_by_expectation_propagation():
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({"t": rng.exponential(size=80) + 0.01, "z": rng.normal(size=80)})
+    data["s"] = np.array(["a", "b", "c"])[rng.integers(0, 3, 80)]
+    data["d"] = (data["s"] != "c").astype(int)
+    formula, family = "Surv(t, d) ~ z + strata(s)", tg.PH("gp", bands=20)
+    res = tg.fit(formula, data, family=family, hyper="maximize")
+    searched = tg.fit(formula, data, family=family, hyper="maximize", n_starts=2)
+    assert res.method == searched.method == "ep"
+    assert res.log_evidence == pytest.approx(searched.log_evidence, abs=0.01)
+
+
 def test_nobody_lives_beyond_the_last_band(piecewise, smooth, lung):
     row = lung.head(1)
     with pytest.raises(SpecError, match="after the last exit, 1022"):

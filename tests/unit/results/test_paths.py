@@ -193,6 +193,24 @@ def test_a_subject_with_a_missing_value_has_no_curve(piecewise, weibull, path):
         path.loc[1, "stop"] = 1000.0
 
 
+@pytest.mark.parametrize("of", CURVES)
+@pytest.mark.parametrize("fit", ["weibull", "piecewise", "smooth"])
+def test_time_begins_at_zero_as_in_fits_and_a_last_row_may_have_no_end(request, fit, of, path):
+    res = request.getfixturevalue(fit)
+    open_ended = path.assign(start=[40.0, -np.inf, -25.0], stop=[np.inf, np.inf, 40.0])
+    found = curve(res, of, open_ended, TIMES, id="who", interval=0.8)
+    want = curve(res, of, path.assign(stop=[900.0, 900.0, 40.0]), TIMES, id="who", interval=0.8)
+    assert found.notna().all().all()
+    np.testing.assert_allclose(found, want, rtol=1e-9)
+    with pytest.raises(DataError, match="Row 1 ends at 0, not after its start"):
+        curve(res, of, path.assign(start=[40.0, -9.0, 0.0], stop=[90.0, 0.0, 40.0]), TIMES, id="who")
+
+
+def test_no_time_has_a_cumulative_hazard_of_plus_zero(smooth, path):
+    found = smooth.predict_cumulative_hazard(path, [0.0], id="who")
+    assert not np.signbit(found).any().any()
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -210,6 +228,8 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
     ask = dict(times=[10.0], id="who")
     with pytest.raises(SpecError, match="id='nobody'"):
         weibull.predict_survival_function(path, [10.0], id="nobody")
+    with pytest.raises(SpecError, match="id= is a Series: the name of the column"):
+        weibull.predict_survival_function(path, [10.0], id=path["who"])
     with pytest.raises(SpecError, match="id= takes df="):
         weibull.predict_survival_function(**ask)
     with pytest.raises(SpecError, match="conditional_after= does not go with id="):

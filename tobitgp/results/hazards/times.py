@@ -317,7 +317,7 @@ def _mean(of: str, hazards: Hazards, after: Array, times: Array) -> Array:
     if of == "survival":
         return np.exp(np.minimum(log_S, 0.0))
     if of == "cumulative_hazard":
-        return -np.minimum(log_S, 0.0)
+        return 0.0 - np.minimum(log_S, 0.0)
     weight = np.exp(H.min(axis=-1, keepdims=True) - H)
     return np.asarray((weight * hazards.hazard(at)).sum(axis=-1) / weight.sum(axis=-1))
 

@@ -128,7 +128,7 @@ class RegressionResults(LikelihoodResults):
 
     @property
     def _pseudo_r2(self) -> PseudoR2:
-        return pseudo_r2(self.llf, self.llnull, self.nobs)
+        return pseudo_r2(self.llf, self.llnull, self._n_units)
 
     def lr_test(self, other: RegressionResults) -> WaldResults:
         """Likelihood ratio test against a smaller model of the same rows.

@@ -76,6 +76,7 @@ def fit_start_stop(
             covariates=covariates,
             id=id,
             subjects=len(problem.seen),
+            subject_weight=float(problem.seen.weight.sum()),
             code=code,
         )
     )

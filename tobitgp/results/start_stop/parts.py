@@ -35,6 +35,7 @@ class StartStopParts(RegressionParts):
 
     id: str = ""  # the column that names the subject of each row
     subjects: int = 0
+    subject_weight: float = 0.0  # their frequency weights, summed
     code: IntArray | None = None  # (n,), subject of each training row
 
     def without_rows(self) -> StartStopParts:

@@ -61,6 +61,10 @@ class StartStopResults(RegressionResults):
     _parts: StartStopParts
     _of_subjects = True
 
+    @property
+    def _n_units(self) -> float:
+        return self._parts.subject_weight
+
     def influence(self, *, scaled: bool = False) -> pd.DataFrame:
         """Approximate change of every estimate when a subject is added; see :meth:`RegressionResults.influence`."""
         parts, maximum = self._parts, self._parts.maximum

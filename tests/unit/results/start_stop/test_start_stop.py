@@ -271,6 +271,22 @@ def test_a_saved_fit_answers_the_same(heart, weibull, tmp_path):
         again.residuals("cox_snell")
 
 
+@pytest.mark.parametrize("weight", [1, 2])
+def test_subjects_count_however_many_rows_they_are_split_into(heart, weight, tmp_path):
+    rows = heart.assign(w=weight)
+    middle = 0.5 * (rows["start"] + rows["stop"])
+    halves = pd.concat([rows.assign(stop=middle, event=0), rows.assign(start=middle)])
+    one, other = (tg.fit(HEART, each, family="weibull", id="id", weights="w") for each in (rows, halves))
+    other.save(tmp_path / "fit.tgp")
+    n = weight * heart["id"].nunique()
+    for res in (one, other, tg.load(tmp_path / "fit.tgp")):
+        assert res.bic == pytest.approx(6 * np.log(n) - 2.0 * one.llf, rel=1e-9)
+        assert res.df_resid == n - 6
+        assert res.prsquared_vz == pytest.approx(one.prsquared_vz, rel=1e-6)
+    said = f"{2 * len(heart)} rows (start, stop] of {heart['id'].nunique()} subjects"
+    assert said in " ".join(str(other.summary()).split())
+
+
 def test_a_dot_leaves_out_the_subject(heart, weibull):
     res = tg.fit("Surv(start, stop, event) ~ .", heart, family="weibull", id="id")
     assert sorted(res.params.index) == sorted(weibull.params.index)
