@@ -130,8 +130,8 @@ def fit(
     fixed, start : mapping of parameter name to value, optional
         Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point. ``start`` may be a
         fit of the same terms to nearly the same rows, as before some rows came or went: its maximum is climbed on
-        from, and no other is searched for unless ``n_starts`` are given. By maximum likelihood ``start`` goes with parametric baselines of
-        ``family="ph"`` alone, as a mapping.
+        from, and no other is searched for unless ``n_starts`` are given. By maximum likelihood ``start`` goes with
+        parametric baselines of ``family="ph"`` alone, as a mapping.
     priors : mapping of parameter name to prior or None, optional
         None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
         all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,
