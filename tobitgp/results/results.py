@@ -51,6 +51,7 @@ class Results:
 
     _parts: Any
     _of_cause = False  # whether events of other causes are censoring
+    _no_mean = ""  # why times have no mean, where they have none
 
     # -- what each kind says of itself --------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.check import posterior_findings
 from tobitgp.diagnostics.draws import read_draws
-from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
+from tobitgp.diagnostics.k_hat import OF_CURE, KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
@@ -75,6 +75,7 @@ class CureResults(LikelihoodResults):
     """
 
     _parts: CureParts
+    _no_mean = "where some are cured the mean time is infinite"
 
     def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
         self._estimates(kind)
@@ -252,7 +253,7 @@ class CureResults(LikelihoodResults):
         return draw_cure(self._parts, draws, rng, question=question)
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        return regression_k_hat(draw_cure(self._parts, draws, rng, question="k_hat()"))
+        return regression_k_hat(draw_cure(self._parts, draws, rng, question="k_hat()"), OF_CURE)
 
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return posterior_findings(self, rng)

@@ -68,6 +68,7 @@ class HazardResults(Results):
     """
 
     _parts: HazardParts
+    _no_mean = "the mean time rests on the hazard beyond the last one seen"
 
     def __init__(self, parts: HazardParts):
         self._parts = parts
