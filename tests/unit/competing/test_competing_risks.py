@@ -121,6 +121,15 @@ def test_integers_text_and_categories_are_one_model(mgus2):
     assert tg.fit("Surv(etime, cause) ~ age", mgus2.to_dict("list"), family="weibull").llf == fits[0].llf
 
 
+def test_categories_in_the_order_of_the_alphabet_are_not_misread(mgus2):
+    """astype("category") has 'aml' before 'censored', and the first category would mean censored."""
+    rows = mgus2.assign(kind=pd.Categorical(mgus2["text"].astype(str).replace("pcm", "aml")))
+    with pytest.raises(DataError, match="'aml', would mean censored, and 'censored' is another"):
+        tg.fit("Surv(etime, kind) ~ age", rows, family="weibull")
+    res = tg.fit("Surv(etime, kind, censored='censored') ~ age", rows, family="weibull")
+    assert res.causes == ("aml", "death")
+
+
 def test_a_value_is_censoring_where_it_is_said(mgus2):
     words = mgus2["cause"].map({0: "alive", 1: "pcm", 2: "death"})
     res = tg.fit("Surv(etime, words, censored='alive') ~ age", mgus2.assign(words=words), family="weibull")
@@ -311,6 +320,11 @@ def test_survival_of_one_cause_says_that_it_is_net(mgus2):
     with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
         S = res["pcm"].predict_survival_function(mgus2.head(2), TIMES)
     pd.testing.assert_frame_equal(S, plain.predict_survival_function(mgus2.head(2), TIMES))
+    with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
+        risk = res["pcm"].standardise({"age": [60, 70]}, "risk", TIMES)
+    pd.testing.assert_frame_equal(risk, plain.standardise({"age": [60, 70]}, "risk", TIMES))
+    with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
+        tg.contrast(res["pcm"], {"age": 60}, {"age": 70}, what="risk", times=60)
     assert res["pcm"].plot_survival(times=TIMES).get_ylabel() == "net survival"
     assert plain.plot_survival(times=TIMES).get_ylabel() == "survival"
     matplotlib.pyplot.close("all")
