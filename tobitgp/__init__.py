@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tobitgp.results.mixture.fit import MixtureStream
     from tobitgp.results.mixture.results import MixtureResults
     from tobitgp.results.multivariate.results import MultivariateResults
+    from tobitgp.results.parametric.results import ParametricHazardResults
     from tobitgp.results.process.results import GPResults
     from tobitgp.results.regression.results import RegressionResults
     from tobitgp.results.standardise import contrast
@@ -51,6 +52,7 @@ __all__ = [
     "Model",
     "MultivariateResults",
     "Normal",
+    "ParametricHazardResults",
     "RegressionResults",
     "Selection",
     "Student",
@@ -91,6 +93,7 @@ _ROOMS = {
     "results.compare": ["compare"],
     "results.mixture.fit": ["MixtureStream"],
     "results.mixture.results": ["MixtureResults"],
+    "results.parametric.results": ["ParametricHazardResults"],
     "results.process.results": ["GPResults"],
     "results.regression.results": ["RegressionResults"],
     "results.standardise": ["contrast"],

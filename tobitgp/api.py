@@ -24,6 +24,7 @@ from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.multivariate.results import MultivariateResults
+from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.typing import Frame
@@ -66,6 +67,7 @@ def fit(
     | MixtureResults
     | MultivariateResults
     | HazardResults
+    | ParametricHazardResults
     | CompetingRisksResults
 ):
     r"""Fit a regression, or a mixture, to data that may be censored or truncated.
@@ -85,10 +87,11 @@ def fit(
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
         modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q estimated);
-        ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula, see `tobitgp.PH`. Components of a
-        ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes are point
-        estimates) and, of counts, ``"poisson"``. Of competing risks one of positive times or ``"ph"``, or a dict of
-        these by cause.
+        ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula; ``tg.PH("spline")``, of Royston and
+        Parmar, ``tg.PH("weibull")`` and ``tg.PH("gompertz")`` have baselines by maximum likelihood, see `tobitgp.PH`.
+        Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes
+        are point estimates) and, of counts, ``"poisson"``. Of competing risks one of positive times or ``"ph"``, or a
+        dict of these by cause.
     method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(damping=0.8)``
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
@@ -116,11 +119,13 @@ def fit(
     rescor : bool
         Of ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
     id : str, optional
-        Of ``family="ph"``: the column that names the subject of each row, whose rows must follow each other in time.
+        Of ``family="ph"``: the column that names the subject of each row, whose rows must follow each other in time;
+        with ``cov_type="cluster"`` of a parametric baseline the clusters, too.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional
-        Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point.
+        Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point. By maximum
+        likelihood ``start`` goes with parametric baselines of ``family="ph"`` alone.
     priors : mapping of parameter name to prior or None, optional
         None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
         all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,
@@ -167,9 +172,10 @@ def fit(
 
     Returns
     -------
-    GPResults, RegressionResults, CureResults, MixtureResults, MultivariateResults, HazardResults, CompetingRisksResults
-        The second by maximum likelihood, the third with ``cure=``, the fourth of a ``mixture()``, the fifth of
-        ``mvbind(...)``, then of ``family="ph"`` and of several causes.
+    GPResults, RegressionResults or results of another kind
+        The second by maximum likelihood; CureResults with ``cure=``, MixtureResults of a ``mixture()``,
+        MultivariateResults of ``mvbind(...)``, HazardResults of ``family="ph"``, ParametricHazardResults of
+        ``tg.PH("spline")`` and its kin, CompetingRisksResults of several causes.
 
     Raises
     ------

@@ -16,6 +16,7 @@ from tobitgp.model import Model
 from tobitgp.options import choose_family
 from tobitgp.results.competing.parts import CompetingParts, SeenCauses
 from tobitgp.results.competing.results import CompetingRisksResults
+from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.typing import Frame
 
 CENSORED = "censored"
@@ -166,6 +167,8 @@ def _check(model: Model | HazardModel, family: Any, cause: Cause, column: str) -
                 f"Competing risks take a family of positive times, as 'weibull', or 'ph', not {chosen.name!r}."
             )
         scale = int(chosen.name != "exponential")
+    elif isinstance(family, PH):
+        scale = baseline_size(family) + (family.frailty is not None)
     response = model.training.response
     events = int((response.lower == response.upper).sum())
     if events < columns + scale:

@@ -60,6 +60,7 @@ WITHOUT_ERRORS = {
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
     "tobitgp.HazardResults": "as GPResults",
+    "tobitgp.ParametricHazardResults": "as GPResults",
     "tobitgp.CompetingRisksResults": "as GPResults",
 }
 WITHOUT_EXAMPLE = {

@@ -40,7 +40,7 @@ from tobitgp.results.compare import CRITERIA, compare, distinct
 from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.cure.results import WHATS as CURE_WHATS
 from tobitgp.results.cure.results import CureResults
-from tobitgp.results.hazards.cells import PH
+from tobitgp.results.hazards.cells import BASELINES, DF, LINKS, PH
 from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
 from tobitgp.results.predict import whats
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 BAD_INPUT = 2
-_AS_GIVEN = ("id", "family", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cure", "cov_type")
+_AS_GIVEN = ("id", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cure", "cov_type")
 _PAIR: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
 _NUMBERS: dict[str, Any] = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
@@ -136,6 +136,9 @@ def _add_fit(commands: Any) -> None:
         "folder of Parquet files or a pattern in quotes, as 'folder/*.parquet', is never in memory as a whole",
     )
     one.add_argument("--family", choices=[*{**FAMILIES, **MIXTURE_FAMILIES}, PH.name])
+    one.add_argument("--baseline", choices=BASELINES, help="with --family ph; gp without it")
+    one.add_argument("--df", type=int, metavar="NUMBER", help=f"with --baseline spline: knots and 1; {DF} without it")
+    one.add_argument("--link", choices=LINKS, help="with --baseline spline; hazard without it")
     one.add_argument(
         "--method",
         choices=["auto", *METHODS, MLE, *MIXTURE_METHODS],
@@ -175,6 +178,7 @@ def _fit(options: argparse.Namespace) -> None:
     result: Any = api.fit(
         options.formula,
         str(options.data) if many else _read(options),
+        family=_family(options),
         inducing=_inducing(options.inducing),
         fixed=_assignments("--fixed", options.fixed),
         start=_assignments("--start", options.start),
@@ -193,6 +197,17 @@ def _fit(options: argparse.Namespace) -> None:
     if options.report is not None:
         result.report(options.report)
         print(f"\nThe report is in {options.report}")
+
+
+def _family(options: argparse.Namespace) -> str | PH | None:
+    """The family, of proportional hazards with its baseline."""
+    given = {name: getattr(options, name) for name in ("baseline", "df", "link")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return options.family
+    if options.family != PH.name:
+        raise SpecError(f"--{next(iter(given))} goes with --family {PH.name}.")
+    return PH(**given)
 
 
 def _read(options: argparse.Namespace) -> pd.DataFrame:

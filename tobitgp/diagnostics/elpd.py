@@ -16,7 +16,7 @@ import pandas as pd
 from tobitgp.diagnostics.draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import good_shape, smooth
-from tobitgp.results.cure.parts import CureParts
+from tobitgp.results.distributional.parts import DistributionalParts
 from tobitgp.results.process.draws import refuse_censoring_noises
 from tobitgp.results.process.posterior import average_left_out, predict_left_out
 from tobitgp.results.regression.parts import RegressionParts
@@ -216,7 +216,7 @@ def _way_out(parts: Source) -> str:
     """What to try where importance weights fail."""
     if isinstance(parts, Parts):
         return "Use loo(method='ep'), which has no weights, or noise with heavier tails (family='student')"
-    if isinstance(parts, CureParts):
+    if isinstance(parts, DistributionalParts):
         return "Look at k_hat() and at these rows"
     if isinstance(parts, RegressionParts):
         return "Look at k_hat() and at these rows, fit a posterior (method='ep') for its loo(method='ep')"

@@ -28,7 +28,7 @@ ENOUGH, NEARLY = 0.2, 0.9
 OF_EP = "compare_bounds() or by simulation"
 OF_PROCESS = f"another method ('ep' is the most accurate), by {OF_EP}"
 OF_REGRESSION = "a posterior (method='ep') or by simulation"
-OF_CURE = "simulation"
+BY_SIMULATION = "simulation"
 _CONSTANT = 1e-6
 _HEAVY = 100_000
 

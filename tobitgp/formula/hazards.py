@@ -26,6 +26,8 @@ class HazardFormula:
     terms: tuple[str, ...]  # of the log hazard beside the baseline
     stratum: str | None  # column of which each level has a baseline of its own
     varying: tuple[str, ...]  # columns whose coefficients change over time
+    linear: str  # of the rows, with a level for each stratum in the place of the intercept, and without a frailty
+    shared: str | None = None  # column of the groups of ``(1 | g)``, where that is the one random effect
 
     @property
     def baseline(self) -> str:
@@ -71,7 +73,7 @@ def read_hazards(formula: str) -> HazardFormula:
     for met in names_in(right.tree):
         if met.id in CELL:
             right.fail(met, f"Cells of rows and bands of time have columns named {', '.join(CELL)}; rename this one")
-    strata, varying, terms, plain = list[str](), list[str](), list[str](), list[str]()
+    strata, varying, terms, plain, linear, shared = (list[str]() for _ in range(6))
     for sign, term in flatten(node):
         name = called(term)
         if name in ("strata", "tv"):
@@ -84,10 +86,15 @@ def read_hazards(formula: str) -> HazardFormula:
         if name == "offset" and isinstance(term, ast.Call) and len(term.args) == 1:
             terms.append(f"offset(-({right.text(term.args[0])}))")  # the location of cells is minus the log hazard
             plain.append(right.text(term))
+            linear.append(right.text(term))
             continue
         text = f"({right.text(term)})" if isinstance(term, ast.BinOp) else right.text(term)
+        group = _read_intercept(right, term)
+        if group is not None:
+            shared.append(group)
         if not isinstance(term, ast.Constant):
             terms.append(text)
+            linear += [] if group is not None else [text]
         plain.append(text)
     for i, z in enumerate(varying):
         if z in varying[:i]:
@@ -95,8 +102,21 @@ def read_hazards(formula: str) -> HazardFormula:
     if len(strata) > 1:
         right.fail(node, "One strata(g) is possible; join its columns to one before")
     left = formula[before[0].start : before[-1].start + len(before[-1].text)]
-    rows = " | ".join([f"{left} ~ {' + '.join(plain)}", *(right.text(part) for part in parts)])
-    return HazardFormula(formula, rows, tuple(terms), strata[0] if strata else None, tuple(varying))
+    levels = ["0", f"C({strata[0]})"] if strata else ["1"]
+    rows, linear_rows = (
+        " | ".join([f"{left} ~ {' + '.join(each)}", *(right.text(part) for part in parts)])
+        for each in (plain, [*levels, *linear])
+    )
+    stratum, one = strata[0] if strata else None, shared[0] if len(shared) == 1 else None
+    return HazardFormula(formula, rows, tuple(terms), stratum, tuple(varying), linear_rows, one)
+
+
+def _read_intercept(syntax: Syntax, term: ast.expr) -> str | None:
+    """The column g of a random intercept ``(1 | g)``."""
+    if not isinstance(term, ast.BinOp) or not isinstance(term.op, ast.BitOr) or not isinstance(term.right, ast.Name):
+        return None
+    one = isinstance(term.left, ast.Constant) and term.left.value == 1
+    return syntax.text(term.right) if one else None
 
 
 def _read_column(syntax: Syntax, term: ast.expr, name: str) -> str:

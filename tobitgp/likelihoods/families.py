@@ -139,6 +139,9 @@ _ELSEWHERE = {
     "loggaussian": "lognormal",
     "generalized_gamma": "gengamma",
     "generalizedgamma": "gengamma",
+    "gompertz": "tg.PH('gompertz')",
+    "weibullph": "tg.PH('weibull')",
+    "spline": "tg.PH('spline')",
 }
 
 
@@ -268,8 +271,13 @@ def resolve_family(family: object) -> Family:
     close = ""
     if isinstance(family, str):
         small = family.lower()
-        close = f"; it is called {_ELSEWHERE[small]!r} here" if small in _ELSEWHERE else nearest(small, FAMILIES)
+        close = f"; it is called {_called(_ELSEWHERE[small])} here" if small in _ELSEWHERE else nearest(small, FAMILIES)
     raise SpecError(f"family={family!r} is not supported{close.rstrip('?')}; {allowed}.")
+
+
+def _called(name: str) -> str:
+    """A family in words: its name in quotes, or the call that makes it."""
+    return name if "(" in name else repr(name)
 
 
 def with_known_shape(family: Family, given: Any) -> Family:

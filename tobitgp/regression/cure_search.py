@@ -15,11 +15,11 @@ from tobitgp.regression.convergence import words_for_end
 from tobitgp.regression.cure import CureProblem, cure_problem, evaluate, row_scores
 from tobitgp.regression.fit import maximise
 from tobitgp.regression.maximum import Maximum, with_given_shape
-from tobitgp.regression.newton import Climb, State, climb, guarded_step
+from tobitgp.regression.newton import Climb, climb, guarded_step
+from tobitgp.regression.predictors import FLAT
 from tobitgp.typing import Array
 
 _FAR, _LONGEST_LOGIT = 30.0, 3.0  # of a logit, and of one step of it
-_FLAT = 1e-8  # information a row of a direction, where an exact row has about 1
 _SHARE = 1e-6  # cured on average, below which there are none
 _APART = 1e-3  # nats between maxima that are not the same
 _PROFILE_STEPS = 50
@@ -119,7 +119,7 @@ def _held(problem: CureProblem, side: int, *, scores: bool, max_iter: int) -> Ma
     p, q = problem.sizes
     known = np.split(np.where(problem.free, np.nan, problem.given)[:-1], [p, p + q])
     fit, _ = maximise_cure(
-        cure_problem(problem.seen, problem.written, problem.offsets, noise, known, free_shape=False),
+        cure_problem(problem.seen, problem.written[:3], problem.offsets[:3], noise, known, free_shape=False),
         scores=scores,
         max_iter=max_iter,
     )
@@ -169,22 +169,23 @@ def _mean_cured(problem: CureProblem, x: Array) -> float:
     return float(np.average(expit(problem.predictors(x)[1]), weights=problem.seen.weight))
 
 
-def _information(problem: CureProblem, state: State) -> Array:
-    """Minus the Hessian for each row, in units in which exact rows bring about 1."""
-    unit = np.ones(len(state.x))
-    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(state.x)[2][0])
-    return np.asarray(-state.hessian.corner * np.outer(unit, unit) / problem.seen.weight.sum())
+def _unit(problem: CureProblem, x: Array) -> Array:
+    """Units in which exact rows bring about 1 of information."""
+    unit = np.ones(len(x))
+    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(x)[2][0])
+    return np.diag(unit)
 
 
 def _judge(problem: CureProblem, end: Climb) -> str:
     """Whether an end is a maximum, or why not."""
     if end.reason in ("stalled", "limit"):
         return end.reason
-    least = np.linalg.eigvalsh(_information(problem, end.state)).min(initial=1.0)
+    information = problem.information(end.state, _unit(problem, end.state.x))
+    least = np.linalg.eigvalsh(information).min(initial=1.0)
     _, v, tau, *shape = problem.predictors(end.state.x)
     if end.reason == "stopped" and float(np.abs(v).max()) <= _FAR:
         return "sigma" if abs(float(tau[0])) > 18.0 or not shape else "shape"
-    return "flat" if least < _FLAT or end.reason == "stopped" else "converged"
+    return "flat" if least < FLAT or end.reason == "stopped" else "converged"
 
 
 def _words(problem: CureProblem, end: Climb, reason: str) -> str:
@@ -210,29 +211,10 @@ def _words(problem: CureProblem, end: Climb, reason: str) -> str:
 
 def _in_users_units(problem: CureProblem, end: Climb, reason: str, *, scores: bool) -> Maximum:
     """An end as parameters and their covariance."""
-    T, x = problem.to_users, end.state.x
-    theta = problem.given + T @ x
-    p, q = problem.sizes
-    unit = np.ones(len(x))
-    unit[: problem.designs[0].shape[1]] = np.exp(problem.predictors(x)[2][0])
-    values, vectors = np.linalg.eigh(_information(problem, end.state))
-    directions = T @ (unit[:, None] * vectors)
-    flat = values < (max(_FLAT, 2.0 * float(values.min(initial=1.0))) if reason == "flat" else -np.inf)
-    with np.errstate(invalid="ignore"):
-        told = directions[:, ~flat] / np.sqrt(values[~flat] * problem.seen.weight.sum())
-    noise = problem.distribution
-    shape = theta[-1] if problem.free_shape else None if noise.shape_name is None else noise.coordinate
-    return Maximum(
-        theta[:p],
-        theta[p : p + q + 1],
-        None if shape is None else float(shape),
-        end.state.value,
-        float(np.abs(end.state.gradient).max(initial=0.0)),
-        told @ told.T,
-        directions[:, flat] @ directions[:, flat].T,
-        problem.free,
-        row_scores(problem, x) if scores else None,
-        end.iterations,
-        reason == "converged",
-        _words(problem, end, reason),
-    )
+    x, noise = end.state.x, problem.distribution
+    shape = None if noise.shape_name is None else noise.coordinate
+    if problem.free_shape:
+        shape = float(problem.predictors(x)[3][0])
+    told = row_scores(problem, x) if scores else None
+    words = _words(problem, end, reason)
+    return problem.in_users_units(end, _unit(problem, x), shape, reason, words, scores=told)

@@ -18,14 +18,14 @@ from tobitgp.errors import SpecError
 from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import FRAME_COLUMNS
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.results.cure.results import CureResults
-    from tobitgp.results.regression.results import RegressionResults
+    from tobitgp.results.regression.likelihood import LikelihoodResults
     from tobitgp.results.results import Results
 
 
@@ -179,7 +179,7 @@ _SPANNED, _LOCAL = 1e-8, 1e-6
 _BLOCK = 200  # columns
 
 
-def likelihood_ratio(larger: RegressionResults | CureResults, smaller: RegressionResults | CureResults) -> WaldResults:
+def likelihood_ratio(larger: LikelihoodResults, smaller: LikelihoodResults) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
     if getattr(smaller, "evidence_kind", None) != "loglik":
         raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")
@@ -208,12 +208,29 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
     if not one.contains(two) or larger.family.log_time != smaller.family.log_time or not same_shape:
         return f"its family is {smaller.family.name}, or has another shape"
     if type(larger) is not type(smaller):
-        return "only one of them has a cured fraction, and none is at the end of what it may be"
+        return (
+            "only one of them has a cured fraction or a baseline of hazards, and none is at the end of what that may be"
+        )
+    if isinstance(larger, ParametricParts):
+        return _why_not_nested_baselines(larger, smaller)
     reasons = ["its linear terms are no case of these", "its noise scale is no case of this one's"]
     if isinstance(larger, CureParts):
         reasons.insert(1, "its cured fraction is no case of this one's")
     pairs = zip(reasons, _predictors(larger), _predictors(smaller), strict=True)
     return next((reason for reason, whole, part in pairs if not _spans(*whole, *part)), "")
+
+
+def _why_not_nested_baselines(larger: ParametricParts, smaller: Any) -> str:
+    """The same of fits with a parametric baseline."""
+    if (larger.frailty, larger.groups) != (smaller.frailty, smaller.groups):
+        return "only one of them has this frailty, and none is at the end of what its variance may be"
+    if not larger.baseline.contains(smaller.baseline):
+        return "its baseline is no case of this one's"
+    (H, *levels), (H_part, *levels_part) = _predictors(larger), _predictors(smaller)
+    if not _spans(*H, *H_part):
+        return "its linear terms are no case of these"
+    nested = all(_spans(*whole, *part) for whole, part in zip(levels, levels_part, strict=False))
+    return "" if nested else "its baselines of strata are no case of these"
 
 
 def _spans(H: Columns, offset: Array, H_part: Columns, offset_part: Array) -> bool:
@@ -241,8 +258,11 @@ def _predictors(parts: RegressionParts) -> Iterator[tuple[Columns, Array]]:
     """Free columns of the location, of a cured fraction and of log sigma, and their known parts."""
     design, one = parts.rows.design, np.ones((len(parts.rows.design.H), 1))
     designs: list[tuple[Columns, Array]] = [(design.H, design.offset)]
-    designs.append((one if design.scale is None else design.scale.W, design.log_noise))
-    designs += [(one, 0.0 * one[:, 0])] * isinstance(parts, CureParts)
+    if isinstance(parts, ParametricParts):
+        designs += [(levels, 0.0 * one[:, 0]) for levels in parts.designs(design)[1:]]
+    else:
+        designs.append((one if design.scale is None else design.scale.W, design.log_noise))
+        designs += [(one, 0.0 * one[:, 0])] * isinstance(parts, CureParts)
     ends = np.cumsum([X.shape[1] for X, _ in designs])
     values = np.split(np.concatenate([parts.coefficients, parts.maximum.gamma]), ends[:-1])
     for (X, offset), free, b in zip(designs, np.split(parts.maximum.free, ends)[: len(ends)], values, strict=True):

@@ -26,11 +26,13 @@ from tobitgp.numerics.truncated import share
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.regression.residuals import deviance
-from tobitgp.results.cure.parts import CureParts, estimates_of_rows
+from tobitgp.results.cure.parts import CureParts
+from tobitgp.results.distributional.parts import DistributionalParts, estimates_of_rows
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.times import HazardTimes, log_survival
 from tobitgp.results.mixture.parts import MixtureParts, training_ends
 from tobitgp.results.mixture.predict import finite_mean
+from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.process.posterior import nodes_of, seen_in_training
 from tobitgp.results.regression.parts import RegressionParts, rows_at
 from tobitgp.results.rows import Asked, ask
@@ -108,7 +110,7 @@ def _residuals_of_hazards(parts: HazardParts, asked: Asked, kind: str, uniform: 
     return _of_survival(kind, response, lambda at: log_survival(times, at), uniform)
 
 
-def _residuals_of_cured(parts: CureParts, asked: Asked, kind: str, uniform: Array) -> Array:
+def _residuals_of_times(parts: DistributionalParts, asked: Asked, kind: str, uniform: Array) -> Array:
     y = estimates_of_rows(parts, asked.design, bands=False).given
 
     def log_survival(at: Array) -> Array:
@@ -146,7 +148,8 @@ _OF: dict[type, tuple[Callable[[Any, Asked, str, Array], Array], tuple[str, ...]
         ("response", "quantile", "pearson", "deviance", "cox_snell", "martingale"),
     ),
     HazardParts: (_residuals_of_hazards, ("quantile", "cox_snell", "martingale", "deviance")),
-    CureParts: (_residuals_of_cured, ("quantile", "cox_snell", "martingale", "deviance")),
+    CureParts: (_residuals_of_times, ("quantile", "cox_snell", "martingale", "deviance")),
+    ParametricParts: (_residuals_of_times, ("quantile", "cox_snell", "martingale", "deviance")),
     MixtureParts: (_residuals_of_mixtures, ("quantile", "cox_snell", "martingale", "response")),
 }
 

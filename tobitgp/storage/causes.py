@@ -10,12 +10,14 @@ import pandas as pd
 from tobitgp.results.competing.parts import CompetingParts
 from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.hazards.results import HazardResults
+from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.storage.archive import MalformedError
 from tobitgp.storage.specification import check_names
 
 CAUSES = "causes"
+KINDS = (GPResults, RegressionResults, HazardResults, ParametricHazardResults)
 _NAMES = ("formulas", "column", "censored", "causes", "counts")
 
 
@@ -50,7 +52,7 @@ def causes_results(document: Any, fits: Sequence[Any]) -> CompetingRisksResults:
     plain = all(_is_cause(value) for value in (document["censored"], *causes)) and len(set(causes)) == len(causes)
     texts = all(isinstance(text, str) for text in (document["column"], *formulas)) and formulas
     whole = all(type(count) is int and count >= 0 for count in counts) and len(counts) == len(causes) + 2
-    kinds = all(isinstance(fit, GPResults | RegressionResults | HazardResults) for fit in fits)
+    kinds = all(isinstance(fit, KINDS) for fit in fits)
     if not (plain and texts and whole and kinds and len(fits) == len(causes) > 1):
         raise MalformedError("the parts of its causes do not belong together")
     table = pd.Series(counts, index=pd.Index([*causes, "censored", "dropped"], dtype=object))

@@ -27,13 +27,12 @@ from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression.maximum import KINDS
 from tobitgp.results.cure.parts import ENDS, CureParts
-from tobitgp.results.cure.results import CureResults
+from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.process.results import GPResults
+from tobitgp.results.parametric.parts import LINKS, ParametricParts
 from tobitgp.results.regression.parts import RegressionParts
-from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import COUNTS, Parts, Source
 from tobitgp.storage.archive import MalformedError
 from tobitgp.typing import IntArray
@@ -55,6 +54,27 @@ def check_cure(parts: CureParts) -> None:
         raise MalformedError("its parts do not belong together")
     _check_shapes({"ends": (parts.ends, (len(parts.ends), len(ENDS)))})
     _check_estimates(parts, len(parts.scale_columns) + 1)
+
+
+def check_parametric(parts: ParametricParts) -> None:
+    """Compare what the parts of a fit with a parametric baseline say of each other."""
+    try:
+        written = parts.written
+        strata = len(parts.level_columns)
+    except (TobitGPError, StopIteration) as error:
+        raise MalformedError(f"its formula cannot be read: {error}") from error
+    knots = np.array(getattr(parts.baseline, "knots", (0.0, 1.0)), dtype=np.float64)
+    known = parts.family.name in LINKS.values() and parts.state.scale is None and parts.last > 0.0
+    if not known or written.linear != parts.spec.formula or len(knots) < 2 or not (np.diff(knots) > 0.0).all():
+        raise MalformedError("its parts do not belong together")
+    shared = parts.frailty is not None
+    if parts.frailty != (written.shared and written.shared.strip("`")) or shared != (parts.frailties is not None):
+        raise MalformedError("its frailties are not those of its formula")
+    if parts.frailties is not None:
+        _check_shapes({"frailties": (parts.frailties, (len(parts.groups), 2))})
+        if not (parts.frailties > 0.0).all():
+            raise MalformedError("its frailties are not positive")
+    _check_estimates(parts, parts.baseline.size * strata + shared)
 
 
 def check_regression(parts: RegressionParts) -> None:
@@ -129,7 +149,7 @@ def check_source(parts: Source) -> None:
             raise MalformedError(f"what it says of the column {name!r:.60} makes no sense")
 
 
-def try_results(results: GPResults | RegressionResults | CureResults | MixtureResults | HazardResults) -> None:
+def try_results(results: Any) -> None:
     """Ask what needs every array once: parts that do not belong together fail here rather than later."""
     parts: Source = results.parts
     columns = parts.facts.columns
@@ -146,7 +166,7 @@ def try_results(results: GPResults | RegressionResults | CureResults | MixtureRe
                 return
             # The mean of a mixture of heavy tails may be infinite, and a median that is not reached.
             if not (
-                isinstance(results, MixtureResults | HazardResults | CureResults)
+                isinstance(results, MixtureResults | HazardResults | DistributionalResults)
                 or np.isfinite(found.to_numpy(dtype=float)[0, 0])
             ):
                 raise MalformedError("its numbers give no finite prediction")

@@ -15,6 +15,7 @@ from tobitgp.data.design import DesignState, PartState
 from tobitgp.data.linear import LinearState
 from tobitgp.data.restore import PlainLinear, plain_linear, restore_linear
 from tobitgp.data.training_summary import ColumnFacts, Facts
+from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
 from tobitgp.inference import EP, VI, Laplace
@@ -71,6 +72,7 @@ CLASSES: dict[str, type] = {
         FitTrace,
         FittedGP,
         GPModel,
+        GompertzBaseline,
         Grouping,
         Inputs,
         KernelFactor,
@@ -92,6 +94,7 @@ CLASSES: dict[str, type] = {
         Problem,
         SVBCM,
         Sites,
+        SplineBaseline,
         State,
         StructuredTermAt,
         Tried,
@@ -99,6 +102,7 @@ CLASSES: dict[str, type] = {
         VBCM,
         VI,
         Vecchia,
+        WeibullBaseline,
     )
 } | {"MixtureUnits": MixtureUnits}
 

@@ -24,6 +24,8 @@ from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.multivariate.parts import MultivariateParts
 from tobitgp.results.multivariate.results import MultivariateResults
+from tobitgp.results.parametric.parts import ParametricParts
+from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
@@ -38,7 +40,14 @@ from tobitgp.storage.archive import (
     write_archive,
 )
 from tobitgp.storage.causes import CAUSES, causes_results, plain_causes, read_fits
-from tobitgp.storage.check import check_cure, check_mixture, check_process, check_regression, try_results
+from tobitgp.storage.check import (
+    check_cure,
+    check_mixture,
+    check_parametric,
+    check_process,
+    check_regression,
+    try_results,
+)
 from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.hazards import hazard_results, plain_hazards, restore_hazards
 from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
@@ -51,6 +60,7 @@ Loaded = (
     | MixtureResults
     | MultivariateResults
     | HazardResults
+    | ParametricHazardResults
     | CompetingRisksResults
 )
 _NOT_STORED = ("spec", "training", "covariates")
@@ -78,6 +88,7 @@ KINDS = {
         Kind("process", Parts, check_process, GPResults.from_parts),
         Kind("regression", RegressionParts, check_regression, RegressionResults),
         Kind("cure", CureParts, check_cure, CureResults, CureSpec),
+        Kind("parametric", ParametricParts, check_parametric, ParametricHazardResults),
         Kind("mixture", MixtureParts, check_mixture, MixtureResults),
     )
 }
@@ -157,7 +168,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
 
     Returns
     -------
-    GPResults, RegressionResults, CureResults, MixtureResults, MultivariateResults, HazardResults, CompetingRisksResults
+    GPResults, RegressionResults or results of another kind
         What was saved, without training rows: predictions need ``new=``.
 
     Raises

@@ -9,7 +9,7 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazards import read_hazards
-from tobitgp.results.hazards.cells import PH
+from tobitgp.results.hazards.cells import PH, is_parametric
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.regression.parts import RegressionParts
@@ -48,6 +48,8 @@ def restore_hazards(document: Any, functions: Functions, arrays: Sequence[AnyArr
         family = PH(**document["family"])
     except (SpecError, TypeError) as error:
         raise MalformedError(str(error)) from error
+    if is_parametric(family):
+        raise MalformedError(f"a baseline {family.baseline!r} has no cells")
     spec = restore_spec(document["specification"], functions)
     values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
     check_fields(values, _STORED)

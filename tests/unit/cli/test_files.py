@@ -228,3 +228,18 @@ def test_proportional_hazards_from_the_command_line(tmp_path, capsys):
     assert main(["predict", fit, str(tmp_path / "lung.csv"), "--interval", "0.9"]) == 0
     assert capsys.readouterr().out.startswith("estimate,se,lower,upper\n")
     assert (tmp_path / "lung.png").stat().st_size > 1000
+
+
+def test_a_baseline_of_hazards(tmp_path, capsys):
+    lung = tg.datasets.load("lung")
+    lung.to_csv(tmp_path / "lung.csv", index=False)
+    call = ["fit", "Surv(time, event) ~ age", str(tmp_path / "lung.csv"), "--quiet"]
+    figure = tmp_path / "fit.png"
+    assert main([*call, "--family", "ph", "--baseline", "spline", "--df", "2", "--plot", str(figure)]) == 0
+    want = tg.fit("Surv(time, event) ~ age", lung, family=tg.PH("spline", df=2))
+    assert capsys.readouterr().out.startswith(str(want.summary()))
+    assert figure.exists()
+    assert main([*call, "--family", "ph", "--df", "2"]) == 2
+    assert "goes with baseline='spline'" in capsys.readouterr().err
+    assert main([*call, "--family", "weibull", "--baseline", "gp"]) == 2
+    assert "--baseline goes with --family ph" in capsys.readouterr().err

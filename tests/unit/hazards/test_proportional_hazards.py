@@ -462,8 +462,14 @@ def test_what_is_refused(lung, formula, options, error, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"baseline": "spline"}, "'gp' or 'piecewise'"),
-        ({"baseline": "weibull"}, "family='weibull' has it"),
+        ({"baseline": "step"}, "one of 'gp', 'piecewise', 'spline', 'weibull', 'gompertz'"),
+        ({"baseline": "spline", "df": 0}, "df=0"),
+        ({"baseline": "spline", "df": True}, "df=True"),
+        ({"baseline": "spline", "link": "log"}, "'hazard', 'odds', 'probit'"),
+        ({"df": 3}, r"df=3\) goes with baseline='spline', not with 'gp'"),
+        ({"baseline": "weibull", "link": "odds"}, "goes with baseline='spline'"),
+        ({"baseline": "gompertz", "bands": 3}, "goes with baseline='gp' or baseline='piecewise'"),
+        ({"baseline": "spline", "kernel": "rbf"}, "goes with baseline='gp'"),
         ({"bands": 0}, "number of bands"),
         ({"bands": [3, 2]}, "rising"),
         ({"bands": "many"}, "number of bands"),

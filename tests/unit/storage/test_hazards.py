@@ -61,7 +61,11 @@ def test_no_rows_are_held(loaded):
         (lambda d: replaced(d, ("rows", "made"), "dough"), "unknown way 'dough'"),
         (lambda d: replaced(d, ("rows", "formula"), 1), "not made of text"),
         (lambda d: replaced(d, ("rows", "formula"), "Surv(y, seen) ~ z"), "read otherwise"),
-        (lambda d: replaced(d, ("rows", "family", "baseline"), "spline"), "'gp' or 'piecewise'"),
+        (lambda d: replaced(d, ("rows", "family", "baseline"), "step"), "'gp', 'piecewise'"),
+        (
+            lambda d: replaced(d, ("rows", "family"), {"baseline": "spline", "bands": None, "kernel": "matern32"}),
+            "cells",
+        ),
         (lambda d: replaced(d, ("rows", "family", "kernel"), "rough"), "kernel='rough'"),
         (lambda d: replaced(d, ("rows", "family", "bands"), "all"), "not made of text"),
         (lambda d: replaced(d, ("rows", "family"), {}), "family has not exactly"),

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.transformed import Transformed
+from tobitgp.results.distributional.draws import draw_changes, moved_rows
 from tobitgp.results.hazards.parts import log_hazards
 from tobitgp.results.hazards.times import Hazards, HazardTimes
+from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.process.draws import JointProcess
 from tobitgp.results.regression.draws import estimate_root, moved_noises, moved_predictors
 from tobitgp.results.regression.parts import RegressionParts
@@ -22,7 +25,7 @@ from tobitgp.typing import Array, IntArray
 class DrawnDistributions:
     """Draws of the distributions of times in n rows."""
 
-    parts: tuple[LocationScale, ...]  # (n, s) each
+    parts: tuple[LocationScale | Transformed, ...]  # (n, s) each
     order: IntArray  # (S,), since draws of one design point follow each other
 
     def at(self, times: Array, after: Array, rows: slice) -> tuple[Array, Array]:
@@ -31,14 +34,21 @@ class DrawnDistributions:
         found = []
         with np.errstate(all="ignore"):
             for part in self.parts:
-                scale = part.scale if len(part.scale) == 1 else part.scale[rows]
-                known = replace(part, location=part.location[rows, None], scale=scale[:, None])
+                known = _over_times(part, rows)
                 now = times[:, None] + after
                 H, slope = known.modelled_hazard(known.modelled(now))
                 begin = np.where(after > 0.0, known.modelled_hazard(known.modelled(after))[0], 0.0)
                 found.append((slope / now, H - begin))
         hazard, cumulative = (np.concatenate(values, axis=2) for values in zip(*found, strict=True))
         return hazard[..., self.order], cumulative[..., self.order]
+
+
+def _over_times(part: LocationScale | Transformed, rows: slice) -> LocationScale | Transformed:
+    """Distributions of some rows beside several times each, (n, 1, s)."""
+    if isinstance(part, Transformed):
+        return part.over_times(rows)
+    scale = part.scale if len(part.scale) == 1 else part.scale[rows]
+    return replace(part, location=part.location[rows, None], scale=scale[:, None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,10 @@ def draw_cause(
         log = log_hazards(times.parts, frame, cuts, times.exclude, draws=draws, seed=int(rng.integers(2**32)))
         return DrawnBands(Hazards.of(cuts, log))
     n = len(times.which)
-    if isinstance(parts, RegressionParts):
+    drawn: tuple[LocationScale | Transformed, ...]
+    if isinstance(parts, ParametricParts):
+        drawn = (parts.at(moved_rows(parts, asked.design, draw_changes(parts, draws, rng))),)
+    elif isinstance(parts, RegressionParts):
         root = estimate_root(parts)
         change = root @ rng.standard_normal((root.shape[1], draws))
         eta, tau = moved_predictors(parts, asked.design, change)

@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.outcome import outcome
-from tobitgp.diagnostics import validation
-from tobitgp.diagnostics.check import posterior_findings
-from tobitgp.diagnostics.draws import read_draws
-from tobitgp.diagnostics.k_hat import OF_CURE, KHat, regression_k_hat
-from tobitgp.diagnostics.residual_tests import Finding
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
-from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.results import curves, hazard_ratios, standardise
+from tobitgp.results import curves
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.cure import questions
-from tobitgp.results.cure.averages import cure_averages
-from tobitgp.results.cure.draws import CureDraws, draw_cure, draw_times
-from tobitgp.results.cure.parts import (
-    ENDS,
-    CureParts,
-    CureTimes,
-    being_cured,
-    estimates_of_rows,
-)
+from tobitgp.results.cure.parts import ENDS, CureParts, being_cured
+from tobitgp.results.distributional.parts import estimates_of_rows
+from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
-from tobitgp.results.regression.likelihood import LikelihoodResults
-from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
-from tobitgp.results.survival import TimeRows
-from tobitgp.results.times import Scores
-from tobitgp.typing import Array, Frame
+from tobitgp.results.rows import Asked, ask
+from tobitgp.typing import Frame
 
 WHATS = ("median", "latent", "quantile", "prob", "cured")
 
 
-class CureResults(LikelihoodResults):
+class CureResults(DistributionalResults):
     """A mixture cure model, by :func:`tobitgp.fit` with ``cure="~ terms"``.
 
     A share of the rows, which may depend on covariates, is cured and never has the event; the times of the others are
@@ -86,21 +69,12 @@ class CureResults(LikelihoodResults):
     # -- the fit ------------------------------------------------------------------------------------------------------
 
     @property
-    def df_model(self) -> float:
-        """Number of estimated parameters."""
-        return float(self._parts.maximum.free.sum())
-
-    @property
     def fit_history(self) -> pd.DataFrame:
         """Where the search from each start ended: columns ``stage, iterations, log_likelihood, cured, converged``."""
         assert self._parts.ends is not None
         found = pd.DataFrame(self._parts.ends, columns=list(ENDS)).astype({"iterations": int, "converged": bool})
         found.insert(0, "stage", [f"start {i + 1}" for i in range(len(found))])
         return found
-
-    @property
-    def _has_ratios(self) -> bool:
-        return True
 
     def _ratio_kind(self) -> Kind:
         raise SpecError(
@@ -195,16 +169,6 @@ class CureResults(LikelihoodResults):
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
-    def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
-        return estimates_of_rows(self._parts, asked.design, bands=bands)
-
-    def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
-        asked = ask(self._parts, df, exclude)
-        return TimeRows(asked.index, asked.usable, self._times(asked, bands=bands))
-
-    def _times(self, asked: Asked, *, bands: bool) -> CureTimes:
-        return CureTimes(self._posterior(asked, bands=bands), np.arange(len(asked.design.H)), self._parts.last)
-
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         what = check_what(what, WHATS, " of a cure model")
         if what != "cured":
@@ -217,49 +181,10 @@ class CureResults(LikelihoodResults):
         found = self._answer(asked, [being_cured()], level, se=bool(options["se"]))[0]
         return prediction_table(what, asked, {what: found}, listed=False, bands=bands)
 
-    def _location(self) -> Array:
-        return self._time_rows(None, (), bands=False).times.order()
-
-    def _scores(self, df: Frame, scoring_method: str) -> Scores:
-        rows = read_scored(self._parts, df)
-        density = scoring_method == "log_likelihood"
-        values = self._likelihoods(rows) if density else self._times(rows.asked, bands=False).order()
-        seen = rows.response
-        return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)
-
-    def _likelihoods(self, rows: Scored) -> Array:
-        y, seen = self._posterior(rows.asked, bands=False).given, rows.response
-        exact = seen.lower == seen.upper
-        left = y.logsf(np.maximum(seen.lower, 0.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gone = np.where(np.isposinf(seen.upper), -np.inf, y.logsf(seen.upper) - left)
-            value = np.where(exact, y.logpdf(seen.lower), left + np.log(-np.expm1(gone)))
-        return np.asarray(value - y.logsf(np.maximum(seen.entry, 0.0)))
-
-    @property
-    def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored", "conditional")
-
-    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
-        asked, start = ask(self._parts, new, exclude), None
-        if what == "conditional":
-            asked, seen = response_of_rows(self._parts, new, asked)
-            known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
-            start = np.exp(known.lower), known.exact
-        size = read_draws(draws, rows=len(asked.index))
-        return asked, draw_times(self._parts, asked.design, size, generator(rng), start)
-
-    def _draws(self, draws: int, rng: Rng, question: str) -> CureDraws:
-        return draw_cure(self._parts, draws, rng, question=question)
-
-    def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        return regression_k_hat(draw_cure(self._parts, draws, rng, question="k_hat()"), OF_CURE)
-
-    def _findings(self, rng: Any) -> Iterator[Finding]:
-        return posterior_findings(self, rng)
-
     def _averages(self, population: Population, sought: Sought) -> Estimated:
-        return cure_averages(self._parts, population, sought)
+        if sought.what == "mean":
+            raise SpecError("Where some are cured the mean time is infinite; what='rmst' is that up to a time.")
+        return super()._averages(population, sought)
 
     def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.cure import summarise_cure
@@ -267,19 +192,13 @@ class CureResults(LikelihoodResults):
         self._estimates(kind)
         return summarise_cure(self, alpha)
 
-    def _without_rows(self) -> CureResults:
-        return CureResults(self._parts.without_rows())
-
     cured_fraction = questions.cured_fraction
     profile_cured = questions.profile_cured
     predict_cured = questions.predict_cured
-    hazard_ratios = hazard_ratios.hazard_ratios
-    standardise = standardise.standardise
-    k_hat = validation.k_hat
 
 
 class _Uncured(CureResults):
     """The same fit, asked about those who are not cured."""
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
-        return estimates_of_rows(self._parts, asked.design, bands=bands, uncured=True)
+        return estimates_of_rows(self._parts, asked.design, bands=bands, at=self._parts.uncured_at)

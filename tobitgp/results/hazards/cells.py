@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
@@ -17,67 +17,120 @@ from tobitgp.formula.hazards import BAND, EVENT, EXPOSURE, TIME, WEIGHT
 from tobitgp.priors.kernels import KERNELS
 from tobitgp.typing import Array, BoolArray, IntArray
 
-BASELINES = ("gp", "piecewise")
+PARAMETRIC = ("spline", "weibull", "gompertz")
+BASELINES = ("gp", "piecewise", *PARAMETRIC)
+LINKS = ("hazard", "odds", "probit")
+DF = 3
+_CUT, _SPLINE = ("gp", "piecewise"), ("spline",)
+_GOES_WITH = {"bands": _CUT, "kernel": _CUT, "df": _SPLINE, "link": _SPLINE, "frailty": PARAMETRIC}
 BANDS = {"gp": 40, "piecewise": 10}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PH:
     """Proportional hazards, given as ``family=tg.PH(baseline="piecewise")``; ``family="ph"`` is that of the defaults.
 
     Parameters
     ----------
-    baseline : {"gp", "piecewise"}
-        The logarithm of the baseline hazard: a Gaussian process of log time, or a constant in each band.
+    baseline : {"gp", "piecewise", "spline", "weibull", "gompertz"}
+        The logarithm of the baseline hazard: a Gaussian process of log time, or a constant in each band. The others are
+        fitted by maximum likelihood to linear terms, and take left- and interval-censored rows too: a natural cubic
+        spline of log time as log cumulative hazard (Royston and Parmar), or a hazard that is a power (Weibull) or an
+        exponential function (Gompertz) of time.
     bands : int or list of float, optional
         Number of bands of time, or the times at which they end. By default 40, or as many as it takes for twice as
         many to move no coefficient by a twentieth of its error; 10 of ``"piecewise"``.
     kernel : str
         Of the process.
+    df : int, optional
+        Of ``"spline"``, the number of its inner knots and 1; 3 by default. Knots are the extremes and equally spaced
+        quantiles of the log times of events, of intervals in their middle.
+    link : {"hazard", "odds", "probit"}
+        Of ``"spline"``: what it is, with the linear terms added, the log cumulative hazard, the log odds of the event
+        before t, or minus the probit of survival.
+    frailty : {"gamma"}, optional
+        Of a parametric baseline with ``link="hazard"``: the rows of each group of the term ``(1 | g)`` share a factor
+        of their hazards, gamma distributed with mean 1 and the variance ``theta``. Coefficients are given the frailty,
+        and predictions averages over it, of a new group.
 
     Raises
     ------
     SpecError
-        If an argument is none of these.
+        If an argument is none of these, or goes with another baseline.
 
     References
     ----------
-    (PH1) and (PH2) of the theory pages.
+    (PH1), (PH2) and (PH5) of the theory pages. P. Royston and M. K. B. Parmar (2002), Flexible parametric
+    proportional-hazards and proportional-odds models for censored survival data, *Statistics in Medicine* 21,
+    2175-2197.
 
     Examples
     --------
     >>> import tobitgp as tg
     >>> tg.PH(baseline="piecewise", bands=[100, 300, 600])
-    PH(baseline='piecewise', bands=[100, 300, 600], kernel='matern32')
+    PH(baseline='piecewise', bands=[100, 300, 600])
+    >>> tg.PH("spline", df=4)
+    PH(baseline='spline', df=4)
     """
 
-    baseline: Literal["gp", "piecewise"] = "gp"
+    baseline: Literal["gp", "piecewise", "spline", "weibull", "gompertz"] = "gp"
     bands: int | Sequence[float] | None = None
     kernel: str = "matern32"
+    df: int | None = None
+    link: Literal["hazard", "odds", "probit"] = "hazard"
+    frailty: Literal["gamma"] | None = None
 
     name = "ph"
     log_time = True
 
     def __post_init__(self) -> None:
-        if self.baseline not in BASELINES:
-            other = {"weibull": "family='weibull' has it, with hazard_ratios()"}.get(str(self.baseline), "")
-            raise SpecError(
-                f"PH(baseline={self.baseline!r}): 'gp' or 'piecewise' is needed{'; ' * bool(other)}{other}."
-            )
-        if self.kernel not in KERNELS:
-            raise SpecError(f"PH(kernel={self.kernel!r}): one of {', '.join(map(repr, KERNELS))} is needed.")
-        if self.bands is None:
-            return
-        if isinstance(self.bands, Integral) and not isinstance(self.bands, bool) and int(self.bands) >= 1:
-            return
         if isinstance(self.bands, np.ndarray | pd.Series):
             object.__setattr__(self, "bands", list(np.ravel(self.bands)))
+        if self.baseline not in BASELINES:
+            raise SpecError(f"PH(baseline={self.baseline!r}): one of {', '.join(map(repr, BASELINES))} is needed.")
+        if self.kernel not in KERNELS:
+            raise SpecError(f"PH(kernel={self.kernel!r}): one of {', '.join(map(repr, KERNELS))} is needed.")
+        if self.link not in LINKS:
+            raise SpecError(f"PH(link={self.link!r}): one of {', '.join(map(repr, LINKS))} is needed.")
+        if self.df is not None and (not _is_whole(self.df) or self.df < 1):
+            raise SpecError(f"PH(df={self.df!r}): a whole number of at least 1 is needed.")
+        if self.frailty not in (None, "gamma"):
+            raise SpecError(f"PH(frailty={self.frailty!r}): 'gamma' is needed, or none.")
+        if self.frailty is not None and self.link != "hazard":
+            raise SpecError(f"PH(frailty={self.frailty!r}) goes with link='hazard', not with {self.link!r}.")
+        for field in fields(self)[1:]:
+            value, allowed = getattr(self, field.name), _GOES_WITH[field.name]
+            if value is not None and value != field.default and self.baseline not in allowed:
+                listed = " or ".join(f"baseline={name!r}" for name in allowed)
+                raise SpecError(f"PH({field.name}={value!r}) goes with {listed}, not with {self.baseline!r}.")
+        if self.bands is None or (_is_whole(self.bands) and int(self.bands) >= 1):  # type: ignore[arg-type]
+            return
         ends = list(self.bands) if isinstance(self.bands, list | tuple) else [None]
         numbers = all(isinstance(end, Real) and 0.0 < float(end) < np.inf for end in ends)
         if not numbers or (np.diff(np.array(ends, dtype=np.float64)) <= 0.0).any():
             raise SpecError(
                 f"PH(bands={self.bands!r}): a number of bands, or rising positive times at which they end, is needed."
             )
+
+    def __repr__(self) -> str:
+        given = [field.name for field in fields(self)[1:] if getattr(self, field.name) != field.default]
+        return f"PH({', '.join(f'{name}={getattr(self, name)!r}' for name in ('baseline', *given))})"
+
+
+def is_parametric(family: PH) -> bool:
+    """Whether the baseline has parameters that are estimated with the linear terms."""
+    return family.baseline in PARAMETRIC
+
+
+def baseline_size(family: PH) -> int:
+    """Number of parameters of a parametric baseline beside its level."""
+    if family.baseline != "spline":
+        return int(is_parametric(family))
+    return DF if family.df is None else int(family.df)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 class AtRisk(NamedTuple):
@@ -95,7 +148,7 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
     if (~event & ~np.isposinf(response.upper)).any() or np.isfinite(response.exit).any():
         raise SpecError(
             "family='ph' takes rows that are right-censored or exact, with late entry or without; times that are "
-            "left- or interval-censored go with the other families of times, as family='weibull'."
+            "left- or interval-censored go with tg.PH('spline') and other parametric baselines, or family='weibull'."
         )
     if not event.any():
         raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")

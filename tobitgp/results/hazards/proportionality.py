@@ -13,22 +13,25 @@ from tobitgp.data.arrays import Design
 from tobitgp.diagnostics.residual_tests import RawTest
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
+from tobitgp.formula.hazards import HazardFormula
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.results.hazards.cells import AtRisk
-from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.results.views import Source
 from tobitgp.typing import Array
 
 _AT_ONCE = 5_000_000
 
 
-def proportionality_table(parts: HazardParts, design: Design, risk: AtRisk, location: Array) -> pd.DataFrame:
+def proportionality_table(
+    parts: Source, written: HazardFormula, design: Design, risk: AtRisk, location: Array
+) -> pd.DataFrame:
     """Tests of the columns of a linear part; ``location`` (n,) is minus the log hazard but for the baseline."""
-    columns, stratum = tested_columns(parts), np.zeros(len(location), dtype=np.intp)
+    columns, stratum = tested_columns(parts, written), np.zeros(len(location), dtype=np.intp)
     if not columns:
         raise SpecError("This model has no linear column whose coefficient could change over time.")
-    if parts.written.stratum is not None:
+    if written.stratum is not None:
         assert parts.covariates is not None
-        stratum = parts.covariates[parts.written.stratum.strip("`")].factorize()[0]
+        stratum = parts.covariates[written.stratum.strip("`")].factorize()[0]
     X = as_dense(design.H)[:, columns]
     k = len(columns)
     sums = [np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros((k, k)), np.zeros((k, k))]
@@ -47,11 +50,11 @@ def proportionality_table(parts: HazardParts, design: Design, risk: AtRisk, loca
     return pd.DataFrame(table, index=[*names, "GLOBAL"])
 
 
-def tested_columns(parts: HazardParts) -> list[int]:
+def tested_columns(parts: Source, written: HazardFormula) -> list[int]:
     """Places of the columns whose coefficients are taken to be the same at all times."""
-    stratum = "" if parts.written.stratum is None else parts.written.stratum.strip("`")
+    stratum = "" if written.stratum is None else written.stratum.strip("`")
     names = enumerate(parts.state.linear.columns)
-    return [i for i, name in names if parts.written.is_own(name) and name.split("[")[0] != stratum]
+    return [i for i, name in names if written.is_own(name) and name.split("[")[0] != stratum]
 
 
 def _score(X: Array, risk: AtRisk, log_hazard: Array) -> tuple[Array, ...]:

@@ -272,7 +272,7 @@ class HazardResults(Results):
 
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         yield from self.cells._findings(rng)
-        if tested_columns(self._parts):
+        if tested_columns(self._parts, self._parts.written):
             yield from proportionality_findings(self.proportionality())
 
     def proportionality(self) -> pd.DataFrame:
@@ -304,7 +304,8 @@ class HazardResults(Results):
         True
         """
         training = training_rows(self._parts, "proportionality()")
-        return proportionality_table(self._parts, training.design, at_risk(training.response), self._location())
+        risk = at_risk(training.response)
+        return proportionality_table(self._parts, self._parts.written, training.design, risk, self._location())
 
     def _draws(self, draws: int, rng: Rng, question: str) -> HazardDraws:
         training = training_rows(self._parts, question)

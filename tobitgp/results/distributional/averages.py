@@ -1,4 +1,4 @@
-"""Averages over rows of a cure model, with the delta method in all of its parameters: (STD2) of the theory pages."""
+"""Averages over rows, with the delta method in all of their parameters: (STD2) of the theory pages."""
 
 from __future__ import annotations
 
@@ -8,43 +8,42 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.arrays import Design
-from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import survival
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.cure.parts import CureParts, designs_of, estimates_of_rows
+from tobitgp.results.distributional.parts import DistributionalParts, estimates_of_rows
 from tobitgp.results.regression.averages import delta_averages, delta_mean
 from tobitgp.typing import Array
 
 _FURTHEST = 1e6  # times the longest follow-up, beyond which no median is sought
 
 
-def cure_averages(parts: CureParts, population: Population, sought: Sought) -> Estimated:
+def distributional_averages(parts: DistributionalParts, population: Population, sought: Sought) -> Estimated:
     """Averages with their covariance."""
-    if sought.what == "mean":
-        raise SpecError("Where some are cured the mean time is infinite; what='rmst' is that up to a time.")
     return delta_averages(lambda setting: _under(parts, population, setting, sought), parts, population, sought)
 
 
-def _under(parts: CureParts, population: Population, setting: int, sought: Sought) -> tuple[Array, Array, Array]:
+def _under(
+    parts: DistributionalParts, population: Population, setting: int, sought: Sought
+) -> tuple[Array, Array, Array]:
     """Averages (m,), their derivatives (m, k) in all parameters and (n, m) by how much each row moves them."""
     design, share = population.asked.design.rows(population.rows(setting)), population.weight / population.weight.sum()
 
     def of_rows(rows: slice) -> tuple[Estimates, Sequence[Any]]:
         part = design.rows(rows)
-        return estimates_of_rows(parts, part, bands=False).spread_over(), designs_of(parts, part)
+        return estimates_of_rows(parts, part, bands=False).spread_over(), parts.designs(part)
 
     if sought.what != "median":
         return delta_mean(of_rows, share, sought.question(sought.times))
     at = np.array([_median(parts, design, share)])
-    if np.isposinf(at[0]):  # most are cured
+    if np.isposinf(at[0]):  # most never have the event
         return at, np.full((1, len(parts.maximum.free)), np.nan), np.full((len(share), 1), np.nan)
     _, gradient, each = delta_mean(of_rows, share, survival(True, at[None]))
     density = float(share @ np.exp(estimates_of_rows(parts, design, bands=False).new.logpdf(at)))
     return at, gradient / density, each / density
 
 
-def _median(parts: CureParts, design: Design, share: Array) -> float:
+def _median(parts: DistributionalParts, design: Design, share: Array) -> float:
     """Time at which averaged survival is one half, infinite where it does not fall so far."""
     from scipy.optimize import brentq
 

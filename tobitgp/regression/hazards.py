@@ -1,0 +1,223 @@
+r"""The likelihood of times whose survival is a known function of :math:`x'\beta + s(\log t)`: (PH5), (PH6) and (PH8).
+
+References
+----------
+Royston and Parmar (2002), *Statistics in Medicine* 21, 2175-2197.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tobitgp.data.outcome import Outcome
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.baselines import Baseline, Bent
+from tobitgp.distributions.intervals import log_mass
+from tobitgp.regression.frailty import GroupTerms, frailty_posterior, group_terms
+from tobitgp.regression.newton import State
+from tobitgp.regression.predictors import Local, Predictors, orthonormal
+from tobitgp.typing import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class HazardProblem(Predictors):
+    """Rows, and designs of their linear predictor and of each parameter of the baseline."""
+
+    noise: Distribution  # of the transformed times
+    baseline: Baseline
+    group: IntArray | None = None  # (n,), rows that share a frailty, the logarithm of whose variance stands last
+
+    def of_baseline(self, x: Array) -> list[Array]:
+        """The linear predictor and the parameters of the baseline of rows, (n,) each."""
+        return self.predictors(x)[: self.baseline.size + 1]
+
+
+def hazard_problem(
+    seen: Outcome,
+    H: Array,
+    offset: Array,
+    levels: Array,
+    noise: Distribution,
+    baseline: Baseline,
+    known: Array,
+    group: IntArray | None = None,
+) -> HazardProblem:
+    """A problem with the columns ``levels`` (n, L) for each parameter of the baseline.
+
+    ``known`` (p + m L,) are coefficients, then parameters of the baseline, and with groups (n,) the logarithm of the
+    variance of their frailties, NaN where they are estimated.
+    """
+    p, L, m, none = H.shape[1], levels.shape[1], baseline.size, np.zeros(len(H))
+    designs, offsets, ends = [H, *[levels] * m], [offset, *[none] * m], list(p + L * np.arange(m))
+    if group is not None:
+        designs, offsets, ends = [*designs, np.ones((len(H), 1))], [*offsets, none], [*ends, p + L * m]
+    parts = orthonormal(seen, designs, offsets, np.split(known, ends))
+    return HazardProblem(**parts, noise=noise, baseline=baseline, group=group)
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+class _End(NamedTuple):
+    """Transformed times (n,), with gradients (n, r) and Hessians (n, r, r) in the parameters of rows."""
+
+    z: Array
+    slope: Array
+    bend: Array
+
+
+def _end(eta: Array, bent: Bent) -> _End:
+    n, m = len(eta), len(bent.s_c)
+    slope, bend = np.ones((n, m + 1)), np.zeros((n, m + 1, m + 1))
+    slope[:, 1:], bend[:, 1:, 1:] = bent.s_c.T, np.moveaxis(bent.s_cc, 2, 0)
+    return _End(eta + bent.s, slope, bend)
+
+
+def _of_end(end: _End, value: Array, d1: Array, d2: Array) -> Local:
+    """A function of the transformed time, with its derivatives in it."""
+    outer = end.slope[:, :, None] * end.slope[:, None, :]
+    return Local(value, d1[:, None] * end.slope, d2[:, None, None] * outer + d1[:, None, None] * end.bend)
+
+
+def _exact(problem: HazardProblem, v: Array, at: Sequence[Array]) -> Local:
+    """Log densities of log times."""
+    bent = problem.baseline.bent(v, at[1:])
+    found = _of_end(_end(at[0], bent), *problem.noise.log_density(at[0] + bent.s, 2))
+    found.slope[:, 1:] += bent.log_slope_c.T
+    found.bend[:, 1:, 1:] += np.moveaxis(bent.log_slope_cc, 2, 0)
+    return found._replace(value=found.value + bent.log_slope)
+
+
+def _mass(problem: HazardProblem, lower: Array, upper: Array, at: Sequence[Array]) -> Local:
+    """Log probabilities of log times between two ends."""
+    n, r = len(lower), len(at)
+    out = Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r)))
+    below, above = np.isfinite(lower), np.isfinite(upper)
+
+    def end(v: Array, rows: IntArray) -> _End:
+        return _end(at[0][rows], problem.baseline.bent(v[rows], [each[rows] for each in at[1:]]))
+
+    for kind in (below & ~above, above & ~below, below & above):
+        rows = np.flatnonzero(kind)
+        if not len(rows):
+            continue
+        if not above[rows[0]]:
+            a = end(lower, rows)
+            part = _of_end(a, *problem.noise.upper_tail(a.z))
+        elif not below[rows[0]]:
+            b = end(upper, rows)
+            part = _of_end(b, *problem.noise.lower_tail(b.z))
+        else:
+            part = _between(problem.noise, end(lower, rows), end(upper, rows))
+        for total, more in zip(out, part, strict=True):
+            total[rows] = more
+    return out
+
+
+def _between(noise: Distribution, a: _End, b: _End) -> Local:
+    """The same of two finite ends."""
+    log_p = log_mass(noise, a.z, b.z)
+    (f_a, g_a), (f_b, g_b) = (noise.log_density(each.z, 1) for each in (a, b))
+    d_a, d_b = -np.exp(f_a - log_p), np.exp(f_b - log_p)
+    one, two = _of_end(a, log_p, d_a, d_a * (g_a - d_a)), _of_end(b, log_p, d_b, d_b * (g_b - d_b))
+    cross = (-d_a * d_b)[:, None, None] * a.slope[:, :, None] * b.slope[:, None, :]
+    return Local(log_p, one.slope + two.slope, one.bend + two.bend + cross + np.swapaxes(cross, 1, 2))
+
+
+def row_terms(problem: HazardProblem, x: Array) -> Local:
+    """Of all rows, given that they lie within their windows."""
+    seen, at = problem.seen, problem.of_baseline(x)
+    n, r = len(seen), len(at)
+    out = Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r)))
+
+    def add(rows: BoolArray, part: Local, sign: float = 1.0) -> None:
+        for total, more in zip(out, part, strict=True):
+            total[rows] += sign * more
+
+    exact, window = seen.exact, np.isfinite(seen.entry) | np.isfinite(seen.exit)
+    add(exact, _exact(problem, seen.lower[exact], [each[exact] for each in at]))
+    rest = ~exact
+    add(rest, _mass(problem, seen.lower[rest], seen.upper[rest], [each[rest] for each in at]))
+    if window.any():
+        ends = seen.entry[window], seen.exit[window]
+        add(window, _mass(problem, *ends, [each[window] for each in at]), -1.0)
+    return out
+
+
+def evaluate(problem: HazardProblem, x: Array) -> State:
+    """Log likelihood, gradient and Hessian at x."""
+    if problem.group is None:
+        return problem.join(x, row_terms(problem, x))
+    rows, survival, groups = _shared(problem, x)
+    state, w = problem.join(x, rows), problem.seen.weight
+    sums = [_sums(problem, -w * survival.slope[:, j], design) for j, design in enumerate(problem.designs)]
+    slope = np.hstack(sums)  # (G, m), of the cumulative hazards of groups
+    of_tau = np.zeros(len(x))
+    of_tau[len(x) - problem.designs[-1].shape[1] :] = problem.designs[-1][0]
+    both = np.outer(slope.T @ groups.hazard_tau, of_tau)
+    more = (slope.T * groups.hazard_hazard) @ slope + both + both.T + groups.tau_tau.sum() * np.outer(of_tau, of_tau)
+    gradient = state.gradient + groups.tau.sum() * of_tau
+    hessian = replace(state.hessian, corner=state.hessian.corner + more)
+    return State(x, float(w @ rows.value + groups.value.sum()), gradient, hessian)
+
+
+def _shared(problem: HazardProblem, x: Array) -> tuple[Local, Local, GroupTerms]:
+    """Log hazards of events less hazards times the frailty expected of the group, log survival, and terms of groups."""
+    seen, at = problem.seen, problem.of_baseline(x)
+    n, r, exact = len(seen), len(at) + 1, seen.exact
+    rows, survival = (Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r))) for _ in range(2))
+
+    def add(to: Local, at_rows: BoolArray, part: Local, sign: float = 1.0) -> None:
+        to.value[at_rows] += sign * part.value
+        to.slope[at_rows, :-1] += sign * part.slope
+        to.bend[at_rows, :-1, :-1] += sign * part.bend
+
+    never = np.full(n, np.inf)
+    ends = _mass(problem, seen.lower, never, at)
+    add(survival, np.ones(n, dtype=np.bool_), ends)
+    late = np.isfinite(seen.entry)
+    add(survival, late, _mass(problem, seen.entry[late], never[late], [each[late] for each in at]), -1.0)
+    add(rows, exact, _exact(problem, seen.lower[exact], [each[exact] for each in at]))
+    add(rows, exact, Local(*(part[exact] for part in ends)), -1.0)
+    assert problem.group is not None
+    tau = float(problem.predictors(x)[-1][0])
+    groups = group_terms(*group_sums(problem, survival.value), tau)
+    mean = -groups.hazard[problem.group]
+    slope, bend = mean[:, None] * survival.slope, mean[:, None, None] * survival.bend
+    return rows._replace(slope=rows.slope + slope, bend=rows.bend + bend), survival, groups
+
+
+def group_sums(problem: HazardProblem, log_survival: Array) -> tuple[Array, Array]:
+    """Events and cumulative hazards (G,) of groups, of log survival (n,) from the entry of each row on."""
+    assert problem.group is not None
+    seen = problem.seen
+    events, hazard = (np.bincount(problem.group, seen.weight * each) for each in (seen.exact, -log_survival))
+    return np.asarray(events, dtype=np.float64), np.asarray(hazard, dtype=np.float64)
+
+
+def _sums(problem: HazardProblem, weight: Array, design: Array) -> Array:
+    """Weighted sums (G, m) of columns over the rows of groups."""
+    assert problem.group is not None
+    columns = [np.bincount(problem.group, weight * column) for column in design.T]
+    return np.column_stack([np.zeros((int(problem.group.max()) + 1, 0)), *columns])
+
+
+def shared_scores(problem: HazardProblem, x: Array) -> Array:
+    """Derivatives (n, k) that sum up to those of the groups; that in log theta stands at one row of each."""
+    rows, _, groups = _shared(problem, x)
+    assert problem.group is not None
+    heaviest = np.argsort(-problem.seen.weight, kind="stable")
+    one = heaviest[np.unique(problem.group[heaviest], return_index=True)[1]]
+    rows.slope[one, -1] = groups.tau / np.where(problem.seen.weight[one] > 0.0, problem.seen.weight[one], 1.0)
+    return problem.scores(rows)
+
+
+def frailties_at(problem: HazardProblem, parameters: Array) -> Array:
+    """Shape and rate (G, 2) of the frailties of groups given what was seen, at parameters (k,)."""
+    x = problem.nearest(parameters)
+    _, survival, _ = _shared(problem, x)
+    return frailty_posterior(*group_sums(problem, survival.value), float(problem.predictors(x)[-1][0]))

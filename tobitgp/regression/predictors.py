@@ -1,0 +1,130 @@
+r"""Likelihoods whose rows have several parameters, each linear in its own coefficients.
+
+Coordinates x are those in which the columns of each parameter are orthonormal and known coefficients are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tobitgp.data.outcome import Outcome
+from tobitgp.numerics.bordered import Bordered
+from tobitgp.regression.maximum import Maximum
+from tobitgp.regression.newton import Climb, State
+from tobitgp.typing import Array, BoolArray
+
+FLAT = 1e-8  # information a row of a direction, where an exact row has about 1
+
+
+class Local(NamedTuple):
+    """Log likelihoods (m,) of rows with gradients (m, r) and Hessians (m, r, r) in what is linear in parameters."""
+
+    value: Array
+    slope: Array
+    bend: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Predictors:
+    """Rows and designs of r parameters of each row."""
+
+    seen: Outcome  # log times
+    written: tuple[Array, ...]  # (n, k_j) of each parameter, as users have them
+    offsets: tuple[Array, ...]  # (n,) of each
+    designs: tuple[Array, ...]  # (n, m_j) of each, in coordinates x
+    known: tuple[Array, ...]  # (n,), the rest of each
+    to_users: Array  # (k, m), parameters are ``given + to_users @ x``
+    given: Array  # (k,), known parameters, 0 elsewhere
+
+    @property
+    def free(self) -> BoolArray:
+        """Which of the k parameters are estimated."""
+        return np.asarray(np.abs(self.to_users).max(axis=1, initial=0.0) > 0.0)
+
+    def nearest(self, parameters: Array) -> Array:
+        """The point x nearest to parameters (k,)."""
+        return np.asarray(np.linalg.lstsq(self.to_users, parameters - self.given, rcond=None)[0], dtype=np.float64)
+
+    def predictors(self, x: Array) -> list[Array]:
+        """The parameters of the rows, (n,) each."""
+        ends = np.cumsum([design.shape[1] for design in self.designs])[:-1]
+        parts = zip(self.designs, self.known, np.split(x, ends), strict=True)
+        return [known + design @ part for design, known, part in parts]
+
+    def join(self, x: Array, rows: Local) -> State:
+        """Log likelihood, gradient and Hessian at x from those of the rows."""
+        w, D = self.seen.weight, self.designs
+        gradient = np.concatenate([(w * rows.slope[:, j]) @ each for j, each in enumerate(D)])
+        hessian = np.block([[(a.T * (w * rows.bend[:, i, j])) @ b for j, b in enumerate(D)] for i, a in enumerate(D)])
+        m = len(gradient)
+        curvature = Bordered(0.5 * (hessian + hessian.T), np.zeros((m, 0)), np.zeros(0), m)
+        return State(x, float(w @ rows.value), gradient, curvature)
+
+    def scores(self, rows: Local) -> Array:
+        """Derivatives (n, k) of the log likelihood of each row in the parameters."""
+        return np.hstack([rows.slope[:, [j]] * each for j, each in enumerate(self.written)]) * self.free
+
+    def information(self, state: State, unit: Array) -> Array:
+        """Minus the Hessian for each row, in units (m, m) in which exact rows bring about 1."""
+        return np.asarray(-unit.T @ state.hessian.corner @ unit / self.seen.weight.sum())
+
+    def in_users_units(
+        self, end: Climb, unit: Array, shape: float | None, reason: str, message: str, *, scores: Array | None
+    ) -> Maximum:
+        """An end as parameters, of which the first block are coefficients, and their covariance."""
+        T, x = self.to_users, end.state.x
+        theta = self.given + T @ x
+        p, k = self.written[0].shape[1], len(theta) - (shape is not None and len(self.written) > 3)
+        values, vectors = np.linalg.eigh(self.information(end.state, unit))
+        directions = T @ unit @ vectors
+        flat = values < (max(FLAT, 2.0 * float(values.min(initial=1.0))) if reason == "flat" else -np.inf)
+        with np.errstate(invalid="ignore"):
+            told = directions[:, ~flat] / np.sqrt(values[~flat] * self.seen.weight.sum())
+        return Maximum(
+            theta[:p],
+            theta[p:k],
+            shape,
+            end.state.value,
+            float(np.abs(end.state.gradient).max(initial=0.0)),
+            told @ told.T,
+            directions[:, flat] @ directions[:, flat].T,
+            self.free,
+            scores,
+            end.iterations,
+            reason == "converged",
+            message,
+        )
+
+
+def orthonormal(
+    seen: Outcome, designs: Sequence[Array], offsets: Sequence[Array], known: Sequence[Array]
+) -> dict[str, Any]:
+    """Fields of `Predictors`: columns made orthonormal, and offsets of ``known`` parameters, NaN where estimated."""
+    columns, rest, blocks, given = [], [], [], []
+    for design, offset, values in zip(designs, offsets, known, strict=True):
+        free, value = np.isnan(values), np.nan_to_num(values)
+        R = np.linalg.qr(design[:, free], mode="r")
+        block = np.zeros((len(values), int(free.sum())))
+        block[free] = np.sqrt(len(seen)) * np.linalg.inv(R)
+        columns.append(design @ block)
+        rest.append(offset + design @ value)
+        blocks.append(block)
+        given.append(value)
+    to_users = np.zeros((sum(map(len, blocks)), sum(block.shape[1] for block in blocks)))
+    row = column = 0
+    for block in blocks:
+        to_users[row : row + len(block), column : column + block.shape[1]] = block
+        row, column = row + len(block), column + block.shape[1]
+    return {
+        "seen": seen,
+        "written": tuple(designs),
+        "offsets": tuple(offsets),
+        "designs": tuple(columns),
+        "known": tuple(rest),
+        "to_users": to_users,
+        "given": np.concatenate(given),
+    }

@@ -1,0 +1,154 @@
+"""From the rows of a formula to a fit with a parametric baseline."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.absorbed import as_dense
+from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.training_summary import remember
+from tobitgp.distributions.baselines import Baseline, GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
+from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
+from tobitgp.formula.hazards import HazardFormula
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.parameters import check_names, read_mapping
+from tobitgp.likelihoods import FAMILIES
+from tobitgp.regression import covariance, unidentified
+from tobitgp.regression.hazard_search import falling_times, maximise_hazards
+from tobitgp.regression.hazards import frailties_at, hazard_problem
+from tobitgp.results.hazards.cells import PH, baseline_size
+from tobitgp.results.parametric.parts import LINKS, THETA, ParametricParts, baseline_names, level_columns
+from tobitgp.results.parametric.results import ParametricHazardResults
+from tobitgp.results.regression.fit import check_covariance, read_number, warn_of
+from tobitgp.results.views import named_columns
+from tobitgp.typing import Array, IntArray
+
+
+def fit_parametric(
+    spec: ModelSpec,
+    training: TrainingData,
+    family: PH,
+    written: HazardFormula,
+    covariates: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    fixed: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | None = None,
+    cov_type: str = "nonrobust",
+    groups: IntArray | None = None,
+    max_iter: int = 200,
+    frailty: tuple[str, Any] | None = None,
+) -> ParametricHazardResults:
+    """Fit a parametric baseline with linear terms by maximum likelihood.
+
+    Shapes: groups (n,); ``frailty`` is a column and the group of each row, (n,).
+    """
+    check_covariance(cov_type)
+    _check_events(training.response)
+    seen = outcome(training.response, log_time=True, labels=training.labels)
+    baseline, design = _baseline(family, seen), training.design
+    noise, H = FAMILIES[LINKS[family.link]], as_dense(design.H)
+    own = baseline_names(training.state, baseline.names, written.stratum)
+    code, shared = (None, np.zeros(0)) if frailty is None else pd.factorize(frailty[1], sort=True)
+    names = [*design.columns, *own, *[THETA] * (frailty is not None)]
+    positive = [name == THETA or (baseline.positive and name in own) for name in names]
+    levels = H[:, level_columns(training.state, written.stratum)]
+    known, begin = (_read_values(*each, names, positive) for each in (("fixed", fixed), ("start", start)))
+    problem = hazard_problem(seen, H, design.offset, levels, noise.distribution, baseline, known, code)
+    maximum = maximise_hazards(
+        problem,
+        scores=cov_type != "nonrobust",
+        max_iter=max_iter,
+        start={i: float(value) for i, value in enumerate(begin) if not np.isnan(value)},
+    )
+    warn_of(maximum)
+    last = _last(training.response)
+    _warn_falling(baseline, maximum.gamma[: len(own)].reshape(-1, levels.shape[1]), training.response, last)
+    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": groups}
+    named = named_columns([part.spec for part in training.state.parts], columns)
+    return ParametricHazardResults(
+        ParametricParts(
+            spec,
+            training.state,
+            remember(training, named, covariates),
+            noise,
+            maximum,
+            covariance(maximum, **robust),
+            unidentified(maximum, **robust),
+            np.zeros(len(design.columns)),
+            cov_type,
+            seen.log_jacobian,
+            training=training,
+            covariates=covariates,
+            last=last,
+            baseline=baseline,
+            formula=written.formula,
+            frailty=None if frailty is None else frailty[0],
+            groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
+            frailties=None if frailty is None else frailties_at(problem, maximum.parameters),
+        )
+    )
+
+
+def _check_events(seen: CensoredResponse) -> None:
+    if not (~np.isposinf(seen.upper) & (seen.weight > 0.0)).any():
+        raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")
+
+
+def _last(seen: CensoredResponse) -> float:
+    """The longest follow-up."""
+    return float(np.where(np.isfinite(seen.upper), seen.upper, seen.lower).max())
+
+
+def _baseline(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | GompertzBaseline:
+    """The baseline, with knots at the log times of events, those of intervals in their middle."""
+    if family.baseline != "spline":
+        return WeibullBaseline() if family.baseline == "weibull" else GompertzBaseline()
+    df = baseline_size(family)
+    event = np.isfinite(seen.upper) & (seen.weight > 0.0)
+    with np.errstate(over="ignore"):
+        middle = np.log(0.5 * (np.exp(seen.lower) + np.exp(seen.upper)))[event]
+    times = np.where(seen.exact[event], seen.lower[event], middle)
+    knots = make_knots(times, seen.weight[event], df)
+    if not (np.diff(knots) > 1e-9 * max(1.0, float(np.abs(knots).max()))).all():
+        raise DataError(
+            f"PH('spline', df={df}) has {df + 1} knots at quantiles of the event times, and some of these are equal: "
+            f"there are {len(np.unique(times))} distinct ones. Give a smaller df, or baseline='weibull'."
+        )
+    return SplineBaseline(tuple(knots.tolist()))
+
+
+def _read_values(argument: str, given: Mapping[str, float] | None, names: list[str], positive: list[bool]) -> Array:
+    """Values of parameters as they move in the search, NaN where there are none."""
+    values = read_mapping(argument, given) or {}
+    check_names(argument, values, names)
+    out = np.array([read_number(name, values[name]) if name in values else np.nan for name in names])
+    log = np.array(positive, dtype=np.bool_)
+    wrong = np.flatnonzero(log & (out <= 0.0))
+    if len(wrong):
+        name = names[wrong[0]]
+        raise SpecError(f"{argument}={{{name!r}: {values[name]!r}}}: a positive number is needed.")
+    out[log] = np.log(out[log])
+    return out
+
+
+def _warn_falling(baseline: Baseline, levels: Array, seen: CensoredResponse, last: float) -> None:
+    """Say at which times a spline falls, where no survival function can."""
+    ends = np.concatenate([seen.lower, seen.upper, seen.entry])
+    first = float(ends[np.isfinite(ends) & (ends > 0.0)].min(initial=last))
+    falling = falling_times(baseline, levels, (np.log(first), np.log(last)))
+    if len(falling):
+        low, high = np.exp(falling[[0, -1]])
+        warnings.warn(
+            f"The spline falls at some times between {low:.4g} and {high:.4g}, where the hazard would be negative: "
+            "predictions there have no meaning. Give a smaller df.",
+            ConvergenceWarning,
+            stacklevel=user_level(),
+        )
