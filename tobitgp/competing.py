@@ -136,7 +136,12 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
     if isinstance(present.dtype, pd.CategoricalDtype):
         known = list(present.cat.categories)
         levels = [level for level in known if (present == level).any()]
-        censored = present.cat.categories[0] if given is None else given
+        if given is None and CENSORED in known[1:]:
+            raise DataError(
+                f"The first category of {name!r}, {known[0]!r}, would mean censored, and {CENSORED!r} is another one; "
+                f"write Surv({written.times}, {written.written}, censored={CENSORED!r})."
+            )
+        censored = known[0] if given is None else given
     elif pd.api.types.is_numeric_dtype(present):
         values = np.unique(present.to_numpy(dtype=np.float64))
         if not _are_codes(present):

@@ -29,7 +29,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.hazards import read_hazards
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.several import is_wide
-from tobitgp.formula.spec import LinearPart
+from tobitgp.formula.spec import CureSpec, LinearPart, ScaleSpec
 from tobitgp.inference import METHODS
 from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
@@ -38,6 +38,8 @@ from tobitgp.options import MLE
 from tobitgp.report.axes import printable_lines
 from tobitgp.results.compare import CRITERIA, compare, distinct
 from tobitgp.results.competing.results import CompetingRisksResults
+from tobitgp.results.cure.results import WHATS as CURE_WHATS
+from tobitgp.results.cure.results import CureResults
 from tobitgp.results.hazards.cells import BASELINES, DF, LINKS, PH
 from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
 from tobitgp.results.predict import whats
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 BAD_INPUT = 2
-_AS_GIVEN = ("id", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cov_type")
+_AS_GIVEN = ("id", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cure", "cov_type")
 _PAIR: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
 _NUMBERS: dict[str, Any] = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
@@ -104,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     one.set_defaults(run=_predict)
     one.add_argument("model", type=Path, help="fit that `tobitgp fit --save` wrote")
     one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet")
-    choices = list(dict.fromkeys((*whats(), *MIXTURE_WHATS)))
+    choices = list(dict.fromkeys((*whats(), *MIXTURE_WHATS, *CURE_WHATS)))
     one.add_argument("--what", choices=choices, help="median by default, uncensored of a mixture")
     one.add_argument("--q", help="orders of quantiles, with --what quantile", **_NUMBERS)
     one.add_argument("--below", help="with --what prob", **_NUMBERS)
@@ -147,6 +149,7 @@ def _add_fit(commands: Any) -> None:
     one.add_argument("--bound", choices=BOUNDS, help="with --method vi; exact without it")
     scale = 'formula of the log noise scale, as "~ z"; with gp() and re() in it by --method ep'
     one.add_argument("--sigma", metavar="FORMULA", help=scale)
+    one.add_argument("--cure", metavar="FORMULA", help='formula of the logit of being cured, as "~ z"')
     errors = ["nonrobust", "HC0", "HC1"]
     one.add_argument("--cov-type", choices=errors, default="nonrobust", help="by maximum likelihood")
     one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
@@ -213,8 +216,9 @@ def _read(options: argparse.Namespace) -> pd.DataFrame:
     columns = [c for c in column_names(data) if c != options.weights]
     formula = read_hazards(options.formula).rows if options.family == PH.name else options.formula
     parts: list[LinearPart] = [parse_formula(formula, columns)]
-    if options.sigma is not None:
-        parts.append(parse_scale_formula(options.sigma, columns))
+    for text, kind in ((options.sigma, ScaleSpec), (options.cure, CureSpec)):
+        if text is not None:
+            parts.append(parse_scale_formula(text, columns, kind=kind))
     return read_dates(data, date_columns(parts))
 
 
@@ -246,7 +250,8 @@ def _save_plot(result: Any, target: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure = np.ravel(result.plot())[0].figure
+    draw = result.plot_survival if isinstance(result, CureResults) else result.plot
+    figure = np.ravel(draw())[0].figure
     try:
         with replacing(target, "--plot") as file:
             figure.savefig(file, format=target.suffix[1:].lower(), dpi=150, bbox_inches="tight")

@@ -158,7 +158,7 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
     except SpecError as error:
         yield _unknown("leave-one-out", error)
         return
-    if total >= LEAST_ROWS:
+    if total >= LEAST_ROWS and found.n_bad < _UNTRUSTED * n:
         scores = results.residuals("quantile", rng=rng).to_numpy()[rows.kept]
         yield influence(scores, found.pointwise["p"].dropna(), total)
     share, words = found.n_bad / n, f"{n - found.n_bad} of {n} rows can be left out by reweighting"

@@ -28,6 +28,7 @@ ENOUGH, NEARLY = 0.2, 0.9
 OF_EP = "compare_bounds() or by simulation"
 OF_PROCESS = f"another method ('ep' is the most accurate), by {OF_EP}"
 OF_REGRESSION = "a posterior (method='ep') or by simulation"
+BY_SIMULATION = "simulation"
 _CONSTANT = 1e-6
 _HEAVY = 100_000
 
@@ -101,13 +102,13 @@ def process_k_hat(parts: Parts, draws: int, rng: int | np.random.Generator | Non
     return _judge(np.sum(sums, axis=0), OF_EP if parts.fitted.method.name == "ep" else OF_PROCESS)
 
 
-def regression_k_hat(draws: EstimateDraws) -> KHat:
+def regression_k_hat(draws: EstimateDraws, remedy: str = OF_REGRESSION) -> KHat:
     """Of the normal distribution of a regression's estimates against its likelihood under a flat prior."""
     weight = draws.parts.rows.response.weight
     log_ratio = 0.5 * draws.squares
     for rows, value in draws.log_likelihoods():
         log_ratio = log_ratio + weight[rows] @ value
-    return _judge(log_ratio, OF_REGRESSION)
+    return _judge(log_ratio, remedy)
 
 
 def _log_ratio(parts: Parts, drawn: Drawn, sites: Sites, rows: slice, seed: int) -> Array:

@@ -23,6 +23,7 @@ _FAR, _LONGEST_LOGIT = 30.0, 3.0  # of a logit, and of one step of it
 _SHARE = 1e-6  # cured on average, below which there are none
 _APART = 1e-3  # nats between maxima that are not the same
 _PROFILE_STEPS = 50
+_PROFILE_FROM = 8.0  # size of the logit from which on the end of an interval is sought
 NEAR = 2.0  # nats by which another maximum lies within an interval of 95%
 
 
@@ -156,11 +157,11 @@ def profile_interval(
     ends = []
     for side, furthest in ((-1.0, 0.0), (1.0, 1.0)):
         step = error if np.isfinite(error) else 1.0
-        while below(best + side * step) < 0.0 and step < _FAR:
-            step *= 2.0
-        ends.append(
-            furthest if step >= _FAR else float(expit(brentq(below, best, best + side * step, xtol=1e-4 * step)))
-        )
+        end = max(side * best, -_PROFILE_FROM)  # the maximum itself may lie at an infinite logit
+        while end < _FAR and below(side * (end + step)) < 0.0:
+            end, step = end + step, 2.0 * step
+        found = end < _FAR
+        ends.append(float(expit(brentq(below, best, side * (end + step), xtol=1e-4 * step))) if found else furthest)
     return ends[0], ends[1]
 
 

@@ -53,7 +53,7 @@ def _sections(results: CureResults, alpha: float) -> list[Section]:
     columns, fraction = ["std err", "z", "P>|z|", *ends], []
     try:
         found = results.cured_fraction(interval=1.0 - alpha)
-        fraction = [["mean over the rows" if q > 1 else "all rows", *map(number, found)]]
+        fraction = [["all rows" if results.parts.one_fraction else "mean over the rows", *map(number, found)]]
     except SpecError:
         pass
     return [

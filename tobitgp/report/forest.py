@@ -132,9 +132,9 @@ def _label_ratios(ax: Any, low: Any, high: Any) -> None:
     for steps in ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), tuple(np.arange(10.0, 100.0) / 10.0)):
         ticks = np.outer(decades, steps).ravel()
         ticks = ticks[(ticks >= first) & (ticks <= last)]
-        if len(ticks) >= 4:
+        if len(ticks) >= 3:
             break
     ax.set_xlim(first, last)
-    ax.xaxis.set_major_locator(FixedLocator(ticks[:: max(len(ticks) // 8, 1)].tolist()))
+    ax.xaxis.set_major_locator(FixedLocator(ticks[:: -(-len(ticks) // 6) or 1].tolist()))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     ax.xaxis.set_minor_locator(NullLocator())

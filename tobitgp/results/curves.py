@@ -27,6 +27,12 @@ _NET = (
 _AVERAGED = 1_000_000  # rows times times that an average holds at once
 
 
+def warn_net(results: Results) -> None:
+    """Say of one of several causes that its survival is net."""
+    if results._of_cause:
+        warnings.warn(_NET, ApproximationWarning, stacklevel=user_level())
+
+
 def predict_survival_function(
     results: Results,
     df: Frame | None = None,
@@ -97,8 +103,7 @@ def predict_survival_function(
     100.0  0.803  0.673
     365.0  0.295  0.202
     """
-    if results._of_cause:
-        warnings.warn(_NET, ApproximationWarning, stacklevel=user_level())
+    warn_net(results)
     return _curve(results, "survival", df, times, conditional_after, interval, exclude, id)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.sources import is_dask
+from tobitgp.errors import SpecError
 from tobitgp.results.predict import check_alpha, predict_lazily
 from tobitgp.results.residuals import residual_series
 from tobitgp.typing import Frame
@@ -198,7 +199,8 @@ def get_prediction(
     Raises
     ------
     SpecError
-        If the fit holds no training rows and ``new`` is not given.
+        If the fit holds no training rows and ``new`` is not given, or for cure models and proportional hazards, whose
+        times have no mean.
     DataError, UnseenLevelError
         If the new data cannot be used; both when numbers are asked for.
 
@@ -215,6 +217,8 @@ def get_prediction(
     obs_ci_lower   -8.92
     obs_ci_upper   10.68
     """
+    if results._no_mean:
+        raise SpecError(f"get_prediction() is of means, and {results._no_mean}; predict(interval=) has medians.")
     return PredictionResults(results.predict, new, exclude)
 
 

@@ -16,6 +16,7 @@ from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, Population, Sought, beside
 from tobitgp.results.counterfactuals import column_levels
+from tobitgp.results.curves import warn_net
 from tobitgp.results.paths import PARTS
 from tobitgp.results.predict import check_level, check_what
 from tobitgp.results.rows import ask
@@ -88,6 +89,12 @@ def standardise(
     DataError, UnseenLevelError
         If rows cannot be used, or values are no level of the factor.
 
+    Warns
+    -----
+    ApproximationWarning
+        If these are results of one of several causes, whose survival is net survival; or if a restricted mean goes
+        beyond the last time seen.
+
     References
     ----------
     Hernán and Robins (2020), *Causal Inference: What If*, section 13.3 and chapter 17; Rubin (1981), The Bayesian
@@ -102,6 +109,7 @@ def standardise(
     0  1.0     0.344  0.034  0.281  0.413
     1  2.0     0.532  0.046  0.442  0.621
     """
+    warn_net(results)
     if isinstance(column, str):
         _check_column(results, column)
         levels = column_levels(results.parts, column)
@@ -171,6 +179,11 @@ def contrast(
     DataError, UnseenLevelError
         If rows cannot be used, or values are no level of the factor.
 
+    Warns
+    -----
+    ApproximationWarning
+        As of :meth:`GPResults.standardise`.
+
     References
     ----------
     (STD1) to (STD4) of the theory pages.
@@ -188,6 +201,7 @@ def contrast(
 
     if not isinstance(results, Results):
         raise SpecError(f"contrast() takes the results of a fit first, not {type(results).__name__}.")
+    warn_net(results)
     scale = check_what(scale, SCALES, " as a scale")
     sought, level = _sought(results, what, times), check_level(interval)
     stream = generator(rng)

@@ -90,6 +90,11 @@ class Times:
             made |= self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), _BAND_CELLS)
         return {name: made.pop(name)[back.ravel()] for name in list(made)}
 
+    def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
+        """Means of `curve`, hazards and cumulative hazards, (n, m) each."""
+        hazard, cumulative = (self.curve(of, times, after, None)["mean"] for of in ("hazard", "cumulative_hazard"))
+        return hazard, cumulative
+
     def survive(self, times: Array) -> Array:
         """Log probability of surviving times (n, m) of each row."""
 

@@ -192,3 +192,17 @@ def test_levels_that_look_like_numbers_are_text_where_the_model_knows_them_as_te
     assert main(["predict", str(tmp_path / "fit.tgp"), str(tmp_path / "new.csv")]) == 0
     printed = pd.read_csv(io.StringIO(capsys.readouterr().out)).iloc[:, 0]
     np.testing.assert_allclose(printed, res.predict(new), rtol=1e-12)
+
+
+def test_cure_models_are_fitted_and_predicted(tmp_path, capsys):
+    data, model, picture = tg.datasets.simulate_cure(n=200, rng=1), tmp_path / "fit.tgp", tmp_path / "fit.png"
+    data.to_csv(tmp_path / "rows.csv", index=False)
+    formula, rows = "Surv(time, event) ~ treated", str(tmp_path / "rows.csv")
+    options = ["--family", "weibull", "--cure", "~ treated", "--save", str(model), "--plot", str(picture), "--quiet"]
+    assert main(["fit", formula, rows, *options]) == 0
+    assert "cured[treated]" in capsys.readouterr().out
+    assert picture.stat().st_size > 1000
+    assert main(["predict", str(model), rows, "--what", "cured"]) == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))["cured"]
+    expected = tg.fit(formula, data, family="weibull", cure="~ treated").predict_cured()
+    np.testing.assert_allclose(found, expected, rtol=1e-9)

@@ -16,7 +16,7 @@ from tobitgp.cli import main
 from tobitgp.errors import ApproximationWarning, DataError, FormulaError, SpecError
 from tobitgp.formula.competing import read_causes
 from tobitgp.numerics.nonparametric import aalen_johansen
-from tobitgp.results.competing.incidence import make_rule
+from tobitgp.results.competing.incidence import find_rule, integrate, make_rule
 from tobitgp.results.competing.predictions import DRAWS, CauseRows
 from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.rows import ask
@@ -119,6 +119,15 @@ def test_integers_text_and_categories_are_one_model(mgus2):
     assert numbers.causes == (1, 2)
     assert repr(numbers.parts.censored) == "0"
     assert tg.fit("Surv(etime, cause) ~ age", mgus2.to_dict("list"), family="weibull").llf == fits[0].llf
+
+
+def test_categories_in_the_order_of_the_alphabet_are_not_misread(mgus2):
+    """astype("category") has 'aml' before 'censored', and the first category would mean censored."""
+    rows = mgus2.assign(kind=pd.Categorical(mgus2["text"].astype(str).replace("pcm", "aml")))
+    with pytest.raises(DataError, match="'aml', would mean censored, and 'censored' is another"):
+        tg.fit("Surv(etime, kind) ~ age", rows, family="weibull")
+    res = tg.fit("Surv(etime, kind, censored='censored') ~ age", rows, family="weibull")
+    assert res.causes == ("aml", "death")
 
 
 def test_a_value_is_censoring_where_it_is_said(mgus2):
@@ -311,6 +320,11 @@ def test_survival_of_one_cause_says_that_it_is_net(mgus2):
     with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
         S = res["pcm"].predict_survival_function(mgus2.head(2), TIMES)
     pd.testing.assert_frame_equal(S, plain.predict_survival_function(mgus2.head(2), TIMES))
+    with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
+        risk = res["pcm"].standardise({"age": [60, 70]}, "risk", TIMES)
+    pd.testing.assert_frame_equal(risk, plain.standardise({"age": [60, 70]}, "risk", TIMES))
+    with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
+        tg.contrast(res["pcm"], {"age": 60}, {"age": 70}, what="risk", times=60)
     assert res["pcm"].plot_survival(times=TIMES).get_ylabel() == "net survival"
     assert plain.plot_survival(times=TIMES).get_ylabel() == "survival"
     matplotlib.pyplot.close("all")
@@ -447,6 +461,21 @@ def test_nodes_integrate_powers_of_time_exactly():
     assert rule.upto[1] == -1
     value = np.cumsum(rule.weights * rule.times**2)[rule.upto[[0, 2]]]
     np.testing.assert_allclose(value, (np.array([8.0, 125.0]) - 1e-9) / 3.0, rtol=1e-12)
+
+
+def test_panels_are_not_halved_for_the_rounding_of_hazards():
+    """Drawn hazards are the same to seven digits only where other times are asked about together."""
+    asked = []
+
+    def curves(times):
+        asked.append(times)
+        hazard = np.full((2, 1, len(times)), 0.1 + 1e-8 * (-1.0) ** len(asked))
+        return hazard, hazard * times
+
+    times = np.array([1.0, 10.0])
+    rule = find_rule(curves, 1e-9, times, np.zeros(0))
+    assert len(asked) <= 3
+    np.testing.assert_allclose(integrate(rule, *curves(rule.times))[0, 0], -0.5 * np.expm1(-0.2 * times), rtol=1e-6)
 
 
 def test_no_rows_and_no_positive_times_give_empty_answers(mgus2):

@@ -62,28 +62,27 @@ def start_of(curves: Curves, times: Array) -> float:
     return float(tried[np.argmax(early) if early.any() else -1])
 
 
-def incidence(curves: Curves, times: Array, breaks: Array) -> tuple[Array, Rule]:
-    """Incidence (K, n, m) at times (m,), one of them positive, and the rule: panels are halved until it stays."""
-    first, width = start_of(curves, times), 1.0
+def find_rule(curves: Curves, first: float, times: Array, breaks: Array) -> Rule:
+    """Nodes for times (m,), one of them positive: panels are halved until the incidence at rows' hazards stays."""
+    width = 1.0
     rule = make_rule(first, times, breaks, width)
-    found = integrate(rule, *curves(rule.times))
+    found, moved = integrate(rule, *curves(rule.times)), np.inf
     for _ in range(_HALVINGS):
-        width, before = 0.5 * width, found
+        width, before, last = 0.5 * width, found, moved
         rule = make_rule(first, times, breaks, width)
         found = integrate(rule, *curves(rule.times))
-        if (np.abs(found - before) <= _TOLERANCE * found).all():
+        moved = float((np.abs(found - before) / np.maximum(found, 1e-300)).max(initial=0.0))
+        # What no longer falls is not the rule's, but that of hazards which are drawn.
+        if moved <= _TOLERANCE or moved > 0.25 * last:
             break
-    return found, rule
+    return rule
 
 
 def predictive(causes: Sequence[Times], after: Array | None) -> Curves:
     """Hazards of new rows, counted from times survived: parameters are averaged over, of each cause by itself."""
 
     def curves(times: Array) -> tuple[Array, Array]:
-        hazard, cumulative = (
-            np.stack([cause.curve(of, times, after, None)["mean"] for cause in causes])
-            for of in ("hazard", "cumulative_hazard")
-        )
-        return hazard, cumulative
+        hazard, cumulative = zip(*(cause.rates(times, after) for cause in causes), strict=True)
+        return np.stack(hazard), np.stack(cumulative)
 
     return curves

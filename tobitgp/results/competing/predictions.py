@@ -15,18 +15,19 @@ from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.competing.draws import DrawnBands, DrawnDistributions, draw_cause
-from tobitgp.results.competing.incidence import Curves, incidence, integrate, predictive
+from tobitgp.results.competing.incidence import Curves, find_rule, integrate, predictive, start_of
 from tobitgp.results.hazards.times import HazardTimes
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Labelled, ask
 from tobitgp.results.survival import STATISTICS, TimeRows, Times, read_times, refuse_dask
 from tobitgp.results.terms import find_terms, model_terms
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array, Frame, IntArray
 
 if TYPE_CHECKING:
     from tobitgp.results.competing.results import CompetingRisksResults
 
 DRAWS = 2000
+_TRIED = 8  # rows on which the quadrature is tried
 _CELLS = 2_000_000  # rows times times (times draws) that are held at once
 
 
@@ -66,7 +67,14 @@ class CauseRows(Labelled):
         cuts = [cause.cuts(self.last(times)) for cause in self.causes if isinstance(cause, HazardTimes)]
         return np.unique(np.concatenate([np.zeros(0), *cuts])[:, None] - np.unique(self.begin))
 
-    def curves(self, span: slice) -> Curves:
+    def scale(self, span: slice, times: Array) -> tuple[float, IntArray]:
+        """A time before which next to nothing happens in some rows, and a few of these from low to high hazards."""
+        curves, at = self.curves(span), np.arange(len(self.begin))[span]
+        order = np.argsort(curves(times.max(keepdims=True))[1].sum(axis=0)[:, 0], kind="stable")
+        few = order[np.unique(np.linspace(0, len(order) - 1, _TRIED).astype(np.intp))]
+        return start_of(curves, times), at[few]
+
+    def curves(self, span: slice | IntArray) -> Curves:
         """Predictive hazards of some of the rows."""
         part = [replace(cause, which=cause.which[span]) for cause in self.causes]
         return predictive(part, None if self.after is None else self.after[span])
@@ -235,8 +243,9 @@ def incidences(
     drawn = None if level is None else rows.drawn(results, df, grid)
     with single_blas_thread():
         for span in row_chunks(0, n, 1 if drawn else max(_CELLS // (4 * (m + len(breaks)) + 600), 1)):
-            mean, rule = incidence(rows.curves(span), grid, breaks)
-            made.append({"mean": mean})
+            first, typical = rows.scale(span, grid)
+            rule = find_rule(rows.curves(typical), first, grid, breaks)
+            made.append({"mean": integrate(rule, *rows.curves(span)(rule.times))})
             if drawn is not None and level is not None:
                 hazard, H = (
                     np.stack(v) for v in zip(*(d.at(rule.times, rows.begin, span) for d in drawn), strict=True)

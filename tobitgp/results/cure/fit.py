@@ -136,7 +136,7 @@ def _warn_follow_up(seen: CensoredResponse) -> None:
     if last > _LATE * end:
         why.append(f"the last event, at {last:.6g}, lies after 90% of the longest follow-up, {end:.6g}")
     if tail < _FEW:
-        why.append(f"{tail:g} rows were followed beyond it")
+        why.append(f"{tail:g} {'row was' if tail == 1.0 else 'rows were'} followed beyond it")
     if why:
         warnings.warn(
             f"The cured fraction rests on the tail of the family: {' and '.join(why)}. Longer follow-up would tell "

@@ -33,6 +33,12 @@ class CureParts(DistributionalParts):
         """Coefficients of the cured fraction, and parameters of the noise."""
         return [*self.scale_columns, SIGMA, *([self.shape_name] if self.family.estimate_shape else [])]
 
+    @property
+    def one_fraction(self) -> bool:
+        """Whether the cured fraction is the same in all rows."""
+        assert self.spec.scale is not None
+        return self.scale_columns == ("cured[Intercept]",) and not self.spec.scale.offsets
+
     def designs(self, design: Design) -> list[Array]:
         """Columns (n, k_j) of location, logit of the cured fraction, log sigma and, if estimated, the shape."""
         one = np.ones((len(design.H), 1))
@@ -78,7 +84,7 @@ def being_cured(start: Array | None = None) -> Question:
 def mean_cured(parts: CureParts) -> Estimates:
     """The cured fraction averaged over the rows of the fit, as a logit with its variance: one row."""
     design = parts.training.design if parts.training is not None else None
-    if design is None and parts.scale_columns != ("cured[Intercept]",):
+    if design is None and not parts.one_fraction:
         raise SpecError("The average cured fraction is of training rows, which this fit does not hold; use predict().")
     p, q = len(parts.columns), len(parts.maximum.gamma) - 1
     Z, weight = np.ones((1, 1)), np.ones(1)

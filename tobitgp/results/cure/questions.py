@@ -37,7 +37,8 @@ def cured_fraction(results: CureResults, *, interval: float = 0.95) -> pd.Series
     Raises
     ------
     SpecError
-        For an interval outside (0, 1), or if the fraction depends on columns and the fit holds no training rows.
+        For an interval outside (0, 1), or if the fraction depends on columns or an offset and the fit holds no training
+        rows.
 
     References
     ----------
@@ -87,7 +88,7 @@ def profile_cured(results: CureResults, *, interval: float = 0.95) -> tuple[floa
     [0.39, 0.49]
     """
     level, parts = check_probability("interval", interval), results.parts
-    if parts.scale_columns != ("cured[Intercept]",) or not parts.maximum.free[len(results._columns)]:
+    if not parts.one_fraction or not parts.maximum.free[len(results._columns)]:
         raise SpecError("profile_cured() is of one fraction for all rows, as of cure='~ 1'.")
     drop = 0.5 * float(ndtri(0.5 + 0.5 * level)) ** 2
     error = float(np.sqrt(dense(parts.covariance)[len(results._columns), len(results._columns)]))

@@ -58,6 +58,7 @@ class CureResults(DistributionalResults):
     """
 
     _parts: CureParts
+    _no_mean = "where some are cured the mean time is infinite"
 
     def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
         self._estimates(kind)

@@ -11,7 +11,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.check import posterior_findings
 from tobitgp.diagnostics.draws import read_draws
-from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
+from tobitgp.diagnostics.k_hat import BY_SIMULATION, KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.numerics.sampling import generator
@@ -90,7 +90,7 @@ class DistributionalResults(LikelihoodResults):
         return draw_parameters(self._parts, draws, rng, question=question)
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        return regression_k_hat(draw_parameters(self._parts, draws, rng, question="k_hat()"))
+        return regression_k_hat(draw_parameters(self._parts, draws, rng, question="k_hat()"), BY_SIMULATION)
 
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         return posterior_findings(self, rng)

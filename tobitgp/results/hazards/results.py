@@ -73,6 +73,7 @@ class HazardResults(Results):
 
     _parts: HazardParts
     _from_zero = False
+    _no_mean = "the mean time rests on the hazard beyond the last one seen"
 
     def __init__(self, parts: HazardParts):
         self._parts = parts

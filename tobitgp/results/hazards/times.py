@@ -118,6 +118,19 @@ class HazardTimes(Times):
         made = self._chunked(chunk, len(pairs), len(times))
         return {name: values[back.ravel()] for name, values in made.items()}
 
+    def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
+        """See `Times`; of the same draws, which are made once."""
+        start = np.zeros(len(self.which)) if after is None else after
+        pairs, back = np.unique(np.column_stack([self.which, start]), axis=0, return_inverse=True)
+        last = float(pairs[:, 1].max(initial=0.0) + times.max())
+
+        def chunk(span: slice) -> dict[str, Array]:
+            found = self.hazards(pairs[span, 0].astype(np.intp), last, draws=not self.parts.estimated)
+            return dict(zip(("hazard", "cumulative"), _mean_rates(found, pairs[span, 1:], times), strict=True))
+
+        made = self._chunked(chunk, len(pairs), len(times))
+        return made["hazard"][back.ravel()], made["cumulative"][back.ravel()]
+
     def survive(self, times: Array) -> Array:
         """See `Times`."""
         last = float(times.max(initial=0.0))
@@ -311,15 +324,22 @@ def curve_of(
 
 def _mean(of: str, hazards: Hazards, after: Array, times: Array) -> Array:
     """A curve of a new row after times (n, 1) survived, (n, m): parameters are averaged over."""
+    if of == "hazard":
+        return _mean_rates(hazards, after, times)[0]
+    log_S = _log_mean_survival(hazards.cumulative(after + times)) - _log_mean_survival(hazards.cumulative(after))
+    return np.exp(np.minimum(log_S, 0.0)) if of == "survival" else 0.0 - np.minimum(log_S, 0.0)
+
+
+def _mean_rates(hazards: Hazards, after: Array, times: Array) -> tuple[Array, Array]:
+    """Hazards and cumulative hazards of a new row after times (n, 1) survived, (n, m) each."""
     at = after + times
     H = hazards.cumulative(at)
-    log_S = _log_mean_survival(H) - _log_mean_survival(hazards.cumulative(after))
-    if of == "survival":
-        return np.exp(np.minimum(log_S, 0.0))
-    if of == "cumulative_hazard":
-        return 0.0 - np.minimum(log_S, 0.0)
-    weight = np.exp(H.min(axis=-1, keepdims=True) - H)
-    return np.asarray((weight * hazards.hazard(at)).sum(axis=-1) / weight.sum(axis=-1))
+    least = H.min(axis=-1, keepdims=True)
+    weight = np.exp(least - H)
+    total = weight.sum(axis=-1)
+    log_S = np.log(total / H.shape[-1]) - least[..., 0] - _log_mean_survival(hazards.cumulative(after))
+    hazard = np.einsum("nms,nms->nm", weight, hazards.hazard(at)) / total
+    return hazard, 0.0 - np.minimum(log_S, 0.0)
 
 
 def _of_draws(of: str, hazards: Hazards, after: Array, times: Array) -> Array:

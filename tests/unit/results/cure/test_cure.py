@@ -361,6 +361,47 @@ def test_few_rows_beyond_the_last_event():
     assert f"0.0000 to {upper:.4f}" in " ".join(str(res.summary()).split())
 
 
+def test_an_interval_of_the_fraction_where_none_is_cured():
+    """The maximum lies at a logit of minus infinity, from which the upper end is sought all the same."""
+    rng = np.random.default_rng(0)
+    t, c = rng.exponential(size=300), rng.uniform(0.2, 1.5, 300)
+    rows = pd.DataFrame({"time": np.minimum(t, c), "event": t <= c, "treated": rng.normal(size=300)})
+    with pytest.warns(ConvergenceWarning, match="highest without a cured fraction"):
+        res = tg.fit(SIMPLE, rows, family="weibull", cure="~ 1")
+    lower, upper = res.profile_cured()
+    assert lower == 0.0
+    at = tg.fit(SIMPLE, rows, family="weibull", cure="~ 1", fixed={"cured[Intercept]": float(logit(upper))})
+    assert 2.0 * (res.llf - at.llf) == pytest.approx(norm.ppf(0.975) ** 2, abs=1e-3)
+
+
+def test_an_offset_makes_fractions_differ(melanoma, tmp_path):
+    rows = melanoma.dropna().assign(shift=lambda d: 4.0 * (d["sex"] - 0.5))
+    res = tg.fit("Surv(failtime, failcens) ~ trt", rows, family="weibull", cure="~ offset(shift)")
+    assert res.cured_fraction()["estimate"] == pytest.approx(res.predict_cured().mean(), abs=1e-12)
+    assert "mean over the rows" in str(res.summary())
+    with pytest.raises(SpecError, match="one fraction for all rows"):
+        res.profile_cured()
+    res.save(tmp_path / "fit.tgp")
+    with pytest.raises(SpecError, match="is of training rows"):
+        tg.load(tmp_path / "fit.tgp").cured_fraction()
+
+
+def test_times_without_a_mean_say_so(res):
+    with pytest.raises(SpecError, match="means, and where some are cured"):
+        res.get_prediction()
+
+
+def test_what_cannot_be_left_out_is_no_outlier():
+    """Few rows are informative of the fraction; a method that cure models have not is not advised."""
+    rng = np.random.default_rng(5)
+    t, c = rng.exponential(size=300), rng.uniform(0.2, 1.5, 300)
+    rows = pd.DataFrame({"time": np.minimum(t, c), "event": t <= c, "treated": rng.normal(size=300)})
+    found = tg.fit(SIMPLE, rows, family="weibull", cure="~ treated").check()
+    assert "cannot be left out by reweighting" in str(found)
+    assert "influence" not in str(found)
+    assert "method='ep'" not in str(found)
+
+
 def test_several_maxima():
     rows = tg.datasets.simulate_cure(n=60, rng=17)
     rows = rows.assign(event=rows["event"] * (rows["time"] < 2.0), time=rows["time"].clip(upper=2.0))
