@@ -24,7 +24,7 @@ from tobitgp.cli.files import (
     write_table,
 )
 from tobitgp.data.table import column_names
-from tobitgp.errors import SpecError, TobitGPError
+from tobitgp.errors import DataError, SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.hazards import read_hazards
 from tobitgp.formula.parse import parse_scale_formula
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 BAD_INPUT = 2
-_AS_GIVEN = ("id", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cure", "cov_type")
+_AS_GIVEN = ("id", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cure")
 _PAIR: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
 _NUMBERS: dict[str, Any] = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
@@ -114,6 +114,9 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--interval", type=float, metavar="PROBABILITY", help="as 0.95: add lower and upper")
     one.add_argument("--se", action="store_true", help="add standard deviations")
     one.add_argument("--exclude", nargs="+", action="extend", default=[], metavar="TERM", help="set a term to zero")
+    one.add_argument(
+        "--keep", nargs="+", action="extend", default=[], metavar="COLUMN", help="write it beside, as an id"
+    )
     one.add_argument("--out", help="CSV or Parquet by its suffix; CSV to stdout without", **_FILE)
 
     one = commands.add_parser("compare", help="rank saved fits of the same response and rows")
@@ -152,6 +155,7 @@ def _add_fit(commands: Any) -> None:
     one.add_argument("--cure", metavar="FORMULA", help='formula of the logit of being cured, as "~ z"')
     errors = ["nonrobust", "HC0", "HC1"]
     one.add_argument("--cov-type", choices=errors, default="nonrobust", help="by maximum likelihood")
+    one.add_argument("--cluster", metavar="COLUMN", help="by maximum likelihood: errors clustered by a column")
     one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
     one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")
@@ -183,6 +187,7 @@ def _fit(options: argparse.Namespace) -> None:
         fixed=_assignments("--fixed", options.fixed),
         start=_assignments("--start", options.start),
         progress=not options.quiet and sys.stderr.isatty(),
+        **_clustered(options),
         **{name: getattr(options, name) for name in _AS_GIVEN},
     )
     if isinstance(result, CompetingRisksResults):
@@ -197,6 +202,15 @@ def _fit(options: argparse.Namespace) -> None:
     if options.report is not None:
         result.report(options.report)
         print(f"\nThe report is in {options.report}")
+
+
+def _clustered(options: argparse.Namespace) -> dict[str, Any]:
+    """The kind of covariance."""
+    if options.cluster is None:
+        return {"cov_type": options.cov_type}
+    if options.cov_type != "nonrobust":
+        raise SpecError(f"--cluster is a kind of covariance of its own; leave --cov-type {options.cov_type} out.")
+    return {"cov_type": "cluster", "cov_kwds": {"groups": options.cluster}}
 
 
 def _family(options: argparse.Namespace) -> str | PH | None:
@@ -277,7 +291,7 @@ def _predict(options: argparse.Namespace) -> None:
     text = [name for name, levels in state.levels.items() if any(isinstance(level, str) for level in levels or ())]
     data = read_dates(read_data(options.data, text), date_columns(part.spec for part in state.parts))
     numbers = {name: getattr(options, name) for name in ("q", "below", "above")}
-    table = model.predict(
+    table: Any = model.predict(
         data,
         options.what,
         interval=options.interval,
@@ -285,7 +299,15 @@ def _predict(options: argparse.Namespace) -> None:
         exclude=options.exclude,
         **{name: given[0] if given is not None and len(given) == 1 else given for name, given in numbers.items()},
     )
-    write_table(flat(table), options.out)
+    table = flat(table)
+    for name in options.keep:
+        if name not in data.columns:
+            raise DataError(
+                f"--keep {name}: the data have no such column; they have {', '.join(map(str, data.columns))}."
+            )
+        if name in table.columns:
+            raise DataError(f"--keep {name}: predictions have a column of this name; rename that of the data.")
+    write_table(data[options.keep].join(table) if options.keep else table, options.out)
 
 
 def flat(table: pd.Series[float] | pd.DataFrame) -> pd.DataFrame:

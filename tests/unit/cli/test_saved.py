@@ -64,6 +64,31 @@ def test_predictions_are_those_of_the_fit(case, suffix, saved, res, new, tmp_pat
     assert list(written.columns) == flat
 
 
+def test_ids_of_rows_are_kept_beside_predictions(saved, res, new, tmp_path, capsys):
+    data = tmp_path / "named.csv"
+    new.assign(well=["a", "b", "c"], estimate=1.0).to_csv(data, index=False)
+    assert main(["predict", str(saved), str(data), "--interval", "0.95", "--keep", "well"]) == 0
+    printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert list(printed.columns) == ["well", "estimate", "se", "lower", "upper"]
+    assert printed["well"].to_list() == ["a", "b", "c"]
+    np.testing.assert_allclose(printed["estimate"], res.predict(new, interval=0.95)["estimate"])
+    for name, words in (("shaft", "no such column"), ("estimate", "have a column of this name")):
+        assert main(["predict", str(saved), str(data), "--interval", "0.95", "--keep", name]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_errors_are_clustered_by_a_column(table, tmp_path, capsys):
+    data = pd.read_csv(table).assign(batch=lambda d: np.arange(len(d)) // 4)
+    data.to_csv(tmp_path / "batches.csv", index=False)
+    fit = ["fit", "y ~ x | censor(lower)", str(tmp_path / "batches.csv"), "--quiet", "--cluster", "batch"]
+    assert main([*fit, "--save", str(tmp_path / "fit.tgp")]) == 0
+    want = tg.fit("y ~ x | censor(lower)", data, cov_type="cluster", cov_kwds={"groups": "batch"})
+    np.testing.assert_allclose(tg.load(tmp_path / "fit.tgp").bse, want.bse, rtol=1e-9)
+    capsys.readouterr()
+    assert main([*fit, "--cov-type", "HC0"]) == 2
+    assert "leave --cov-type HC0 out" in capsys.readouterr().err
+
+
 def test_without_out_the_table_is_printed(saved, res, new, tmp_path, capsys):
     assert main(["predict", str(saved), str(tmp_path / "new.csv"), "--interval", "0.95"]) == 0
     printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
