@@ -1,4 +1,4 @@
-"""Hazards of subjects whose covariates change, the sums of those of their rows: (PH5) of the theory pages."""
+"""Hazards of subjects whose covariates change, the sums of those of their rows: (PH9) of the theory pages."""
 
 from __future__ import annotations
 

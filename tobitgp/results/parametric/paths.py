@@ -1,4 +1,4 @@
-"""Hazards of subjects whose covariates change, under a parametric baseline: (PH5) of the theory pages."""
+"""Hazards of subjects whose covariates change, under a parametric baseline: (PH9) of the theory pages."""
 
 from __future__ import annotations
 
