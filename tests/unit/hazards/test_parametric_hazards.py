@@ -142,6 +142,18 @@ def test_start_stop_rows_of_heart(name, family):
         assert res.bse[term] == pytest.approx(want["se_link_scale"][term], rel=1e-5)
 
 
+def test_sandwiches_of_flexsurv(lung):
+    heart = load_stanford_heart_transplants()
+    for name, formula, data, options in (
+        ("lung_flexsurv_weibullPH", LINEAR, lung, {}),
+        ("heart_flexsurv_weibullPH", HEART, heart, {"id": "id"}),
+    ):
+        want = CASES[name]["estimates"]
+        robust = {row: values[4] for row, values in zip(want["rows"], want["values"], strict=True) if row != "scale"}
+        res = tg.fit(formula, data, family=WEIBULL, cov_type="HC0", **options)
+        np.testing.assert_allclose(res.bse[list(robust)], list(robust.values()), rtol=1e-5)
+
+
 # -- the likelihood ---------------------------------------------------------------------------------------------------
 
 
@@ -625,7 +637,7 @@ def test_a_spline_that_falls_is_said_to(lung):
 # -- simulation -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.study
+@pytest.mark.slow
 def test_coverage_of_coefficients_and_of_survival():
     rng = np.random.default_rng(1)
     hits = []
