@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,19 +12,16 @@ from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import remember
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import Family
-from tobitgp.regression import covariance, unidentified
 from tobitgp.regression.cure import cure_problem
 from tobitgp.regression.cure_search import NEAR, CureEnd, maximise_cure
 from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.cure.results import CureResults
-from tobitgp.results.regression.fit import check_covariance, known_shape, read_fixed, read_number, warn_of
+from tobitgp.results.regression.fit import check_covariance, known_shape, of_maximum, read_fixed, read_number, warn_of
 from tobitgp.results.regression.parts import SIGMA
-from tobitgp.results.views import named_columns
 from tobitgp.typing import Array, IntArray
 
 _LATE, _FEW = 0.9, 5
@@ -65,22 +61,9 @@ def fit_cure(
     warn_of(maximum)
     _warn_others(ends, seen.log_jacobian)
     _warn_follow_up(training.response)
-    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": groups}
-    names = named_columns([part.spec for part in training.state.parts], columns)
     return CureResults(
         CureParts(
-            spec,
-            training.state,
-            remember(training, names, covariates),
-            family,
-            maximum,
-            covariance(maximum, **robust),
-            unidentified(maximum, **robust),
-            np.zeros(len(design.columns)),
-            cov_type,
-            seen.log_jacobian,
-            training=training,
-            covariates=covariates,
+            **of_maximum(spec, training, family, covariates, columns, maximum, seen, cov_type, groups),
             ends=np.array([end._replace(log_likelihood=end.log_likelihood + seen.log_jacobian) for end in ends]),
             last=float(training.response.lower.max()),
         )

@@ -13,21 +13,18 @@ from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import remember
 from tobitgp.distributions.baselines import Baseline, GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazards import HazardFormula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.regression import covariance, unidentified
 from tobitgp.regression.hazard_search import falling_times, maximise_hazards
 from tobitgp.regression.hazards import frailties_at, hazard_problem
 from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.results.parametric.parts import LINKS, THETA, ParametricParts, baseline_names, level_columns
 from tobitgp.results.parametric.results import ParametricHazardResults
-from tobitgp.results.regression.fit import check_covariance, read_number, warn_of
-from tobitgp.results.views import named_columns
+from tobitgp.results.regression.fit import check_covariance, of_maximum, read_number, warn_of
 from tobitgp.typing import Array, IntArray
 
 
@@ -71,22 +68,9 @@ def fit_parametric(
     warn_of(maximum)
     last = _last(training.response)
     _warn_falling(baseline, maximum.gamma[: len(own)].reshape(-1, levels.shape[1]), training.response, last)
-    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": groups}
-    named = named_columns([part.spec for part in training.state.parts], columns)
     return ParametricHazardResults(
         ParametricParts(
-            spec,
-            training.state,
-            remember(training, named, covariates),
-            noise,
-            maximum,
-            covariance(maximum, **robust),
-            unidentified(maximum, **robust),
-            np.zeros(len(design.columns)),
-            cov_type,
-            seen.log_jacobian,
-            training=training,
-            covariates=covariates,
+            **of_maximum(spec, training, noise, covariates, columns, maximum, seen, cov_type, groups),
             last=last,
             baseline=baseline,
             formula=written.formula,

@@ -76,24 +76,40 @@ def fit_regression(
         **model_arguments(training.design, family),
     )
     warn_of(maximum)
-    robust: dict[str, Any] = {"kind": cov_type, "weight": rows.weight, "groups": groups}
-    names = named_columns([part.spec for part in training.state.parts], columns)
-    parts = RegressionParts(
-        spec,
-        training.state,
-        remember(training, names, covariates),
-        family,
-        maximum,
-        covariance(maximum, **robust),
-        unidentified(maximum, **robust),
-        centre,
-        cov_type,
-        rows.log_jacobian,
-        training=training,
-        covariates=covariates,
-    )
+    read = spec, training, family, covariates, columns
+    parts = RegressionParts(**of_maximum(*read, maximum, rows, cov_type, groups) | {"centre": centre})
     _warn_blind(parts)
     return RegressionResults(parts)
+
+
+def of_maximum(
+    spec: ModelSpec,
+    training: TrainingData,
+    family: Family,
+    covariates: pd.DataFrame,
+    columns: Sequence[str],
+    maximum: Maximum,
+    seen: Outcome,
+    cov_type: str,
+    groups: IntArray | None,
+) -> dict[str, Any]:
+    """Fields of `RegressionParts` of rows in memory, whose columns are not centred."""
+    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": groups}
+    names = named_columns([part.spec for part in training.state.parts], columns)
+    return {
+        "spec": spec,
+        "state": training.state,
+        "facts": remember(training, names, covariates),
+        "family": family,
+        "maximum": maximum,
+        "covariance": covariance(maximum, **robust),
+        "unidentified": unidentified(maximum, **robust),
+        "centre": np.zeros(len(training.design.columns)),
+        "cov_type": cov_type,
+        "log_jacobian": seen.log_jacobian,
+        "training": training,
+        "covariates": covariates,
+    }
 
 
 def fit_partitions(

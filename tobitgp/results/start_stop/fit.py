@@ -11,18 +11,15 @@ import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import remember
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
-from tobitgp.regression import covariance, unidentified
 from tobitgp.regression.start_stop import StartStopProblem, maximise_start_stop
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.paths import check_order
-from tobitgp.results.regression.fit import check_covariance, known_shape, read_fixed, warn_of
+from tobitgp.results.regression.fit import check_covariance, known_shape, of_maximum, read_fixed, warn_of
 from tobitgp.results.start_stop.parts import StartStopParts, histories_of, problem_of
 from tobitgp.results.start_stop.results import StartStopResults
-from tobitgp.results.views import named_columns
 from tobitgp.typing import IntArray
 
 
@@ -53,27 +50,11 @@ def fit_start_stop(
     problem = problem_of(response, histories, design, family, read_fixed(fixed, design.columns, (), family))
     maximum = maximise_start_stop(problem, scores=cov_type != "nonrobust", max_iter=max_iter)
     warn_of(maximum)
-    robust: dict[str, Any] = {
-        "kind": cov_type,
-        "weight": problem.seen.weight,
-        "groups": _of_subjects(groups, code, len(problem.seen)),
-    }
-    names = named_columns([part.spec for part in training.state.parts], columns)
+    read, clusters = (spec, training, family, covariates, columns), _of_subjects(groups, code, len(problem.seen))
     return StartStopResults(
         StartStopParts(
-            spec,
-            training.state,
-            remember(training, names, covariates),
-            family,
-            maximum,
-            covariance(maximum, **robust),
-            unidentified(maximum, **robust),
-            np.zeros(len(design.columns)),
-            cov_type,
-            problem.seen.log_jacobian,
-            _null(problem, max_iter) if "Intercept" in design.columns else float("nan"),
-            training=training,
-            covariates=covariates,
+            **of_maximum(*read, maximum, problem.seen, cov_type, clusters),
+            llnull=_null(problem, max_iter) if "Intercept" in design.columns else float("nan"),
             id=id,
             subjects=len(problem.seen),
             subject_weight=float(problem.seen.weight.sum()),
