@@ -19,7 +19,7 @@ import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
-from tobitgp.distributions.baselines import Baseline, Bent, SplineBaseline
+from tobitgp.distributions.baselines import Baseline, Bent, GompertzBaseline, SplineBaseline
 from tobitgp.distributions.intervals import log_mass
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
@@ -31,7 +31,8 @@ from tobitgp.regression.predictors import FLAT, Local, Predictors, orthonormal
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _FAR, _LARGE = 18.0, 4.0  # of the logarithm of a shape
-_FIRST_TAU, _NO_FRAILTY = -1.0, -9.0  # logarithms of the variance of frailties
+_NARROW = 1e-5  # intervals of log time no wider are a density times their width, whose error is that squared
+_FIRST_TAU, _LEAST_TAU, _NO_FRAILTY = -1.0, -7.0, -9.0  # logarithms of the variance of frailties
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,15 @@ def hazard_problem(
     designs, offsets, ends = [H, *[levels] * m], [offset, *[none] * m], list(p + L * np.arange(m))
     if group is not None:
         designs, offsets, ends = [*designs, np.ones((len(H), 1))], [*offsets, none], [*ends, p + L * m]
-    parts = orthonormal(seen, designs, offsets, np.split(known, ends))
+    unit = 1.0 / _last_time(seen) if isinstance(baseline, GompertzBaseline) else 1.0
+    units = [1.0, *[unit] * m, *[1.0] * (group is not None)]
+    parts = orthonormal(seen, designs, offsets, np.split(known, ends), units)
     return HazardProblem(**parts, noise=noise, baseline=baseline, group=group)
+
+
+def _last_time(seen: Outcome) -> float:
+    ends = np.concatenate([seen.lower, seen.upper])
+    return float(np.exp(ends[np.isfinite(ends)].max()))
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -149,9 +157,10 @@ def row_terms(problem: HazardProblem, x: Array) -> Local:
         for total, more in zip(out, part, strict=True):
             total[rows] += sign * more
 
-    exact, window = seen.exact, np.isfinite(seen.entry) | np.isfinite(seen.exit)
-    add(exact, _exact(problem, seen.lower[exact], [each[exact] for each in at]))
-    rest = ~exact
+    exact, window = seen.exact | (seen.width < _NARROW), np.isfinite(seen.entry) | np.isfinite(seen.exit)
+    add(exact, _exact(problem, 0.5 * (seen.lower + seen.upper)[exact], [each[exact] for each in at]))
+    narrow, rest = exact & ~seen.exact, ~exact
+    out.value[narrow] += np.log(seen.width[narrow])
     add(rest, _mass(problem, seen.lower[rest], seen.upper[rest], [each[rest] for each in at]))
     if window.any():
         ends = seen.entry[window], seen.exit[window]
@@ -243,9 +252,10 @@ def maximise_hazards(
     with single_blas_thread(), np.errstate(all="ignore"):
         x = problem.nearest(_start(problem, start or {}))
         first = evaluate(problem, x)
-        if not first.finite:
+        if not first.finite or (start and _shape_runs_off(problem, x)):
             raise SpecError(
-                "The likelihood is 0 at these values of start= or fixed=: the baseline has to rise at all events."
+                "The likelihood is as good as 0 at these values of start= or fixed=: the baseline has to rise at all "
+                "events, and not in a leap."
             )
         end = climb(
             lambda at: evaluate(problem, at),
@@ -286,6 +296,8 @@ def _start(problem: HazardProblem, given: Mapping[int, float]) -> Array:
         parameters = np.append(parameters, _FIRST_TAU)
     for place, value in given.items():
         parameters[place] = value
+    if problem.group is not None:
+        parameters[-1] = max(parameters[-1], _LEAST_TAU)
     return np.where(free, parameters, fixed)
 
 
@@ -297,14 +309,21 @@ def _reach(problem: HazardProblem, move: Array) -> float:
 
 
 def _runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
-    """Whether the logarithm of a shape, or Gompertz's shape in units of the last time, is as good as infinite."""
-    if _without_frailty(problem, x):
-        return True
+    """Whether the search goes to a shape that is as good as infinite, or to no frailty."""
+    return _without_frailty(problem, x) or _shape_runs_off(problem, x, far)
+
+
+def _shape_runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
+    """Whether the logarithm of a shape, or Gompertz's shape in units of the last time, is as good as infinite.
+
+    That of a spline is its least slope at an event.
+    """
+    at, exact = problem.of_baseline(x), problem.seen.exact
     if isinstance(problem.baseline, SplineBaseline):
-        return False
-    known = problem.seen.lower[np.isfinite(problem.seen.lower)]
-    unit = 1.0 if problem.baseline.positive else 0.1 * float(np.exp(known.max(initial=0.0)))
-    return unit * float(np.abs(problem.predictors(x)[1]).max()) > far
+        slope = problem.baseline.at(problem.seen.lower[exact], [each[exact] for each in at[1:]])[1]
+        return bool(exact.any()) and float(slope.min()) > far
+    unit = 1.0 if problem.baseline.positive else 0.1 * _last_time(problem.seen)
+    return unit * float(np.abs(at[1]).max()) > far
 
 
 def _without_frailty(problem: HazardProblem, x: Array) -> bool:

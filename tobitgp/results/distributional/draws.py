@@ -30,7 +30,7 @@ class DistributionalDraws(EstimateDraws):
         """See `Draws`; (CUR2), (PH6)."""
         for rows in chunks(len(self.known)):
             known = take(self.known, rows)
-            ends = [np.exp(end)[:, None] for end in (known.lower, known.upper, known.entry)]
+            ends = [np.exp(end)[:, None] for end in (known.lower, known.upper, known.entry, known.exit)]
             design = self.parts.rows.design.rows(rows)
             yield rows, on_grid(over_draws(self.parts, design, self.change, lambda y, e=ends: log_likelihoods(y, *e)))
 

@@ -148,7 +148,7 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
     if (~event & ~np.isposinf(response.upper)).any() or np.isfinite(response.exit).any():
         raise SpecError(
             "family='ph' takes rows that are right-censored or exact, with late entry or without; times that are "
-            "left- or interval-censored go with the other families of times, as family='weibull'."
+            "left- or interval-censored go with tg.PH('spline') and other families of times, as family='weibull'."
         )
     if not event.any():
         raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")
