@@ -1,6 +1,7 @@
 """Parametric baselines of hazards: against R's numbers, scipy's maxima, regressions of log time, and simulation."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -265,7 +266,7 @@ def test_rows_in_windows_score_what_they_add_to_the_likelihood(mixed, family):
     drawn = res.log_likelihood_draws(draws=500, rng=1).to_numpy()
     total = drawn.sum(axis=drawn.shape.index(len(data)))
     assert total.max() <= res.llf
-    assert total.mean() == pytest.approx(res.llf - 0.5 * res.df_model, abs=0.4)
+    assert total.mean() == pytest.approx(res.llf - 0.5 * res.df_model, abs=0.8)
     if family is WEIBULL:
         aft = tg.fit(formula, data, family="weibull")
         assert res.llf == pytest.approx(aft.llf, abs=1e-8)
@@ -670,6 +671,20 @@ def test_a_spline_that_falls_is_said_to(lung):
     given = {"gamma1": 1.0, "gamma2": 0.105, "gamma3": -0.285}
     with pytest.warns(ConvergenceWarning, match="The spline falls at some times between"):
         tg.fit("Surv(time, event) ~ 1", apart, family=SPLINE, fixed=given)
+
+
+def test_a_curve_along_a_path_needs_no_draws():
+    """Only its interval does, and few draws of a spline with hardly an event a knot rise everywhere."""
+    rng = np.random.default_rng(3)
+    stop = np.concatenate([rng.uniform(1.0, 1.2, 5), rng.uniform(5.0, 5.3, 5)])
+    data = pd.DataFrame({"id": range(10), "a": 0.0, "b": stop, "d": 1})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        res = tg.fit("Surv(a, b, d) ~ 1", data, family=tg.PH("spline", df=5), id="id")
+    along = res.predict_survival_function(data.iloc[-1:], [1.1, 5.0], id="id")
+    np.testing.assert_allclose(along.to_numpy(), res.predict_survival_function(data.iloc[-1:], [1.1, 5.0]).to_numpy())
+    with pytest.raises(SpecError, match="interval= along a path rests on draws"):
+        res.predict_survival_function(data.iloc[-1:], [1.1, 5.0], id="id", interval=0.9)
 
 
 def test_selection_is_by_likelihood(lung):
