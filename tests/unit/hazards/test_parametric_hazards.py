@@ -450,6 +450,7 @@ def test_residuals_scores_and_checks(lung):
     assert spline.k_hat().k < 0.7
     table = spline.check(rng=1).table
     assert table.loc["proportional hazards", "verdict"] == "good"
+    assert "a spline baseline" in str(spline.check(rng=1))
     zph = CASES["lung_zph"]["table"]
     for name, (chisq, *_) in zip(zph["rows"], zph["values"], strict=True):
         assert spline.proportionality().loc[name, "chisq"] == pytest.approx(chisq, rel=0.05)
@@ -495,6 +496,10 @@ def test_a_hazard_that_falls_leaves_some_without_the_event():
     with pytest.raises(SpecError, match="mean time is infinite"):
         tg.fit("Surv(t, d) ~ z", data.assign(z=u > 0.5), family=GOMPERTZ).standardise("z", what="mean")
     assert np.isposinf(res.sample(data.head(50), 20, rng=1).to_numpy()).any()
+    given = {"Intercept": -3.0, "z": 0.1, "shape": -0.4}
+    rare = tg.fit("Surv(t, d) ~ z", data.assign(z=np.arange(400) % 2), family=GOMPERTZ, fixed=given)
+    for scale in ("difference", "ratio"):
+        assert tg.contrast(rare, {"z": 1}, {"z": 0}, what="median", scale=scale).isna().all(axis=None)
 
 
 # -- tables, figures, files -------------------------------------------------------------------------------------------
