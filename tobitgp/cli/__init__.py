@@ -142,6 +142,7 @@ def _add_fit(commands: Any) -> None:
     one.add_argument("--baseline", choices=BASELINES, help="with --family ph; gp without it")
     one.add_argument("--df", type=int, metavar="NUMBER", help=f"with --baseline spline: knots and 1; {DF} without it")
     one.add_argument("--link", choices=LINKS, help="with --baseline spline; hazard without it")
+    one.add_argument("--frailty", choices=["gamma"], help="of the groups of (1 | g), with a parametric --baseline")
     one.add_argument(
         "--method",
         choices=["auto", *METHODS, MLE, *MIXTURE_METHODS],
@@ -215,7 +216,7 @@ def _clustered(options: argparse.Namespace) -> dict[str, Any]:
 
 def _family(options: argparse.Namespace) -> str | PH | None:
     """The family, of proportional hazards with its baseline."""
-    given = {name: getattr(options, name) for name in ("baseline", "df", "link")}
+    given = {name: getattr(options, name) for name in ("baseline", "df", "link", "frailty")}
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return options.family

@@ -139,6 +139,9 @@ def _noise(results: Any) -> Noise:
     log_time = results.parts.family.log_time
     others = "others of the log-time families" if log_time else "log-time ones if the response is positive"
     remedy = f"Compare families by tg.select({{'family': [...]}}), {others}, or add terms."
+    baseline = getattr(results.parts, "baseline", None)
+    if baseline is not None:
+        return Noise(f"a {baseline.words} baseline", remedy, "Try tg.PH('spline') with more df, or another link")
     return Noise(f"{name} noise", remedy, f"Try family='{'loglogistic' if log_time else 'student'}'")
 
 

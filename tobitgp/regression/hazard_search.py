@@ -19,14 +19,14 @@ from tobitgp.distributions.baselines import Baseline, SplineBaseline
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.regression.fit import maximise
-from tobitgp.regression.hazards import HazardProblem, evaluate, row_terms, shared_scores
+from tobitgp.regression.hazards import HazardProblem, evaluate, last_time, row_terms, shared_scores
 from tobitgp.regression.maximum import Maximum
 from tobitgp.regression.newton import Climb, climb, guarded_step
 from tobitgp.regression.predictors import FLAT
 from tobitgp.typing import Array
 
 _FAR, _LARGE = 18.0, 4.0  # of the logarithm of a shape
-_FIRST_TAU, _NO_FRAILTY = -1.0, -9.0  # logarithms of the variance of frailties
+_FIRST_TAU, _LEAST_TAU, _NO_FRAILTY = -1.0, -7.0, -9.0  # logarithms of the variance of frailties
 
 
 def maximise_hazards(
@@ -36,9 +36,10 @@ def maximise_hazards(
     with single_blas_thread(), np.errstate(all="ignore"):
         x = problem.nearest(_start(problem, start or {}))
         first = evaluate(problem, x)
-        if not first.finite:
+        if not first.finite or (start and _shape_runs_off(problem, x)):
             raise SpecError(
-                "The likelihood is 0 at these values of start= or fixed=: the baseline has to rise at all events."
+                "The likelihood is as good as 0 at these values of start= or fixed=: the baseline has to rise at all "
+                "events, and not in a leap."
             )
         end = climb(
             lambda at: evaluate(problem, at),
@@ -79,6 +80,8 @@ def _start(problem: HazardProblem, given: Mapping[int, float]) -> Array:
         parameters = np.append(parameters, _FIRST_TAU)
     for place, value in given.items():
         parameters[place] = value
+    if problem.group is not None:
+        parameters[-1] = max(parameters[-1], _LEAST_TAU)
     return np.where(free, parameters, fixed)
 
 
@@ -90,14 +93,21 @@ def _reach(problem: HazardProblem, move: Array) -> float:
 
 
 def _runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
-    """Whether the logarithm of a shape, or Gompertz's shape in units of the last time, is as good as infinite."""
-    if _without_frailty(problem, x):
-        return True
+    """Whether the search goes to a shape that is as good as infinite, or to no frailty."""
+    return _without_frailty(problem, x) or _shape_runs_off(problem, x, far)
+
+
+def _shape_runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
+    """Whether the logarithm of a shape, or Gompertz's shape in units of the last time, is as good as infinite.
+
+    That of a spline is its least slope at an event.
+    """
+    at, exact = problem.of_baseline(x), problem.seen.exact
     if isinstance(problem.baseline, SplineBaseline):
-        return False
-    known = problem.seen.lower[np.isfinite(problem.seen.lower)]
-    unit = 1.0 if problem.baseline.positive else 0.1 * float(np.exp(known.max(initial=-np.inf)))
-    return unit * float(np.abs(problem.predictors(x)[1]).max()) > far
+        slope = problem.baseline.at(problem.seen.lower[exact], [each[exact] for each in at[1:]])[1]
+        return bool(exact.any()) and float(slope.min()) > far
+    unit = 1.0 if problem.baseline.positive else 0.1 * last_time(problem.seen)
+    return unit * float(np.abs(at[1]).max()) > far
 
 
 def _without_frailty(problem: HazardProblem, x: Array) -> bool:

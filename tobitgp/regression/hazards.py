@@ -15,12 +15,14 @@ import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
-from tobitgp.distributions.baselines import Baseline, Bent
+from tobitgp.distributions.baselines import Baseline, Bent, GompertzBaseline
 from tobitgp.distributions.intervals import log_mass
 from tobitgp.regression.frailty import GroupTerms, frailty_posterior, group_terms
 from tobitgp.regression.newton import State
 from tobitgp.regression.predictors import Local, Predictors, orthonormal
 from tobitgp.typing import Array, BoolArray, IntArray
+
+_NARROW = 1e-5  # intervals of log time no wider are a density times their width, whose error is that squared
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,16 @@ def hazard_problem(
     designs, offsets, ends = [H, *[levels] * m], [offset, *[none] * m], list(p + L * np.arange(m))
     if group is not None:
         designs, offsets, ends = [*designs, np.ones((len(H), 1))], [*offsets, none], [*ends, p + L * m]
-    parts = orthonormal(seen, designs, offsets, np.split(known, ends))
+    unit = 1.0 / last_time(seen) if isinstance(baseline, GompertzBaseline) else 1.0
+    units = [1.0, *[unit] * m, *[1.0] * (group is not None)]
+    parts = orthonormal(seen, designs, offsets, np.split(known, ends), units)
     return HazardProblem(**parts, noise=noise, baseline=baseline, group=group)
+
+
+def last_time(seen: Outcome) -> float:
+    """The latest end of what is known of a row."""
+    ends = np.concatenate([seen.lower, seen.upper])
+    return float(np.exp(ends[np.isfinite(ends)].max()))
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -138,9 +148,10 @@ def row_terms(problem: HazardProblem, x: Array) -> Local:
         for total, more in zip(out, part, strict=True):
             total[rows] += sign * more
 
-    exact, window = seen.exact, np.isfinite(seen.entry) | np.isfinite(seen.exit)
-    add(exact, _exact(problem, seen.lower[exact], [each[exact] for each in at]))
-    rest = ~exact
+    exact, window = seen.exact | (seen.width < _NARROW), np.isfinite(seen.entry) | np.isfinite(seen.exit)
+    add(exact, _exact(problem, 0.5 * (seen.lower + seen.upper)[exact], [each[exact] for each in at]))
+    narrow, rest = exact & ~seen.exact, ~exact
+    out.value[narrow] += np.log(seen.width[narrow])
     add(rest, _mass(problem, seen.lower[rest], seen.upper[rest], [each[rest] for each in at]))
     if window.any():
         ends = seen.entry[window], seen.exit[window]

@@ -44,7 +44,12 @@ class Coordinates:
 
     def nearest(self, parameters: Array) -> Array:
         """The point x nearest to parameters (k,)."""
-        return np.asarray(np.linalg.lstsq(self.to_users, parameters - self.given, rcond=None)[0], dtype=np.float64)
+        size = np.abs(self.to_users).max(axis=1, initial=0.0)
+        row = 1.0 / np.where(size > 0.0, size, 1.0)  # a solution is exact where there are columns
+        return np.asarray(
+            np.linalg.lstsq(row[:, None] * self.to_users, row * (parameters - self.given), rcond=None)[0],
+            dtype=np.float64,
+        )
 
     def information(self, state: State, unit: Array) -> Array:
         """Minus the Hessian for each row, in units (m, m) in which exact rows bring about 1."""
@@ -118,13 +123,15 @@ class Predictors(Coordinates):
         return np.hstack([rows.slope[:, [j]] * each for j, each in enumerate(self.written)]) * self.free
 
 
-def coordinates(designs: Sequence[Array], known: Sequence[Array], n: int) -> tuple[list[Array], Array, Array]:
+def coordinates(
+    designs: Sequence[Array], known: Sequence[Array], n: int, units: Sequence[float] | None = None
+) -> tuple[list[Array], Array, Array]:
     """Blocks of each design, all of them as one matrix (k, m), and the k known parameters, NaN where estimated."""
     blocks = []
-    for design, values in zip(designs, known, strict=True):
+    for design, values, unit in zip(designs, known, units or [1.0] * len(designs), strict=True):
         free = np.isnan(values)
         block = np.zeros((len(values), int(free.sum())))
-        block[free] = np.sqrt(n) * np.linalg.inv(np.linalg.qr(design[:, free], mode="r"))
+        block[free] = unit * np.sqrt(n) * np.linalg.inv(np.linalg.qr(design[:, free], mode="r"))
         blocks.append(block)
     to_users = np.zeros((sum(map(len, blocks)), sum(block.shape[1] for block in blocks)))
     row = column = 0
@@ -135,10 +142,17 @@ def coordinates(designs: Sequence[Array], known: Sequence[Array], n: int) -> tup
 
 
 def orthonormal(
-    seen: Outcome, designs: Sequence[Array], offsets: Sequence[Array], known: Sequence[Array]
+    seen: Outcome,
+    designs: Sequence[Array],
+    offsets: Sequence[Array],
+    known: Sequence[Array],
+    units: Sequence[float] | None = None,
 ) -> dict[str, Any]:
-    """Fields of `Predictors`: columns made orthonormal, and offsets of ``known`` parameters, NaN where estimated."""
-    blocks, to_users, given = coordinates(designs, known, len(seen))
+    """Fields of `Predictors`: columns made orthonormal, and offsets of ``known`` parameters, NaN where estimated.
+
+    ``units`` are those of each parameter, 1 without.
+    """
+    blocks, to_users, given = coordinates(designs, known, len(seen), units)
     rest = [offset + of @ np.nan_to_num(value) for of, offset, value in zip(designs, offsets, known, strict=True)]
     return {
         "seen": seen,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}
 _OF = {
     "hazard": "Coefficients are logarithms of hazard ratios.",
-    "odds": "Coefficients are log odds ratios of the event before any time; hazard_ratios() has those of surviving it.",
+    "odds": "Coefficients are logarithms of odds ratios of the event before any time.",
     "probit": "Coefficients are differences of minus the probit of survival; no ratio is the same at all times.",
 }
 _RATIOS = {"hazard": "hazard ratio", "odds": "odds ratio"}

@@ -109,9 +109,10 @@ class Estimated(Averages):
     def contrast(self, level: float | None, *, ratio: bool) -> dict[str, Array]:
         """See `Averages`."""
         a, b = self.estimate
-        slopes = np.stack([1.0 / b, -a / b**2] if ratio else [np.ones_like(a), -np.ones_like(b)])
-        se = np.sqrt(np.einsum("am,mab,bm->m", slopes, self.covariance, slopes))
-        return _normal(a / b if ratio else a - b, se, level, "log" if ratio else "identity")
+        with np.errstate(divide="ignore", invalid="ignore"):  # of infinite medians
+            slopes = np.stack([1.0 / b, -a / b**2] if ratio else [np.ones_like(a), -np.ones_like(b)])
+            se = np.sqrt(np.einsum("am,mab,bm->m", slopes, self.covariance, slopes))
+            return _normal(a / b if ratio else a - b, se, level, "log" if ratio else "identity")
 
     def drawn(self, draws: int, rng: np.random.Generator) -> Drawn:
         """See `Averages`; settings by themselves, normal on the scale of the link."""

@@ -49,7 +49,7 @@ def read_subjects(id: Any, data: Frame) -> npt.NDArray[Any]:
         raise SpecError(f"id{given}: the name of the column that tells the subject of each row is needed.")
     column = pd.Series(data[id])
     if column.isna().any():
-        raise DataError(f"The column {id!r} is missing in {int(column.isna().sum())} rows; every row has a subject.")
+        raise DataError(f"The column {id!r} is missing in {int(column.isna().sum())} rows, and each needs one.")
     return column.to_numpy()
 
 

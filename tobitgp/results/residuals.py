@@ -133,18 +133,23 @@ def _of_survival(
     kind: str, response: CensoredResponse, log_survival: Callable[[Array], Array], uniform: Array
 ) -> Array:
     """Residuals of times from the log probabilities of surviving them."""
-    within = log_survival(response.entry)
+    entry, exit, exact = response.entry, response.exit, response.lower == response.upper
+    lower, upper = (
+        np.where(exact, response.lower, end)
+        for end in (np.maximum(response.lower, entry), np.minimum(response.upper, exit))
+    )
 
-    def of(lower: Array, upper: Array) -> Array:
+    def between(low_end: Array, high_end: Array) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
-            low, high = log_survival(lower), log_survival(upper)
+            low, high = log_survival(low_end), log_survival(high_end)
             share = np.log(-np.expm1(np.minimum(high - low, 0.0)))
-            return np.where(np.isneginf(low), -np.inf, low + share - within)
+            return np.where(np.isneginf(low), -np.inf, low + share)
 
-    tails = (of, response.lower, response.upper, response.entry, response.exit)
+    within = between(entry, exit)
+    tails = (lambda low_end, high_end: between(low_end, high_end) - within, lower, upper, entry, exit)
     if kind == "deviance":
         left = _of_tails("martingale", *tails, uniform)
-        event = (response.lower == response.upper).astype(float)
+        event = np.where(exact | (upper < exit), 1.0, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             log = np.where(event > 0.0, np.log(event - left), 0.0)
         return np.asarray(np.sign(left) * np.sqrt(np.maximum(-2.0 * (left + event * log), 0.0)))

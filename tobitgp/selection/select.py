@@ -13,7 +13,7 @@ import pandas as pd
 from tobitgp.api import fit
 from tobitgp.competing import open_competing
 from tobitgp.errors import SpecError, TobitGPError, user_level
-from tobitgp.hazards import HazardModel, open_model
+from tobitgp.hazards import HazardModel, ParametricModel, open_model
 from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
@@ -193,7 +193,7 @@ def _with_method(candidate: Candidate, model: Model | HazardModel, by: str) -> C
     if not isinstance(method, str) or method != "auto":
         return candidate
     likelihood, posterior = (MLE, "ep") if model.spec.mixture is None else (EMCM.name, "vbcm")
-    method = likelihood if by in _OF_LIKELIHOOD else posterior
+    method = likelihood if by in _OF_LIKELIHOOD or isinstance(model, ParametricModel) else posterior
     return replace(candidate, options={**candidate.options, "method": method})
 
 

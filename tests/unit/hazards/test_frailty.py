@@ -233,3 +233,9 @@ def test_frailties_that_rows_do_not_show():
     even = pd.concat([alike.assign(g=k) for k in range(3)])
     with pytest.warns(ConvergenceWarning, match="highest without frailties"):
         tg.fit("Surv(time, event) ~ age + (1 | g)", even, family=tg.PH("weibull", frailty="gamma"))
+
+
+def test_a_search_that_starts_without_frailty_finds_it(kidney):
+    res, again = (tg.fit(FORMULA, kidney, family=FRAIL, start=start) for start in (None, {"theta": 1e-9}))
+    assert again.converged
+    assert again.params["theta"] == pytest.approx(res.params["theta"], rel=1e-5)

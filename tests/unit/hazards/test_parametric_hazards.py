@@ -1,6 +1,7 @@
 """Parametric baselines of hazards: against R's numbers, scipy's maxima, regressions of log time, and simulation."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -238,8 +239,11 @@ def test_without_inner_knots_it_is_a_regression_of_log_time(lung, mixed, family,
     for formula, data in ((LINEAR, lung), ("interval(lower, upper) ~ x", mixed)):
         res, aft = tg.fit(formula, data, family=family), tg.fit(formula, data, family=same)
         assert res.llf == pytest.approx(aft.llf, abs=1e-8)
-        if same != "lognormal":
+        if same == "weibull":
             pd.testing.assert_frame_equal(res.hazard_ratios(), aft.hazard_ratios(), rtol=1e-6)
+        if same == "loglogistic":  # of the event, and of surviving
+            ratios = (fit.hazard_ratios()["odds ratio"] for fit in (res, aft))
+            np.testing.assert_allclose(np.multiply(*ratios), 1.0, rtol=1e-6)
         new = data.head(3)
         one, two = (fit.predict_survival_function(new, [1.0, 5.0, 300.0], interval=0.9) for fit in (res, aft))
         np.testing.assert_allclose(one, two, rtol=1e-6, atol=1e-12)
@@ -262,6 +266,44 @@ def test_late_entry_and_windows_divide_by_the_probability_of_being_seen(lung):
     np.testing.assert_allclose(
         tg.fit(formula, seen, family=WEIBULL).llf, tg.fit(formula, seen, family="weibull").llf, atol=1e-8
     )
+
+
+@pytest.mark.parametrize("family", [WEIBULL, GOMPERTZ, tg.PH("spline", df=2)], ids=str)
+def test_rows_in_windows_score_what_they_add_to_the_likelihood(mixed, family):
+    """Where a lower end lies before the entry, or an upper one after the exit, the window is what is known."""
+    data = mixed[(mixed["lower"] < 8.0) & (mixed["upper"] > 0.4)].assign(entry=0.3, exit=9.0)
+    formula = "interval(lower, upper) ~ x | truncate(entry, exit)"
+    res = tg.fit(formula, data, family=family)
+    assert len(data) * res.score(data) == pytest.approx(res.llf, abs=1e-8)
+    drawn = res.log_likelihood_draws(draws=500, rng=1).to_numpy()
+    total = drawn.sum(axis=drawn.shape.index(len(data)))
+    assert total.max() <= res.llf
+    assert total.mean() == pytest.approx(res.llf - 0.5 * res.df_model, abs=0.8)
+    if family is WEIBULL:
+        aft = tg.fit(formula, data, family="weibull")
+        assert res.llf == pytest.approx(aft.llf, abs=1e-8)
+        for kind in ("martingale", "cox_snell", "quantile"):
+            np.testing.assert_allclose(res.residuals(kind, rng=1), aft.residuals(kind, rng=1), atol=1e-6)
+
+
+def test_deviances_of_intervals(mixed):
+    """An interval counts as an event, so that deviances have the sign of martingale residuals and are 0 at 0 alone."""
+    res = tg.fit("interval(lower, upper) ~ x", mixed, family=WEIBULL)
+    left, deviance = res.residuals("martingale"), res.residuals("deviance")
+    event = np.isfinite(mixed["upper"])
+    want = np.sign(left) * np.sqrt(-2.0 * (left + event * np.log(np.where(event, 1.0 - left, 1.0))))
+    np.testing.assert_allclose(deviance, want, rtol=1e-6, atol=1e-7)
+
+
+@EACH
+def test_intervals_as_narrow_as_rounding(lung, family):
+    exact = tg.fit(LINEAR, lung, family=family)
+    seen = lung["event"] == 1
+    for width in (1e-5, 1e-7, 1e-13):
+        end = np.where(seen, lung["time"] * (1.0 + width), np.inf)
+        res = tg.fit(LINEAR.replace("Surv(time, event)", "interval(time, end)"), lung.assign(end=end), family=family)
+        assert res.converged
+        np.testing.assert_allclose(res.params, exact.params, rtol=10.0 * width + 1e-6, atol=1e-7)
 
 
 # -- what must not matter ---------------------------------------------------------------------------------------------
@@ -292,15 +334,18 @@ def test_rows_that_are_split_say_the_same(lung, family):
     np.testing.assert_allclose(clustered.bse, robust.bse, rtol=1e-6)
 
 
-@pytest.mark.parametrize("unit", [365.25, 1e9, 1e-9])
 @EACH
-def test_the_unit_of_time_changes_nothing_but_the_density(lung, family, unit):
-    days, years = (tg.fit(LINEAR, lung.assign(time=lung["time"] / of), family=family) for of in (1.0, unit))
-    columns = ["age", "sex", "ph_ecog"]
-    np.testing.assert_allclose(years.params[columns], days.params[columns], rtol=1e-6)
-    np.testing.assert_allclose(years.bse[columns], days.bse[columns], rtol=1e-6)
-    assert years.llf == pytest.approx(days.llf + lung["event"].sum() * np.log(unit), abs=1e-6)
-    np.testing.assert_allclose(unit * years.predict_median(lung.head(3)), days.predict_median(lung.head(3)), rtol=1e-7)
+def test_the_unit_of_time_changes_nothing_but_the_density(lung, family):
+    days, columns = tg.fit(LINEAR, lung, family=family), ["age", "sex", "ph_ecog"]
+    for unit in (365.25, 1e-60, 1e9, 1e15):
+        other = tg.fit(LINEAR, lung.assign(time=lung["time"] / unit), family=family)
+        assert other.converged
+        np.testing.assert_allclose(other.params[columns], days.params[columns], rtol=1e-6)
+        np.testing.assert_allclose(other.bse[columns], days.bse[columns], rtol=1e-6)
+        assert other.llf == pytest.approx(days.llf + lung["event"].sum() * np.log(unit), abs=1e-7)
+        np.testing.assert_allclose(
+            unit * other.predict_median(lung.head(3)), days.predict_median(lung.head(3)), rtol=1e-7
+        )
 
 
 # -- strata, given values ---------------------------------------------------------------------------------------------
@@ -417,6 +462,7 @@ def test_residuals_scores_and_checks(lung):
     assert spline.k_hat().k < 0.7
     table = spline.check(rng=1).table
     assert table.loc["proportional hazards", "verdict"] == "good"
+    assert "a spline baseline" in str(spline.check(rng=1))
     zph = CASES["lung_zph"]["table"]
     for name, (chisq, *_) in zip(zph["rows"], zph["values"], strict=True):
         assert spline.proportionality().loc[name, "chisq"] == pytest.approx(chisq, rel=0.05)
@@ -433,7 +479,7 @@ def test_rows_with_two_ends_in_draws_and_scores(mixed):
     assert ((inside >= low * (1 - 1e-9)) & (inside <= high * (1 + 1e-9))).all()
     assert res.score(mixed) == pytest.approx(res.llf / len(mixed))
     assert abs(res.residuals("quantile", rng=1).mean()) < 0.2
-    with pytest.raises(SpecError, match="right-censored or exact"):
+    with pytest.raises(SpecError, match="exact or right-censored"):
         res.proportionality()
     assert "proportional hazards" not in res.check(rng=1).table.index
 
@@ -462,6 +508,10 @@ def test_a_hazard_that_falls_leaves_some_without_the_event():
     with pytest.raises(SpecError, match="mean time is infinite"):
         tg.fit("Surv(t, d) ~ z", data.assign(z=u > 0.5), family=GOMPERTZ).standardise("z", what="mean")
     assert np.isposinf(res.sample(data.head(50), 20, rng=1).to_numpy()).any()
+    given = {"Intercept": -3.0, "z": 0.1, "shape": -0.4}
+    rare = tg.fit("Surv(t, d) ~ z", data.assign(z=np.arange(400) % 2), family=GOMPERTZ, fixed=given)
+    for scale in ("difference", "ratio"):
+        assert tg.contrast(rare, {"z": 1}, {"z": 0}, what="median", scale=scale).isna().all(axis=None)
 
 
 # -- tables, figures, files -------------------------------------------------------------------------------------------
@@ -495,6 +545,7 @@ def test_figures(lung):
     assert res.plot().get_ylabel() == "hazard"
     assert res.plot_forest().get_xlabel() == "hazard ratio, 95% interval"
     odds = tg.fit(LINEAR, lung, family=tg.PH("spline", link="odds"))
+    np.testing.assert_allclose(odds.hazard_ratios()["odds ratio"], np.exp(odds.params[:4].drop("Intercept")))
     assert odds.plot_forest().get_xlabel() == "odds ratio, 95% interval"
     assert len(res.plot_survival(by="sex").lines) >= 2
     assert tg.fit("Surv(time, event) ~ 1", lung, family=WEIBULL).plot() is not None
@@ -584,6 +635,7 @@ def test_causes(lung, tmp_path):
         (LINEAR, {"fixed": {"sigma": 1.0}}, SpecError, "'sigma', which is no parameter"),
         (LINEAR, {"start": {"shape": -1.0}}, SpecError, "start=.*a positive number"),
         (LINEAR, {"family": SPLINE, "start": {"gamma1": -1.0}}, SpecError, "has to rise at all events"),
+        (LINEAR, {"family": GOMPERTZ, "start": {"shape": 1e4}}, SpecError, "as good as 0 at these values"),
         (LINEAR, {"id": "nobody"}, SpecError, "nobody"),
         (LINEAR, {"family": "gompertz"}, SpecError, r"it is called tg.PH\('gompertz'\) here"),
     ],
@@ -601,6 +653,11 @@ def test_bad_rows(lung):
     few = pd.DataFrame({"time": [1.0, 1, 1, 2, 2, 3, 4], "event": [1, 1, 1, 1, 1, 1, 0]})
     with pytest.raises(DataError, match=r"8 knots at quantiles of the event times.*3 distinct ones"):
         tg.fit("Surv(time, event) ~ 1", few, family=tg.PH("spline", df=7))
+    few = pd.DataFrame({"time": [1.0, 2, 3, 4, 5], "event": [1, 1, 1, 0, 0]})
+    with pytest.raises(DataError, match=r"4 knots .*which needs as many times: there are 3 distinct ones"):
+        tg.fit("Surv(time, event) ~ 1", few, family=SPLINE)
+    with pytest.raises(DataError, match="'shape' has the name of a parameter of the baseline"):
+        tg.fit("Surv(time, event) ~ shape", lung.assign(shape=lung["age"]), family=WEIBULL)
     rows = pd.DataFrame({"id": [1, 1, 2], "a": [0.0, 3.0, 0.0], "b": [4.0, 6.0, 5.0], "d": [0, 1, 1]})
     with pytest.raises(DataError, match="id=1 has rows that overlap"):
         tg.fit("Surv(a, b, d) ~ 1", rows, family=WEIBULL, id="id")
@@ -632,6 +689,27 @@ def test_a_spline_that_falls_is_said_to(lung):
     given = {"gamma1": 1.0, "gamma2": 0.105, "gamma3": -0.285}
     with pytest.warns(ConvergenceWarning, match="The spline falls at some times between"):
         tg.fit("Surv(time, event) ~ 1", apart, family=SPLINE, fixed=given)
+
+
+def test_a_curve_along_a_path_needs_no_draws():
+    """Only its interval does, and few draws of a spline with hardly an event a knot rise everywhere."""
+    rng = np.random.default_rng(3)
+    stop = np.concatenate([rng.uniform(1.0, 1.2, 5), rng.uniform(5.0, 5.3, 5)])
+    data = pd.DataFrame({"id": range(10), "a": 0.0, "b": stop, "d": 1})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        res = tg.fit("Surv(a, b, d) ~ 1", data, family=tg.PH("spline", df=5), id="id")
+    along = res.predict_survival_function(data.iloc[-1:], [1.1, 5.0], id="id")
+    np.testing.assert_allclose(along.to_numpy(), res.predict_survival_function(data.iloc[-1:], [1.1, 5.0]).to_numpy())
+    with pytest.raises(SpecError, match="interval= along a path rests on draws"):
+        res.predict_survival_function(data.iloc[-1:], [1.1, 5.0], id="id", interval=0.9)
+
+
+def test_selection_is_by_likelihood(lung):
+    found = tg.select({"family": [WEIBULL, "weibull"]}, lung, formula=LINEAR, by="aic").table
+    assert found["value"].iloc[0] == pytest.approx(found["value"].iloc[1], abs=1e-6)
+    with pytest.raises(SpecError, match="by='log_evidence' and method='mle' do not go together"):
+        tg.select({"family": [WEIBULL, SPLINE]}, lung, formula=LINEAR)
 
 
 # -- simulation -------------------------------------------------------------------------------------------------------

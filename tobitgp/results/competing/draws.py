@@ -76,7 +76,8 @@ def draw_cause(
     n = len(times.which)
     drawn: tuple[LocationScale | Transformed, ...]
     if isinstance(parts, ParametricParts):
-        drawn = (parts.at(moved_rows(parts, asked.design, draw_changes(parts, draws, rng))),)
+        change = draw_changes(parts, draws, rng, question="interval= of incidences")
+        drawn = (parts.at(moved_rows(parts, asked.design, change)),)
     elif isinstance(parts, RegressionParts):
         root = estimate_root(parts)
         change = root @ rng.standard_normal((root.shape[1], draws))

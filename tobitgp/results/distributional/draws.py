@@ -30,7 +30,7 @@ class DistributionalDraws(EstimateDraws):
         """See `Draws`; (CUR2), (PH6)."""
         for rows in chunks(len(self.known)):
             known = take(self.known, rows)
-            ends = [np.exp(end)[:, None] for end in (known.lower, known.upper, known.entry)]
+            ends = [np.exp(end)[:, None] for end in (known.lower, known.upper, known.entry, known.exit)]
             design = self.parts.rows.design.rows(rows)
             yield rows, on_grid(over_draws(self.parts, design, self.change, lambda y, e=ends: log_likelihoods(y, *e)))
 
@@ -53,7 +53,7 @@ def draw_parameters(
     raise _few_possible(question)
 
 
-def draw_changes(parts: DistributionalParts, draws: int, rng: np.random.Generator) -> Array:
+def draw_changes(parts: DistributionalParts, draws: int, rng: np.random.Generator, *, question: str) -> Array:
     """Draws (k, draws) of by how much the parameters differ from their estimates."""
     root = estimate_root(parts)
     for times in _MORE:
@@ -61,7 +61,7 @@ def draw_changes(parts: DistributionalParts, draws: int, rng: np.random.Generato
         some = np.flatnonzero(parts.possible(change))[:draws]
         if len(some) == draws:
             return np.asarray(change[:, some])
-    raise _few_possible("a draw")
+    raise _few_possible(question)
 
 
 def _few_possible(question: str) -> SpecError:
@@ -111,7 +111,7 @@ def draw_times(
     known: Outcome | None = None,
 ) -> Array:
     """New times (n, draws), all parameters anew in each; within what is known of the rows."""
-    change, n = draw_changes(parts, draws, rng), len(design.H)
+    change, n = draw_changes(parts, draws, rng, question="sample()"), len(design.H)
     ends = (np.zeros(n), np.full(n, np.inf)) if known is None else (np.exp(known.lower), np.exp(known.upper))
     times = _times(parts, design, change, int(rng.integers(2**32)), ends)
     return np.where((ends[0] == ends[1])[:, None], ends[0][:, None], times)

@@ -85,10 +85,15 @@ def _row_covariance(designs: list[Array], V: Array) -> Array:
     return out
 
 
-def log_likelihoods(y: Any, lower: Array, upper: Array, entry: Array) -> Array:
-    """Log densities of exact times, log probabilities of what was seen of the others, given their entry."""
-    left = y.logsf(np.maximum(lower, 0.0))
+def log_likelihoods(y: Any, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
+    """Log densities of exact times, log probabilities of what was seen of the others, given their windows."""
+    exact = lower == upper
+
+    def between(a: Array, b: Array) -> Array:
+        left = y.logsf(np.maximum(a, 0.0))
+        gone = np.where(np.isposinf(b), -np.inf, y.logsf(b) - left)
+        return np.asarray(left + np.log(-np.expm1(gone)))
+
     with np.errstate(divide="ignore", invalid="ignore"):
-        gone = np.where(np.isposinf(upper), -np.inf, y.logsf(upper) - left)
-        value = np.where(lower == upper, y.logpdf(lower), left + np.log(-np.expm1(gone)))
-    return np.asarray(value - y.logsf(np.maximum(entry, 0.0)))
+        inside = between(np.maximum(lower, entry), np.minimum(upper, exit))
+        return np.where(exact, y.logpdf(lower), inside) - between(entry, exit)

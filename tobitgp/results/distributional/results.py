@@ -72,7 +72,7 @@ class DistributionalResults(LikelihoodResults):
 
     def _likelihoods(self, rows: Scored) -> Array:
         y, seen = self._posterior(rows.asked, bands=False).given, rows.response
-        return log_likelihoods(y, seen.lower, seen.upper, seen.entry)
+        return log_likelihoods(y, seen.lower, seen.upper, seen.entry, seen.exit)
 
     @property
     def _drawn(self) -> tuple[str, ...]:

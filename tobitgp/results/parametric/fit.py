@@ -55,6 +55,7 @@ def fit_parametric(
     own = baseline_names(training.state, baseline.names, written.stratum)
     code, shared = (None, np.zeros(0)) if frailty is None else pd.factorize(frailty[1], sort=True)
     names = [*design.columns, *own, *[THETA] * (frailty is not None)]
+    _check_names(design.columns, names[len(design.columns) :])
     positive = [name == THETA or (baseline.positive and name in own) for name in names]
     levels = H[:, level_columns(training.state, written.stratum)]
     known, begin = (_read_values(*each, names, positive) for each in (("fixed", fixed), ("start", start)))
@@ -86,6 +87,12 @@ def _check_events(seen: CensoredResponse) -> None:
         raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")
 
 
+def _check_names(columns: Sequence[str], own: Sequence[str]) -> None:
+    twice = [name for name in columns if name in own]
+    if twice:
+        raise DataError(f"The column {twice[0]!r} has the name of a parameter of the baseline; rename it.")
+
+
 def _last(seen: CensoredResponse) -> float:
     """The longest follow-up."""
     return float(np.where(np.isfinite(seen.upper), seen.upper, seen.lower).max())
@@ -101,10 +108,12 @@ def _baseline(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | G
         middle = np.log(0.5 * (np.exp(seen.lower) + np.exp(seen.upper)))[event]
     times = np.where(seen.exact[event], seen.lower[event], middle)
     knots = make_knots(times, seen.weight[event], df)
-    if not (np.diff(knots) > 1e-9 * max(1.0, float(np.abs(knots).max()))).all():
+    number, apart = len(np.unique(times)), np.diff(knots) > 1e-9 * max(1.0, float(np.abs(knots).max()))
+    if number <= df or not apart.all():
+        why = "and some of these are equal" if number > df else "which needs as many times"
         raise DataError(
-            f"PH('spline', df={df}) has {df + 1} knots at quantiles of the event times, and some of these are equal: "
-            f"there are {len(np.unique(times))} distinct ones. Give a smaller df, or baseline='weibull'."
+            f"PH('spline', df={df}) has {df + 1} knots at quantiles of the event times, {why}: there are {number} "
+            "distinct ones. Give a smaller df, or baseline='weibull'."
         )
     return SplineBaseline(tuple(knots.tolist()))
 

@@ -39,7 +39,9 @@ def along_parametric(parts: ParametricParts, of: str, paths: Paths, level: float
     if parts.link != "hazard" or parts.frailty is not None:
         raise SpecError("id= adds hazards up over rows, and goes with link='hazard' and without frailty=.")
     k = len(parts.maximum.free)
-    changes = {False: np.zeros((k, 1)), True: draw_changes(parts, DRAWS, np.random.default_rng(0))}
+    changes = {False: np.zeros((k, 1))}
+    if level is not None:
+        changes[True] = draw_changes(parts, DRAWS, np.random.default_rng(0), question="interval= along a path")
 
     def hazards(rows: IntArray, draws: bool) -> DrawnHazards:
         x = moved_rows(parts, paths.asked.design.rows(rows), changes[draws])

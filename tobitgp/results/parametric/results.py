@@ -218,6 +218,8 @@ class ParametricHazardResults(DistributionalResults):
             raise SpecError(f"proportionality() tests hazards, and these are not proportional: link={parts.link!r}.")
         if parts.frailty is not None:
             raise SpecError("proportionality() takes rows as independent, and these share frailties.")
+        if not self._one_sided:
+            raise SpecError("proportionality() takes rows that are exact or right-censored, entered late or not.")
         training = training_rows(parts, "proportionality()")
         predictor = parts.predictors(training.design)[0]
         return proportionality_table(parts, parts.written, training.design, at_risk(training.response), -predictor)
@@ -250,8 +252,7 @@ class ParametricHazardResults(DistributionalResults):
                 "link='probit' has neither hazard nor odds ratios that are the same at all times: predict_hazard(...) "
                 "at two rows gives both hazards over time."
             )
-        # Odds are those of surviving, as of log-logistic times.
-        return Kind(HAZARD, 1.0) if self._parts.link == "hazard" else Kind(ODDS, -1.0)
+        return Kind(HAZARD if self._parts.link == "hazard" else ODDS, 1.0)
 
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return self._linear.combine(sign * contrasts.columns, -sign * contrasts.offset)
@@ -259,7 +260,10 @@ class ParametricHazardResults(DistributionalResults):
     def hazard_ratios(
         self, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
     ) -> pd.DataFrame:
-        """Hazard ratios of linear columns, with ``link="odds"`` odds ratios of surviving any time.
+        """Hazard ratios of linear columns, with ``link="odds"`` odds ratios of the event before any time.
+
+        Of log-logistic times, the spline without inner knots, :meth:`RegressionResults.hazard_ratios` has odds of
+        surviving, 1 over these.
 
         Parameters
         ----------
@@ -368,10 +372,15 @@ class ParametricHazardResults(DistributionalResults):
         if self._parts.frailty is not None:
             return
         yield from super()._findings(rng)
-        seen = self._parts.rows.response
-        one_sided = (np.isposinf(seen.upper) | (seen.lower == seen.upper)).all() and not np.isfinite(seen.exit).any()
-        if self._parts.link == "hazard" and one_sided and tested_columns(self._parts, self._parts.written):
+        if self._parts.link == "hazard" and self._one_sided and tested_columns(self._parts, self._parts.written):
             yield from proportionality_findings(self.proportionality())
+
+    @property
+    def _one_sided(self) -> bool:
+        """Whether rows are exact or right-censored."""
+        seen = self._parts.rows.response
+        one_sided = np.isposinf(seen.upper) | (seen.lower == seen.upper)
+        return bool(one_sided.all()) and not np.isfinite(seen.exit).any()
 
     def _draws(self, draws: int, rng: Rng, question: str) -> DistributionalDraws:
         if self._parts.frailty is not None:
