@@ -73,7 +73,8 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     Warns
     -----
     UserWarning
-        If the linear columns differ: the priors of their coefficients are part of the evidence.
+        If the linear columns differ: the priors of their coefficients are part of the evidence. So ``x`` loses to
+        ``gp(x)`` where the truth is a line; ``x`` against ``x + gp(x)`` asks for the curve alone.
     ApproximationWarning
         If ``"loo"`` or ``"waic"`` of some rows is not to be trusted.
 
@@ -201,7 +202,8 @@ def _warn_columns(subjects: dict[str, Subject]) -> None:
     if columns:
         warnings.warn(
             f"The linear columns differ ({', '.join(columns)}), and the priors of their coefficients enter the "
-            "evidence: a wider prior lowers it. Set priors= where the difference decides.",
+            "evidence: a wider prior lowers it. Set priors= where the difference decides; whether a curve is needed "
+            "beside a line is asked by 'x' against 'x + gp(x)'.",
             UserWarning,
             stacklevel=user_level(),
         )

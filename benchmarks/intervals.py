@@ -1,7 +1,7 @@
-"""``python -m benchmarks.survival``: five data sets by tobitgp and lifelines, cross-validated on the same folds.
+"""``python -m benchmarks.intervals``: left- and interval-censored data by tobitgp and lifelines, on the same folds.
 
-Each model is fitted to all rows but those of a fold and judged on these: concordance (Groot and Lucas' for left- and
-interval-censored rows), integrated Brier score, mean log predictive density, calibration of all held-out rows together.
+Each model is fitted to all rows but those of a fold and judged on these: Groot and Lucas' concordance, mean log
+predictive density, calibration of all held-out rows together. Right-censored times: ``python -m benchmarks.neutral``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from benchmarks.mixtures.tables import Row, mean_and_error, show
 from tobitgp.selection.cross_validation import deal
 
 REFERENCE = "lifelines WeibullAFT"
-_TIMES = 100
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,9 @@ class Problem:
     Attributes
     ----------
     name : str
-    kind : {"right", "left", "interval"}
+    kind : {"left", "interval"}
     columns : tuple of str
-        Time and event (1 where it was seen), or the two bounds.
+        Value and whether it was seen (1), or the two bounds.
     family : str
         The one that gives processes, or else linear models, the highest evidence of weibull, lognormal and loglogistic.
     linear : str
@@ -63,33 +62,10 @@ class Problem:
     def bounds(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Ends of what is known of each row."""
         a, b = (frame[column].to_numpy(float) for column in self.columns)
-        if self.kind == "interval":
-            return a, b
-        return (a, np.where(b == 1, a, np.inf)) if self.kind == "right" else (np.where(b == 1, a, 0.0), a)
+        return (a, b) if self.kind == "interval" else (np.where(b == 1, a, 0.0), a)
 
 
-def _logs(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(
-        log_size=np.log(frame["size"]),
-        log_nodes=np.log(frame["nodes"]),
-        log_progesterone=np.log(frame["progesterone"] + 1.0),
-    )
-
-
-_GBSG2 = "hormone + menopause + grade"
-_ROSSI = "fin + race + wexp + mar + paro"
 PROBLEMS = (
-    Problem(
-        "lung", "right", ("time", "event"), "weibull", "age + sex + ph_ecog + wt_loss",
-        "gp(age) + sex + ph_ecog + gp(wt_loss)",
-    ),
-    Problem(
-        "rossi", "right", ("week", "event"), "loglogistic", f"{_ROSSI} + age + prio", f"{_ROSSI} + gp(age) + gp(prio)"
-    ),
-    Problem(
-        "gbsg2", "right", ("time", "event"), "lognormal", f"{_GBSG2} + age + log_size + log_nodes + log_progesterone",
-        f"{_GBSG2} + gp(age) + gp(log_size) + gp(log_nodes) + gp(log_progesterone)", _logs,
-    ),
     Problem(
         "nh4", "left", ("nh4", "seen"), "loglogistic", "time", "gp(time)",
         lambda frame: frame.assign(seen=1 - frame["censored"]),
@@ -99,19 +75,17 @@ PROBLEMS = (
 
 
 class Candidate(NamedTuple):
-    """A model: ``fit`` gives what predicts as lifelines' fitters do; Cox's has no density."""
+    """A model: ``fit`` gives what predicts as lifelines' fitters do."""
 
     name: str
     fit: Callable[[pd.DataFrame], Any]
-    density: bool = True
 
 
 def candidates(problem: Problem) -> Iterator[Candidate]:
-    """What is fitted: a process, regressions, and those of lifelines that take such rows."""
-    from lifelines import CoxPHFitter, WeibullAFTFitter
+    """What is fitted: a process, and regressions of both libraries."""
+    from lifelines import WeibullAFTFitter
 
-    method = {"right": "fit_right_censoring", "left": "fit_left_censoring", "interval": "fit_interval_censoring"}
-    fit, columns = method[problem.kind], problem.columns
+    fit, columns = f"fit_{problem.kind}_censoring", problem.columns
 
     def ours(rhs: str, family: str, how: str = "auto") -> Callable[[pd.DataFrame], Any]:
         return lambda frame: getattr(tg.SurvivalModel(rhs, family, how), fit)(frame, *columns)
@@ -122,10 +96,6 @@ def candidates(problem: Problem) -> Iterator[Candidate]:
     for family in dict.fromkeys([problem.family, "weibull"]):
         yield Candidate(f"tobitgp linear, {family}", ours(problem.linear, family, "mle"))
     yield Candidate(REFERENCE, lambda frame: getattr(WeibullAFTFitter(), fit)(frame, *columns, formula=problem.linear))
-    if problem.kind == "right":
-        yield Candidate(
-            "lifelines CoxPH", lambda frame: CoxPHFitter().fit(frame, *columns, formula=problem.linear), density=False
-        )
 
 
 class Scores(NamedTuple):
@@ -133,13 +103,12 @@ class Scores(NamedTuple):
 
     Attributes
     ----------
-    concordance, brier, density, seconds : (folds,) array
+    concordance, density, seconds : (folds,) array
     calibration : float
         p-value of D-calibration, of all held-out rows.
     """
 
     concordance: np.ndarray
-    brier: np.ndarray
     density: np.ndarray
     seconds: np.ndarray
     calibration: float
@@ -154,35 +123,20 @@ def cross_validated(problem: Problem, candidate: Candidate, frame: pd.DataFrame,
         fitted = candidate.fit(train)
         seconds = time.process_time() - began
         lower, upper = problem.bounds(test)
-        score = _order(fitted, test)
+        score = np.asarray(fitted.predict_median(test), dtype=float)
         constant = np.ptp(score) == 0.0
         folds.append(
             (
                 np.nan if constant else tg.metrics.concordance_index(None, score, lower=lower, upper=upper),
-                _brier(fitted, train, test, problem) if problem.kind == "right" else np.nan,
-                fitted.score(test, "log_likelihood") if candidate.density else np.nan,
+                fitted.score(test, "log_likelihood"),
                 seconds,
             )
         )
-        ends.append((_own(fitted, test, lower, 1.0), _own(fitted, test, upper, 0.0)))
+        above = _own(fitted, test, lower, 1.0)
+        ends.append((above, np.minimum(above, _own(fitted, test, upper, 0.0))))  # which rounding may set above it
     above, below = (np.concatenate(part) for part in zip(*ends, strict=True))
     calibration = tg.metrics.d_calibration(lower=above, upper=below).p_value
     return Scores(*np.array(folds).T, calibration)
-
-
-def _order(fitted: Any, test: pd.DataFrame) -> np.ndarray:
-    """Predicted medians; of Cox's model, whose medians may lie beyond the last event, minus the hazards."""
-    if hasattr(fitted, "predict_partial_hazard"):
-        return -np.asarray(fitted.predict_partial_hazard(test), dtype=float)
-    return np.asarray(fitted.predict_median(test), dtype=float)
-
-
-def _brier(fitted: Any, train: pd.DataFrame, test: pd.DataFrame, problem: Problem) -> float:
-    rows = [(part[problem.columns[0]], part[problem.columns[1]]) for part in (train, test)]
-    events = train.loc[train[problem.columns[1]] == 1, problem.columns[0]]
-    times = np.linspace(*np.quantile(events, [0.1, 0.9]), _TIMES)
-    times = times[times < test[problem.columns[0]].max()]
-    return float(tg.metrics.integrated_brier_score(*rows, fitted.predict_survival_function(test, times=times), times))
 
 
 def _own(fitted: Any, test: pd.DataFrame, end: np.ndarray, beyond: float) -> np.ndarray:
@@ -206,7 +160,6 @@ def table(problem: Problem, folds: int) -> list[Row]:
             "data": f"{problem.name} ({len(frame)} rows, {np.mean(lower != upper):.0%} {problem.kind}-censored)",
             "model": name,
             "c-index": _shown(scores.concordance, 3),
-            "Brier": _shown(scores.brier, 4),
             "log density": _shown(scores.density, 4),
             "ahead of WeibullAFT": "" if name == REFERENCE else _shown(scores.density - reference, 4),
             "D-calibration p": f"{scores.calibration:.2f}",
@@ -240,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for problem in PROBLEMS:
             if problem.name in (options.problems or names):
                 rows += table(problem, options.folds)
-    show(f"Survival, {options.folds} folds, standard errors over folds", rows, options.out, "survival")
+    show(f"Intervals, {options.folds} folds, standard errors over folds", rows, options.out, "intervals")
 
 
 if __name__ == "__main__":

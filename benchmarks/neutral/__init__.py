@@ -1,0 +1,1 @@
+"""The layout of a neutral comparison of survival models, on data sets of SurvSet and lifelines."""
