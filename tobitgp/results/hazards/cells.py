@@ -163,17 +163,28 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
 
 
 def choose_bands(risk: AtRisk, number: int, *, even: bool) -> Array:
-    """Ends of bands from 0 to the last exit: quantiles of event times, with ``even`` every other step of log time."""
+    """Ends of bands from 0 to the last exit: quantiles of event times, with ``even`` every other step of log time.
+
+    Steps end at times of rows: between days nobody's time ends, and hazards of parts of days would leap.
+    """
     times, last = risk.exit[risk.event], float(risk.exit.max())
     order = np.argsort(times, kind="stable")
     share = np.cumsum(risk.weight[risk.event][order]) / risk.weight[risk.event].sum()
     orders = np.linspace(0.0, 1.0, (number // 2 if even else number) + 1)[1:]
     quantiles = times[order][np.minimum(np.searchsorted(share, orders - 1e-12), len(times) - 1)]
     steps = np.geomspace(0.5 * times.min(), last, number - number // 2) if even else np.zeros(0)
+    steps = _nearest(steps, np.unique(risk.exit[risk.weight > 0.0]))
     cuts = np.unique(np.concatenate([quantiles, steps, [last]]))
     if not even and len(cuts) > 1 and cuts[-2] == times.max() < last:
         cuts = np.delete(cuts, -2)  # a last band without an event would have no hazard
     return np.concatenate([[0.0], cuts])
+
+
+def _nearest(values: Array, to: Array) -> Array:
+    """The nearest of some rising numbers to each value."""
+    after = np.clip(np.searchsorted(to, values), 1, max(len(to) - 1, 1))
+    below, above = to[after - 1], to[np.minimum(after, len(to) - 1)]
+    return np.where(values - below < above - values, below, above)
 
 
 def given_bands(risk: AtRisk, ends: Sequence[float]) -> Array:
