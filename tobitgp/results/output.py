@@ -92,7 +92,7 @@ EFFECTS = ("median", "mean", "quantile", "survival", "risk", "latent", "observed
 
 def plot_effect(
     results: Results,
-    x: str,
+    x: str | None = None,
     what: str = "median",
     ax: Any = None,
     *,
@@ -111,8 +111,8 @@ def plot_effect(
 
     Parameters
     ----------
-    x : str
-        A column of the model.
+    x : str, optional
+        A column of the model; its only one without.
     what : str
         ``"median"``, ``"mean"``, ``"quantile"``, ``"survival"`` or ``"risk"`` at ``times``, ``"latent"``,
         ``"observed"``, ``"sigma"`` or, of a cure model, ``"cured"``; with ``average`` one that :meth:`standardise` has.
@@ -157,6 +157,13 @@ def plot_effect(
 
     if results.parts.covariates is None:
         raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict() with new data.")
+    if x is None:
+        columns = list(map(str, results.parts.covariates.columns))
+        if len(columns) != 1:
+            raise SpecError(
+                f"plot_effect() takes the column along which to draw; this model has {', '.join(columns) or 'none'}."
+            )
+        x = columns[0]
     if not check_flag("average", average):
         what = check_what(what, EFFECTS, " of an effect")
     if (times is None) == (what in ("survival", "risk") or (average and what == "rmst")):
