@@ -36,6 +36,16 @@ def test_the_maximum_is_that_of_r(kidney):
         assert res.bse[name] / res.params[name] == pytest.approx(se[f"log_{name}"], rel=1e-3)
 
 
+def test_normal_frailties_of_weibull_times_have_the_likelihood_of_adaptive_quadrature(kidney):
+    # a random intercept of log time is a log-normal frailty whose logarithm is divided by minus sigma
+    want = CASES["kidney_weibull_frailty"]["lognormal"]
+    shape, tau = np.exp(want["par"]["log_shape"]), np.exp(0.5 * want["par"]["log_theta"])
+    fixed = {name: -want["par"][theirs] / shape for name, theirs in (("Intercept", "log_rate"), ("age", "age"))}
+    fixed |= {"female": -want["par"]["female"] / shape, "sigma": 1.0 / shape, "sd(re(id))": tau / shape}
+    res = tg.fit(FORMULA, kidney, family="weibull", fixed=fixed)
+    assert res.log_evidence == pytest.approx(want["loglik"], abs=0.05)
+
+
 @EACH
 def test_the_likelihood_is_the_integral_over_the_frailty(kidney, baseline):
     res = tg.fit(FORMULA, kidney, family=tg.PH(baseline, frailty="gamma"))
