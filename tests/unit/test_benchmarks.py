@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import metrics, rates, survival, worker
+from benchmarks import intervals, metrics, rates, worker
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
+from benchmarks.neutral import __main__ as neutral
 from benchmarks.problems import PROBLEMS, matern32
 
 
@@ -55,28 +56,37 @@ def test_metrics_are_timed_and_agree(capsys, tmp_path):
     assert rows["apart"].max() < 1e-12
 
 
-def test_survival_models_are_judged_on_the_same_folds(capsys, tmp_path):
-    survival.main(["diabetes", "--folds", "2", "--out", str(tmp_path)])
+def test_models_of_intervals_are_judged_on_the_same_folds(capsys, tmp_path):
+    intervals.main(["diabetes", "--folds", "2", "--out", str(tmp_path)])
     assert "| tobitgp mixture, lognormal |" in capsys.readouterr().out
-    rows = pd.read_csv(tmp_path / "survival.csv", index_col="model")
-    ours, theirs = (rows.loc[name, "log density"] for name in ("tobitgp linear, weibull", survival.REFERENCE))
+    rows = pd.read_csv(tmp_path / "intervals.csv", index_col="model")
+    ours, theirs = (rows.loc[name, "log density"] for name in ("tobitgp linear, weibull", intervals.REFERENCE))
     assert ours == theirs
     assert "731 rows, 19% interval-censored" in rows["data"].iloc[0]
     with pytest.raises(SystemExit):
-        survival.main(["veteran"])
-    assert "veteran: choose of lung, rossi" in capsys.readouterr().err
+        intervals.main(["veteran"])
+    assert "veteran: choose of nh4, diabetes" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("problem", survival.PROBLEMS, ids=lambda problem: problem.name)
-def test_survival_sets_are_read_whole(problem):
+@pytest.mark.parametrize("problem", intervals.PROBLEMS, ids=lambda problem: problem.name)
+def test_sets_of_intervals_are_read_whole(problem):
     frame = problem.frame()
     lower, upper = problem.bounds(frame)
     assert frame.notna().all(axis=None)
     assert (lower <= upper).all()
-    assert len(frame) == {"lung": 213, "rossi": 432, "gbsg2": 686, "nh4": 102, "diabetes": 731}[problem.name]
-    assert len(list(survival.candidates(problem))) == (3 if problem.family == "weibull" else 4) + (
-        problem.kind == "right"
+    assert len(frame) == {"nh4": 102, "diabetes": 731}[problem.name]
+    assert len(list(intervals.candidates(problem))) == 4
+
+
+def test_survival_models_are_judged_on_the_same_rows():
+    (problem,) = (problem for problem in neutral.PROBLEMS if problem.name == "rossi")
+    names = {"Kaplan-Meier", "lifelines Cox", "lifelines Weibull AFT", "tobitgp weibull, lines"}
+    found = {m.name: neutral.measured(problem, m, 0) for m in neutral.methods() if m.name in names}
+    assert found["tobitgp weibull, lines"]["log_loss"] == pytest.approx(
+        found["lifelines Weibull AFT"]["log_loss"], abs=1e-5
     )
+    assert found["lifelines Cox"]["log_loss"] < found["Kaplan-Meier"]["log_loss"]
+    assert found["lifelines Cox"]["concordance"] > found["Kaplan-Meier"]["concordance"] == 0.5
 
 
 @pytest.mark.slow
