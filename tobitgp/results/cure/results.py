@@ -11,7 +11,7 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.results import curves, output
+from tobitgp.results import curves, figures
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.cure import questions
 from tobitgp.results.cure.parts import ENDS, CureParts, being_cured
@@ -197,7 +197,7 @@ class CureResults(DistributionalResults):
     cured_fraction = questions.cured_fraction
     profile_cured = questions.profile_cured
     predict_cured = questions.predict_cured
-    plot_forest = output.plot_forest
+    plot_forest = figures.plot_forest
 
 
 class _Uncured(CureResults):

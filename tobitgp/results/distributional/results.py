@@ -16,7 +16,7 @@ from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.results import hazard_ratios, output, standardise
+from tobitgp.results import figures, hazard_ratios, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.distributional.averages import distributional_averages
 from tobitgp.results.distributional.draws import DistributionalDraws, draw_parameters, draw_times
@@ -110,6 +110,6 @@ class DistributionalResults(LikelihoodResults):
     hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise
     k_hat = validation.k_hat
-    plot_terms = output.plot_terms
-    plot_effect = output.plot_effect
-    plot_residuals = output.plot_residuals
+    plot_terms = figures.plot_terms
+    plot_effect = figures.plot_effect
+    plot_residuals = figures.plot_residuals

@@ -15,7 +15,7 @@ from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
-from tobitgp.results import output, standardise
+from tobitgp.results import figures, standardise
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.counterfactuals import column_levels
@@ -440,7 +440,7 @@ class HazardResults(Results):
         return HazardResults(self._parts.without_rows())
 
     standardise = standardise.standardise
-    plot_effect = output.plot_effect
+    plot_effect = figures.plot_effect
 
     def plot(self, *, interval: float | None = 0.95) -> Any:
         """Baseline hazard, coefficients that change over time, and processes of one column as log hazard ratios.

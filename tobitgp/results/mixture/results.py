@@ -17,7 +17,7 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.mixture import Predictive
 from tobitgp.numerics.sampling import generator
-from tobitgp.results import output
+from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.mixture.parts import (
@@ -244,7 +244,7 @@ class MixtureResults(Results):
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
-    plot_evidence = output.plot_evidence
+    plot_evidence = figures.plot_evidence
 
     def plot_components(self, ax: Any = None) -> Any:
         """The mixture and its components over the data.

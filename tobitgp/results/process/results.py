@@ -23,7 +23,7 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
-from tobitgp.results import effects, hazard_ratios, joint, output, standardise
+from tobitgp.results import effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Drawn, Population, Sought
 from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
 from tobitgp.results.hazard_ratios import Contrasts, scaled
@@ -319,9 +319,9 @@ class GPResults(Results):
     marginal_effects = effects.marginal_effects
     get_margeff = effects.marginal_effects
     k_hat = validation.k_hat
-    plot_evidence = output.plot_evidence
-    plot = output.plot
-    plot_terms = output.plot_terms
-    plot_effect = output.plot_effect
-    plot_forest = output.plot_forest
-    plot_residuals = output.plot_residuals
+    plot_evidence = figures.plot_evidence
+    plot = figures.plot
+    plot_terms = figures.plot_terms
+    plot_effect = figures.plot_effect
+    plot_forest = figures.plot_forest
+    plot_residuals = figures.plot_residuals

@@ -18,7 +18,7 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.maximum import known
 from tobitgp.regression.residuals import PseudoR2, pseudo_r2
-from tobitgp.results import effects, hazard_ratios, joint, output, standardise
+from tobitgp.results import effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
@@ -262,8 +262,8 @@ class RegressionResults(LikelihoodResults):
     marginal_effects = effects.marginal_effects
     get_margeff = effects.marginal_effects
     k_hat = validation.k_hat
-    plot = output.plot
-    plot_terms = output.plot_terms
-    plot_effect = output.plot_effect
-    plot_forest = output.plot_forest
-    plot_residuals = output.plot_residuals
+    plot = figures.plot
+    plot_terms = figures.plot_terms
+    plot_effect = figures.plot_effect
+    plot_forest = figures.plot_forest
+    plot_residuals = figures.plot_residuals

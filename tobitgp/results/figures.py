@@ -1,0 +1,279 @@
+"""Figures of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.errors import SpecError
+from tobitgp.results.predict import check_flag, check_level, check_what
+from tobitgp.results.survival import read_times
+from tobitgp.results.terms import term_columns
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
+
+def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
+    """Fit, data, limits and band, a panel for each input of a ``gp()`` term, without random intercepts.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        To draw on, where there is one panel; new ones without.
+    x : str, optional
+        Input to show.
+    interval : float or None
+        Probability of the band.
+
+    Returns
+    -------
+    matplotlib axes, or an array of them
+
+    Raises
+    ------
+    SpecError
+        If ``ax`` is no matplotlib axes, there are several panels for it, or ``x`` is no input.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+    >>> ax = res.plot()
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('age', 'durable')
+    """
+    from tobitgp.report.plots import plot_fit
+
+    return plot_fit(results, term_columns(results.parts), ax, x=x, interval=interval)
+
+
+def plot_terms(results: Any, *, interval: float | None = 0.95) -> Any:
+    """Each term of f along each of its columns, with its band.
+
+    A column of numbers gives a curve over ticks at the data, a factor or a group a point for each level, a process
+    of two columns a surface. What else a term depends on is held at its median, or most frequent level, as a line
+    above the panel says.
+
+    Parameters
+    ----------
+    interval : float or None
+        Probability of the bands.
+
+    Returns
+    -------
+    matplotlib axes, or an array of them, one for each panel
+
+    Raises
+    ------
+    SpecError
+        If there is no term to draw, the fit holds no training rows, or for an interval outside (0, 1).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
+    >>> [ax.get_xlabel() for ax in res.plot_terms()]
+    ['age', 'quant']
+    """
+    from tobitgp.report.terms import plot_terms
+
+    return plot_terms(results, term_columns(results.parts), interval=interval)
+
+
+EFFECTS = ("median", "mean", "quantile", "survival", "risk", "latent", "observed", "sigma", "cured")
+
+
+def plot_effect(
+    results: Results,
+    x: str | None = None,
+    what: str = "median",
+    ax: Any = None,
+    *,
+    times: Any = None,
+    q: float | Sequence[float] | None = None,
+    by: str | None = None,
+    at: Mapping[str, Any] | None = None,
+    average: bool = False,
+    interval: float | None = 0.95,
+) -> Any:
+    """A predicted number along one column, with its band, over what is known of the rows.
+
+    A column of numbers gives a curve, a factor a point with a bar for each level. Other columns are held at their
+    median, or most frequent level, as a line above the axes says; random effects are left out. Responses of the rows
+    are drawn by kind of censoring; where a probability is drawn, ticks at the bottom stand for them.
+
+    Parameters
+    ----------
+    x : str, optional
+        A column of the model; its only one without.
+    what : str
+        ``"median"``, ``"mean"``, ``"quantile"``, ``"survival"`` or ``"risk"`` at ``times``, ``"latent"``,
+        ``"observed"``, ``"sigma"`` or, of a cure model, ``"cured"``; with ``average`` one that :meth:`standardise` has.
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+    times : float or list of float, optional
+        Of survival and risk, on the scale of the response: a curve for each.
+    q : float or list of float, optional
+        Orders of quantiles, between 0 and 1: a curve for each.
+    by : str, optional
+        A factor of up to eight levels: a curve for each.
+    at : dict, optional
+        Values at which other columns are held instead.
+    average : bool
+        Average the number over the rows of the fit, all of which are given a value of ``x``, by :meth:`standardise`.
+    interval : float or None
+        Probability of the pointwise intervals.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        If ``x`` or ``by`` is no column, ``times`` or ``q`` are lacking or needless, more than eight curves are asked
+        for, the kind of fit has no such prediction, or the fit holds no training rows.
+
+    References
+    ----------
+    F. E. Harrell (2015), *Regression Modeling Strategies*, 2nd ed., section 5.1: partial effects, rms' ``Predict()``.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ gp(age) + C(sex)", tg.datasets.load("lung"), family="weibull")
+    >>> ax = res.plot_effect("age", "survival", times=[180, 365])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('age', 'P(time > t)')
+    """
+    from tobitgp.report.effect import Effect, plot_effect
+
+    if results.parts.covariates is None:
+        raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict() with new data.")
+    if x is None:
+        columns = list(map(str, results.parts.covariates.columns))
+        if len(columns) != 1:
+            raise SpecError(
+                f"plot_effect() takes the column along which to draw; this model has {', '.join(columns) or 'none'}."
+            )
+        x = columns[0]
+    if not check_flag("average", average):
+        what = check_what(what, EFFECTS, " of an effect")
+    if (times is None) == (what in ("survival", "risk") or (average and what == "rmst")):
+        raise SpecError(f"what={what!r} {'needs' if times is None else 'takes no'} times=.")
+    if not isinstance(at, Mapping | None):
+        raise SpecError(f"at={at!r}: a dict of columns and their values is needed.")
+    asked: dict[str, Any] = {} if times is None else {"times": read_times(times)}
+    asked |= {} if q is None else {"q": q}
+    if average and q is not None:
+        raise SpecError("q= goes with what='quantile' without average=.")
+    level = check_level(interval)
+    return plot_effect(Effect(results, x, what, asked, by, dict(at or {}), average, level), ax)
+
+
+def plot_forest(
+    results: Results, hazard_ratios: bool = False, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
+) -> Any:
+    """Coefficients or hazard ratios with their intervals, a row for each.
+
+    Factors have a row without a bar for their reference level. A process has a row for each of its inputs: its value
+    below which 90% of the training inputs lie against that below which 10% lie. Numbers stand at the right.
+
+    Parameters
+    ----------
+    hazard_ratios : bool
+        Hazard ratios (odds ratios of log-logistic times) on a logarithmic axis, not coefficients.
+    terms : str or list of str, optional
+        Terms of the formula, or columns of the linear part; without all but random effects and the intercept.
+    alpha : float
+        Probability left out of the intervals, between 0 and 1.
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        As of :meth:`hazard_ratios`, or if ``ax`` is no matplotlib axes.
+
+    References
+    ----------
+    Lewis and Clarke (2001), Forest plots: trying to see the wood and the trees, *BMJ* 322, 1479-1480.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + C(sex)", tg.datasets.load("lung"), family="weibull")
+    >>> ax = res.plot_forest(hazard_ratios=True)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['age', 'C(sex): 1 (reference)', 'C(sex): 2']
+    """
+    from tobitgp.report.forest import plot_forest
+
+    return plot_forest(results, hazard_ratios, terms, alpha=alpha, ax=ax)
+
+
+def plot_residuals(results: Any) -> Any:
+    """Quantile residuals against the fit, and against normal quantiles with a 95% envelope.
+
+    Censored rows stand at a random point of their mass, and are drawn as triangles.
+
+    Returns
+    -------
+    array of two matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> axes = res.plot_residuals()
+    >>> [ax.get_xlabel() for ax in axes]
+    ['estimate', 'normal quantile']
+    """
+    from tobitgp.report.residuals import plot_residuals
+
+    return plot_residuals(results)
+
+
+def plot_evidence(results: Results, ax: Any = None) -> Any:
+    """Log posterior density of the hyper-parameters after each stage of the search.
+
+    Of a mixture the evidence of the numbers of components tried, or of one number the ascent of its bound.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        If ``ax`` is no matplotlib axes, or the fit has no history.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
+    >>> ax = res.plot_evidence()
+    >>> ax.get_ylabel()
+    'log posterior density'
+    """
+    from tobitgp.report.mixture import plot_mixture_evidence
+    from tobitgp.report.residuals import plot_evidence
+
+    draw: Any = plot_evidence if results.parts.spec.mixture is None else plot_mixture_evidence
+    return draw(results, ax)
