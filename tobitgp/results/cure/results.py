@@ -19,7 +19,6 @@ from tobitgp.results.distributional.parts import estimates_of_rows
 from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Kind
-from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Frame
@@ -81,41 +80,6 @@ class CureResults(DistributionalResults):
             "Where some are cured no hazard ratio is the same at all times: predict_hazard(...) at two rows gives both "
             "hazards over time."
         )
-
-    def lr_test(self, other: CureResults) -> WaldResults:
-        """Likelihood ratio test against a smaller cure model of the same rows.
-
-        A model without a cured fraction is none: it lies at the end of what the fraction may be.
-
-        Parameters
-        ----------
-        other : CureResults
-            Nested in this one: with fewer free parameters, on the same response.
-
-        Returns
-        -------
-        WaldResults
-            With ``statistic, pvalue, df``, pure numbers.
-
-        Raises
-        ------
-        SpecError
-            As of :meth:`RegressionResults.lr_test`.
-
-        References
-        ----------
-        S. S. Wilks (1938), The large-sample distribution of the likelihood ratio for testing composite hypotheses,
-        *Annals of Mathematical Statistics* 9, 60-62.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.simulate_cure(n=400, rng=1)
-        >>> larger = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
-        >>> larger.lr_test(tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ 1"))
-        chi2(1) = 26.43, p = 2.73e-07
-        """
-        return likelihood_ratio(self, other)
 
     # -- the cured ----------------------------------------------------------------------------------------------------
 

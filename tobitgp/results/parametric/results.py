@@ -27,7 +27,6 @@ from tobitgp.results.hazards.proportionality import (
     proportionality_table,
     tested_columns,
 )
-from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.parametric.paths import along_parametric
 from tobitgp.results.parametric.times import TimesOfBaseline, warn_infinite
@@ -106,41 +105,6 @@ class ParametricHazardResults(DistributionalResults):
         """The search, one row: columns ``stage, iterations, log_likelihood``."""
         columns = ["stage", "iterations", "log_likelihood"]
         return pd.DataFrame([("newton", self._parts.maximum.iterations, self.llf)], columns=columns)
-
-    def lr_test(self, other: ParametricHazardResults) -> WaldResults:
-        """Likelihood ratio test against a smaller model of the same rows.
-
-        Splines of other knots are not nested; a Weibull baseline, a spline without inner knots, is a case of all.
-
-        Parameters
-        ----------
-        other : ParametricHazardResults
-            Nested in this one: with fewer free parameters, on the same response.
-
-        Returns
-        -------
-        WaldResults
-            With ``statistic, pvalue, df``, pure numbers.
-
-        Raises
-        ------
-        SpecError
-            As of :meth:`RegressionResults.lr_test`.
-
-        References
-        ----------
-        S. S. Wilks (1938), The large-sample distribution of the likelihood ratio for testing composite hypotheses,
-        *Annals of Mathematical Statistics* 9, 60-62.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung")
-        >>> spline = tg.fit("Surv(time, event) ~ age + sex", lung, family=tg.PH("spline"))
-        >>> spline.lr_test(tg.fit("Surv(time, event) ~ age + sex", lung, family=tg.PH("weibull")))
-        chi2(2) = 0.9678, p = 0.6164
-        """
-        return likelihood_ratio(self, other)
 
     def frailties(self, *, interval: float | None = 0.95) -> pd.DataFrame:
         """Frailties of the groups given what was seen of them, at the estimates of all parameters.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.regression.parts import RegressionParts, linear_estimates, scale_estimates
 from tobitgp.results.results import Results
 
@@ -53,6 +54,42 @@ class LikelihoodResults(Results):
     def cov_type(self) -> str:
         """Kind of covariance: ``"nonrobust"``, ``"HC0"``, ``"HC1"`` or ``"cluster"``."""
         return self._parts.cov_type
+
+    def lr_test(self, other: LikelihoodResults) -> WaldResults:
+        """Likelihood ratio test against a smaller model of the same rows.
+
+        A model without a cured fraction is none, since it lies at the end of what the fraction may be; splines of other
+        knots are not nested either, and a Weibull baseline, a spline without inner knots, is a case of all of them.
+
+        Parameters
+        ----------
+        other : fit by maximum likelihood
+            Nested in this one: with fewer free parameters, on the same response.
+
+        Returns
+        -------
+        WaldResults
+            With ``statistic, pvalue, df``, pure numbers.
+
+        Raises
+        ------
+        SpecError
+            If ``other`` has no fewer parameters, a higher likelihood, or other rows, or a fit holds no training rows.
+
+        References
+        ----------
+        S. S. Wilks (1938), The large-sample distribution of the likelihood ratio for testing
+        composite hypotheses, *Annals of Mathematical Statistics* 9, 60-62.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.load("tobin")
+        >>> larger = tg.fit("durable ~ age + quant | censor(0)", data)
+        >>> larger.lr_test(tg.fit("durable ~ age | censor(0)", data))
+        chi2(1) = 0.5817, p = 0.4457
+        """
+        return likelihood_ratio(self, other)
 
     def _criterion(self) -> tuple[str, str]:
         return "Log likelihood", f"{self.llf:.2f}"

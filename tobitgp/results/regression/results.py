@@ -22,7 +22,6 @@ from tobitgp.results import effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
-from tobitgp.results.hypotheses import WaldResults
 from tobitgp.results.paths import Paths
 from tobitgp.results.regression.averages import regression_averages
 from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
@@ -129,41 +128,6 @@ class RegressionResults(LikelihoodResults):
     @property
     def _pseudo_r2(self) -> PseudoR2:
         return pseudo_r2(self.llf, self.llnull, self._n_units)
-
-    def lr_test(self, other: RegressionResults) -> WaldResults:
-        """Likelihood ratio test against a smaller model of the same rows.
-
-        Parameters
-        ----------
-        other : RegressionResults
-            Nested in this one: with fewer free parameters, on the same response.
-
-        Returns
-        -------
-        WaldResults
-            With ``statistic, pvalue, df``.
-
-        Raises
-        ------
-        SpecError
-            If ``other`` has no fewer parameters, a higher likelihood, or other rows, or a fit holds no training rows.
-
-        References
-        ----------
-        S. S. Wilks (1938), The large-sample distribution of the likelihood ratio for testing
-        composite hypotheses, *Annals of Mathematical Statistics* 9, 60-62.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.load("tobin")
-        >>> larger = tg.fit("durable ~ age + quant | censor(0)", data)
-        >>> larger.lr_test(tg.fit("durable ~ age | censor(0)", data))
-        chi2(1) = 0.5817, p = 0.4457
-        """
-        from tobitgp.results.hypotheses import likelihood_ratio
-
-        return likelihood_ratio(self, other)
 
     def influence(self, *, scaled: bool = False) -> pd.DataFrame:
         """Approximate change of every estimate when a row is added: one Newton step.
