@@ -13,10 +13,11 @@ import pandas as pd
 from tobitgp.api import fit
 from tobitgp.competing import open_competing
 from tobitgp.errors import SpecError, TobitGPError, user_level
-from tobitgp.hazards import HazardModel, ParametricModel, open_model
+from tobitgp.hazards import HazardModel, open_model
 from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
+from tobitgp.parametric import ParametricModel
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import check_by, compare, read_value
 from tobitgp.results.mixture.fit import choose_mixture_method
