@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tobitgp import datasets, distributions, errors, metrics, sklearn
+    from tobitgp import datasets, distributions, errors, metrics, nondetects, sklearn
     from tobitgp.api import fit
     from tobitgp.formula import formula_functions
     from tobitgp.inference import EP, VI, Laplace
@@ -68,6 +68,7 @@ __all__ = [
     "formula_functions",
     "load",
     "metrics",
+    "nondetects",
     "select",
     "show_versions",
     "sklearn",

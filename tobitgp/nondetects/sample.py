@@ -1,0 +1,116 @@
+"""What is known of each value of a sample, from whatever way it was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tobitgp.data.table import column_names
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.model import Model
+from tobitgp.typing import Array, BoolArray, Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Values of which some are non-detects: between ``lower`` and ``upper``, which are equal where one was detected."""
+
+    name: str
+    lower: Array  # (n,), -inf below a detection limit
+    upper: Array  # (n,)
+    labels: npt.NDArray[Any]  # (n,), of the rows in the data
+    dropped: int = 0  # rows of the data without a value
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    @property
+    def censored(self) -> BoolArray:
+        """Non-detects, (n,)."""
+        return self.lower < self.upper
+
+    @property
+    def values(self) -> Array:
+        """Detects, and the limits of non-detects; (n,)."""
+        return self.upper
+
+    @property
+    def detects(self) -> Array:
+        """Detected values, in the order of the rows."""
+        return self.upper[~self.censored]
+
+    @property
+    def limits(self) -> Array:
+        """Distinct limits of non-detects, ascending."""
+        return np.unique(self.upper[self.censored])
+
+    def take(self, rows: BoolArray) -> Sample:
+        """Some of the rows."""
+        return replace(self, lower=self.lower[rows], upper=self.upper[rows], labels=self.labels[rows])
+
+    def check_left(self, what: str) -> None:
+        """Refuse rows that are neither detects nor below a limit, for a method that knows only these."""
+        other = self.censored & ~(np.isneginf(self.lower) & np.isfinite(self.upper))
+        if other.any():
+            count, first = int(other.sum()), self.labels[other][0]
+            raise SpecError(
+                f"{what} takes detected values and non-detects; {count} values of {self.name!r} are right-censored or "
+                f"lie in intervals (row {first}). Maximum likelihood (method='mle') takes them."
+            )
+
+    def check_detects(self, what: str = "", least: int = 2) -> None:
+        """Refuse a sample with fewer distinct detected values than ``least``."""
+        found = len(np.unique(self.detects))
+        if found >= least:
+            return
+        have = ("no detected value", "one distinct detected value", f"{found} distinct detected values")[min(found, 2)]
+        count, highest = int(self.censored.sum()), self.limits.max(initial=-np.inf)
+        raise DataError(
+            f"{self.name!r}{f' of {what}' if what else ''} has {have} in {len(self)} rows, and {least} are needed. What "
+            f"can be said is that all {count} non-detects lie below {highest:g}."
+        )
+
+
+def read_sample(data: Frame, response: str, censored: str | None = None) -> Sample:
+    """Read a column, or an expression of columns, as the left side of a formula is read.
+
+    Without ``censored``, a column of 1 for non-detects, limits are in the text (``<0.5``) or in the expression.
+    """
+    if censored is not None and censored not in column_names(data):
+        raise DataError(f"censored={censored!r}: the data have no such column{nearest(censored, column_names(data))}")
+    part = "" if censored is None else f" | censor(nondetect={quote(censored)})"
+    left = quote(response) if response in column_names(data) else response
+    return sample_of(Model(f"{left} ~ 1{part}", data, family="gaussian"), response)
+
+
+def read_values(values: Any, censored: Any = None, name: str = "y") -> Sample:
+    """Read an array of values, or of text such as ``<0.5``, and flags that are 1 for non-detects; (n,) each."""
+    data = {name: values} if censored is None else {name: values, "censored": censored}
+    return read_sample(data, name, None if censored is None else "censored")
+
+
+def sample_of(model: Model, name: str) -> Sample:
+    """The response of a model."""
+    training = model.training
+    response = training.response
+    dropped = training.counts["dropped"]
+    return Sample(name, response.lower, response.upper, training.labels, dropped)
+
+
+def quote(name: str) -> str:
+    """The name of a column as a formula writes it."""
+    return name if name.isidentifier() else f"`{name}`"
+
+
+def groups_of(labels: pd.Series[Any]) -> dict[str, BoolArray]:
+    """Rows of each group, in the order of a categorical, else sorted."""
+    levels = pd.Categorical(labels).remove_unused_categories()
+    return {
+        f"{level:.10g}" if isinstance(level, float) else str(level): np.asarray(levels.codes == k)
+        for k, level in enumerate(levels.categories)
+    }
