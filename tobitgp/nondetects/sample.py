@@ -71,8 +71,8 @@ class Sample:
         have = ("no detected value", "one distinct detected value", f"{found} distinct detected values")[min(found, 2)]
         count, highest = int(self.censored.sum()), self.limits.max(initial=-np.inf)
         raise DataError(
-            f"{self.name!r}{f' of {what}' if what else ''} has {have} in {len(self)} rows, and {least} are needed. What "
-            f"can be said is that all {count} non-detects lie below {highest:g}."
+            f"{self.name!r}{f' of {what}' if what else ''} has {have} in {len(self)} rows, and {least} are needed. "
+            f"What can be said is that all {count} non-detects lie below {highest:g}."
         )
 
 
