@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tobitgp as tg
 
-ROOMS = ("metrics", "distributions", "datasets", "errors", "sklearn")
+ROOMS = ("metrics", "distributions", "datasets", "errors", "nondetects", "sklearn")
 
 # What questions to a fit give back: nobody makes one, everybody reads them.
 ANSWERS = (
@@ -18,6 +18,7 @@ ANSWERS = (
     "tobitgp.mixture.predictive.Predictive",
     "tobitgp.results.hypotheses.ContrastResults",
     "tobitgp.results.hypotheses.WaldResults",
+    "tobitgp.results.conformal.ConformalIntervals",
     "tobitgp.results.joint.Posterior",
     "tobitgp.results.prediction.PredictionResults",
     "tobitgp.diagnostics.residual_tests.Check",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.diagnostics import calibration, validation
 from tobitgp.diagnostics import check as checks
 from tobitgp.diagnostics.draws import Draws
@@ -22,6 +23,7 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.results import (
     anova,
+    conformal,
     curves,
     estimates,
     hypotheses,
@@ -38,7 +40,7 @@ from tobitgp.results.joint import JointPosterior
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import predict_table
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.rows import Asked, Scored, ask, read_scored
+from tobitgp.results.rows import Asked, Scored, ask, no_limits, read_scored
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.times import Scores
 from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
@@ -224,6 +226,14 @@ class Results:
         """Log likelihoods (m,) of new rows."""
         raise NotImplementedError
 
+    def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
+        """Predicted probability of a lower response than y in new rows, (m,) each."""
+        out, inside = np.where(np.isposinf(y), 1.0, 0.0), np.isfinite(y)
+        n = int(inside.sum())
+        beyond = CensoredResponse(y[inside], np.full(n, np.inf), *no_limits(n), np.ones(n))
+        out[inside] = -np.expm1(self._likelihoods(Scored(rows.asked.among(inside), beyond)))
+        return out
+
     def _without_rows(self) -> Any:
         """The fit without its training rows, as workers are sent it."""
         raise NotImplementedError
@@ -305,6 +315,8 @@ class Results:
     plot_calibration = calibration.plot_calibration
     plot_cox_snell = calibration.plot_cox_snell
     plot_predictive_check = calibration.plot_predictive_check
+
+    conformalise = conformal.conformalise
 
     save = output.save
     report = output.report

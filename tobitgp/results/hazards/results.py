@@ -40,7 +40,7 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked, ask, read_scored, response_of_rows
+from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.times import Scores
@@ -253,6 +253,13 @@ class HazardResults(Results):
         times = HazardTimes.of_rows(self._parts, frame, ())
         values = times.log_likelihoods(at_risk(seen)) if scoring_method == "log_likelihood" else times.order()
         return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
+        frame = pd.DataFrame(df)[list(self._parts.state.input_names)][rows.asked.usable]
+        times = HazardTimes.of_rows(self._parts, frame, ())
+        last = times.furthest(None)
+        below = -np.expm1(times.survive(np.clip(y, 0.0, last)[:, None], last)[:, 0])
+        return np.where(np.isposinf(y), 1.0, below)
 
     @property
     def _joint(self) -> JointHazards:

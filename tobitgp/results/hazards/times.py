@@ -131,9 +131,9 @@ class HazardTimes(Times):
         made = self._chunked(chunk, len(pairs), len(times))
         return made["hazard"][back.ravel()], made["cumulative"][back.ravel()]
 
-    def survive(self, times: Array) -> Array:
-        """See `Times`."""
-        last = float(times.max(initial=0.0))
+    def survive(self, times: Array, last: float | None = None) -> Array:
+        """See `Times`; draws depend on the ``last`` time that they are made for, and percentiles on ``furthest``."""
+        last = float(times.max(initial=0.0)) if last is None else last
 
         def chunk(span: slice) -> dict[str, Array]:
             found = self.hazards(self.which[span], last, draws=not self.parts.estimated)

@@ -1,0 +1,112 @@
+"""Conformal intervals cover as often as they say, under models that are wrong, and their orders are those of scores."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.results.conformal import ConformalIntervals
+
+
+def wrong_model(rng, n):
+    """Skewed noise whose scale grows along a curve, with two detection limits: no straight line with normal noise."""
+    x = rng.uniform(0.0, 1.0, n)
+    true = np.sin(6.0 * x) + (0.2 + x) * (rng.gamma(2.0, 1.0, n) - 2.0)
+    lim = np.where(rng.random(n) < 0.5, -1.5, -0.2)
+    return pd.DataFrame({"x": x, "true": true, "lim": lim, "y": np.maximum(true, lim)})
+
+
+@pytest.fixture(scope="module")
+def lung():
+    return tg.datasets.load("lung")
+
+
+@pytest.mark.slow
+def test_coverage_under_a_wrong_model():
+    found = {}
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        train, calibration, new = (wrong_model(rng, n) for n in (60, 99, 200))
+        res = tg.fit("y ~ x | censor(lim)", train)
+        for what, shown in (("uncensored", new.true), ("observed", new.y)):
+            intervals = res.conformalise(calibration, what)
+            for side in ("both", "upper"):
+                ends = intervals.predict(new, 0.9, side)
+                found.setdefault((what, side), []).append(((shown >= ends.lower) & (shown <= ends.upper)).mean())
+    error = 0.003  # of each mean: .04 over sets, 150 of them
+    for key in [("observed", "both"), ("observed", "upper"), ("uncensored", "upper")]:
+        assert 0.9 - 3 * error < np.mean(found[key]) < 0.91 + 3 * error, key
+    assert np.mean(found["uncensored", "both"]) > 0.94  # no lower end: a quarter of the rows lie below limits
+
+
+KINDS = {
+    "process": ("Surv(time, event) ~ gp(age) + sex", {"family": "weibull", "hyper": "maximize"}),
+    "regression": ("Surv(time, event) ~ age + sex", {"family": "gengamma"}),
+    "mixture": ("time ~ mixture(2) | censor(event=event)", {"family": "lognormal"}),
+    "hazards": ("Surv(time, event) ~ age + sex", {"family": "ph"}),
+    "spline": ("Surv(time, event) ~ age + sex", {"family": tg.PH("spline", df=3)}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_ends_are_the_order_statistics_of_scores(lung, kind):
+    formula, options = KINDS[kind]
+    res, calibration = tg.fit(formula, lung[::2], **options), lung[1:120:2]
+    intervals = res.conformalise(calibration)
+    n, interval = len(calibration), 0.8
+    k = math.floor((n + 1) * 0.2)
+    events = calibration.event.to_numpy() == 1
+    if kind == "mixture":
+        below = 1.0 - res.predict_survival_function(times=calibration.time.to_numpy()).to_numpy()[:, 0]
+    else:
+        times, place = np.unique(calibration.time, return_inverse=True)
+        below = 1.0 - res.predict_survival_function(calibration, times=times).to_numpy()[place, np.arange(n)]
+    np.testing.assert_allclose(intervals.below, np.sort(below), atol=2e-3 if kind == "hazards" else 1e-8)
+    low, high = intervals.levels(interval, "lower")
+    assert (low, high) == (np.sort(intervals.below)[k - 1], 1.0)
+    assert (intervals.above == 1.0).sum() == (~events).sum()
+    ends = intervals.predict(lung.tail(3), interval, "lower")
+    np.testing.assert_allclose(ends.lower, res.predict(lung.tail(3), "quantile", q=low))
+    assert np.isposinf(ends.upper).all()
+    assert (intervals.predict(lung.tail(2), 0.999).lower == 0.0).all()
+
+
+def test_levels_by_hand():
+    intervals = ConformalIntervals(None, "uncensored", np.arange(1, 20) / 20, np.arange(1, 20) / 20, 0, 0.0)
+    assert intervals.levels(0.9) == (0.05, 0.95)
+    assert intervals.levels(0.95) == (0.0, 1.0)
+    assert intervals.levels(0.9, "lower") == (0.1, 1.0)
+    assert intervals.levels(0.9, "upper") == (0.0, 0.9)
+
+
+def test_rows_at_limits_are_known_where_what_is_shown_is_asked_for():
+    data = wrong_model(np.random.default_rng(0), 80)
+    res = tg.fit("y ~ x | censor(lim)", data[:40])
+    hidden, shown = (res.conformalise(data[40:], what) for what in ("uncensored", "observed"))
+    left = int((data.y[40:] == data.lim[40:]).sum())
+    assert (hidden.below == 0.0).sum() == left == (shown.above == 0.0).sum()
+    assert (shown.below > 0.0).all()
+    new = data.assign(x=np.where(data.index == 3, np.nan, data.x))[:6]
+    ends = shown.predict(new, 0.8)
+    assert (ends.lower.drop(3) >= new.lim.drop(3)).all()
+    assert ends.index.equals(new.index)
+    assert ends.loc[3].isna().all()
+    assert "90% intervals lie between" in str(hidden)
+    assert f"{left} of them censored" in str(hidden)
+
+
+def test_what_has_no_guarantee_is_refused(lung):
+    res = tg.fit("Surv(time, event) ~ age", lung, family="weibull")
+    with pytest.raises(tg.errors.SpecError, match="what='median' has no conformal intervals"):
+        res.conformalise(lung, "median")
+    with pytest.raises(tg.errors.SpecError, match=r"limits are unknown.*or use what='uncensored'"):
+        res.conformalise(lung, "observed").predict(lung)
+    with pytest.raises(tg.errors.SpecError, match="side='left'"):
+        res.conformalise(lung).predict(lung, side="left")
+    counts = tg.fit("n ~ mixture(2)", {"n": np.random.default_rng(1).poisson(3.0, 50)}, family="poisson")
+    with pytest.raises(tg.errors.SpecError, match="Counts have no conformal intervals"):
+        counts.conformalise({"n": [1, 2, 3]})

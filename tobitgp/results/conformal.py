@@ -1,0 +1,207 @@
+"""Conformal intervals: quantiles of a fit whose orders are chosen by rows that it has not seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.results.predict import check_probability
+from tobitgp.results.rows import Asked, ask, read_scored
+from tobitgp.typing import Array, Frame
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
+_WHATS = ("uncensored", "observed")
+_SIDES = ("both", "lower", "upper")
+
+
+@dataclass(frozen=True, slots=True)
+class ConformalIntervals:
+    """Intervals whose levels come from calibration rows by (CON1) and (CON2); see ``res.conformalise()``.
+
+    Attributes
+    ----------
+    results : Results
+        The fit whose quantiles the ends are.
+    what : str
+        ``"uncensored"`` or ``"observed"``, what the intervals are of.
+    below, above : (n,) ndarray
+        Predicted probabilities of a lower value than that of each calibration row, ascending: the least and the
+        greatest that what is known of it allows.
+    n_censored : int
+        Calibration rows that are censored.
+    least : float
+        Where responses begin, on their scale.
+    """
+
+    results: Any
+    what: str
+    below: Array
+    above: Array
+    n_censored: int
+    least: float
+
+    @property
+    def nobs(self) -> int:
+        """Number of calibration rows."""
+        return len(self.below)
+
+    def levels(self, interval: float = 0.95, side: str = "both") -> tuple[float, float]:
+        """Orders of the quantiles at which intervals end; 0 and 1 where there is no finite end.
+
+        Parameters
+        ----------
+        interval : float
+            Probability with which intervals cover.
+        side : {"both", "lower", "upper"}
+            Intervals with two ends, or with a lower or an upper end alone.
+
+        Returns
+        -------
+        tuple of float
+            Of the lower and of the upper end.
+
+        Raises
+        ------
+        SpecError
+            For a level outside (0, 1) or another side.
+        """
+        check_probability("interval", interval)
+        if side not in _SIDES:
+            raise SpecError(f"side={side!r}: choose one of {', '.join(map(repr, _SIDES))}.")
+        share = (1.0 - interval) / (2.0 if side == "both" else 1.0)
+        left_out = math.floor((self.nobs + 1) * share + 1e-9)  # calibration rows that may lie beyond an end
+        low, high = 0.0, 1.0
+        if left_out and side != "upper":
+            low = float(self.below[left_out - 1])
+        if left_out and side != "lower":
+            high = float(self.above[-left_out])
+        return low, high
+
+    def predict(self, new: Frame, interval: float = 0.95, side: str = "both") -> pd.DataFrame:
+        """Intervals in new rows.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns
+            With the columns right of ``~``, of ``what="observed"`` those of the limits too.
+        interval, side
+            As of :meth:`levels`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``lower`` and ``upper`` on the scale of the response, infinite (or 0) where there is no end; the
+            index of the data, NaN in rows with missing inputs.
+
+        Raises
+        ------
+        SpecError
+            As of :meth:`levels`, and if limits are unknown that ``what="observed"`` needs.
+        DataError, UnseenLevelError
+            If the new data cannot be used.
+        """
+        low, high = self.levels(interval, side)
+        asked = ask(self.results.parts, new, instead="what='uncensored'")
+        columns = {"lower": self._quantile(new, low, asked), "upper": self._quantile(new, high, asked)}
+        if self.what == "observed":
+            columns = {name: np.clip(end, *asked.limits().ends) for name, end in columns.items()}
+        return asked.table(columns)
+
+    def _quantile(self, new: Frame, level: float, asked: Asked) -> Array:
+        if 0.0 < level < 1.0:
+            return np.asarray(self.results.predict(new, "quantile", q=level), dtype=np.float64)[asked.usable]
+        return np.full(int(asked.usable.sum()), self.least if level <= 0.0 else np.inf)
+
+    def __str__(self) -> str:
+        low, high = self.levels(0.9)
+        return (
+            f"Conformal intervals of the {self.what} response from {self.nobs} calibration rows, {self.n_censored} of "
+            f"them censored. 90% intervals lie between the fit's quantiles of order {low:.4g} and {high:.4g}. If new "
+            "rows and calibration rows are exchangeable, they cover with at least that probability, on average over "
+            "calibration sets and rows (not in each region of the inputs), whether the model is right or not."
+        )
+
+
+def conformalise(results: Results, calibration: Frame, what: str = "uncensored") -> ConformalIntervals:
+    r"""Make intervals of new responses that cover as often as they say, by rows that the fit has not seen.
+
+    Each calibration row has a score, the predicted probability :math:`u_i = F(y_i | x_i)` of a value below its own,
+    and intervals end at the fit's quantiles whose orders are order statistics of the scores: with n rows and
+    :math:`k = \lfloor (n + 1) \alpha / 2 \rfloor` the k-th smallest and the k-th largest. A censored row has the
+    worst score that its limits allow, at each end that one: 0 for the lower end and :math:`F(l)` for the upper one if
+    all that is known is that it lies below l. Then
+
+    .. math:: P(y \in [\text{lower}, \text{upper}]) \ge 1 - \alpha,
+
+    over calibration sets and new rows that are exchangeable with them, whatever the model, the noise and the reason
+    for censoring. It is no statement about each value of the inputs, and of rows that entered late or passed a
+    ``truncate()`` one about rows that do. Where more than :math:`\alpha / 2` of the rows
+    are censored at one side no end on that side can be promised, and it is infinite; ``side="upper"`` of rows below
+    detection limits, and ``side="lower"`` of survival times, stay finite.
+
+    ``what="observed"`` is the response as the instrument shows it, clipped at the limits of each row; rows at a limit
+    are then known, and coverage lies within ``1 / (n + 1)`` of what was asked for but for rows at the limits, which
+    may be covered more often.
+
+    Parameters
+    ----------
+    calibration : DataFrame or dict of columns
+        Rows that are not among those of the fit, with all columns of the formula.
+    what : {"uncensored", "observed"}
+        The response as it is, or as the instrument shows it.
+
+    Returns
+    -------
+    ConformalIntervals
+        With ``predict(new, interval, side)`` and ``levels(interval, side)``.
+
+    Raises
+    ------
+    SpecError
+        For another ``what``, fits whose rows are parts of the time of subjects, one cause of several, and counts.
+    DataError
+        If the rows cannot be used.
+
+    References
+    ----------
+    (CON1) and (CON2) of the theory pages.
+
+    .. [1] V. Chernozhukov, K. Wüthrich and Y. Zhu, "Distributional conformal prediction", PNAS 118 (2021).
+    .. [2] E. Candès, L. Lei and Z. Ren, "Conformalized survival analysis", JRSS B 85 (2023), whose lower bound
+       without weights is that of ``side="lower"``.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung")
+    >>> res = tg.fit("Surv(time, event) ~ age + sex", lung[::2], family="weibull")
+    >>> intervals = res.conformalise(lung[1::2])
+    >>> intervals.predict({"age": [50, 70], "sex": [1, 2]}, interval=0.9, side="lower").round(1)
+       lower  upper
+    0   88.1    inf
+    1   72.3    inf
+    """
+    if what not in _WHATS:
+        raise SpecError(f"what={what!r} has no conformal intervals; choose one of {', '.join(map(repr, _WHATS))}.")
+    if results._of_subjects or results._of_cause:
+        raise SpecError("conformalise() needs rows that are observed by themselves: no id=, and no competing causes.")
+    times = results._time_rows(calibration, (), bands=False).times
+    if times.discrete:
+        raise SpecError("Counts have no conformal intervals: these are of responses that take every value.")
+    scored = read_scored(results.parts, calibration)
+    seen = scored.response
+    below, above = (results._predicted_below(calibration, scored, end) for end in (seen.lower, seen.upper))
+    if what == "observed":  # a row at a limit is shown there: the end of its interval that is known
+        at_limit = np.isneginf(seen.lower) | np.isposinf(seen.upper)
+        below, above = np.where(at_limit, above, below), np.where(at_limit, below, above)
+    censored = int((seen.lower < seen.upper).sum())
+    return ConformalIntervals(
+        results, what, np.sort(below), np.sort(above), censored, 0.0 if times.positive else -np.inf
+    )
