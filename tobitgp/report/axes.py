@@ -204,7 +204,40 @@ def draw_surface(ax: Any, at: tuple[Any, Any], height: Array, rows: tuple[Any, .
     filled.set_edgecolor("face")
     size = float(np.clip(60.0 / np.sqrt(max(len(rows[0]), 1)), 1.0, 3.5))
     ax.plot(*rows, "o", color=INK, markersize=size, markeredgewidth=0, alpha=0.45, rasterized=len(rows[0]) > MANY)
-    bar = ax.figure.colorbar(filled, ax=ax, label=as_label(label))
+    bar = ax.figure.colorbar(filled, ax=ax, label=label)
+    bar.outline.set_visible(False)
+
+
+def draw_map(
+    ax: Any,
+    at: tuple[Any, Any],
+    height: Array,
+    places: Sequence[Any],
+    response: CensoredResponse,
+    label: str,
+    *,
+    log: bool,
+) -> None:
+    """Draw filled contours of a response (k, k), and n rows at their places in the colours of what was seen of them."""
+    from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    value = np.where(np.isneginf(response.lower), response.upper, response.lower)
+    low, high = np.quantile(np.concatenate([height.ravel(), value]), [0.01, 0.99])
+    norm = LogNorm(low, high) if log else Normalize(low, high)
+    edges = np.geomspace(low, high, _STEPS + 1) if log else np.linspace(low, high, _STEPS + 1)
+    look = {"cmap": "viridis", "norm": norm}
+    filled = ax.contourf(*at, np.clip(height, low, high), levels=edges, extend="both", **look)
+    filled.set_edgecolor("face")
+    size = float(np.clip(3000.0 / max(len(value), 1), 8.0, 36.0))
+    edge = {"edgecolors": "white", "linewidths": 0.6, "rasterized": len(value) > MANY}
+    for words, rows, marker, _ in row_kinds(response.lower, response.upper):
+        ax.scatter(*(p[rows] for p in places), c=value[rows], marker=marker, s=size, zorder=3, **look, **edge)
+        ax.plot([], [], marker, color=INK, label=words)
+    bar = ax.figure.colorbar(filled, ax=ax, label=label)
+    bar.set_ticks(LogLocator(subs=(1, 2, 5)).tick_values(low, high) if log else MaxNLocator(6).tick_values(low, high))
+    bar.ax.yaxis.set_major_formatter("{x:g}")
+    bar.ax.set_ylim(low, high)
     bar.outline.set_visible(False)
 
 

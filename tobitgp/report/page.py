@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tobitgp.errors import SpecError
 from tobitgp.report.axes import printable_lines
+from tobitgp.results.curves import is_time
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
@@ -53,24 +54,26 @@ PACKAGES = ("tobitgp", "numpy", "scipy", "pandas", "formulaic", "statsmodels", "
 _RC = {"svg.hashsalt": "tobitgp", "svg.fonttype": "path", "figure.facecolor": "white"}
 
 
-# Title, the method of the results that draws it, and what a reader sees in it.
+# Title, the method of the results that draws it, what a reader sees in it, and of censored rows.
 FIGURES = (
-    ("Fit", "plot", "Curve and 95% band over the data; what was censored points away from its limit."),
-    ("Terms", "plot_terms", "Each term by itself, with its 95% band."),
-    ("Components", "plot_components", "The mixture and its components over the data."),
-    ("Survival", "plot_survival", "Probability of surviving each time, with 95% bands."),
-    ("Residuals", "plot_residuals", "Quantile residuals: normal, and without pattern, if the model is right."),
+    ("Fit", "plot", "The fit over the data.", " Censored rows point away from their limits."),
+    ("Terms", "plot_terms", "Each term by itself.", ""),
+    ("Components", "plot_components", "The mixture and its components over the data.", ""),
+    ("Survival", "plot_survival", "Probability of surviving each time.", ""),
+    ("Residuals", "plot_residuals", "Quantile residuals: normal, and without pattern, if the model is right.", ""),
     (
         "Calibration",
         "plot_calibration",
         "Predicted probabilities beside the shares of rows that were seen: on the diagonal if the model is right.",
+        "",
     ),
     (
         "Replicates",
         "plot_predictive_check",
-        "Distribution of the response, censored rows kept as such, beside new responses that the model draws.",
+        "Distribution of the response beside new responses that the model draws.",
+        " Censored rows are kept as such.",
     ),
-    ("Search", "plot_evidence", "What the search found, step by step."),
+    ("Search", "plot_evidence", "What the search found, step by step.", ""),
 )
 
 
@@ -135,17 +138,20 @@ def _pictures(results: Results) -> Iterator[str]:
     import matplotlib.pyplot as plt
 
     of = type(results)
-    for title, method, caption in FIGURES:
+    censored = bool(results.counts[["left", "right", "interval"]].sum())
+    for title, method, caption, of_censored in FIGURES:
         draw = getattr(of, method, None)
         # A figure that goes by two names is drawn under the more telling one.
         if draw is None or (method == "plot" and draw is getattr(of, "plot_components", None)):
+            continue
+        if method == "plot_survival" and not is_time(results):
             continue
         with plt.rc_context(_RC), plt.ioff():
             try:
                 source = _as_svg(draw(results))
             except SpecError:
                 continue
-        words = _escape(caption)
+        words = _escape(caption + of_censored * censored)
         element = f'<figure><img alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
         yield _section(title, element)
 

@@ -17,11 +17,13 @@ from tobitgp.report.axes import (
     INK,
     LEVELS,
     MANY,
+    ORANGE,
     VERMILION,
     as_label,
     closing_what_fails,
     draw_curve,
     draw_curves,
+    draw_map,
     draw_rows,
     finish,
     given_or_new,
@@ -43,6 +45,8 @@ from tobitgp.report.terms import (
     place,
     read_levels,
     say_above,
+    surface_frame,
+    term_panels,
 )
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.typing import Array
@@ -69,19 +73,26 @@ def plot_fit(
     covariates = results.model.data.frame
     if covariates is None:
         raise SpecError("This fit holds no training rows, so there is nothing to draw; use predict() with new data.")
-    columns = _panels(results, covariates, x)
+    panels = _panels(results, covariates, terms, x)
     if ax is None:
-        axes = panel_axes(len(columns), 3.3, above=0.6, sharey=True)
-    elif len(columns) == 1:
+        axes = panel_axes(len(panels), 3.3, above=0.6, sharey=all(len(columns) == 1 for columns in panels))
+    elif len(panels) == 1:
         axes = [given_or_new(ax)]
     else:
-        raise SpecError(
-            f"ax= takes one panel, and this fit has {len(columns)}: choose one of {_listed(columns)} by x=."
-        )
-    drawn = [_draw_panel(panel, results, terms, name, interval) for panel, name in zip(axes, columns, strict=True)]
+        names = _listed([name for columns in panels for name in columns])
+        raise SpecError(f"ax= takes one panel, and this fit has {len(panels)}: choose one of {names} by x=.")
+    drawn: list[tuple[Sequence[float] | Array, list[Level]]] = []
+    for panel, columns in zip(axes, panels, strict=True):
+        if len(columns) == 2:
+            _draw_map(panel, results, columns)
+            drawn.append(([], []))
+        else:
+            drawn.append(_draw_panel(panel, results, terms, columns[0], interval))
     entries: dict[str, Any] = {}
-    for k, (panel, curves) in enumerate(zip(axes, drawn, strict=True)):
-        panel.set_ylabel("" if k % 3 else as_label(response_name(results.model)))
+    alike = all(len(columns) == 1 for columns in panels)
+    for k, (panel, columns, curves) in enumerate(zip(axes, panels, drawn, strict=True)):
+        if len(columns) == 1:
+            panel.set_ylabel("" if k % 3 and alike else as_label(response_name(results.model)))
         label_ends(panel, *curves)
         handles, labels = panel.get_legend_handles_labels()
         entries = dict(zip(labels, handles, strict=True)) | entries
@@ -90,20 +101,15 @@ def plot_fit(
         return ax
     look = {"loc": "outside upper center", "ncols": 3, "fontsize": "small", "frameon": False}
     axes[0].figure.legend(entries.values(), entries.keys(), **look)
-    return axes[0] if len(columns) == 1 else axes
+    return axes[0] if len(panels) == 1 else axes
 
 
 def _draw_panel(
     ax: Any, results: Results, terms: Terms, column: str, interval: float | None
 ) -> tuple[Sequence[float] | Array, list[Level]]:
     """Draw data, limits, curves and bands along one column; the ends of the curves of levels."""
-    covariates = results.model.data.frame
-    assert covariates is not None
-    spec, scale = results.model.spec, results.parts.state.scale
-    left_out = [term.name for term in spec.gps if not term.factors]
-    shown = {*spec.names(*_SHOWN_ROLES), *(() if scale is None else scale.spec.names())}
-    used = [name for name in covariates.columns if name in shown]
-    grid = grid_frame(covariates[used], column, factors=factor_columns(results))
+    covariates, left_out = _shown(results)
+    grid = grid_frame(covariates, column, factors=factor_columns(results))
     t = _curves_along(results, terms, column)
     levels, group = ([], None) if t is None else (read_levels(results, t), group_name(results, t))
     rows = grid if group is None else level_grids(grid, group, covariates[group], levels)
@@ -115,6 +121,10 @@ def _draw_panel(
     if interval is not None:
         words["band"] = f"{100 * interval:g}% band"
     draw_curves(ax, at, table, levels, **words)
+    spec = results.model.spec
+    if spec.truncation is not None and not spec.names("window", "limit") and not levels:
+        inside: Any = results.predict(rows, "observed", exclude=left_out)
+        ax.plot(at, inside, color=ORANGE, linewidth=1.4, label="mean in the window", zorder=3)
     if log_time:
         ax.set_yscale("log")
     label_axis(ax, column, at)
@@ -122,6 +132,31 @@ def _draw_panel(
     rest = f"{', '.join(left_out)} left out" if left_out else ""
     say_above(ax, held_words(grid.drop(columns=[column] if group is None else [column, group])), rest)
     return (table["estimate"].to_numpy()[len(at) - 1 :: len(at)] if levels else []), levels
+
+
+def _shown(results: Results) -> tuple[pd.DataFrame, list[str]]:
+    """Columns that a figure of the fit is over, and the random effects that it leaves out."""
+    covariates = results.model.data.frame
+    assert covariates is not None
+    spec, scale = results.model.spec, results.parts.state.scale
+    shown = {*spec.names(*_SHOWN_ROLES), *(() if scale is None else scale.spec.names())}
+    used = [name for name in covariates.columns if name in shown]
+    return covariates[used], [term.name for term in spec.gps if not term.factors]
+
+
+def _draw_map(ax: Any, results: Results, columns: tuple[str, ...]) -> None:
+    """Draw the fit over two columns as a map, and the rows on it in the colours of their responses."""
+    covariates, left_out = _shown(results)
+    log_time, names = results.parts.family.log_time, list(columns)
+    grid, (x, y) = surface_frame(results, covariates, columns)
+    table: Any = results.predict(grid, "median" if log_time else "latent", exclude=left_out)
+    height = table.to_numpy().reshape(len(y), len(x))
+    rows, label = results.parts.rows.response, as_label(response_name(results.model))
+    draw_map(ax, (place(x), place(y)), height, [place(covariates[c]) for c in columns], rows, label, log=log_time)
+    label_axis(ax, columns[0], place(x))
+    label_axis(ax, columns[1], place(y), side="y")
+    rest = f"{', '.join(left_out)} left out" if left_out else ""
+    say_above(ax, held_words(grid.drop(columns=names)), rest)
 
 
 def _curves_along(results: Results, terms: Terms, column: str) -> int | None:
@@ -134,8 +169,8 @@ def _curves_along(results: Results, terms: Terms, column: str) -> int | None:
     return None
 
 
-def _panels(results: Results, covariates: pd.DataFrame, x: str | None) -> list[str]:
-    """Columns to show."""
+def _panels(results: Results, covariates: pd.DataFrame, terms: Terms, x: str | None) -> list[tuple[str, ...]]:
+    """Columns of each panel: one that a curve runs along, two of a map where one process alone is over both."""
     along = drawn_along(results, covariates)
     if x is not None:
         if x not in along:
@@ -143,12 +178,20 @@ def _panels(results: Results, covariates: pd.DataFrame, x: str | None) -> list[s
                 f"x={x!r} is no input of this model that is numbers or dates{nearest(str(x), along)}; "
                 f"it has {_listed(along)}."
             )
-        return [x]
+        return [(x,)]
     used = results.model.spec.names("gp") or results.model.spec.names("linear")
     columns = [name for name in used if name in along]
     if not columns:
         raise SpecError("This model has no input of numbers or dates to draw its fit along.")
-    return columns
+    alone = {name for name in columns if sum(name in of for _, _, of in terms) == 1}
+    maps = {
+        name: panel.columns
+        for term in terms
+        for panel in term_panels(results, covariates, *term)
+        if len(panel.columns) == 2 and not panel.slope and alone.issuperset(panel.columns)
+        for name in panel.columns
+    }
+    return list(dict.fromkeys(maps.get(name, (name,)) for name in columns))
 
 
 def _listed(names: list[str]) -> str:

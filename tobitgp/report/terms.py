@@ -29,8 +29,11 @@ from tobitgp.report.axes import (
     draw_points,
     draw_surface,
     panel_axes,
+    response_name,
     shorten,
 )
+from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.terms import effect_suffixes
 from tobitgp.typing import Array, BoolArray
 
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 GRID = 201
 BANDS = 8
 _SURFACE = 61
+_LONG = 26  # of a label beside a panel
+_TICKS = 6  # of numbers along an axis, so that those of years have room
+_YEAR = pd.Timedelta(days=365.2425)
 
 
 def grid_frame(
@@ -99,7 +105,7 @@ def held_words(held: pd.DataFrame) -> str:
         value = held[name].iloc[0]
         if is_date(held[name]):
             value = pd.Timestamp(value).strftime("%Y-%m-%d")
-        words.append(f"{name} = {value:.3g}" if isinstance(value, float | np.floating) else f"{name} = {value}")
+        words.append(f"{name} = {value:.4g}" if isinstance(value, float | np.floating) else f"{name} = {value}")
     shown = ", ".join(words[:4]) + (f", {len(words) - 4} more held" if len(words) > 4 else "")
     return f"at {shown}" if shown else ""
 
@@ -118,20 +124,36 @@ def place(values: pd.Series[Any]) -> Any:
     return values.to_numpy(dtype=np.float64)
 
 
-def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x") -> None:
-    """Name the axis along a column, with short dates where it holds dates."""
+def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x", season: bool = False) -> None:
+    """Name the axis along a column, with short dates where it holds dates: months alone where they are of any year."""
     ax.set(**{f"{side}label": as_label(column)})
+    axis = getattr(ax, f"{side}axis")
     if x.dtype.kind == "M":
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, DateFormatter, MonthLocator
 
-        axis, locator = getattr(ax, f"{side}axis"), AutoDateLocator(minticks=3, maxticks=8)
+        locator = MonthLocator(bymonth=range(1, 13, 2)) if season else AutoDateLocator(minticks=3, maxticks=8)
         axis.set_major_locator(locator)
-        axis.set_major_formatter(ConciseDateFormatter(locator))
+        axis.set_major_formatter(DateFormatter("%b") if season else ConciseDateFormatter(locator))
+    elif side == "x":
+        from matplotlib.ticker import MaxNLocator
+
+        axis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 2.5, 5, 10]))
+        axis.get_major_formatter().set_useOffset(False)
 
 
 def curve_words(results: Results) -> str:
     """What the curve of a figure is."""
     return "estimate" if results.method == "mle" else "posterior mean of f"
+
+
+def scale_words(results: Results) -> str:
+    """The scale of f and its terms."""
+    parts = results.parts
+    if isinstance(parts, HazardParts | ParametricParts):
+        link = parts.link if isinstance(parts, ParametricParts) else "hazard"
+        return "probits" if link == "probit" else f"log {link}"
+    name = as_label(response_name(results.model))
+    return f"log {name}" if parts.family.log_time else f"in {name}"
 
 
 class Level(NamedTuple):
@@ -205,13 +227,20 @@ class Panel:
 
 @closing_what_fails
 def plot_terms(
-    results: Results, terms: Sequence[tuple[str, int | None, list[str]]], *, interval: float | None = 0.95
+    results: Results,
+    terms: Sequence[tuple[str, int | None, list[str]]],
+    *,
+    interval: float | None = 0.95,
+    sharey: bool = True,
 ) -> Any:
-    """Draw each term of f along each of its columns, with its band; a slope, as of z in ``z:gp(x)``, at z = 1."""
+    """Draw each term of f along each of its columns, with its band; a slope, as of z in ``z:gp(x)``, at z = 1.
+
+    With ``sharey`` curves and points have one scale, but slopes and surfaces each their own.
+    """
     covariates = results.model.data.frame
     if covariates is None:
         raise SpecError("This fit holds no training rows, so there is nothing to draw; use predict(what='terms').")
-    panels = [panel for term in terms for panel in _panels(results, covariates, *term)]
+    panels = [panel for term in terms for panel in term_panels(results, covariates, *term)]
     if not panels:
         raise SpecError("This model has no term to draw.")
     axes = panel_axes(len(panels), 3.1)
@@ -219,10 +248,22 @@ def plot_terms(
         ax.spines[["top", "right"]].set_visible(False)
         draw = _draw_surface if len(panel.columns) == 2 else _draw_term
         draw(ax, results, covariates, panel, interval)
+    shared = [ax for ax, panel in zip(axes, panels, strict=True) if len(panel.columns) == 1 and not panel.slope]
+    if sharey and shared:
+        low, high = np.array([ax.get_ylim() for ax in shared]).T
+        for ax in shared:
+            ax.set_ylim(low.min(), high.max())
     return axes[0] if len(panels) == 1 else axes
 
 
-def _panels(results: Results, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]) -> list[Panel]:
+def _label(results: Results, panel: Panel) -> str:
+    """What is drawn, and on what scale."""
+    return f"{as_label(panel.label)}\n{scale_words(results)}"
+
+
+def term_panels(
+    results: Results, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]
+) -> list[Panel]:
     """Figures of one term."""
     term = None if t is None else results.model.spec.gps[t]
     if t is not None and term is not None and not term.factors:
@@ -254,15 +295,18 @@ def _draw_term(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel
     """Draw a term along one column: a curve, one for each level of a group, or a point for each level of a factor."""
     column, t = panel.columns[0], panel.t
     ax.axhline(0.0, color=GREY, linewidth=0.7, zorder=1)
-    ax.set_ylabel(as_label(panel.label))
+    ax.set_ylabel(_label(results, panel), fontsize="small" if len(panel.label) > _LONG else None)
     term = None if t is None else results.model.spec.gps[t]
     if term is not None and not term.factors:
         effects = cast("GPResults", results).group_effects(term.name, interval=interval)
         draw_groups(ax, pd.DataFrame(effects.loc[panel.term]), column)
         return
     values, factors = covariates[column], factor_columns(results)
-    along = column in drawn_along(results, covariates)
-    if along:
+    along, period = column in drawn_along(results, covariates), _period(term, column)
+    if along and period:
+        values, ends = _fold(values, period)
+        grid = grid_frame(covariates, column, factors=factors).assign(**{column: _even_steps(ends, GRID)})
+    elif along:
         grid = grid_frame(covariates, column, factors=factors)
     else:
         found = values.drop_duplicates().sort_values().reset_index(drop=True)
@@ -284,7 +328,7 @@ def _draw_term(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel
         curves = table["estimate"].to_numpy().reshape(len(levels), n).T
         ax.plot(place(grid[column]), curves, color=BLUE, linewidth=0.8, alpha=0.6, zorder=3)
     if along:
-        label_axis(ax, column, place(grid[column]))
+        label_axis(ax, column, place(grid[column]), season=period == 1.0)
         ticks = np.unique(place(values))[:MANY]
         look = {"color": INK, "linestyle": "none", "markersize": 6, "alpha": 0.5, "clip_on": False}
         ax.plot(ticks, np.zeros(len(ticks)), "|", transform=ax.get_xaxis_transform(), **look)
@@ -293,14 +337,42 @@ def _draw_term(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel
     say_above(ax, many, held_words(grid[list(panel.held)]))
 
 
-def _draw_surface(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel, _: float | None) -> None:
-    """Draw the posterior mean of a term over two columns."""
+def _period(term: GPTerm | None, column: str) -> float:
+    """Known period of a term along a column, of dates in years; 0 where there is none."""
+    if term is None or len(term.factors) != 1 or len(term.inputs) != 1:
+        return 0.0
+    along = term.inputs[0].text.replace("`", "") in (column, f"decimal_year({column})")
+    return (term.factors[0].period or 0.0) if along else 0.0
+
+
+def _fold(values: pd.Series[Any], period: float) -> tuple[pd.Series[Any], pd.Series[Any]]:
+    """Values as they stand in one period near their middle, of dates one from New Year on, and the ends of that."""
+    start: Any
+    span: Any = period
+    if is_date(values):
+        values = pd.Series(place(values))
+        start, span = pd.Timestamp(cast("pd.Timestamp", values.median()).year, 1, 1), period * _YEAR
+    else:
+        start = float(np.floor(values.median() / period) * period)
+    return start + (values - start) % span, pd.Series([start, start + span])
+
+
+def surface_frame(
+    results: Results, covariates: pd.DataFrame, columns: tuple[str, ...]
+) -> tuple[pd.DataFrame, list[pd.Series[Any]]]:
+    """Covariates over two columns, the first running fastest, the others at typical values; and the columns' steps."""
     factors = factor_columns(results)
-    x, y = (grid_frame(covariates, c, factors=factors, size=_SURFACE)[c] for c in panel.columns)
+    x, y = (grid_frame(covariates, c, factors=factors, size=_SURFACE)[c] for c in columns)
     both = (pd.concat([x] * _SURFACE, ignore_index=True), y.repeat(_SURFACE).reset_index(drop=True))
     grid = grid_frame(covariates, None, factors=factors, size=_SURFACE**2)
-    grid = grid.assign(**dict(zip(panel.columns, both, strict=True)))
+    return grid.assign(**dict(zip(columns, both, strict=True))), [x, y]
+
+
+def _draw_surface(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel, _: float | None) -> None:
+    """Draw the posterior mean of a term over two columns."""
+    grid, (x, y) = surface_frame(results, covariates, panel.columns)
     mean = _table(results, grid, panel, None)["estimate"].to_numpy().reshape(_SURFACE, _SURFACE)
-    draw_surface(ax, (place(x), place(y)), mean, tuple(place(covariates[c]) for c in panel.columns), panel.label)
+    rows = tuple(place(covariates[c]) for c in panel.columns)
+    draw_surface(ax, (place(x), place(y)), mean, rows, _label(results, panel))
     label_axis(ax, panel.columns[0], place(x))
     label_axis(ax, panel.columns[1], place(y), side="y")

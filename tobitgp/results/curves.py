@@ -302,16 +302,17 @@ def plot_hazard(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'hazard')
     """
-    if results.parts.spec.response.kind != "surv" and not _positive(results):
+    if not is_time(results):
         remedy = "write Surv(time, event), or use a family of positive times"
         raise SpecError(f"plot_hazard() is of times, and {results.model.endog_names} may be negative; {remedy}.")
     return _plot("hazard", results, ax, times, df=df, interval=interval, center=center)
 
 
-def _positive(results: Results) -> bool:
-    """Whether the family, of a mixture that of the components, is of positive values."""
+def is_time(results: Results) -> bool:
+    """Whether the response is a time: by ``Surv(...)``, or by a family of positive values, that of components too."""
     family: Any = results.parts.family
-    return bool(family.log_time if results.parts.spec.mixture is None else family.support != "real")
+    positive = family.log_time if results.parts.spec.mixture is None else family.support != "real"
+    return bool(positive or results.parts.spec.response.kind == "surv")
 
 
 def _plot(of: str, results: Results, ax: Any, times: Any, **options: Any) -> Any:

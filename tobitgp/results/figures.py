@@ -49,17 +49,19 @@ def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float 
     return plot_fit(results, term_columns(results.parts), ax, x=x, interval=interval)
 
 
-def plot_terms(results: Any, *, interval: float | None = 0.95) -> Any:
-    """Each term of f along each of its columns, with its band.
+def plot_terms(results: Any, *, interval: float | None = 0.95, sharey: bool = True) -> Any:
+    """Each term of f along each of its columns, with its band, on the scale of f that the label names.
 
     A column of numbers gives a curve over ticks at the data, a factor or a group a point for each level, a process
-    of two columns a surface. What else a term depends on is held at its median, or most frequent level, as a line
-    above the panel says.
+    of two columns a surface, a term with a known period one period. What else a term depends on is held at its
+    median, or most frequent level, as a line above the panel says.
 
     Parameters
     ----------
     interval : float or None
         Probability of the bands.
+    sharey : bool
+        Give all curves and points one scale, so that terms can be compared.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def plot_terms(results: Any, *, interval: float | None = 0.95) -> Any:
     """
     from tobitgp.report.terms import plot_terms
 
-    return plot_terms(results, term_columns(results.parts), interval=interval)
+    return plot_terms(results, term_columns(results.parts), interval=interval, sharey=check_flag("sharey", sharey))
 
 
 EFFECTS = ("median", "mean", "quantile", "survival", "risk", "latent", "observed", "sigma", "cured")

@@ -99,3 +99,15 @@ def test_places_that_cannot_be_written(fits, tmp_path):
     with pytest.raises(tg.errors.SpecError, match="title=5"):
         fits["gp"].report(tmp_path / "fit.html", title=5)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_page_names_only_what_it_shows(tmp_path):
+    data = tg.datasets.simulate_groot_lucas()
+    censored, plain = (tg.fit(f, data, hyper="maximize") for f in ("y ~ gp(x) | censor(lower)", "y ~ gp(x)"))
+    texts = []
+    for k, res in enumerate((censored, plain)):
+        res.report(tmp_path / f"{k}.html")
+        texts.append((tmp_path / f"{k}.html").read_text(encoding="utf-8"))
+    assert "Censored rows" in texts[0]
+    assert "Censored rows" not in texts[1]
+    assert "surviving" not in texts[1]  # the response is no time

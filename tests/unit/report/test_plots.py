@@ -1,6 +1,7 @@
 """Pictures show the data, the limits and the numbers of predict()."""
 
 import dataclasses
+import itertools
 
 import matplotlib as mpl
 import numpy as np
@@ -187,7 +188,7 @@ def test_a_curve_for_each_level_with_rows_of_its_colour(grouped, visits):
     assert {text.get_text(): text.get_color() for text in ax.texts} == dict(
         zip("abc", [item.get_color() for item in curves], strict=True)
     )
-    assert ax.get_title(loc="left") == f"at z = {z:.3g}; re(h) left out"
+    assert ax.get_title(loc="left") == f"at z = {z:.4g}; re(h) left out"
     ax.figure.canvas.draw()
 
 
@@ -195,7 +196,7 @@ def test_levels_are_held_along_inputs_of_other_terms(grouped, visits):
     axes = grouped.plot()
     assert [ax.get_xlabel() for ax in axes] == ["x", "z"]
     typical = visits["g"].mode()[0]
-    assert axes[1].get_title(loc="left").startswith(f"at x = {visits['x'].sort_values().iloc[74]:.3g}, g = {typical};")
+    assert axes[1].get_title(loc="left").startswith(f"at x = {visits['x'].sort_values().iloc[74]:.4g}, g = {typical};")
     assert not axes[1].texts
     axes[0].figure.canvas.draw()
 
@@ -204,7 +205,7 @@ def test_numbers_that_name_groups_are_no_axis(visits):
     res = tg.fit("y ~ gp(x, by=k) + z + re(h) | censor(-1, 1.5)", visits, hyper="maximize")
     ax = res.plot()
     assert ax.get_title(loc="left") == (
-        f"at z = {visits['z'].sort_values().iloc[74]:.3g}, k = {visits['k'].mode()[0]}; re(h) left out"
+        f"at z = {visits['z'].sort_values().iloc[74]:.4g}, k = {visits['k'].mode()[0]}; re(h) left out"
     )
     assert len([item for item in ax.lines if len(item.get_xdata()) == 201]) == 1
     with pytest.raises(SpecError, match="x='h'"):
@@ -217,3 +218,53 @@ def test_a_group_that_is_an_input_too_is_drawn_along(visits):
     ax = tg.fit("y ~ gp(h) + re(h) | censor(-1, 1.5)", visits, hyper="maximize").plot()
     assert ax.get_xlabel() == "h"
     assert ax.get_title(loc="left") == "re(h) left out"
+
+
+@pytest.mark.parametrize("family", ["gaussian", "lognormal"])
+def test_a_process_over_two_columns_is_a_map(visits, family):
+    data = visits.assign(y=np.exp(visits["y"]), low=np.exp(-1.0))
+    res = tg.fit("y ~ gp(x, z) + C(g) | censor(low)", data, family=family, hyper="maximize")
+    ax = res.plot()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "z")
+    filled = ax.collections[0]
+    x, z = np.meshgrid(*(np.linspace(visits[c].min(), visits[c].max(), 61) for c in ("x", "z")))
+    new = {"x": x.ravel(), "z": z.ravel(), "g": [visits["g"].mode()[0]] * x.size}
+    shown = res.predict(new, "median")
+    assert filled.zmax == pytest.approx(min(shown.max(), filled.norm.vmax))
+    assert filled.zmin == pytest.approx(max(shown.min(), filled.norm.vmin))
+    rows = {marks.get_offsets().shape[0]: marks.get_array() for marks in ax.collections[1:]}
+    exact = data["y"] > data["low"]
+    assert np.array_equal(rows[exact.sum()], data["y"][exact])
+    assert set(rows[(~exact).sum()]) == {np.exp(-1.0)}
+    assert ax.get_title(loc="left") == f"at g = {visits['g'].mode()[0]}"
+    slices = res.plot(x="x")
+    assert slices.get_xlabel() == "x"
+    assert slices.get_ylabel() == "y"
+    ax.figure.canvas.draw()
+
+
+def test_a_column_of_two_processes_is_drawn_along(visits):
+    axes = tg.fit("y ~ gp(x, z) + gp(x) | censor(-1, 1.5)", visits, fixed={"sigma": 0.5}).plot()
+    assert [ax.get_xlabel() for ax in axes] == ["x", "z"]
+
+
+def test_truncated_fits_show_the_mean_in_their_window(visits):
+    seen = visits[visits["y"].between(-0.5, 1.2)]
+    res = tg.fit("y ~ gp(x) | truncate(-0.5, 1.2)", seen, hyper="maximize")
+    ax = res.plot()
+    inside = next(line for line in ax.lines if line.get_label() == "mean in the window")
+    assert inside.get_ydata().min() > -0.5
+    assert inside.get_ydata().max() < 1.2
+    np.testing.assert_allclose(inside.get_ydata(), res.predict({"x": inside.get_xdata()}, "observed"))
+
+
+def test_years_have_room_beside_each_other():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"year": rng.uniform(1979.7, 2011.2, 60), "x": rng.normal(size=60), "z": rng.normal(size=60)})
+    data["y"] = np.sin(data["year"] / 4) + rng.normal(size=60)
+    axes = tg.fit("y ~ year + x + z", data).plot()
+    axes[0].figure.canvas.draw()
+    boxes = [tick.get_window_extent() for tick in axes[0].get_xticklabels() if tick.get_text()]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+    assert "year = " in axes[1].get_title(loc="left")
+    assert "e+03" not in axes[1].get_title(loc="left")

@@ -9,13 +9,18 @@ import tobitgp as tg
 from tobitgp.errors import SpecError
 
 
+def named(ax):
+    """The term of a panel, whose label goes on with its scale."""
+    return ax.get_ylabel().split("\n")[0]
+
+
 def shown_curves(ax):
     return [item for item in ax.lines if len(item.get_xdata()) == 201]
 
 
 def test_a_panel_for_each_term(lung):
     axes = lung.plot_terms()
-    assert [ax.get_ylabel() for ax in axes] == ["ph_ecog", "C(sex)", "gp(age)", "gp(wt_loss)"]
+    assert [named(ax) for ax in axes] == ["ph_ecog", "C(sex)", "gp(age)", "gp(wt_loss)"]
     assert [ax.get_xlabel() for ax in axes] == ["ph_ecog", "sex", "age", "wt_loss"]
     age = axes[2].lines[1]
     grid = lung.model.data.frame.iloc[[0] * len(age.get_xdata())].assign(age=age.get_xdata())
@@ -30,7 +35,7 @@ def test_a_panel_for_each_term(lung):
 def test_one_panel_and_no_band(curve):
     ax = curve.plot_terms(interval=None)
     assert not ax.collections
-    assert ax.get_ylabel() == "gp(x)"
+    assert named(ax) == "gp(x)"
     ax.figure.canvas.draw()
 
 
@@ -41,7 +46,7 @@ def test_interactions_say_what_is_held():
     )
     data["y"] = data["x"] * (data["g"] == "b") + rng.normal(size=40)
     axes = tg.fit("y ~ x:g + gp(x, z, w)", data, fixed={"sigma": 1.0}).plot_terms()
-    assert [ax.get_ylabel() for ax in axes] == ["x:g", "x:g", "gp(x, z, w)", "gp(x, z, w)", "gp(x, z, w)"]
+    assert [named(ax) for ax in axes] == ["x:g", "x:g", "gp(x, z, w)", "gp(x, z, w)", "gp(x, z, w)"]
     titles = [ax.get_title(loc="left") for ax in axes]
     assert titles[0].startswith("at g = ")
     assert "z = " not in titles[0]
@@ -58,7 +63,7 @@ def test_awkward_names_are_drawn(awkward):
 def test_a_curve_and_band_for_each_level(grouped):
     ax = grouped.plot_terms(interval=0.9)[0]
     curves = shown_curves(ax)
-    assert ax.get_ylabel() == "gp(x, by=g)"
+    assert named(ax) == "gp(x, by=g)"
     assert len(ax.collections) == 3
     for g, shown, band in zip("abc", curves, ax.collections, strict=True):
         new = pd.DataFrame({"x": shown.get_xdata(), "z": 0.0, "g": g, "h": 101})
@@ -82,7 +87,7 @@ def test_many_levels_are_thin_lines(visits):
 def test_slopes_are_drawn_at_one(grouped):
     ax = grouped.plot_terms()[1]
     assert ax.get_xlabel() == "x"
-    assert ax.get_ylabel() == "slope of z"
+    assert named(ax) == "slope of z"
     assert not ax.get_title(loc="left")
     (shown,) = shown_curves(ax)
     new = pd.DataFrame({"x": shown.get_xdata(), "g": "a", "h": 101})
@@ -99,7 +104,7 @@ def test_random_intercepts_in_order_with_names(grouped):
     bars = np.array([bar[:, 1] for bar in ax.collections[0].get_segments()])
     assert np.array_equal(bars, table[["lower", "upper"]])
     assert [label.get_text() for label in ax.get_xticklabels()] == [str(level) for level in table.index]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("h", "re(h)")
+    assert (ax.get_xlabel(), named(ax)) == ("h", "re(h)")
     assert not grouped.plot_terms(interval=None)[2].collections
 
 
@@ -128,7 +133,7 @@ def test_two_inputs_are_a_surface(visits, term):
     assert np.isclose(filled.zmax, mean.max())
     assert np.isclose(filled.zmin, mean.min())
     assert filled.levels[0] == -filled.levels[-1] <= mean.min()
-    assert filled.colorbar.ax.get_ylabel() == term
+    assert filled.colorbar.ax.get_ylabel() == f"{term}\nin y"
     ax.figure.canvas.draw()
 
 
@@ -164,3 +169,34 @@ def test_nothing_to_draw(curve):
     data = tg.datasets.simulate_groot_lucas()
     with pytest.raises(SpecError, match="no term"):
         tg.fit("y ~ 1", data, fixed={"sigma": 1.0}, method="ep").plot_terms()
+
+
+def test_curves_share_a_scale_and_labels_say_which(lung):
+    axes = lung.plot_terms()
+    assert len({ax.get_ylim() for ax in axes}) == 1
+    assert {ax.get_ylabel().split("\n")[1] for ax in axes} == {"log time"}
+    own = lung.plot_terms(sharey=False)
+    assert len({ax.get_ylim() for ax in own}) == len(own)
+    low, high = np.array([ax.get_ylim() for ax in own]).T
+    assert axes[0].get_ylim() == (low.min(), high.max())
+    hazards = tg.fit("Surv(time, event) ~ age", tg.datasets.load("lung"), family=tg.PH("spline", df=2, link="odds"))
+    assert hazards.plot_terms().get_ylabel() == "age\nlog odds"
+
+
+def test_a_term_with_a_known_period_is_drawn_over_one(visits):
+    formula = "y ~ gp(decimal_year(day)) + gp(decimal_year(day), period=1) + gp(x, period=2) | censor(-1, 1.5)"
+    res = tg.fit(formula, visits, hyper="maximize")
+    axes = res.plot_terms()
+    axes[0].figure.canvas.draw()
+    days = axes[1].lines[1].get_xdata()
+    start = pd.Timestamp(visits["day"].median().year, 1, 1)
+    assert days[0] == start
+    assert (days[-1] - days[0]) / np.timedelta64(1, "D") == pytest.approx(365.2425)
+    assert "Jul" in {tick.get_text() for tick in axes[1].get_xticklabels()}
+    rug = axes[1].lines[2].get_xdata()
+    assert len(rug) == visits["day"].nunique()
+    assert (rug >= days[0]).all()
+    assert (rug < days[-1]).all()
+    curve = axes[2].lines[1]
+    assert np.ptp(curve.get_xdata()) == pytest.approx(2.0)
+    assert curve.get_ydata()[0] == pytest.approx(curve.get_ydata()[-1], abs=1e-8)

@@ -532,7 +532,7 @@ def test_terms_and_figures_of_those_not_cured():
     assert terms["C(g)"]["se"].tolist() == pytest.approx([0.0, se["C(g)[T.b]"], se["C(g)[T.c]"]])
     total = sum(terms[name]["estimate"] for name in ("Intercept", "treated", "C(g)"))
     assert total.to_numpy() == pytest.approx(res.predict(data.head(3), "latent").to_numpy())
-    assert [ax.get_ylabel() for ax in res.plot_terms()] == ["treated", "C(g)"]
+    assert [ax.get_ylabel() for ax in res.plot_terms()] == ["treated\nlog time", "C(g)\nlog time"]
     labels = [label.get_text() for label in res.plot_forest().get_yticklabels()]
     assert labels == ["treated", "C(g): a (reference)", "C(g): b", "C(g): c"]
     assert len(res.plot_residuals()) == 2
