@@ -32,33 +32,30 @@ class Concordance(NamedTuple):
     score: int
     pairs: int  # n (n - 1) / 2
     ordered: tuple[int, int]  # pairs whose order is known in y, in x
-    variance: float
+    variance: float  # over all permutations
 
     @property
     def tau(self) -> tuple[float, float]:
         """tau-a and tau-b."""
         return self.score / self.pairs, self.score / float(np.sqrt(float(self.ordered[0]) * self.ordered[1]))
 
-    @property
-    def z(self) -> float:
-        """Standardised S, with a correction for continuity."""
-        return float(np.sign(self.score) * (abs(self.score) - 1.0) / np.sqrt(self.variance)) if self.score else 0.0
-
 
 def concordance(y: Sample, x: Sample) -> Concordance:
-    """Compare all pairs of rows, (NDT20) and (NDT21), a thousand rows with all at a time."""
+    """Compare all pairs of rows, (NDT20) and (NDT22), a thousand rows with all at a time."""
     of_y, of_x, n = order_of(y), order_of(x), len(y)
-    score, ordered = 0, [0, 0]
+    score, in_y, in_x = 0, 0, 0
     for start in range(0, n, _BLOCK):
         rows = slice(start, start + _BLOCK)
         a, b = of_y.signs(rows), of_x.signs(rows)
         score += int(np.sum(a * b, dtype=np.int64))
-        ordered = [ordered[0] + int(np.count_nonzero(a)), ordered[1] + int(np.count_nonzero(b))]
-    return Concordance(score // 2, n * (n - 1) // 2, (ordered[0] // 2, ordered[1] // 2), score_variance(y, x))
+        in_y, in_x = in_y + int(np.count_nonzero(a)), in_x + int(np.count_nonzero(b))
+    triples = [float(np.sum(order.scores() ** 2)) - count for order, count in ((of_y, in_y), (of_x, in_x))]
+    variance = triples[0] * triples[1] / (n * (n - 1.0) * (n - 2.0)) + float(in_y) * in_x / (2.0 * n * (n - 1.0))
+    return Concordance(score // 2, n * (n - 1) // 2, (in_y // 2, in_x // 2), variance)
 
 
-def score_variance(y: Sample, x: Sample) -> float:
-    """Variance of S without association, less what ties and non-detects take away, (NDT22) and (NDT23)."""
+def nada_variance(y: Sample, x: Sample) -> float:
+    """Variance of S as the R package NADA has it, less what ties and non-detects take away, (NDT23)."""
     n = len(y)
     below = [_lower_ranks(sample) for sample in (y, x)]
     limits = [_ties(sample.values[sample.censored]) for sample in (y, x)]
@@ -95,6 +92,11 @@ def normal_tail(z: float) -> float:
     return float(2.0 * ndtr(-abs(z)))
 
 
+def score_tail(score: float, variance: float) -> float:
+    """Two-sided p-value of S by its normal approximation, with a correction for continuity."""
+    return normal_tail((abs(score) - 1.0) / np.sqrt(variance)) if score else 1.0
+
+
 def permuted_scores(y: Order, x: Order, draws: int, rng: np.random.Generator) -> Array:
     """S of values of y put beside those of x at random, (draws,)."""
     a, b = y.signs().astype(np.float32), x.signs().astype(np.float32).ravel()
@@ -126,9 +128,11 @@ class KendallResults(NondetectResults):
     tau_a, tau_b : float
         Correlations: S over all pairs, and over those whose order is known; pure numbers.
     variance : float
-        Of S without association, in units of squared numbers of pairs.
+        Of S over all permutations, in units of squared numbers of pairs.
     pvalue_normal : float
         Probability by the normal approximation, with a correction for continuity.
+    pvalue_nada : float
+        Likewise, with the variance of the R package NADA, which is too large where many values are non-detects.
     pvalue_permutation, pvalue_error : float
         Probability by permutations and its Monte Carlo error; NaN where none were drawn.
     n_pairs : int
@@ -145,6 +149,7 @@ class KendallResults(NondetectResults):
     tau_b: float
     variance: float
     pvalue_normal: float
+    pvalue_nada: float
     pvalue_permutation: float
     pvalue_error: float
     n_pairs: int
@@ -157,7 +162,7 @@ class KendallResults(NondetectResults):
 
     def _numbers(self) -> Rows:
         rows = [("S:", f"{self.statistic:.0f}"), ("Variance of S:", f"{self.variance:.1f}")]
-        rows.append(("P-value, normal:", in_words(self.pvalue_normal)))
+        rows += [("P-value, normal:", in_words(self.pvalue_normal)), ("P-value, NADA's:", in_words(self.pvalue_nada))]
         if not np.isnan(self.pvalue_permutation):
             shown = f"{in_words(self.pvalue_permutation)} (+-{self.pvalue_error:.1g})"
             rows.append(("P-value, permutations:", shown))
@@ -225,7 +230,7 @@ def kendall(
     (of_y, of_x), kept = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
     check_distinct(of_y, of_x)
     found = concordance(of_y, of_x)
-    normal, p, error = normal_tail(found.z), np.nan, np.nan
+    normal, p, error = score_tail(found.score, found.variance), np.nan, np.nan
     drawn = method == "permutation" or (method == "auto" and len(of_y) <= _FEW)
     if drawn:
         scores = permuted_scores(order_of(of_y), order_of(of_x), n_permutations, generator(rng))
@@ -242,6 +247,7 @@ def kendall(
         tau_b=tau_b,
         variance=found.variance,
         pvalue_normal=normal,
+        pvalue_nada=score_tail(found.score, nada_variance(of_y, of_x)),
         pvalue_permutation=p,
         pvalue_error=error,
         n_pairs=found.pairs,

@@ -15,7 +15,7 @@ from tobitgp.nondetects.sample import Sample, read_values
 from tobitgp.typing import Array, BoolArray
 
 Signs = npt.NDArray[np.int8]
-_DAY = np.timedelta64(1, "D")
+_EPOCH, _DAY = np.datetime64(0, "us"), np.timedelta64(1, "D")
 
 
 def read_columns(columns: Mapping[str, tuple[Any, Any]], **labels: Any) -> tuple[list[Sample], BoolArray]:
@@ -45,7 +45,7 @@ def read_columns(columns: Mapping[str, tuple[Any, Any]], **labels: Any) -> tuple
 def _array(values: Any) -> Any:
     """Values as an array, dates as decimal years."""
     array = np.asarray(values)
-    return decimal_years(array.astype("datetime64[us]") / _DAY) if array.dtype.kind == "M" else array
+    return decimal_years((array - _EPOCH) / _DAY) if array.dtype.kind == "M" else array
 
 
 def dropped_note(kept: BoolArray) -> tuple[str, ...]:

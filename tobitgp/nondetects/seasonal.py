@@ -17,13 +17,22 @@ from tobitgp.nondetects.kendall import (
     check_distinct,
     concordance,
     monte_carlo,
-    normal_tail,
+    nada_variance,
     permuted_scores,
+    score_tail,
 )
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample, groups_of
 from tobitgp.nondetects.tables import NondetectResults, describe, in_words
-from tobitgp.nondetects.theil_sen import Steps, check_slope, lowest, median_residual, slope_interval, steps_of
+from tobitgp.nondetects.theil_sen import (
+    Steps,
+    check_slope,
+    lowest,
+    median_residual,
+    residuals,
+    slope_interval,
+    steps_of,
+)
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
 
@@ -61,9 +70,9 @@ class SeasonalKendallResults(NondetectResults):
     intercept, slope : float
         In the units of y, and per unit of time.
     variance : float
-        Of S, in units of squared numbers of pairs, with the covariances of seasons if ``serial=True``.
+        Of S of the residuals, in units of squared numbers of pairs, with the covariances of seasons if ``serial=True``.
     seasons : DataFrame
-        ``n, S, variance, tau, z, pvalue, slope`` by season.
+        ``n, S, variance, tau, z, pvalue, pvalue_nada, slope`` by season; p-values by the normal approximation.
     heterogeneity : Series of float
         ``chi2, df, pvalue`` of equal trends in all seasons; pure numbers.
     pvalue_normal : float
@@ -95,7 +104,7 @@ class SeasonalKendallResults(NondetectResults):
         return pd.Series({"tau": self.tau, "Intercept": self.intercept, "slope": self.slope})
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Interval of the slope, y per time: values that the test does not reject."""
+        """Interval of the slope, in units of y per time: values that the test does not reject."""
         ends = super().conf_int(alpha)
         ends.loc["slope"] = slope_interval(self.steps, self.variance, None, alpha)
         return ends
@@ -183,11 +192,8 @@ def seasonal_kendall(
     check_distinct(*(sample for s in seasons for sample in (s.y, s.time)))
     check_slope([(s.y, s.time) for s in seasons])
     found = [concordance(s.y, s.time) for s in seasons]
-    score, variance = sum(f.score for f in found), np.diag([f.variance for f in found])
-    if serial:
-        variance = variance + _covariances(seasons)
-    total = float(variance.sum())
-    normal, p, error = normal_tail(max(abs(score) - 1.0, 0.0) / np.sqrt(total)), np.nan, np.nan
+    score = sum(f.score for f in found)
+    normal, p, error = score_tail(score, _variance(seasons, serial)), np.nan, np.nan
     if not serial:
         p, error = _permutation_p(seasons, score, n_permutations, generator(rng))
     steps = steps_of([(s.y, s.time) for s in seasons])
@@ -203,7 +209,7 @@ def seasonal_kendall(
         tau=score / sum(f.pairs for f in found),
         intercept=median_residual(used_y, used_time, slope, lowest(used_y, floor)),
         slope=slope,
-        variance=total,
+        variance=_variance([s._replace(y=residuals(s.y, s.time, slope)) for s in seasons], serial),
         seasons=_table(seasons, found),
         heterogeneity=_heterogeneity([f.score / np.sqrt(f.variance) for f in found]),
         pvalue_normal=normal,
@@ -223,6 +229,12 @@ def _split(y: Sample, time: Sample, labels: pd.Series[Any]) -> tuple[list[Season
     notes = [f"Seasons with fewer than {_LEAST_ROWS} rows were dropped: {', '.join(short)}."] if short else []
     seasons = [Season(name, y.take(rows), time.take(rows)) for name, rows in used.items()]
     return seasons, np.any(list(used.values()), axis=0), notes
+
+
+def _variance(seasons: Sequence[Season], serial: bool) -> float:
+    """Variance of S summed over seasons."""
+    alone = sum(concordance(s.y, s.time).variance for s in seasons)
+    return alone + (float(_covariances(seasons).sum()) if serial else 0.0)
 
 
 def _covariances(seasons: Sequence[Season]) -> Array:
@@ -265,5 +277,8 @@ def _table(seasons: Sequence[Season], found: Sequence[Concordance]) -> pd.DataFr
     for s, f in zip(seasons, found, strict=True):
         z = f.score / np.sqrt(f.variance)
         slope = steps_of([(s.y, s.time)]).zero()
-        rows[s.name] = [len(s.y), f.score, f.variance, f.tau[0], z, normal_tail(f.z), slope]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["n", "S", "variance", "tau", "z", "pvalue", "slope"])
+        p = [score_tail(f.score, v) for v in (f.variance, nada_variance(s.y, s.time))]
+        rows[s.name] = [len(s.y), f.score, f.variance, f.tau[0], z, *p, slope]
+    return pd.DataFrame.from_dict(
+        rows, orient="index", columns=["n", "S", "variance", "tau", "z", "pvalue", "pvalue_nada", "slope"]
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from tobitgp.errors import DataError
-from tobitgp.nondetects.kendall import check_distinct, concordance, normal_tail
+from tobitgp.nondetects.kendall import check_distinct, concordance, score_tail
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice
@@ -71,6 +71,12 @@ def _steps_within(y: Sample, x: Sample) -> tuple[Array, Array, float]:
     return (rise[moves] / run[moves])[drop > 0], drop[drop > 0], level + float(seen[upper].sum())
 
 
+def residuals(y: Sample, x: Sample, slope: float) -> Sample:
+    """Values y - b x, of non-detects limits."""
+    line = slope * x.values
+    return replace(y, lower=y.lower - line, upper=y.upper - line)
+
+
 def median_residual(y: Sample, x: Sample, slope: float, floor: float) -> float:
     """Turnbull's median of y - b x, non-detects between ``floor`` and their limits, (NDT25)."""
     rows = ~x.censored
@@ -104,7 +110,7 @@ class TheilSenResults(NondetectResults):
     tau_a : float
         Kendall's correlation, a pure number.
     variance : float
-        Of S without association, in units of squared numbers of pairs.
+        Of S of the residuals over all permutations, in units of squared numbers of pairs.
     steps : Steps
         S as a function of the slope.
     draws : array of float (n_resamples,), optional
@@ -128,7 +134,7 @@ class TheilSenResults(NondetectResults):
         return pd.Series({"Intercept": self.intercept, "slope": self.slope})
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Interval of the slope, y per x, from slopes that the test does not reject or from resampled rows."""
+        """Interval of the slope, in units of y per x: what the test does not reject, or quantiles of resampled rows."""
         ends = super().conf_int(alpha)
         ends.loc["slope"] = slope_interval(self.steps, self.variance, self.draws, alpha)
         return ends
@@ -232,12 +238,12 @@ def theil_sen(
         method="slope without rank correlation",
         samples=describe({"y": of_y, "x": of_x}),
         statistic=float(found.score),
-        pvalue=normal_tail(found.z),
+        pvalue=score_tail(found.score, found.variance),
         notes=(*dropped_note(kept), interval_note(draws), _intercept_note(of_x)),
         intercept=median_residual(of_y, of_x, slope, lowest(of_y, floor)),
         slope=slope,
         tau_a=found.tau[0],
-        variance=found.variance,
+        variance=concordance(residuals(of_y, of_x, slope), of_x).variance,
         steps=steps,
         draws=draws,
     )
