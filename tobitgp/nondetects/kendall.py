@@ -206,7 +206,8 @@ def kendall(
     Raises
     ------
     DataError
-        If lengths differ, flags are not 0 or 1, or either variable has fewer than 4 distinct values.
+        If lengths differ, flags are not 0 or 1, x has fewer than 4 distinct values, or no two values of
+        either are of known order.
     SpecError
         If the method is unknown, or values are right-censored or lie in intervals.
 
@@ -228,7 +229,7 @@ def kendall(
     """
     read_choice(method, "method", _METHODS)
     (of_y, of_x), kept = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
-    check_distinct(of_y, of_x)
+    check_ranks(of_y, of_x)
     found = concordance(of_y, of_x)
     normal, p, error = score_tail(found.score, found.variance), np.nan, np.nan
     drawn = method == "permutation" or (method == "auto" and len(of_y) <= _FEW)
@@ -255,12 +256,12 @@ def kendall(
     )
 
 
-def check_distinct(*samples: Sample) -> None:
-    """Refuse a variable with too few distinct values to be ranked, or without an order."""
-    for sample in samples:
+def check_ranks(y: Sample, x: Sample, of: str = "") -> None:
+    """Refuse too few distinct x, and variables in which no order is known."""
+    count = len(np.unique(x.values))
+    if count < _DISTINCT:
+        raise DataError(f"{x.name!r}{of} has {count} distinct values; a rank correlation needs {_DISTINCT}.")
+    for sample in (y, x):
         sample.check_left("Kendall's correlation")
-        count = len(np.unique(sample.values))
-        if count < _DISTINCT:
-            raise DataError(f"{sample.name!r} has {count} distinct values; a rank correlation needs {_DISTINCT}.")
-        if not len(sample.detects):
-            raise DataError(f"{sample.name!r} has no detected value, and non-detects have no order.")
+        if not order_of(sample).scores().any():
+            raise DataError(f"{sample.name!r}{of} has no two values of which one is known to be larger.")

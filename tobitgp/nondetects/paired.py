@@ -203,7 +203,8 @@ def _signed_rank(x: Sample, y: Sample, difference: Array, log: bool) -> dict[str
 
     _check_untied(difference)
     options: dict[str, Any] = {"zero_method": "pratt", "method": "asymptotic", "alternative": "greater"}
-    z = float(wilcoxon(difference, **options).zstatistic)
+    found: Any = wilcoxon(difference, **options)
+    z = float(found.zstatistic)
     middle = pd.Series(
         {"median of log ratios, ties as 0" if log else "median difference, ties as 0": np.median(difference)}
     )

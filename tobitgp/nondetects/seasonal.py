@@ -14,7 +14,7 @@ from tobitgp.errors import DataError
 from tobitgp.nondetects.kendall import (
     PERMUTATIONS,
     Concordance,
-    check_distinct,
+    check_ranks,
     concordance,
     monte_carlo,
     nada_variance,
@@ -141,7 +141,7 @@ def seasonal_kendall(
         Detected values and limits of non-detects, in any units, or text such as ``"<0.5"``; times in any units, dates
         as decimal years. Rows that lack a value or a season are dropped and counted.
     season : sequence of labels (n,)
-        Seasons with fewer than 4 rows are dropped, which a note says.
+        Seasons with fewer than 4 rows, or with no two values of known order, are dropped, which a note says.
     censored : array (n,), optional
         Flags 0 and 1, or booleans: 1 for non-detects.
     serial : bool
@@ -189,7 +189,8 @@ def seasonal_kendall(
     """
     (of_y, of_time), kept = read_columns({"y": (y, censored), "time": (time, None)}, season=season)
     seasons, rows, notes = _split(of_y, of_time, pd.Series(season).reset_index(drop=True)[kept])
-    check_distinct(*(sample for s in seasons for sample in (s.y, s.time)))
+    for s in seasons:
+        check_ranks(s.y, s.time, f" in season {s.name!r}")
     check_slope([(s.y, s.time) for s in seasons])
     found = [concordance(s.y, s.time) for s in seasons]
     score = sum(f.score for f in found)
@@ -221,12 +222,14 @@ def seasonal_kendall(
 
 def _split(y: Sample, time: Sample, labels: pd.Series[Any]) -> tuple[list[Season], BoolArray, list[str]]:
     """Seasons with enough rows, their rows, and a note on those without."""
+    y.check_left("seasonal_kendall()")
     groups = groups_of(labels)
-    used = {name: rows for name, rows in groups.items() if rows.sum() >= _LEAST_ROWS}
+    used = {k: r for k, r in groups.items() if r.sum() >= _LEAST_ROWS and order_of(y.take(r)).scores().any()}
+    rule = f"{_LEAST_ROWS} rows, and two values of which one is known to be larger"
     if not used:
-        raise DataError(f"No season has {_LEAST_ROWS} rows: {', '.join(f'{k} {r.sum()}' for k, r in groups.items())}.")
+        raise DataError(f"No season has {rule}; rows: {', '.join(f'{k} {r.sum()}' for k, r in groups.items())}.")
     short = [f"{name} ({rows.sum()})" for name, rows in groups.items() if name not in used]
-    notes = [f"Seasons with fewer than {_LEAST_ROWS} rows were dropped: {', '.join(short)}."] if short else []
+    notes = [f"Seasons without {rule}, were dropped (rows): {', '.join(short)}."] if short else []
     seasons = [Season(name, y.take(rows), time.take(rows)) for name, rows in used.items()]
     return seasons, np.any(list(used.values()), axis=0), notes
 

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from tobitgp.errors import DataError
-from tobitgp.nondetects.kendall import check_distinct, concordance, score_tail
+from tobitgp.nondetects.kendall import check_ranks, concordance, score_tail
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice
@@ -228,7 +228,7 @@ def theil_sen(
     """
     read_choice(interval, "interval", _INTERVALS)
     (of_y, of_x), kept = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
-    check_distinct(of_y, of_x)
+    check_ranks(of_y, of_x)
     check_slope([(of_y, of_x)])
     found, steps = concordance(of_y, of_x), steps_of([(of_y, of_x)])
     slope = steps.zero()
