@@ -16,7 +16,7 @@ from tobitgp.model import Model
 from tobitgp.nondetects.pairs import order_of
 from tobitgp.nondetects.sample import Sample, groups_of, sample_of
 from tobitgp.nondetects.scores import flipped, peto_scores, recensored
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice, read_count
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
@@ -162,6 +162,7 @@ def test_groups(
     """
     read_choice(method, "method", _METHODS)
     read_choice(adjust, "adjust", _ADJUST)
+    read_count(n_permutations, "n_permutations")
     sample, groups = _read(formula, data)
     if method != "mle":
         sample.check_left(f"method={method!r}")

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from tobitgp.errors import DataError
 from tobitgp.nondetects.pairs import Order, dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_choice
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_choice, read_count
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array
 
@@ -132,7 +132,7 @@ class KendallResults(NondetectResults):
     pvalue_normal : float
         Probability by the normal approximation, with a correction for continuity.
     pvalue_nada : float
-        Likewise, with the variance of the R package NADA, which is too large where many values are non-detects.
+        Probability with the variance of the R package NADA, which is too large where many values are non-detects.
     pvalue_permutation, pvalue_error : float
         Probability by permutations and its Monte Carlo error; NaN where none were drawn.
     n_pairs : int
@@ -209,7 +209,8 @@ def kendall(
         If lengths differ, flags are not 0 or 1, x has fewer than 4 distinct values, or no two values of
         either are of known order.
     SpecError
-        If the method is unknown, or values are right-censored or lie in intervals.
+        If the method is unknown, ``n_permutations`` is no whole number above 0, or values are right-censored or lie in
+        intervals.
 
     References
     ----------
@@ -228,6 +229,7 @@ def kendall(
     (21, 0.75, 0.008)
     """
     read_choice(method, "method", _METHODS)
+    read_count(n_permutations, "n_permutations")
     (of_y, of_x), kept = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
     check_ranks(of_y, of_x)
     found = concordance(of_y, of_x)

@@ -23,7 +23,7 @@ from tobitgp.nondetects.kendall import (
 )
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample, groups_of
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_count
 from tobitgp.nondetects.theil_sen import (
     Steps,
     check_slope,
@@ -187,6 +187,7 @@ def seasonal_kendall(
     >>> int(res.statistic), round(res.slope, 2), round(res.pvalue_normal, 4)
     (45, 0.1, 0.0051)
     """
+    read_count(n_permutations, "n_permutations")
     (of_y, of_time), kept = read_columns({"y": (y, censored), "time": (time, None)}, season=season)
     seasons, rows, notes = _split(of_y, of_time, pd.Series(season).reset_index(drop=True)[kept])
     for s in seasons:

@@ -63,13 +63,14 @@ class NondetectResults:
 
         samples = [[str(k), str(n), str(c), f"{100 * p:.1f}%", at] for k, n, c, p, at in self.samples.itertuples()]
         sections = [Section(["", "n", "non-detects", "share", "limits"], samples)]
+        complete = [] if self.samples.nondetects.any() else ["No value is a non-detect."]
         frame = self.summary_frame(alpha)
         bounded = bool(frame[["lower", "upper"]].notna().any(axis=None))
         kept = frame if bounded else frame[["estimate"]]
         rows = [[str(name), *map(number, row)] for name, row in zip(frame.index, kept.to_numpy(), strict=True)]
         sections.append(Section(["", "estimate", *(interval_headers(alpha) if bounded else [])], rows))
         sections += [_section(name, table) for name, table in self._tables().items()]
-        return lay_out(self.title, [("Method:", self.method)], self._numbers(), sections, self.notes)
+        return lay_out(self.title, [("Method:", self.method)], self._numbers(), sections, [*self.notes, *complete])
 
     def _numbers(self) -> Rows:
         """Rows of the head of a summary."""
@@ -111,3 +112,10 @@ def read_choice(value: str, name: str, allowed: Mapping[str, object] | tuple[str
     if value not in allowed:
         raise SpecError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}.")
     return value
+
+
+def read_count(value: int, name: str) -> int:
+    """How many permutations or resamples are drawn."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
+    return int(value)

@@ -14,7 +14,7 @@ from tobitgp.errors import DataError
 from tobitgp.nondetects.kendall import check_ranks, concordance, score_tail
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice, read_count
 from tobitgp.numerics.nonparametric import turnbull
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array
@@ -181,7 +181,8 @@ def theil_sen(
     """Line through values with non-detects after Akritas, Theil and Sen.
 
     The slope b is where Kendall's S of y - b x and x is zero, found exactly among the slopes of pairs; the intercept is
-    Turnbull's median of the residuals. Without non-detects the slope is that of :func:`scipy.stats.theilslopes`.
+    Turnbull's median of the residuals. Without non-detects the slope is that of :func:`scipy.stats.theilslopes`. All
+    pairs are kept: 3,000 rows need 400 MB.
 
     Parameters
     ----------
@@ -227,6 +228,7 @@ def theil_sen(
     dtype: float64
     """
     read_choice(interval, "interval", _INTERVALS)
+    read_count(n_resamples, "n_resamples")
     (of_y, of_x), kept = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
     check_ranks(of_y, of_x)
     check_slope([(of_y, of_x)])

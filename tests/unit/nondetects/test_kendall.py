@@ -93,6 +93,8 @@ def test_what_is_read_and_what_is_left_out():
     assert "P-value, permutations" in shown
     assert "33.3%" in shown
     assert res.summary_frame().loc["tau-a", "estimate"] == res.tau_a
+    assert "No value is a non-detect." not in shown
+    assert "No value is a non-detect." in str(tg.nondetects.kendall([1, 3, 2, 4], [1, 2, 3, 4]))
 
 
 def test_bad_input():
@@ -107,6 +109,9 @@ def test_bad_input():
         tg.nondetects.kendall(y, x, c + 1)
     with pytest.raises(tg.errors.SpecError, match="method='exact' is not one of 'auto', 'permutation', 'normal'"):
         tg.nondetects.kendall(y, x, c, method="exact")
+    for draws in (0, 9.5, True):
+        with pytest.raises(tg.errors.SpecError, match=f"n_permutations={draws}: a whole number"):
+            tg.nondetects.kendall(y, x, c, n_permutations=draws)
     with pytest.raises(tg.errors.SpecError, match="right-censored"):
         tg.nondetects.kendall([">9", *y[1:]], x)
     with pytest.raises(tg.errors.DataError, match="No row has a value"):
