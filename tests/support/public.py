@@ -27,6 +27,11 @@ ANSWERS = (
     "tobitgp.diagnostics.elpd.LOO",
     "tobitgp.diagnostics.elpd.WAIC",
     "tobitgp.results.views.ModelView",
+    "tobitgp.nondetects.groups.GroupResults",
+    "tobitgp.nondetects.kendall.KendallResults",
+    "tobitgp.nondetects.paired.PairedResults",
+    "tobitgp.nondetects.seasonal.SeasonalKendallResults",
+    "tobitgp.nondetects.theil_sen.TheilSenResults",
 )
 
 # Their fields are for users, their methods are what the engine calls.

@@ -5,4 +5,20 @@ What has covariates is a model: ``tg.fit("y ~ x | censor(limit)", data, family="
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from tobitgp.nondetects.groups import test_groups
+from tobitgp.nondetects.kendall import kendall
+from tobitgp.nondetects.paired import test_paired
+from tobitgp.nondetects.scores import gehan_scores
+from tobitgp.nondetects.seasonal import seasonal_kendall
+from tobitgp.nondetects.theil_sen import theil_sen
+from tobitgp.nondetects.trend_figure import plot_trend
+
+__all__ = [
+    "gehan_scores",
+    "kendall",
+    "plot_trend",
+    "seasonal_kendall",
+    "test_groups",
+    "test_paired",
+    "theil_sen",
+]

@@ -13,7 +13,7 @@ from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.model import Model
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Sample:
         """Distinct limits of non-detects, ascending."""
         return np.unique(self.upper[self.censored])
 
-    def take(self, rows: BoolArray) -> Sample:
+    def take(self, rows: BoolArray | IntArray) -> Sample:
         """Some of the rows."""
         return replace(self, lower=self.lower[rows], upper=self.upper[rows], labels=self.labels[rows])
 

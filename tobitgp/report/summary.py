@@ -157,16 +157,28 @@ def build_summary(
         ("Rows dropped:", str(counts["dropped"])),
         *((label, value if isinstance(value, str) else f"{value:.3f}") for label, value in numbers.items()),
     ]
+    return lay_out(title, left, right, sections, notes, {"Formula:": results.formula} | (formulas or {}))
+
+
+def lay_out(
+    title: str,
+    left: Rows,
+    right: Rows,
+    sections: Sequence[Section],
+    notes: Sequence[str],
+    formulas: dict[str, str] | None = None,
+) -> FitSummary:
+    """A summary of a title, formulas below it, two columns of rows, a table for each section with rows, notes."""
     head = [[*a, *b] for a, b in zip_longest(left, right, fillvalue=("", ""))]
     sections = [section for section in sections if section.rows]
     width = max(WIDTH, *(_width(_column_widths(rows)) for rows in (head, *([s.headers, *s.rows] for s in sections))))
     written = []
-    for label, formula in ({"Formula:": results.formula} | (formulas or {})).items():
+    for label, formula in (formulas or {}).items():
         lines = textwrap.wrap(formula.strip(), width - len(label) - 2) or [""]
         written += [[label * (i == 0), line] for i, line in enumerate(lines)]
     tables = [
-        _table(written, "l", width, title=title),
-        _table(head, "rlr", width, widen=(1, 3)),
+        *([_table(written, "l", width, title=title)] if written else []),
+        _table(head, "rlr", width, widen=(1, 3), title="" if written else title),
         *(_table(s.rows, "r" * (len(s.headers) - 1), width, headers=s.headers) for s in sections),
     ]
     return FitSummary(tables, notes, width)

@@ -1,0 +1,288 @@
+"""The seasonal Kendall test: trends of values with non-detects, compared within seasons only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc
+
+from tobitgp.errors import DataError
+from tobitgp.nondetects.kendall import (
+    PERMUTATIONS,
+    Concordance,
+    check_ranks,
+    concordance,
+    monte_carlo,
+    nada_variance,
+    permuted_scores,
+    score_tail,
+)
+from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
+from tobitgp.nondetects.sample import Sample, groups_of
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_count
+from tobitgp.nondetects.theil_sen import (
+    Steps,
+    check_slope,
+    lowest,
+    median_residual,
+    residuals,
+    slope_interval,
+    steps_of,
+)
+from tobitgp.numerics.sampling import generator
+from tobitgp.typing import Array, BoolArray
+
+if TYPE_CHECKING:
+    from tobitgp.report.summary import Rows
+
+_LEAST_ROWS, _LEAST_YEARS = 4, 10
+
+
+class Season(NamedTuple):
+    """Rows of one season."""
+
+    name: str
+    y: Sample
+    time: Sample
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class SeasonalKendallResults(NondetectResults):
+    """A trend of values with non-detects within seasons.
+
+    Attributes
+    ----------
+    title, method : str
+        What was computed, and how.
+    samples : DataFrame
+        A row for each sample: n, number and share of non-detects, their limits in the units of y.
+    statistic, pvalue : float
+        S summed over seasons, a number of pairs, and the probability: by permutations within seasons, or by the normal
+        approximation if ``serial=True``, where permuted rows would not keep their correlation.
+    notes : tuple of str
+        What the summary adds.
+    tau : float
+        Correlation, a pure number.
+    intercept, slope : float
+        In the units of y, and per unit of time.
+    variance : float
+        Of S of the residuals, in units of squared numbers of pairs, with the covariances of seasons if ``serial=True``.
+    seasons : DataFrame
+        ``n, S, variance, tau, z, pvalue, pvalue_nada, slope`` by season; p-values by the normal approximation.
+    heterogeneity : Series of float
+        ``chi2, df, pvalue`` of equal trends in all seasons; pure numbers.
+    pvalue_normal : float
+        Probability by the normal approximation, with a correction for continuity.
+    pvalue_permutation, pvalue_error : float
+        Probability by permutations and its Monte Carlo error; NaN where none were drawn.
+    steps : Steps
+        The sum of S as a function of the slope.
+
+    References
+    ----------
+    (NDT27) to (NDT29) of the theory pages.
+    """
+
+    tau: float
+    intercept: float
+    slope: float
+    variance: float
+    seasons: pd.DataFrame
+    heterogeneity: pd.Series[float]
+    pvalue_normal: float
+    pvalue_permutation: float
+    pvalue_error: float
+    steps: Steps
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Correlation, a pure number, intercept, in units of y, and slope, y per time, by name."""
+        return pd.Series({"tau": self.tau, "Intercept": self.intercept, "slope": self.slope})
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Interval of the slope, in units of y per time: values that the test does not reject."""
+        ends = super().conf_int(alpha)
+        ends.loc["slope"] = slope_interval(self.steps, self.variance, None, alpha)
+        return ends
+
+    def _numbers(self) -> Rows:
+        rows = [("S, all seasons:", f"{self.statistic:.0f}"), ("P-value, normal:", in_words(self.pvalue_normal))]
+        if not np.isnan(self.pvalue_permutation):
+            rows.append(("P-value, permutations:", f"{in_words(self.pvalue_permutation)} (+-{self.pvalue_error:.1g})"))
+        chi2, df, p = self.heterogeneity
+        return [*rows, (f"Equal trends, chi2({df:.0f}):", f"{chi2:.3f}, p = {in_words(p)}")]
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        return {"season": self.seasons}
+
+
+def seasonal_kendall(
+    y: Any,
+    time: Any,
+    season: Any,
+    censored: Any = None,
+    *,
+    serial: bool = False,
+    floor: float | None = None,
+    n_permutations: int = PERMUTATIONS,
+    rng: int | np.random.Generator | None = None,
+) -> SeasonalKendallResults:
+    """Test for a trend over time of values with non-detects, compared within seasons only.
+
+    S and its variance are sums over seasons, and the slope is the one for all seasons at which the sum is zero.
+
+    Parameters
+    ----------
+    y, time : array of float (n,)
+        Detected values and limits of non-detects, in any units, or text such as ``"<0.5"``; times in any units, dates
+        as decimal years. Rows that lack a value or a season are dropped and counted.
+    season : sequence of labels (n,)
+        Seasons with fewer than 4 rows, or with no two values of known order, are dropped, which a note says.
+    censored : array (n,), optional
+        Flags 0 and 1, or booleans: 1 for non-detects.
+    serial : bool
+        Let seasons of one year be correlated: ``time`` is then in years, 10 at least, with one value a season and year.
+    floor
+        As in :func:`tobitgp.nondetects.theil_sen`.
+    n_permutations : int
+        How many are drawn within seasons; none if ``serial``.
+    rng : int or numpy Generator, optional
+        Of the permutations; None is a fixed seed.
+
+    Returns
+    -------
+    SeasonalKendallResults
+        S, correlation (a pure number), slope in units of y per time, and what each season has.
+
+    Raises
+    ------
+    DataError
+        If lengths differ, flags are not 0 or 1, no season has 4 rows, a season has fewer than 4 distinct times, or
+        ``serial`` has fewer than 10 years or two values in one season of a year.
+    SpecError
+        If values are right-censored or lie in intervals.
+
+    References
+    ----------
+    (NDT27) to (NDT29) of the theory pages.
+
+    .. [1] R. M. Hirsch, J. R. Slack and R. A. Smith, "Techniques of trend analysis for monthly water quality data",
+       *Water Resources Research* 18 (1982), 107-121.
+    .. [2] E. J. Dietz and T. J. Killeen, "A nonparametric multivariate test for monotone trend with pharmaceutical
+       applications", *JASA* 76 (1981), 169-174.
+    .. [3] G. van Belle and J. P. Hughes, "Nonparametric tests for trend in water quality", *Water Resources Research*
+       20 (1984), 127-136.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tobitgp as tg
+    >>> year, season = np.repeat(np.arange(2000, 2010), 2), np.tile(["wet", "dry"], 10)
+    >>> y = 3.0 + 0.1 * (year - 2000) + (season == "wet") + np.tile([0.0, 0.9, -0.6, 0.4], 5)
+    >>> res = tg.nondetects.seasonal_kendall(np.maximum(y, 3.2), year, season, y < 3.2)
+    >>> int(res.statistic), round(res.slope, 2), round(res.pvalue_normal, 4)
+    (45, 0.1, 0.0051)
+    """
+    read_count(n_permutations, "n_permutations")
+    (of_y, of_time), kept = read_columns({"y": (y, censored), "time": (time, None)}, season=season)
+    seasons, rows, notes = _split(of_y, of_time, pd.Series(season).reset_index(drop=True)[kept])
+    for s in seasons:
+        check_ranks(s.y, s.time, f" in season {s.name!r}")
+    check_slope([(s.y, s.time) for s in seasons])
+    found = [concordance(s.y, s.time) for s in seasons]
+    score = sum(f.score for f in found)
+    normal, p, error = score_tail(score, _variance(seasons, serial)), np.nan, np.nan
+    if not serial:
+        p, error = _permutation_p(seasons, score, n_permutations, generator(rng))
+    steps = steps_of([(s.y, s.time) for s in seasons])
+    slope = steps.zero()
+    used_y, used_time = of_y.take(rows), of_time.take(rows)
+    return SeasonalKendallResults(
+        title="Seasonal Kendall test with non-detects",
+        method="covariances of seasons" if serial else f"{n_permutations} permutations within seasons",
+        samples=describe({"all": used_y} | {s.name: s.y for s in seasons}),
+        statistic=float(score),
+        pvalue=normal if serial else p,
+        notes=(*dropped_note(kept), *notes, "Rows are compared within seasons; S, its variance and pairs are summed."),
+        tau=score / sum(f.pairs for f in found),
+        intercept=median_residual(used_y, used_time, slope, lowest(used_y, floor)),
+        slope=slope,
+        variance=_variance([s._replace(y=residuals(s.y, s.time, slope)) for s in seasons], serial),
+        seasons=_table(seasons, found),
+        heterogeneity=_heterogeneity([f.score / np.sqrt(f.variance) for f in found]),
+        pvalue_normal=normal,
+        pvalue_permutation=p,
+        pvalue_error=error,
+        steps=steps,
+    )
+
+
+def _split(y: Sample, time: Sample, labels: pd.Series[Any]) -> tuple[list[Season], BoolArray, list[str]]:
+    """Seasons with enough rows, their rows, and a note on those without."""
+    y.check_left("seasonal_kendall()")
+    groups = groups_of(labels)
+    used = {k: r for k, r in groups.items() if r.sum() >= _LEAST_ROWS and order_of(y.take(r)).scores().any()}
+    rule = f"{_LEAST_ROWS} rows, and two values of which one is known to be larger"
+    if not used:
+        raise DataError(f"No season has {rule}; rows: {', '.join(f'{k} {r.sum()}' for k, r in groups.items())}.")
+    short = [f"{name} ({rows.sum()})" for name, rows in groups.items() if name not in used]
+    notes = [f"Seasons without {rule}, were dropped (rows): {', '.join(short)}."] if short else []
+    seasons = [Season(name, y.take(rows), time.take(rows)) for name, rows in used.items()]
+    return seasons, np.any(list(used.values()), axis=0), notes
+
+
+def _variance(seasons: Sequence[Season], serial: bool) -> float:
+    """Variance of S summed over seasons."""
+    alone = sum(concordance(s.y, s.time).variance for s in seasons)
+    return alone + (float(_covariances(seasons).sum()) if serial else 0.0)
+
+
+def _covariances(seasons: Sequence[Season]) -> Array:
+    """Covariances of the seasons' S where values of one year are correlated, (k, k), 0 on the diagonal; (NDT29)."""
+    years = [np.floor(s.time.values).astype(int) for s in seasons]
+    every = np.unique(np.concatenate(years))
+    if len(every) < _LEAST_YEARS:
+        raise DataError(f"serial=True needs {_LEAST_YEARS} years of data, and there are {len(every)}.")
+    signs = np.zeros((len(seasons), len(every), len(every)))
+    for k, (season, year) in enumerate(zip(seasons, years, strict=True)):
+        found, counts = np.unique(year, return_counts=True)
+        if counts.max() > 1:
+            raise DataError(
+                f"serial=True takes one value a year in each season; {season.name} has {counts.max()} in "
+                f"{found[counts.argmax()]}. Take finer seasons, or one value of each."
+            )
+        at = np.searchsorted(every, year)
+        signs[k][np.ix_(at, at)] = order_of(season.y).signs()
+    flat, rows = signs.reshape(len(seasons), -1), signs.sum(axis=2)
+    out = (0.5 * flat @ flat.T + rows @ rows.T) / 3.0
+    np.fill_diagonal(out, 0.0)
+    return np.asarray(out)
+
+
+def _permutation_p(seasons: Sequence[Season], score: int, draws: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Tail of S among those of values permuted within seasons, and its Monte Carlo error."""
+    drawn = sum(permuted_scores(order_of(s.y), order_of(s.time), draws, rng) for s in seasons)
+    return monte_carlo(score, np.asarray(drawn))
+
+
+def _heterogeneity(z: Sequence[float]) -> pd.Series[float]:
+    """Chi-squared of equal trends in all seasons, (NDT28)."""
+    squares, df = float(np.sum((np.array(z) - np.mean(z)) ** 2)), len(z) - 1
+    return pd.Series({"chi2": squares, "df": df, "pvalue": chdtrc(df, squares) if df else np.nan})
+
+
+def _table(seasons: Sequence[Season], found: Sequence[Concordance]) -> pd.DataFrame:
+    """What each season has by itself."""
+    rows = {}
+    for s, f in zip(seasons, found, strict=True):
+        z = f.score / np.sqrt(f.variance)
+        slope = steps_of([(s.y, s.time)]).zero()
+        p = [score_tail(f.score, v) for v in (f.variance, nada_variance(s.y, s.time))]
+        rows[s.name] = [len(s.y), f.score, f.variance, f.tau[0], z, *p, slope]
+    return pd.DataFrame.from_dict(
+        rows, orient="index", columns=["n", "S", "variance", "tau", "z", "pvalue", "pvalue_nada", "slope"]
+    )
