@@ -75,8 +75,9 @@ def fit(
     Parameters
     ----------
     formula : str, or dict of these by cause
-        ``response ~ terms | censor(...)``, or with ``interval(lo, hi)``, ``Surv(...)`` or a column of text such as
-        ``<0.5`` for the response; see :func:`tobitgp.formula_functions` for what may stand in it. Several responses are
+        ``response ~ terms | censor(...)``, or with ``interval(lo, hi)``, ``Surv(...)``, ``Cen(y, flag)`` or a column of
+        text such as ``<0.5``, ``0.5 U`` or ``ND`` (with ``censor(limit)``) for the response; see
+        :func:`tobitgp.formula_functions` for what may stand in it. Several responses are
         ``mvbind(y1, y2) ~ terms | censor(l1, l2)``. Competing risks are ``Surv(time, cause) ~ terms``, with a column
         of more than two values, and ``Surv(time, cause, censored="alive")`` where neither 0, ``"censored"`` nor the
         first category is what censored rows hold; a dict has a formula for each cause.

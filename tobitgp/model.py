@@ -153,7 +153,8 @@ class Model:
         else:
             self._read = prepare_partitions(spec, source, store=Store() if source.here else None, **options)
             frame, limits = None, self._read.found.mean_limits
-        warn_unmet_limits(self._read.counts, limits)
+        if self._read.state.spec.limit is None:
+            warn_unmet_limits(self._read.counts, limits)
         self._source, self._columns = data, present
         self.spec = self._read.state.spec
         self.formula = self.spec.formula
