@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.competing import open_competing
+from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.formula.several import is_wide
 from tobitgp.hazards import HazardModel, open_model
@@ -31,6 +32,7 @@ from tobitgp.typing import Frame
 
 
 @saying_what_was_meant
+@reads_frames
 def fit(
     formula: str | Mapping[str | int, str],
     data: Frame,

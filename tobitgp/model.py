@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.prepare import PartitionedData, TrainingData, prepare, prepare_partitions
 from tobitgp.data.response import warn_unmet_limits
@@ -106,7 +107,10 @@ class Model:
     'laplace'
     """
 
+    _column_texts = ()  # beside what it is given
+
     @saying_what_was_meant
+    @reads_frames
     def __init__(
         self,
         formula: str,

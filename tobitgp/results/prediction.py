@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
 from tobitgp.results.predict import check_alpha, predict_lazily
@@ -70,6 +71,7 @@ class PredictionResults:
         return pd.concat([mean, obs], axis=1).set_axis(names, axis=1)
 
 
+@answers_in_kind
 def predict(
     results: Results,
     new: Frame | None = None,
@@ -179,6 +181,7 @@ def predict(
     return results._predict(new, what, **options)
 
 
+@reads_frames
 def get_prediction(
     results: Results, new: Frame | None = None, *, exclude: str | Sequence[str] = ()
 ) -> PredictionResults:
