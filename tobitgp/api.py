@@ -83,9 +83,11 @@ def fit(
         ``mvbind(y1, y2) ~ terms | censor(l1, l2)``. Competing risks are ``Surv(time, cause) ~ terms``, with a column
         of more than two values, and ``Surv(time, cause, censored="alive")`` where neither 0, ``"censored"`` nor the
         first category is what censored rows hold; a dict has a formula for each cause.
-    data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
-        Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
-        dask DataFrames are never read into memory at once, and their results hold no rows.
+    data : DataFrame, dict of columns, or path of Parquet files
+        Of pandas, polars (lazy too), pyarrow, DuckDB, dask, or whatever else narwhals reads; never modified. Of lazy
+        kinds only the columns that the arguments mention are collected; a single value in a dict stands in every row. A
+        path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and dask DataFrames are
+        never read into memory at once, and their results hold no rows.
     family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)`` or ``tg.PH(...)``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is

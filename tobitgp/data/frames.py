@@ -6,7 +6,7 @@ import difflib
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -48,7 +48,11 @@ def _at_border(call: Callable[P, T], *, answers: bool) -> Callable[P, T]:
     @wraps(call)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
         def texts() -> Texts:
-            return _texts((*args, *kwargs.values()))
+            said = [*_words(args), *_words(kwargs.values())]
+            if not args or isinstance(args[0], str | Mapping | list | tuple) or 0 in places.values():
+                return said
+            own = getattr(args[0], "_column_texts", None)
+            return None if own is None else [*said, *own]
 
         positional, named, kind = list[Any](args), dict[str, Any](kwargs), ""
         for name, i in places.items():
@@ -151,21 +155,15 @@ def mentioned(names: Sequence[str], texts: Sequence[str]) -> list[str]:
     return [name for name in names if name in close or mentions(text, name) or name in texts]
 
 
-def _texts(values: Sequence[Any]) -> Texts:
-    """All text among values, None where an object does not say what it mentions."""
-    found: list[str] = []
+def _words(values: Iterable[Any]) -> Iterator[str]:
+    """All text among values, however deep in mappings and lists."""
     for value in values:
         if isinstance(value, str):
-            found.append(value)
+            yield value
         elif isinstance(value, Mapping):
-            found += _texts([*value, *value.values()]) or ()
+            yield from _words([*value, *value.values()])
         elif isinstance(value, list | tuple):
-            found += _texts(value) or ()
-    owner = values[0] if len(values) else ""
-    if isinstance(owner, str | Mapping | list | tuple):
-        return found
-    own = getattr(owner, "_column_texts", None)
-    return None if own is None else [*found, *own]
+            yield from _words(value)
 
 
 def kind_of_answers(data: Frame) -> str:

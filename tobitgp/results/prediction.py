@@ -116,9 +116,10 @@ def predict(
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With the columns right of ``~``, for ``"observed"`` also those of the limits and the window, for
-        ``"conditional"`` those of the response too; by default the training data. Of a dask DataFrame the result is
-        one, too, whose partitions are predicted when they are asked for.
+        Of any kind that :func:`tobitgp.fit` takes, single values in a dict standing in every row, with the columns
+        right of ``~``, for ``"observed"`` also those of the limits and the window, for ``"conditional"`` those of the
+        response too; by default the training data. Of a dask DataFrame the result is one, too, whose partitions are
+        predicted when they are asked for.
     what : str, optional
         A row of the table; ``"median"`` by default, of a mixture ``"uncensored"``.
     interval : float, optional
@@ -137,10 +138,11 @@ def predict(
     Returns
     -------
     Series or DataFrame
-        A Series named after ``what``, or columns ``estimate, se[, lower, upper]``; the index of the data, NaN in rows
-        with missing inputs and in training rows that were dropped. A list in ``q``, ``below`` or ``above`` gives a
-        column for each value, with ``se`` or ``interval`` columns ``(value, statistic)``. ``"terms"`` always gives
-        columns ``(term, statistic)``, whose estimates, ``Intercept`` and ``offset`` among them, add up to ``"latent"``.
+        Of polars or pyarrow where ``new`` is, without an index; else of pandas. A Series named after ``what``, or
+        columns ``estimate, se[, lower, upper]``; the index of the data, NaN in rows with missing inputs and in training
+        rows that were dropped. A list in ``q``, ``below`` or ``above`` gives a column for each value, with ``se`` or
+        ``interval`` columns ``(value, statistic)``. ``"terms"`` always gives columns ``(term, statistic)``, whose
+        estimates, ``Intercept`` and ``offset`` among them, add up to ``"latent"``.
 
     Raises
     ------

@@ -40,8 +40,7 @@ def of_kind(frame, kind):
     if kind == "pyarrow":
         return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
     if kind == "duckdb":
-        connection = pytest.importorskip("duckdb").connect()
-        return connection.from_df(frame)
+        return pytest.importorskip("duckdb").from_df(frame)
     if kind.startswith("polars"):
         polars = pytest.importorskip("polars").DataFrame({name: frame[name].tolist() for name in frame})
         return polars.lazy() if kind.endswith("lazy") else polars
@@ -238,7 +237,7 @@ def test_levels_keep_their_order():
         pl.DataFrame({"g": pl.Series(values, dtype=pl.Enum(levels))}),
         pl.DataFrame({"g": pl.Series(values, dtype=pl.Enum(levels))}).to_arrow(),
         pa.Table.from_pandas(factor),
-        duckdb.connect().from_df(factor),
+        duckdb.from_df(factor),
         {"g": pl.Series(values, dtype=pl.Enum(levels))},
         {"g": pa.Table.from_pandas(factor)["g"]},
     ]
