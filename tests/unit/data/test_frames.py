@@ -2,6 +2,8 @@
 
 import datetime
 import decimal
+import inspect
+import re
 import warnings
 
 import numpy as np
@@ -170,6 +172,33 @@ def test_comparisons_take_every_kind(kind):
     assert model.params_.equals(tg.SurvivalModel("x", "weibull").fit(frame, "time", "event", weights_col="w").params_)
     np.testing.assert_array_equal(as_pandas(model.predict_median(data)), as_pandas(model.predict_median(frame)))
     assert model.score(data) == model.score(frame)
+
+
+def takes_any_kind(function):
+    """Whether what decorates a function reads frames."""
+    while function is not None:
+        if function.__code__.co_filename.endswith("frames.py"):
+            return True
+        function = getattr(function, "__wrapped__", None)
+    return False
+
+
+def test_everything_public_that_takes_frames_takes_any_kind():
+    public = [getattr(tg, name) for name in tg.__all__]
+    members = [vars(item).items() for base in public if inspect.isclass(base) for item in base.__mro__]
+    found = [
+        *((f.__name__, f) for f in public if inspect.isfunction(f)),
+        *(pair for pairs in members for pair in pairs),
+    ]
+    taking = {
+        function.__qualname__: takes_any_kind(function)
+        for name, function in found
+        if inspect.isfunction(function) and (name == "__init__" or not name.startswith("_"))
+        if any(re.search(r"(?<![.\w])Frame\b", str(kind)) for kind in function.__annotations__.values())
+    }
+    results = {name for name in taking if name.endswith("Results.__init__")}  # of what was read
+    assert len(taking) > 25
+    assert [name for name, takes in taking.items() if not takes and name not in results] == []
 
 
 @pytest.mark.slow
