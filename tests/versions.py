@@ -33,6 +33,8 @@ TOOLS = (
     "mpmath>=1.3",
     "hatchling>=1.27",
     "maketables>=0.2",
+    "polars>=1.20",
+    "duckdb>=1.1",
 )
 EXTRAS = "parquet,dask,arviz,sklearn"
 # Old releases warn of what has changed below them since, and say nothing of this package.

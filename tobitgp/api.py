@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.competing import open_competing
+from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.formula.several import is_wide
 from tobitgp.hazards import HazardModel, open_model
@@ -31,6 +32,7 @@ from tobitgp.typing import Frame
 
 
 @saying_what_was_meant
+@reads_frames
 def fit(
     formula: str | Mapping[str | int, str],
     data: Frame,
@@ -75,14 +77,17 @@ def fit(
     Parameters
     ----------
     formula : str, or dict of these by cause
-        ``response ~ terms | censor(...)``, or with ``interval(lo, hi)``, ``Surv(...)`` or a column of text such as
-        ``<0.5`` for the response; see :func:`tobitgp.formula_functions` for what may stand in it. Several responses are
+        ``response ~ terms | censor(...)``, or with ``interval(lo, hi)``, ``Surv(...)``, ``Cen(y, flag)`` or a column of
+        text such as ``<0.5``, ``0.5 U`` or ``ND`` (with ``censor(limit)``) for the response; see
+        :func:`tobitgp.formula_functions` for what may stand in it. Several responses are
         ``mvbind(y1, y2) ~ terms | censor(l1, l2)``. Competing risks are ``Surv(time, cause) ~ terms``, with a column
         of more than two values, and ``Surv(time, cause, censored="alive")`` where neither 0, ``"censored"`` nor the
         first category is what censored rows hold; a dict has a formula for each cause.
-    data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
-        Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
-        dask DataFrames are never read into memory at once, and their results hold no rows.
+    data : DataFrame, dict of columns, or path of Parquet files
+        Of pandas, polars (lazy too), pyarrow, DuckDB, dask, or whatever else narwhals reads; never modified. Of lazy
+        kinds only the columns that the arguments mention are collected; a single value in a dict stands in every row. A
+        path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and dask DataFrames are
+        never read into memory at once, and their results hold no rows.
     family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)`` or ``tg.PH(...)``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is

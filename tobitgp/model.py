@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.prepare import PartitionedData, TrainingData, prepare, prepare_partitions
 from tobitgp.data.response import warn_unmet_limits
@@ -106,7 +107,10 @@ class Model:
     'laplace'
     """
 
+    _column_texts = ()  # beside what it is given
+
     @saying_what_was_meant
+    @reads_frames
     def __init__(
         self,
         formula: str,
@@ -153,7 +157,8 @@ class Model:
         else:
             self._read = prepare_partitions(spec, source, store=Store() if source.here else None, **options)
             frame, limits = None, self._read.found.mean_limits
-        warn_unmet_limits(self._read.counts, limits)
+        if self._read.state.spec.limit is None:
+            warn_unmet_limits(self._read.counts, limits)
         self._source, self._columns = data, present
         self.spec = self._read.state.spec
         self.formula = self.spec.formula

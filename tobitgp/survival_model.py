@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import pandas as pd
 
 from tobitgp.api import fit
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import GenGamma, Student
@@ -93,9 +94,17 @@ class SurvivalModel:
 
     # -- fit ----------------------------------------------------------------------------------------------------------
 
+    @property
+    def _column_texts(self) -> tuple[str, ...]:
+        """What mentions columns of the data beside what :meth:`fit` is given."""
+        options = (value for value in self.fit_kwargs.values() if isinstance(value, str))
+        fitted = () if self._results is None else self._results._column_texts
+        return (self.rhs, self.weights_col or "", *options, *fitted)
+
+    @reads_frames
     def fit(
         self,
-        df: pd.DataFrame,
+        df: Frame,
         duration_col: str,
         event_col: str | None = None,
         *,
@@ -146,8 +155,9 @@ class SurvivalModel:
 
     fit_right_censoring = fit
 
+    @reads_frames
     def fit_left_censoring(
-        self, df: pd.DataFrame, duration_col: str, event_col: str | None = None, *, weights_col: str | None = None
+        self, df: Frame, duration_col: str, event_col: str | None = None, *, weights_col: str | None = None
     ) -> SurvivalModel:
         """Fit to left-censored times: where ``event_col`` is 0 the event came before.
 
@@ -178,8 +188,9 @@ class SurvivalModel:
         response = f"{time}" if event is None else f'Surv({time}, {event}, type="left")'
         return self._fit(df, f"{response} ~ {self.rhs}", "left", weights_col, columns)
 
+    @reads_frames
     def fit_interval_censoring(
-        self, df: pd.DataFrame, lower_bound_col: str, upper_bound_col: str, *, weights_col: str | None = None
+        self, df: Frame, lower_bound_col: str, upper_bound_col: str, *, weights_col: str | None = None
     ) -> SurvivalModel:
         """Fit to times that lie between two bounds.
 
@@ -279,7 +290,8 @@ class SurvivalModel:
         """Concordance with the training rows, a share of pairs, ``results_.concordance_index_``."""
         return self.results_.concordance_index_
 
-    def score(self, df: pd.DataFrame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
+    @reads_frames
+    def score(self, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
         """See :meth:`tobitgp.GPResults.score`; rows count by ``weights_col`` where ``df`` holds it."""
         if weights is None and self.weights_col in column_names(df):
             weights = self.weights_col

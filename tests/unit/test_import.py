@@ -4,7 +4,7 @@ from support.processes import printed_by
 
 import tobitgp as tg
 
-HEAVY = ["statsmodels", "lifelines", "matplotlib", "formulaic", "sklearn", "pooch", "requests"]
+HEAVY = ["narwhals", "statsmodels", "lifelines", "matplotlib", "formulaic", "sklearn", "pooch", "requests"]
 HEAVY += [f"scipy.{name}" for name in ("interpolate", "optimize", "spatial", "stats")]
 
 

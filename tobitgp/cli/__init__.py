@@ -23,6 +23,7 @@ from tobitgp.cli.files import (
     replacing,
     write_table,
 )
+from tobitgp.data.frames import flat
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, SpecError, TobitGPError
 from tobitgp.formula import parse_formula
@@ -309,15 +310,6 @@ def _predict(options: argparse.Namespace) -> None:
         if name in table.columns:
             raise DataError(f"--keep {name}: predictions have a column of this name; rename that of the data.")
     write_table(data[options.keep].join(table) if options.keep else table, options.out)
-
-
-def flat(table: pd.Series[float] | pd.DataFrame) -> pd.DataFrame:
-    """Predictions with one line of column names, which are text."""
-    import pandas as pd
-
-    frame = table if isinstance(table, pd.DataFrame) else table.to_frame()
-    names = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
-    return frame.set_axis(names, axis=1)
 
 
 def _compare(options: argparse.Namespace) -> None:

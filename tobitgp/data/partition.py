@@ -241,7 +241,7 @@ def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: 
     refuse_unknown_limits(spec, table, counted & unknown & ~uncoded)
     incomplete = counted & (unknown | uncoded | table.missing(inputs))
     names = dict.fromkeys((*spec.names("response", "event"), *inputs))
-    missing = {repr(name): int((table.columns[name].missing & counted).sum()) for name in names}
+    missing = {repr(name): int((table.columns[name].missing & incomplete).sum()) for name in names}
     if spec.response.kind == "interval":
         missing = {f"both ends of {spec.response.label}": int((unknown & counted).sum()), **missing}
     found = Complete(table.n, int((~counted).sum()), table.name_rows(incomplete), missing)

@@ -14,16 +14,15 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.columns import bare_column, call_by_name, evaluate, finite
 from tobitgp.data.spellings import (
     check_ends,
-    is_limit,
     open_far,
     open_rows,
     read_bound,
-    read_detects,
     read_end,
     read_flag,
     read_window,
 )
 from tobitgp.data.table import RowNames, Table
+from tobitgp.data.text_limits import is_absent, is_limit, read_detects
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.spec import Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -52,7 +51,7 @@ def _flag_for_limit(what: str, text: str, side: str) -> str:
 
 def refuse_misread_limits(spec: ModelSpec, table: Table) -> None:
     """Refuse limits of training rows that look like a flag, or like those of the response before its transformation."""
-    if spec.response.kind != "value" or spec.flag is not None or spec.censoring is None:
+    if spec.response.kind != "value" or spec.censoring is None or not (spec.flag is None or spec.limit):
         return
     response = spec.response.value
     y, names = evaluate(response, table), spec.names("response")
@@ -63,7 +62,8 @@ def refuse_misread_limits(spec: ModelSpec, table: Table) -> None:
         values = evaluate(limit, table)
         met = bool((y == values).any())
         beyond = y < values if side == "lower" else y > values
-        if bare_column(limit, table) is not None and set(np.unique(values)) == {0.0, 1.0} and (beyond.any() or not met):
+        flags = spec.flag is None and bare_column(limit, table) is not None
+        if flags and set(np.unique(values)) == {0.0, 1.0} and (beyond.any() or not met):
             what = f"The {side} limit {limit.text} holds only 0 and 1"
             rest = f"; where they are limits indeed, write 0 + {limit.text}"
             raise DataError(_flag_for_limit(what, limit.text, side) + rest)
@@ -101,7 +101,9 @@ def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
     """Find out whether the response is a column of text, in which ``<0.5`` may stand."""
     _refuse_text_limits(spec, table)
     column = bare_column(spec.response.value, table)
-    if spec.response.kind != "value" or spec.censoring is not None or column is None or column.levels is None:
+    if spec.response.kind != "value" or spec.flag is not None or column is None or column.levels is None:
+        return spec
+    if spec.censoring is not None and not any(map(is_absent, column.levels)):
         return spec
     return replace(spec, response=replace(spec.response, kind="text"))
 
@@ -138,18 +140,23 @@ def read_response(
         lower = read_end(spec.response.value, "lower", -np.inf, table)
         upper = read_end(spec.response.upper, "upper", np.inf, table)
         check_ends(lower, upper, table)
+    elif spec.flag is not None and spec.limit is not None:
+        below = read_flag(spec.flag, spec, table) == -1
+        y = np.where(below, _limits_below(spec.limit, below, table), _read_value(spec, table, ~below))
+        lower, upper = np.where(below, -np.inf, y), y
     elif spec.flag is not None:
         lower, upper = _coded_ends(spec, spec.flag, table)
     elif spec.response.kind == "text":
-        column = bare_column(spec.response.value, table)
-        assert column is not None
-        lower, upper = _one_sided(*read_detects(column, table))
+        y, side = _read_text(spec, table)
+        lower, upper = _one_sided(y, side)
     else:
         y = _read_value(spec, table)
         limit_lower, limit_upper = read_limits(spec, table)
         beyond = (y < limit_lower) | (y > limit_upper)
         side = (y >= limit_upper).astype(np.intp) - (y <= limit_lower).astype(np.intp)
         lower, upper = _one_sided(np.where(side < 0, limit_lower, np.where(side > 0, limit_upper, y)), side)
+    if spec.limit is not None:
+        limit_lower, limit_upper = evaluate(spec.limit, table), np.full(table.n, np.inf)
     lower, upper = open_far(lower, upper)
     limit_lower, limit_upper = open_far(limit_lower, limit_upper)
     entry, exit = open_far(*read_window(spec, table))
@@ -170,12 +177,18 @@ def warn_beyond(rows: RowNames) -> None:
 
 def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
     """Rows that say nothing of the response: it is missing, or both of its ends are open; gives (n,)."""
-    return open_rows(spec, table) if spec.response.kind == "interval" else table.missing(spec.names("response"))
+    if spec.response.kind == "interval":
+        return open_rows(spec, table)
+    unknown = table.missing(spec.names("response"))
+    if spec.flag is not None and spec.limit is not None:
+        coded = unknown & ~table.missing(spec.names("event"))
+        unknown[coded] = read_flag(spec.flag, spec, table.take(coded)) != -1
+    return unknown
 
 
 def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     """Limits of the instrument in every row; gives lower, upper (n,)."""
-    if spec.response.kind != "value" or spec.flag is not None:
+    if spec.limit is None and (spec.response.kind != "value" or spec.flag is not None):
         raise SpecError(UNKNOWN_LIMITS)
     given = (spec.censoring.lower, spec.censoring.upper) if spec.censoring else (None, None)
     lower, upper = (
@@ -189,6 +202,38 @@ def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
 
 def _one_sided(y: Array, side: IntArray) -> tuple[Array, Array]:
     return np.where(side < 0, -np.inf, y), np.where(side > 0, np.inf, y)
+
+
+def _limits_below(limit: Expression, below: BoolArray, table: Table) -> Array:
+    """Limits of the rows, which non-detects need; (n,)."""
+    values = evaluate(limit, table)
+    wrong = below & ~np.isfinite(values)
+    if wrong.any():
+        what = f"Non-detects need a limit, and {limit.text} is not a finite number in {table.rows(wrong)}"
+        raise DataError(f"{what}; correct these rows or leave them out")
+    return values
+
+
+def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray]:
+    """Values and sides of text, non-detects without a limit of their own at that of ``censor(limit)``; (n,) each."""
+    column = bare_column(spec.response.value, table)
+    assert column is not None
+    y, side = read_detects(column, table)
+    absent = np.isnan(y)
+    if absent.any() and spec.limit is None:
+        found = (column.levels or ())[int(column.values[absent][0])]
+        remedy = "write | censor(limit), with the column of their limits"
+        raise DataError(f"Column {column.name!r} holds {found!r} in {table.rows(absent)}, without a limit; {remedy}")
+    if spec.limit is None:
+        return y, side
+    limits = _limits_below(spec.limit, absent, table)
+    other = (side < 0) & ~absent & (y != limits) & ~np.isnan(limits)
+    if other.any():
+        pairs = "; ".join(f"<{a:g} beside {b:g}" for a, b in zip(y[other][:3], limits[other][:3], strict=True))
+        raise DataError(
+            f"The limits in column {column.name!r} are not those of {spec.limit.text} in {table.rows(other)} ({pairs})"
+        )
+    return np.where(absent, limits, y), side
 
 
 def _coded_ends(spec: ModelSpec, flag: Flag, table: Table) -> tuple[Array, Array]:
@@ -211,30 +256,34 @@ def _coded_ends(spec: ModelSpec, flag: Flag, table: Table) -> tuple[Array, Array
 
 
 def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
-    """Refuse ``<0.5`` in a column beside another way to say what is censored."""
+    """Refuse ``<0.5`` and ``ND`` in a column beside another way to say what is censored."""
     for name in spec.names("response", "bound"):
-        column = table.columns[name]
-        if column.levels is None:
+        levels = table.columns[name].levels or ()
+        limits, absent = any(map(is_limit, levels)), any(map(is_absent, levels))
+        if not (limits or absent):
             continue
-        limits = any(map(is_limit, column.levels))
-        what = f"Column {name!r} holds text with limits such as '<0.5', which say by themselves what is censored"
-        if limits and spec.response.kind != "value":
+        held = "limits such as '<0.5'" if limits else "non-detects such as 'ND'"
+        what = f"Column {name!r} holds text with {held}, which say by themselves what is censored"
+        alone = f"write {name} ~ ... | censor(limit)" if absent else f"write {name} ~ ..."
+        if spec.response.kind != "value" or spec.response.flag is not None:
             start = len(spec.formula) - len(spec.formula.lstrip())
-            raise FormulaError(f"{what}; write {name} ~ ... without {spec.response.label}", spec.formula, start)
-        if limits and spec.censoring is not None:
+            raise FormulaError(f"{what}; {alone} without {spec.response.label}", spec.formula, start)
+        if spec.censoring is not None and not absent:
             raise FormulaError(f"{what}; leave out '| censor(...)'", spec.formula, spec.censoring.start)
-        if limits and bare_column(spec.response.value, table) is None:
-            remedy = f"write {name} ~ ..., with family='lognormal' where its logarithm is meant"
+        if spec.censoring is not None and (spec.flag is not None or spec.censoring.upper is not None):
+            raise FormulaError(f"{what}; {alone}", spec.formula, spec.censoring.start)
+        if bare_column(spec.response.value, table) is None:
+            remedy = f"{alone}, with family='lognormal' where its logarithm is meant"
             raise DataError(f"{what}; they are read only where the column stands alone: {remedy}")
 
 
-def _read_value(spec: ModelSpec, table: Table) -> Array:
-    """Evaluate the response: finite, and not negative where it is a right-censored time."""
+def _read_value(spec: ModelSpec, table: Table, seen: BoolArray | bool = True) -> Array:
+    """Evaluate the response: finite where it was seen (n,), and not negative where it is a right-censored time."""
     text = spec.response.value.text
     column = bare_column(spec.response.value, table)
     if column is not None and column.kind == "boolean":
         raise DataError(f"The response {column.name!r} holds True and False; a number is needed")
-    y = finite(evaluate(spec.response.value, table), table, f"The response {text}")
+    y = finite(np.where(seen, evaluate(spec.response.value, table), 0.0), table, f"The response {text}")
     time = spec.response.flag is not None and spec.response.flag.codes == "event"
     if time and (y < 0).any():
         raise DataError(f"{call_by_name('time', spec.response.value, table)} is negative in {table.rows(y < 0)}")

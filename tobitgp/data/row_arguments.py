@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import plain_values
 from tobitgp.data.table import Column, Table, column_names, read_table
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import nearest
@@ -51,7 +52,7 @@ def read_clusters(groups: Any, data: Frame, kept: BoolArray) -> IntArray:
 
 def _read(what: str, given: Any, data: Frame, n: int) -> tuple[Column, Table]:
     """A column by name, a Series that finds its rows by the labels of the data, or an array in their order."""
-    name = what
+    name, given = what, plain_values(given)
     if isinstance(given, str):
         name = given
         if name not in set(column_names(data)):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.spellings import is_limit
 from tobitgp.data.table import Column, Kind, Table
+from tobitgp.data.text_limits import is_absent, is_limit
 from tobitgp.errors import DataError
 
 _WORDS = {"number": "numbers", "boolean": "True and False", "date": "dates", "duration": "durations", "factor": "text"}
@@ -22,7 +22,7 @@ class ColumnType:
 
     kind: Kind
     known: bool  # false where every value is missing, so that other partitions decide
-    levels: tuple[Any, ...]  # of a factor: all of an input, two of a response that tell whether limits are among them
+    levels: tuple[Any, ...]  # of a factor: all of an input, those of a response that tell whether limits are among them
     place: str  # a partition that holds this, for messages
 
 
@@ -35,7 +35,7 @@ def describe_table(table: Table, place: str, inputs: Sequence[str]) -> Schema:
     for name, column in table.columns.items():
         levels = column.levels or ()
         if name not in inputs:
-            levels = tuple({is_limit(level): level for level in reversed(levels)}.values())
+            levels = tuple({(is_limit(level), is_absent(level)): level for level in reversed(levels)}.values())
         found[name] = ColumnType(column.kind, not column.missing.all(), levels, place)
     return found
 

@@ -139,7 +139,7 @@ class RowGroups:
         columns = list(self.columns)
         with _opened(self.path) as file:
             table = file.read_row_groups(list(self.groups), columns=columns, use_threads=False)
-            frame = _to_pandas(table).reset_index(drop=True)
+            frame = arrow_to_pandas(table).reset_index(drop=True)
         frame.index = pd.RangeIndex(self.start, self.start + len(frame))
         return frame[columns]
 
@@ -221,7 +221,7 @@ def _opened(path: str) -> Iterator[Any]:
         raise DataError(f"{path!r} cannot be read as Parquet: {error}") from None
 
 
-def _to_pandas(table: Any) -> pd.DataFrame:
+def arrow_to_pandas(table: Any) -> pd.DataFrame:
     """Columns as pandas has them, but what pandas would keep as objects: decimals, and truth values with gaps."""
     import pyarrow as pa
 
@@ -240,6 +240,8 @@ def open_source(data: Any, engine: Any = None) -> Source | None:
     if is_dask(data):
         return dask_source(data, client)
     if not isinstance(data, pd.DataFrame | Mapping):
-        allowed = "a DataFrame of pandas or dask, a dict of columns, or the path of Parquet files"
+        allowed = (
+            "a DataFrame (pandas, polars, pyarrow, DuckDB, dask ...), a dict of columns, or the path of Parquet files"
+        )
         raise DataError(f"Data are {allowed}, not {kind_of(data)}")
     return None if client is None else frame_source(data, client)

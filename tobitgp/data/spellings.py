@@ -1,9 +1,8 @@
-"""Spellings of censoring: detection limits in text, two ends, codes, and windows of truncation."""
+"""Spellings of censoring: two ends, codes, and windows of truncation."""
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Real
@@ -18,31 +17,6 @@ from tobitgp.errors import DataError
 from tobitgp.formula.spec import CODES, STATUS_WORDS, Expression, Flag, ModelSpec, TruncationSpec
 from tobitgp.formula.syntax import names_in, read_expression
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
-
-_VALUE = re.compile(r"\s*([<>]?)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*")
-_SIDES = {"<": -1, "": 0, ">": 1}
-
-
-def read_detects(column: Column, table: Table) -> tuple[Array, IntArray]:
-    """Read numbers and limits from a column of text; gives values, kind (n,)."""
-    assert column.levels is not None
-    matches = [_VALUE.fullmatch(level) if isinstance(level, str) else None for level in column.levels]
-    codes = column.values.astype(np.intp)
-    wrong = np.array([match is None for match in matches], dtype=bool)[codes]
-    if wrong.any():
-        shown = ", ".join(repr(column.levels[i]) for i in list(dict.fromkeys(codes[wrong].tolist()))[:5])
-        allowed = "a response of text holds numbers and limits such as '<0.5' and '>100' only"
-        if all(isinstance(level, Real) and not isinstance(level, bool) for level in column.levels):
-            allowed = f"it is categorical; df[{column.name!r}].astype(float) makes numbers of its levels"
-        raise DataError(f"Column {column.name!r} holds {shown} in {table.rows(wrong)}; {allowed}")
-    found = [match.groups() if match else ("", "nan") for match in matches]
-    values = np.array([float(number) for _, number in found])[codes]
-    return values, np.array([_SIDES[sign] for sign, _ in found], dtype=np.intp)[codes]
-
-
-def is_limit(level: Any) -> bool:
-    """Tell whether a value is text such as ``<0.5``."""
-    return isinstance(level, str) and _VALUE.fullmatch(level) is not None and level.strip()[0] in "<>"
 
 
 def spell_numbers(data: Frame, names: Iterable[str], *, mixed_only: bool = False) -> Frame:

@@ -133,7 +133,7 @@ def column_names(data: Frame) -> list[Any]:
         return list(data.columns)
     if isinstance(data, Mapping):
         return list(data)
-    raise DataError(f"Data are a pandas DataFrame or a dict of columns, not {kind_of(data)}")
+    raise DataError(f"Data are a DataFrame or a dict of columns, not {kind_of(data)}")
 
 
 def kind_of(data: Any) -> str:

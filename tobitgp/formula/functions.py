@@ -38,6 +38,7 @@ PLACES = {
     "censor": "as a last part: y ~ ... | censor(lower, upper)",
     "truncate": "as a last part: y ~ ... | truncate(lower, upper)",
     "Surv": "alone left of '~'; functions go inside, as in Surv(log(time), event)",
+    "Cen": "alone left of '~'; functions go inside, as in Cen(log(y), flag)",
     "interval": "alone left of '~'; functions go inside, as in interval(log(lo), log(hi))",
 }
 
@@ -158,7 +159,9 @@ def formula_functions() -> dict[str, str]:
         "offset": "offset(x): added with coefficient 1",
         "mixture": 'mixture(k), mixture(range(1, 7)), mixture("dp", max_components=10): the response is a mixture of k '
         "components, of the number in a range that the data speak for, or of as many as they call for",
-        "censor": "| censor(lower, upper), censor(event=d), censor(nondetect=d), censor(status=s, upper=y2): censoring",
+        "censor": "| censor(lower, upper), censor(event=d), censor(nondetect=d), censor(limit, nondetect=d), "
+        "censor(status=s, upper=y2): censoring",
+        "Cen": "Cen(y, flag) ~ ...: as in NADA, read as | censor(nondetect=flag)",
         "interval": "interval(lo, hi) ~ ...: a value in (lo, hi], equal ends are exact, a missing or infinite one open",
         "Surv": "Surv(time, event) ~ ...: right-censored times, event 1 or True is exact; type= as in R's survival",
         "truncate": "| truncate(lower, upper): rows outside could not have been seen; truncate(entry) is delayed entry",

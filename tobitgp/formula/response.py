@@ -36,6 +36,8 @@ def read_response(syntax: Syntax) -> tuple[ResponseSpec, Expression | None]:
     match node:
         case ast.Call() if called(node) == "Surv":
             return _read_surv(syntax, node)
+        case ast.Call() if called(node) == "Cen":
+            return _read_cen(syntax, node), None
         case ast.Call() if called(node) == "interval":
             given = bind(syntax, node, ("lo", "hi"), "interval() takes two ends: interval(lo, hi)")
             if len(given) < 2:
@@ -97,6 +99,17 @@ def _read_surv(syntax: Syntax, node: ast.Call) -> tuple[ResponseSpec, Expression
     return ResponseSpec("surv", time, flag, upper, syntax.text(node)), entry
 
 
+def _read_cen(syntax: Syntax, node: ast.Call) -> ResponseSpec:
+    """Read ``Cen(y, flag)`` of NADA, whose flag is true where y is a detection limit."""
+    what = "Cen() takes a value and a flag, Cen(y, flag), TRUE or 1 where y is a detection limit"
+    given = bind(syntax, node, ("obs", "censored"), what)
+    if len(given) < 2:
+        syntax.fail(node, what)
+    value = read_column(syntax, given["obs"], "response", "The value")
+    flag = read_column(syntax, given["censored"], "event", "The flag")
+    return ResponseSpec("value", value, Flag(flag, "nondetect", f"Cen({value.text}, "), label=syntax.text(node))
+
+
 def _read_type(syntax: Syntax, node: ast.Call) -> tuple[str, ast.Call]:
     """Type of a ``Surv``, and the call without ``type=``."""
     named = [keyword for keyword in node.keywords if keyword.arg == "type"]
@@ -126,8 +139,8 @@ def read_parts(
         calls[name] = call
     censoring, truncation = None, None if entry is None else TruncationSpec(entry)
     if "censor" in calls:
-        if response.kind != "value":
-            written = "Surv" if response.kind == "surv" or response.label.startswith("Surv") else "interval"
+        if response.kind != "value" or response.flag is not None:
+            written = response.label.partition("(")[0]
             syntax.fail(calls["censor"], f"{written}(...) already says what is censored; leave out '| censor(...)'")
         censoring = _read_censor(syntax, calls["censor"])
     if "truncate" in calls:
@@ -186,10 +199,16 @@ def _read_censor(syntax: Syntax, node: ast.Call) -> CensoringSpec:
             syntax.fail(given["lower"], f"censor(status=) takes no lower limit: {remedy}")
         end = read_column(syntax, given["upper"], "bound", "upper=") if "upper" in given else None
         return CensoringSpec(upper=end, flag=flag, start=start)
-    if len(given) > 1:
+    column = given.pop(flags[0])
+    if flags == ["event"] and given:
         syntax.fail(node, f"{how}) and limits cannot be given together; the rows are censored at y itself")
-    column = read_column(syntax, given[flags[0]], "event", _FLAGS[flags[0]])
-    return CensoringSpec(flag=Flag(column, "event" if flags == ["event"] else "nondetect", how), start=start)
+    if "upper" in given:
+        syntax.fail(given["upper"], f"{how}) goes with a lower limit: censor(limit, nondetect=flag)")
+    lower = read_limit(syntax, given.get("lower"), "limit")
+    flag = Flag(
+        read_column(syntax, column, "event", _FLAGS[flags[0]]), "nondetect" if flags == ["nondetect"] else "event", how
+    )
+    return CensoringSpec(lower, flag=flag, start=start)
 
 
 def _read_status(syntax: Syntax, node: ast.expr) -> Expression:

@@ -72,7 +72,7 @@ class ResponseSpec:
 
     kind: Literal["value", "text", "surv", "interval"]  # a plain value, text such as ``<0.5``, ``Surv`` or two ends
     value: Expression  # the value, the time, or the lower end
-    flag: Flag | None = None  # code of ``Surv``
+    flag: Flag | None = None  # code of ``Surv`` or ``Cen``
     upper: Expression | None = None  # upper end, of every row or of those coded as interval
     label: str = ""  # the left-hand side as written
     duration: str = ""  # a column in it that turned out to hold durations
@@ -80,7 +80,7 @@ class ResponseSpec:
 
 @dataclass(frozen=True, slots=True)
 class CensoringSpec:
-    """The ``censor(...)`` part: limits, or a flag; ``upper`` beside a status is the upper end of interval rows."""
+    """The ``censor(...)`` part: limits, or a flag; beside a status ``upper`` is the upper end of interval rows."""
 
     lower: Expression | None = None
     upper: Expression | None = None
@@ -251,6 +251,12 @@ class ModelSpec(LinearPart):
             return self.response.upper
         return self.censoring.upper
 
+    @property
+    def limit(self) -> Expression | None:
+        """Limit of the non-detects that a flag, or text such as ``ND``, tells apart from values."""
+        told = self.response.kind == "text" or self.flag is not None
+        return self.censoring.lower if told and self.censoring is not None else None
+
     def __str__(self) -> str:
         lines = [self.written, f"  response   {_response(self)}", f"  censoring  {_censoring(self)}"]
         if self.truncation is not None:
@@ -296,13 +302,15 @@ def _censoring(spec: ModelSpec) -> str:
     if spec.response.kind == "interval":
         return "equal ends are exact, a missing or infinite end is open"
     if spec.response.kind == "text":
-        return "in the text: <0.5 is left-censored there, >100 is right-censored there"
+        absent = f", ND is left-censored at {spec.limit.text}" if spec.limit else ""
+        return f"in the text: <0.5 is left-censored there, >100 is right-censored there{absent}"
     if flag is not None:
+        whatever = f", whatever {value} holds there" if spec.limit else ""
         code, between = flag.text, f"between {value} and {spec.upper_end.text if spec.upper_end else _NO_END}"
         return {
             "event": f"right-censored at {value} where {code} is 0",
             "left": f"left-censored at {value} where {code} is 0",
-            "nondetect": f"left-censored at {value} where {code} is 1",
+            "nondetect": f"left-censored at {spec.limit.text if spec.limit else value} where {code} is 1{whatever}",
             "status": f"by {code}: left-censored at {value} (left, -1), exact (none, 0), right-censored (right, 1), "
             f"{between} (interval, 2)",
             "survival": f"by {code}: right-censored at {value} (0), exact (1), left-censored (2), {between} (3)",

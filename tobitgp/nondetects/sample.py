@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
@@ -76,6 +77,7 @@ class Sample:
         )
 
 
+@reads_frames
 def read_sample(data: Frame, response: str, censored: str | None = None) -> Sample:
     """Read a column, or an expression of columns, as the left side of a formula is read.
 

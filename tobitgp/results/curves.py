@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.results.paths import PARTS, along_paths
@@ -33,6 +34,7 @@ def warn_net(results: Results) -> None:
         warnings.warn(_NET, ApproximationWarning, stacklevel=user_level())
 
 
+@reads_frames
 def predict_survival_function(
     results: Results,
     df: Frame | None = None,
@@ -107,6 +109,7 @@ def predict_survival_function(
     return _curve(results, "survival", df, times, conditional_after, interval, exclude, id)
 
 
+@reads_frames
 def predict_cumulative_hazard(
     results: Results,
     df: Frame | None = None,
@@ -150,6 +153,7 @@ def predict_cumulative_hazard(
     return _curve(results, "cumulative_hazard", df, times, conditional_after, interval, exclude, id)
 
 
+@reads_frames
 def predict_hazard(
     results: Results,
     df: Frame | None = None,
@@ -194,6 +198,7 @@ def predict_hazard(
     return _curve(results, "hazard", df, times, conditional_after, interval, exclude, id)
 
 
+@reads_frames
 def plot_survival(
     results: Results,
     ax: Any = None,
@@ -265,6 +270,7 @@ def plot_survival(
     return _plot("survival", results, ax, times, df=df, interval=interval, center=center)
 
 
+@reads_frames
 def plot_hazard(
     results: Results,
     ax: Any = None,

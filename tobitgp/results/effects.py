@@ -16,6 +16,7 @@ import pandas as pd
 
 from tobitgp.data.absorbed import centred
 from tobitgp.data.arrays import Design
+from tobitgp.data.frames import reads_frames
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.rows_together import Summed, variance_of_sum
@@ -32,7 +33,7 @@ from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.regression.parts import RegressionParts, distributions_at, predictors, scale_design
 from tobitgp.results.rows import Limits, mean_limits
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array
+from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
@@ -184,10 +185,11 @@ def _inside(nodes: Nodes, limits: Limits) -> tuple[Array, Array]:
     return np.stack(mass), np.stack(mean)
 
 
+@reads_frames
 def marginal_effects(
     results: Results,
     what: str = "latent",
-    at: Any = "overall",
+    at: str | Frame = "overall",
     *,
     below: float | None = None,
     above: float | None = None,

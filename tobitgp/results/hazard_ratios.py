@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.absorbed import as_dense
+from tobitgp.data.frames import read_frame
 from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
@@ -229,7 +230,7 @@ def of_process(
 
 def _frame(parts: Any, at: Any) -> pd.DataFrame:
     """Rows to compare; of a DataFrame the columns of the model."""
-    known = parts.state.input_names
+    known, at = parts.state.input_names, at if isinstance(at, dict) else read_frame(at)
     if isinstance(at, pd.DataFrame):
         return at[[name for name in at.columns if name in known]].reset_index(drop=True)
     if not isinstance(at, dict) or not at:

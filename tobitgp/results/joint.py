@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.distributions.base import Distribution
@@ -66,6 +67,7 @@ class JointPosterior:
         raise NotImplementedError
 
 
+@reads_frames
 def posterior(results: Results, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:
     """Mean and covariance of f in all rows together: (PRE1) and (PRE2) of the theory pages, of a regression (REG8).
 
@@ -110,6 +112,7 @@ def posterior(results: Results, new: Frame | None = None, *, exclude: str | Sequ
     )
 
 
+@answers_in_kind
 def sample(
     results: Results,
     new: Frame | None = None,

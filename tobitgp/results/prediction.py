@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
 from tobitgp.results.predict import check_alpha, predict_lazily
@@ -70,6 +71,7 @@ class PredictionResults:
         return pd.concat([mean, obs], axis=1).set_axis(names, axis=1)
 
 
+@answers_in_kind
 def predict(
     results: Results,
     new: Frame | None = None,
@@ -114,9 +116,10 @@ def predict(
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With the columns right of ``~``, for ``"observed"`` also those of the limits and the window, for
-        ``"conditional"`` those of the response too; by default the training data. Of a dask DataFrame the result is
-        one, too, whose partitions are predicted when they are asked for.
+        Of any kind that :func:`tobitgp.fit` takes, single values in a dict standing in every row, with the columns
+        right of ``~``, for ``"observed"`` also those of the limits and the window, for ``"conditional"`` those of the
+        response too; by default the training data. Of a dask DataFrame the result is one, too, whose partitions are
+        predicted when they are asked for.
     what : str, optional
         A row of the table; ``"median"`` by default, of a mixture ``"uncensored"``.
     interval : float, optional
@@ -135,10 +138,11 @@ def predict(
     Returns
     -------
     Series or DataFrame
-        A Series named after ``what``, or columns ``estimate, se[, lower, upper]``; the index of the data, NaN in rows
-        with missing inputs and in training rows that were dropped. A list in ``q``, ``below`` or ``above`` gives a
-        column for each value, with ``se`` or ``interval`` columns ``(value, statistic)``. ``"terms"`` always gives
-        columns ``(term, statistic)``, whose estimates, ``Intercept`` and ``offset`` among them, add up to ``"latent"``.
+        Of polars or pyarrow where ``new`` is, without an index; else of pandas. A Series named after ``what``, or
+        columns ``estimate, se[, lower, upper]``; the index of the data, NaN in rows with missing inputs and in training
+        rows that were dropped. A list in ``q``, ``below`` or ``above`` gives a column for each value, with ``se`` or
+        ``interval`` columns ``(value, statistic)``. ``"terms"`` always gives columns ``(term, statistic)``, whose
+        estimates, ``Intercept`` and ``offset`` among them, add up to ``"latent"``.
 
     Raises
     ------
@@ -179,6 +183,7 @@ def predict(
     return results._predict(new, what, **options)
 
 
+@reads_frames
 def get_prediction(
     results: Results, new: Frame | None = None, *, exclude: str | Sequence[str] = ()
 ) -> PredictionResults:

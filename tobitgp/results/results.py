@@ -141,6 +141,12 @@ class Results:
         return str(self._parts.spec.written)
 
     @property
+    def _column_texts(self) -> tuple[str, ...]:
+        """What mentions the columns that new data need."""
+        weight = getattr(self._parts.state, "var_weight", None)
+        return (self._written, *(weight[:1] if weight else ()))
+
+    @property
     def _criterion_in_words(self) -> str:
         name, value = self._criterion()
         return f"{name.lower()} {value}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS
@@ -30,6 +31,7 @@ Setting = dict[str, Any]
 POPULATIONS, SCALES = ("fixed", "bootstrap"), ("difference", "ratio")
 
 
+@reads_frames
 def standardise(
     results: Results,
     column: str | dict[str, Any],
@@ -131,6 +133,7 @@ def standardise(
     return pd.DataFrame({key: numbers.ravel() for key, numbers in found.items()}, index=index)
 
 
+@reads_frames
 def contrast(
     results: Results,
     first: Setting | Results,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
@@ -23,6 +24,7 @@ SCORES = ("log_likelihood", "concordance_index")
 NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
 
 
+@answers_in_kind
 def predict_percentile(
     results: Results,
     df: Frame | None = None,
@@ -86,6 +88,7 @@ def predict_percentile(
     return prediction_table(p, rows, {p: found}, listed=False, bands=level is not None)
 
 
+@answers_in_kind
 def predict_median(
     results: Results,
     df: Frame | None = None,
@@ -126,6 +129,7 @@ def predict_median(
     return results.predict_percentile(df, p=0.5, **options)
 
 
+@answers_in_kind
 def predict_expectation(results: Results, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:
     """Mean survival time, ``predict(what="uncensored")``.
 
@@ -162,6 +166,7 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
     return pd.Series(rows.spread(rows.times.mean()), index=rows.index, name="expectation")
 
 
+@answers_in_kind
 def predict_restricted_mean(
     results: Results,
     df: Frame | None = None,
@@ -256,6 +261,7 @@ class Scores(NamedTuple):
     values: Array  # (m,), log likelihoods, or predicted medians
 
 
+@reads_frames
 def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
     """Score new rows, as lifelines' fitters do: minus (MET12), or (MET2) of the theory pages.
 

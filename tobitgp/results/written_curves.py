@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.sources import SUFFIXES, is_dask
 from tobitgp.engines import row_chunks
 from tobitgp.errors import DataError, SpecError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _LINES = 1_000_000  # of a row group
 
 
+@reads_frames
 def write_curves(
     results: Results,
     path: str | os.PathLike[str],

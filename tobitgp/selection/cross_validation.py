@@ -13,6 +13,7 @@ import pandas as pd
 
 from tobitgp.api import fit
 from tobitgp.competing import open_competing
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.row_arguments import by_label, read_weights
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
@@ -199,6 +200,7 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
+@reads_frames
 def cross_validate(
     formula: str,
     data: Frame,

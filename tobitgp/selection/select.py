@@ -12,6 +12,7 @@ import pandas as pd
 
 from tobitgp.api import fit
 from tobitgp.competing import open_competing
+from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.hazards import HazardModel, open_model
 from tobitgp.mixture import EMCM
@@ -89,6 +90,7 @@ class Selection:
         return str(self.table.to_html(float_format="{:.3f}".format, formatters={"n": "{:g}".format}))
 
 
+@reads_frames
 def select(
     specs: str | Sequence[str] | Mapping[str, Any],
     data: Frame,

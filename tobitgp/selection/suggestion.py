@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, owens_t
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import DataError, SpecError
 from tobitgp.numerics.normal import mills
@@ -55,6 +56,7 @@ class Known(NamedTuple):
         return V - self.share[x] / (V[x, x] + self.noise[x]) * np.multiply.outer(V[:, x], V[x])
 
 
+@reads_frames
 def suggest(
     results: GPResults,
     candidates: Frame,

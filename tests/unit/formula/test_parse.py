@@ -246,6 +246,8 @@ def test_printed_in_words():
             "right-censored at y (0), exact (1), left-censored (2), between y and u",
         ),
         ("y ~ 1 | censor(nondetect=d)", "left-censored at y where d is 1"),
+        ("Cen(y, d) ~ 1", "left-censored at y where d is 1"),
+        ("y ~ 1 | censor(l, nondetect=d)", "left-censored at l where d is 1, whatever y holds there"),
         ("y ~ 1 | censor(status=d, upper=u)", "right-censored (right, 1), between y and u (interval, 2)"),
         ("y ~ 1 | truncate(0)", "rows with y <= 0 could not have been seen"),
     ],

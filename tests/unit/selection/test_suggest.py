@@ -9,6 +9,7 @@ from scipy.stats import norm
 import tobitgp as tg
 from tobitgp.distributions.student import Student as Noise
 from tobitgp.errors import SpecError
+from tobitgp.selection import suggestion
 
 pytestmark = pytest.mark.filterwarnings("ignore:No row is censored", "ignore:1 value lies beyond")
 GIVEN = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.3, "sigma": 0.4}
@@ -170,7 +171,7 @@ def test_what_makes_no_sense_is_refused(fit, given, words):
 @pytest.mark.parametrize(
     ("candidates", "words"),
     [
-        ({"x": 1.0}, "candidates: If using all scalar values"),
+        ({"x": [1.0], "u": [1.0, 2.0]}, "candidates: All arrays must be"),
         ("rows.csv", "not str"),
         (CANDIDATES.assign(se=1.0), "rename it"),
         (CANDIDATES.drop(columns="u"), "lack 'u'"),
@@ -190,7 +191,7 @@ def test_where_no_draw_improves_the_nearest_rows_come_first(fit):
 
 @pytest.mark.parametrize(("df", "ratio"), [(1.8, (1.8 + 3.0) / (1.8 + 1.0)), (4.0, 7.0 / 5.0)])
 def test_noise_of_long_tails_tells_as_much_as_its_information(df, ratio, data):
-    information = tg.suggest.__globals__["information"]
+    information = suggestion.information
     assert 1.0 / information(Noise(df)) == pytest.approx(ratio, rel=0.01)
     res = tg.fit("y ~ 0 + gp(x)", data, family=tg.Student(df), fixed=GIVEN)
     assert (tg.suggest(res, CANDIDATES, k=3)["gain"] > 0.0).all()
@@ -202,6 +203,6 @@ def test_fits_without_a_posterior_are_refused(data):
 
 
 def test_too_many_rows_are_refused(fit, monkeypatch):
-    monkeypatch.setitem(tg.suggest.__globals__, "MOST_ROWS", 5)
+    monkeypatch.setattr(suggestion, "MOST_ROWS", 5)
     with pytest.raises(SpecError, match="takes 5 candidates"):
         tg.suggest(fit, CANDIDATES, reference=CANDIDATES)

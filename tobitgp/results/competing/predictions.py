@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import row_chunks, single_blas_thread
@@ -101,6 +102,7 @@ def _excluded(results: CompetingRisksResults, exclude: Any) -> tuple[list[str], 
     return tuple([name for name in names if name in terms] for terms in known)
 
 
+@reads_frames
 def predict_cumulative_incidence(
     results: CompetingRisksResults,
     df: Frame | None = None,
@@ -176,6 +178,7 @@ def predict_cumulative_incidence(
     return pd.concat(tables, axis=1, names=["cause", "row", "statistic"][: 2 + (level is not None)])
 
 
+@reads_frames
 def predict_survival_function(
     results: CompetingRisksResults,
     df: Frame | None = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.diagnostics.residual_tests import Check
 from tobitgp.errors import SpecError
@@ -84,6 +85,11 @@ class CompetingRisksResults:
             f"  {self._read}: {events}; {counts['censored']} censored, {counts['dropped']} dropped\n"
             f"  {', '.join([*found, 'converged' if self.converged else 'NOT converged'])}"
         )
+
+    @property
+    def _column_texts(self) -> tuple[str, ...]:
+        """What mentions the columns that new data need."""
+        return (self.formula, *(text for fit in self.parts.fits.values() for text in fit._column_texts))
 
     @property
     def _read(self) -> str:
@@ -323,6 +329,7 @@ class CompetingRisksResults:
     predict_survival_function = predictions.predict_survival_function
     save = output.save
 
+    @reads_frames
     def score(self, df: Frame, cause: Cause | None = None, *, weights: Any = None) -> float:
         """Mean log likelihood of new rows: of their times and causes, or by the model of one cause.
 
@@ -444,6 +451,7 @@ class CompetingRisksResults:
         every = [(cause, fit.check(rng=rng).findings) for cause, fit in self.parts.fits.items()]
         return Check(tuple(one._replace(name=f"{cause}: {one.name}") for cause, found in every for one in found))
 
+    @reads_frames
     def plot_cumulative_incidence(
         self,
         ax: Any = None,

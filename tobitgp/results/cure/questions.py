@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from tobitgp.data.frames import answers_in_kind
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.regression.cure_search import profile_interval
@@ -95,6 +96,7 @@ def profile_cured(results: CureResults, *, interval: float = 0.95) -> tuple[floa
     return profile_interval(lambda gamma: problem_of(parts, gamma), parts.maximum, len(results._columns), error, drop)
 
 
+@answers_in_kind
 def predict_cured(
     results: CureResults, df: Frame | None = None, *, conditional_after: Any = None, interval: float | None = None
 ) -> pd.Series[float] | pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.posterior.estimates import Estimates
@@ -83,6 +84,7 @@ class CureResults(DistributionalResults):
 
     # -- the cured ----------------------------------------------------------------------------------------------------
 
+    @reads_frames
     def predict_survival_function(
         self,
         df: Frame | None = None,

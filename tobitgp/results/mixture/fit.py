@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp import mixture as mixtures
+from tobitgp.data.frames import reads_frames
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData, prepare
 from tobitgp.data.table import column_names
@@ -269,6 +270,7 @@ class MixtureStream:
         self.formula = formula
         self.counts = pd.Series(0, index=list(COUNTS))
 
+    @reads_frames
     def partial_fit(self, data: Frame) -> MixtureStream:
         """Learn from one more batch.
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from tobitgp.data.frames import answers_in_kind
 from tobitgp.data.training_summary import NO_ROWS, held_rows
 from tobitgp.errors import SpecError
 from tobitgp.results.multivariate.estimates import RESIDUAL
@@ -25,6 +26,7 @@ _TABLE = ["estimate", "se", "lower", "upper"]
 _DRAWS = 1000  # for intervals of what may have been
 
 
+@answers_in_kind
 def predict(
     results: MultivariateResults,
     new: Frame | None = None,
@@ -121,6 +123,7 @@ def _with_effects(
     return table.assign(se=table["estimate"] * se if logs else se)
 
 
+@answers_in_kind
 def impute(results: MultivariateResults, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
     """What responses are or may have been: of censored and missing ones the means given all that is known.
 
@@ -191,6 +194,7 @@ def impute(results: MultivariateResults, new: Frame | None = None, *, interval: 
     return table
 
 
+@answers_in_kind
 def sample(
     results: MultivariateResults,
     new: Frame | None = None,

@@ -85,6 +85,11 @@ class MultivariateResults:
         return self._stack.wide.formula
 
     @property
+    def _column_texts(self) -> tuple[str, ...]:
+        """What mentions the columns that new data need."""
+        return (self.formula, self._stack.wide.sigma or "")
+
+    @property
     def nobs(self) -> float:
         """Number of values that are known, of all responses; with weights their sum.
 

@@ -422,7 +422,7 @@ def test_questions_of_other_kinds_make_no_sense(res):
     with pytest.raises(SpecError, match="ax= takes matplotlib axes, not int"):
         res.plot(3)
     with pytest.raises(DataError, match="'y' is a single value"):
-        res.predict({"y": 1.0})
+        res.predict({"y": None})
 
 
 def test_distributions_without_a_mean_say_so():
