@@ -76,6 +76,10 @@ class Results:
             raise SpecError(f"kind={kind!r} chooses among the covariances of a mixture; this fit has one.")
         return self._linear, self._rest
 
+    def _profile(self, name: str, alpha: float) -> tuple[float, float]:
+        """Interval of a parameter by the profile likelihood."""
+        raise SpecError("method='profile' is of regressions fitted by maximum likelihood; this fit has method='wald'.")
+
     def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
         """Parameters that hypotheses are about, and their names."""
         return self._estimates(kind)[0], self._columns
