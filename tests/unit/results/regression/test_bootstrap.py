@@ -1,0 +1,109 @@
+"""The bootstrap beside refits of the drawn rows, sandwiches, and scipy's intervals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import tobitgp as tg
+from tobitgp.errors import ConvergenceWarning, DataError, SpecError
+from tobitgp.results.regression.bootstrap import _drawn, _Refit
+
+FORMULA = "y ~ x + g | censor(0)"
+
+
+@pytest.fixture(scope="module")
+def panel():
+    rng = np.random.default_rng(8)
+    firm = np.repeat(np.arange(60), 5)
+    data = pd.DataFrame({"firm": firm, "x": rng.normal(size=300) + rng.normal(size=60)[firm]})
+    data["g"] = rng.choice(["a", "b"], 300)
+    noise = 0.8 * rng.normal(size=60)[firm] + rng.normal(size=300)
+    data["y"] = (0.5 + data["x"] + (data["g"] == "b") + noise).clip(lower=0.0)
+    return data.sample(frac=1.0, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def res(panel):
+    return tg.fit(FORMULA, panel)
+
+
+def test_a_draw_is_the_fit_of_its_rows(res, panel):
+    """Censored rows stay censored, and rows that were drawn twice count twice."""
+    weight = _drawn(np.ones(300), None, np.random.default_rng(1))
+    again = tg.fit(FORMULA, panel.loc[panel.index.repeat(weight.astype(int))].reset_index(drop=True))
+    np.testing.assert_allclose(_Refit(res, None)(weight), again.params, rtol=1e-7)
+    effect = _Refit(res, lambda one: one.marginal_effects("observed")["dydx"])(weight)
+    np.testing.assert_allclose(effect, again.marginal_effects("observed")["dydx"], rtol=1e-5)
+
+
+def test_clusters_are_drawn_whole(panel):
+    code = panel["firm"].to_numpy()
+    weight = _drawn(np.full(300, 2.0), code, np.random.default_rng(1))
+    assert (pd.Series(weight).groupby(code).nunique() == 1).all()
+    assert weight.sum() == 600.0
+
+
+def test_weights_count_as_rows(panel):
+    table = panel.groupby(["g"], as_index=False)["y"].max().assign(w=[4.0, 6.0])
+    drawn = [_drawn(table["w"].to_numpy(), None, rng) for rng in np.random.default_rng(3).spawn(2000)]
+    assert all(each.sum() == 10.0 for each in drawn)
+    assert np.isclose(np.var([each[0] for each in drawn]), 10 * 0.4 * 0.6, rtol=0.1)
+
+
+@pytest.mark.slow
+def test_errors_are_those_of_sandwiches(res, panel):
+    """Rows of HC0, clusters of the clustered covariance, which is another."""
+    rows, firms = res.bootstrap(600, rng=1), res.bootstrap(600, panel["firm"], rng=1)
+    robust = tg.fit(FORMULA, panel, cov_type="HC0")
+    clustered = tg.fit(FORMULA, panel, cov_type="cluster", cov_kwds={"groups": "firm"})
+    np.testing.assert_allclose(rows.bse, robust.bse, rtol=0.12)
+    np.testing.assert_allclose(firms.bse, clustered.bse, rtol=0.15)
+    assert firms.bse["x"] > 1.2 * rows.bse["x"]
+    assert rows.failed == 0
+    np.testing.assert_allclose(np.sqrt(np.diag(rows.cov_params())), rows.bse)
+    pd.testing.assert_frame_equal(rows.draws, res.bootstrap(600, rng=1).draws)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
+def test_intervals_of_scipy(method):
+    """Of the mean of an uncensored response."""
+    y = np.random.default_rng(2).exponential(size=40)
+    res = tg.fit("y ~ 1", {"y": y}, method="mle")
+    mine = res.bootstrap(3000, rng=1).conf_int(0.1, method)
+    theirs = stats.bootstrap((y,), np.mean, n_resamples=9999, confidence_level=0.9, method=method, rng=1)
+    np.testing.assert_allclose(mine.loc["Intercept"], theirs.confidence_interval, atol=0.035)
+
+
+def test_statistics_and_tables(res):
+    found = res.bootstrap(50, statistic=lambda one: one.predict({"x": [0.0], "g": ["a"]}, "observed").iloc[0], rng=4)
+    assert found.draws.shape == (50, 1)
+    table = found.summary_frame()
+    assert table.columns.tolist() == ["estimate", "bias", "se", "lower", "upper"]
+    assert table["lower"].iloc[0] < table["estimate"].iloc[0] < table["upper"].iloc[0]
+    assert repr(found).startswith("bootstrap: 50 draws\n")
+
+
+def test_draws_without_a_maximum_are_counted(tobin):
+    data = tobin.assign(rare=(np.arange(20) == 1).astype(float))
+    res = tg.fit("durable ~ rare + age | censor(0)", data)
+    with pytest.warns(ConvergenceWarning, match="draws have no maximum and are left out"):
+        found = res.bootstrap(100, rng=1)
+    # without the row
+    assert 20 < found.failed < 60
+    assert len(found.draws) == 100 - found.failed
+    assert f"{found.failed} without a maximum" in repr(found)
+
+
+def test_what_it_is_not_of(res, maximised, panel, tobin):
+    with pytest.raises(SpecError, match=r"a posterior has draws, by posterior\(\)"):
+        maximised.bootstrap()
+    with pytest.raises(SpecError, match=r"give data\['firm'\]"):
+        res.bootstrap(9, "firm")
+    with pytest.raises(DataError, match="20 values for 300 rows"):
+        res.bootstrap(9, np.arange(20))
+    with pytest.raises(SpecError, match="at least 2 draws"):
+        res.bootstrap(1)
+    with pytest.raises(SpecError, match="'percentile', 'basic', 'bca'"):
+        res.bootstrap(9).conf_int(method="studentized")
