@@ -47,19 +47,30 @@ _OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
 
 # Arguments of other programs, and what is written here in their place.
 ELSEWHERE = {
+    "absorb": "a factor is a term, absorbed where it has very many levels: y ~ x + C(g)",
     "cluster": "write cov_type='cluster', cov_kwds={'groups': 'g'}, or {'groups': ['g', 'year']}",
     "dist": "write family='weibull'",
+    "entity_effects": "effects of each unit are a term: y ~ x + C(id), or (1 | id)",
+    "fixef": "effects of each unit are a term: y ~ x + C(id), or (1 | id)",
     "groups": "a random intercept of each group is a term: y ~ x + (1 | g)",
+    "instruments": "residuals of a first regression on them are a column: y ~ x + residual (Smith and Blundell)",
     "k": "write inducing=20",
     "knots": "write inducing=20 for gp(x); a spline with knots is a term: y ~ bs(x, knots=[1, 2])",
     "left": "limits stand in the formula: y ~ x | censor(0)",
+    "ll": "limits stand in the formula: y ~ x | censor(0)",
     "offset": "an offset is a term: y ~ x + offset(m)",
+    "pweights": "write weights='w', cov_type='HC0'",
     "random_state": "write rng=0",
     "right": "limits stand in the formula: y ~ x | censor(upper=4)",
     "robust": "write cov_type='HC0'",
     "scale": "write fixed={'sigma': 1}",
     "seed": "write rng=0",
+    "selection": "sample selection is in R's sampleSelection, Stata's heckman and Python's py4etrics",
     "strata": "write sigma='~ C(g)'",
+    "time_effects": "effects of each period are a term: y ~ x + C(year)",
+    "ul": "limits stand in the formula: y ~ x | censor(upper=4)",
+    "vce": "write cov_type='HC0', or cov_type='cluster', cov_kwds={'groups': 'g'}; bootstrap() is of the results",
+    "vcov": "write cov_type='HC1', or cov_type='cluster', cov_kwds={'groups': ['g', 'year']}",
 }
 
 P = ParamSpec("P")

@@ -55,7 +55,7 @@ class Asked(NamedTuple):
 
     def question(self, positive: bool, rows: Rows) -> Question:
         """Of rows."""
-        n = len(rows.weight)
+        n = len(rows.limits.lower)
         at = np.full(n, self.value)
         if self.what == "sigma":
             return Question(lambda y: np.log(y.scale), "log")

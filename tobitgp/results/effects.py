@@ -31,7 +31,7 @@ from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.regression.parts import RegressionParts, distributions_at, predictors, scale_design
-from tobitgp.results.rows import Limits, mean_limits
+from tobitgp.results.rows import Limits, mean_limits, no_limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
@@ -272,8 +272,8 @@ def marginal_effects(
             "DataFrame with the responses; use what='observed' or 'uncensored'."
         )
     rows = rows_at(parts, "overall" if averaged else at, need_limits=observed, need_response=conditional)
-    if averaged and observed:
-        rows = replace(rows, limits=mean_limits(parts))
+    if averaged:
+        rows = replace(rows, limits=mean_limits(parts) if observed else no_limits(1))
     found, labels, factors = [], [], []
     with single_blas_thread(), np.errstate(invalid="ignore"):  # of infinite means
         for change in changes(parts, rows.frame):

@@ -92,15 +92,17 @@ def test_of_regressions_beside_predict_and_differences_of_estimates(spread, mone
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("what", "asked"), [*ASKED[:3], *ASKED[4:]])
 @pytest.mark.parametrize("at", ["mean", "design"])
 @pytest.mark.filterwarnings("ignore:Left out")
-def test_at_means(spread, money, at, method):
-    table = spread.marginal_effects("observed", at, method=method)
-    se = of_differences(spread, lambda res: res.marginal_effects("observed", at, method=method))
-    np.testing.assert_allclose(table["se"], se, rtol=1e-4)
+def test_at_means(spread, money, what, asked, at, method):
+    table = spread.marginal_effects(what, at, method=method, **asked)
+    se = of_differences(spread, lambda res: res.marginal_effects(what, at, method=method, **asked))
+    np.testing.assert_allclose(table["se"], se, rtol=1e-4, atol=1e-9)
     mean = np.average(money["x"], weights=money["w"])
-    per_unit = spread.marginal_effects("observed", at, method=method[:2] + "dx").loc[("x", f"{method[:2]}/dx")].iloc[0]
-    assert np.isclose(table.loc["x"].iloc[0, 0], per_unit * (mean if method.endswith("ex") else 1.0))
+    per_unit = spread.marginal_effects(what, at, method=method[:2] + "dx", **asked)
+    expected = per_unit.loc[("x", f"{method[:2]}/dx")].iloc[0] * (mean if method.endswith("ex") else 1.0)
+    assert np.isclose(table.loc["x"].iloc[0, 0], expected)
 
 
 def test_a_tobit_elasticity_by_its_formula(tobin):

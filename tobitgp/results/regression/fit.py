@@ -246,10 +246,20 @@ def _check(spec: ModelSpec, cov_type: Any) -> None:
     check_covariance(cov_type)
 
 
+# Kinds of covariances of other programs, and what they are here.
+_COVARIANCES = {
+    **dict.fromkeys(("robust", "white", "hetero", "sandwich"), "; it is called 'HC0' here"),
+    **dict.fromkeys(("hc2", "hc3"), "; bootstrap() of the results serves small samples"),
+    **dict.fromkeys(("crv1", "clustered", "twoway"), "; it is cov_type='cluster', cov_kwds={'groups': ...} here"),
+    "bootstrap": "; it is a method of the results, bootstrap()",
+}
+
+
 def check_covariance(cov_type: Any) -> None:
     """Refuse a kind of covariance that is none."""
     if cov_type not in KINDS:
-        raise SpecError(f"cov_type={cov_type!r} is not supported; choose one of {', '.join(map(repr, KINDS))}.")
+        meant = _COVARIANCES.get(str(cov_type).lower(), "")
+        raise SpecError(f"cov_type={cov_type!r} is not supported{meant}; choose one of {', '.join(map(repr, KINDS))}.")
 
 
 def known_shape(family: Family, fixed: Mapping[str, float] | None) -> tuple[Family, Mapping[str, float] | None]:
