@@ -23,7 +23,7 @@ from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.paths import Paths
-from tobitgp.results.regression import bootstrap, profile
+from tobitgp.results.regression import bootstrap, marginaleffects, profile
 from tobitgp.results.regression.averages import regression_averages
 from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
 from tobitgp.results.regression.likelihood import LikelihoodResults
@@ -222,6 +222,7 @@ class RegressionResults(LikelihoodResults):
         return RegressionResults(replace(self._parts, training=None, covariates=None))
 
     bootstrap = bootstrap.bootstrap
+    to_marginaleffects = marginaleffects.to_marginaleffects
     profile_interval = profile.profile_interval
     _profile = profile.profile_interval
     posterior = joint.posterior
