@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import qr
 from scipy.special import ndtr, ndtri
 
-from tobitgp.data.outcome import outcome
+from tobitgp.data.absorbed import Absorbed, Columns
+from tobitgp.data.arrays import Design
+from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.row_arguments import read_clusters
-from tobitgp.errors import ConvergenceWarning, SpecError, TobitGPError, user_level
+from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.options import read_whole
 from tobitgp.regression import maximise
 from tobitgp.regression.maximum import Maximum
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.parts import RegressionParts, known_scale, model_arguments
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
     from tobitgp.results.regression.results import RegressionResults
 
 METHODS = ("percentile", "basic", "bca")
+_DEPENDENT = 1e-10
 Statistic = Callable[[Any], Any]
 
 
@@ -38,7 +42,8 @@ class BootstrapResults:
     estimate : Series
         Of the fit itself, in the units of the statistic.
     draws : DataFrame
-        A row for each draw that has a maximum, a column for each number, in the same units.
+        A row for each draw that has a maximum, a column for each number, in the same units; NaN of coefficients of
+        which a draw tells nothing, as of levels that were not drawn.
     failed : int
         How many draws have none.
     left_out : callable
@@ -71,28 +76,29 @@ class BootstrapResults:
             raise SpecError(f"method={method!r} is not supported; choose one of {', '.join(map(repr, METHODS))}.")
         tails = np.array([0.5 * alpha, 1.0 - 0.5 * alpha])
         orders = self._corrected(tails) if method == "bca" else np.tile(tails, (len(self.estimate), 1))
-        ends = np.array([np.quantile(self.draws[name], each) for name, each in zip(self.draws, orders, strict=True)])
+        ends = np.array([np.nanquantile(self.draws[name], each) for name, each in zip(self.draws, orders, strict=True)])
         if method == "basic":
             ends = 2.0 * self.estimate.to_numpy()[:, None] - ends[:, ::-1]
         return pd.DataFrame(ends, index=self.estimate.index)
 
     def _corrected(self, tails: Array) -> Array:
         """Orders (k, 2) of the quantiles that are corrected for bias and acceleration."""
-        values, best, n = self.draws.to_numpy(), self.estimate.to_numpy(), len(self.draws)
+        values, best = self.draws.to_numpy(), self.estimate.to_numpy()
+        n = np.isfinite(values).sum(axis=0)
         share = ((values < best).sum(axis=0) + 0.5 * (values == best).sum(axis=0)) / n
         bias = ndtri(np.clip(share, 0.5 / n, 1.0 - 0.5 / n))
         away = self.left_out().to_numpy()
-        away = away.mean(axis=0) - away
-        scale = np.square(away).sum(axis=0) ** 1.5
-        a = np.divide((away**3).sum(axis=0), 6.0 * scale, out=np.zeros(len(best)), where=scale > 0.0)
+        away = np.nanmean(away, axis=0) - away
+        scale = np.nansum(np.square(away), axis=0) ** 1.5
+        a = np.divide(np.nansum(away**3, axis=0), 6.0 * scale, out=np.zeros(len(best)), where=scale > 0.0)
         z = bias[:, None] + ndtri(tails)
         return np.asarray(ndtr(bias[:, None] + z / (1.0 - a[:, None] * z)))
 
     def summary_frame(self, alpha: float = 0.05, method: str = "percentile") -> pd.DataFrame:
-        """A row for each number, columns ``estimate, bias, se, lower, upper``, in its units."""
+        """A row for each number, columns ``estimate, bias, se, lower, upper``, in its units, and its ``draws``."""
         ends = self.conf_int(alpha, method)
         columns = {"estimate": self.estimate, "bias": self.draws.mean() - self.estimate, "se": self.bse}
-        return pd.DataFrame(columns | {"lower": ends[0], "upper": ends[1]})
+        return pd.DataFrame(columns | {"lower": ends[0], "upper": ends[1], "draws": self.draws.count()})
 
     def __repr__(self) -> str:
         head = f"bootstrap: {len(self.draws)} draws" + (f", {self.failed} without a maximum" if self.failed else "")
@@ -109,7 +115,8 @@ def bootstrap(
 ) -> BootstrapResults:
     """Draw rows, or whole clusters of them, again and fit each time.
 
-    A row is drawn with what is known of it, so that censored rows stay censored. Frequency weights count: a row of
+    A row is drawn with what is known of it, so that censored rows stay censored; levels that were not drawn are left
+    out. Frequency weights count: a row of
     weight c is c rows, unless clusters are drawn, which keep the weights of their rows.
 
     Parameters
@@ -156,7 +163,7 @@ def bootstrap(
     >>> res = tg.fit("y ~ x1 + x2 | censor(lower, upper)", data)
     >>> again = res.bootstrap(99, rng=1)
     >>> again.summary_frame().shape, again.failed
-    ((4, 5), 0)
+    ((4, 6), 0)
     """
     parts, rng = results.parts, generator(rng)
     if results._of_subjects:
@@ -219,6 +226,27 @@ def _left_out(refit: _Refit, weight: Array, code: IntArray | None) -> pd.DataFra
     return pd.DataFrame(rows, columns=refit.best.index)
 
 
+def _undetermined(H: Columns, known: Array, columns: Sequence[str]) -> tuple[Array, BoolArray]:
+    """Coefficients (p,), those fixed at 0 that rows say nothing of, and which of them all are not determined."""
+    out, lost, free = known.copy(), np.zeros(len(known), dtype=np.bool_), np.isnan(known)
+    if isinstance(H, Absorbed):
+        own, there = slice(H.start, H.start + H.size), H.largest > 0.0
+        lost[own] = ~there
+        out[lost] = 0.0
+        if "Intercept" in columns and (H.value != 0.0).all():  # the base level was not drawn
+            out[H.start + int(np.argmax(there))] = 0.0
+            lost[own] = lost[columns.index("Intercept")] = True
+        return out, lost
+    place, A = np.flatnonzero(free), H[:, free]
+    size = np.sqrt(np.square(A).sum(axis=0))
+    scale = np.where(size > 0.0, size, 1.0)
+    values, vectors = np.linalg.eigh((A.T @ A) / np.outer(scale, scale))
+    null = vectors[:, values < _DEPENDENT * values[-1]]
+    lost[place[np.abs(null).max(axis=1, initial=0.0) > np.sqrt(_DEPENDENT)]] = True
+    out[place[qr(null.T, mode="r", pivoting=True)[1][: null.shape[1]]]] = 0.0
+    return out, lost
+
+
 class _Refit:
     """Fits of the same model to the same rows with other weights."""
 
@@ -240,23 +268,27 @@ class _Refit:
     def __call__(self, weight: Array) -> Array | None:
         """Numbers under weights (n,), None where there is no maximum."""
         parts, at = self.parts, weight > 0.0
-        design = parts.rows.design.rows(at)
+        design, rows = parts.rows.design.rows(at), replace(self.rows.rows(at), weight=weight[at])
+        known, lost = self.coefficients, np.zeros(len(self.coefficients), dtype=np.bool_)
         try:
-            maximum = maximise(
-                replace(self.rows.rows(at), weight=weight[at]),
-                design.H,
-                fixed_coefficients=self.coefficients,
-                fixed_gamma=known_scale(parts),
-                **model_arguments(design, parts.family),
-            )
+            try:
+                maximum = self._maximise(rows, design, known)
+            except DataError:  # levels that were not drawn
+                known, lost = _undetermined(design.H, known, parts.columns)
+                maximum = self._maximise(rows, design, known)
             if not maximum.converged:
                 return None
-            if self.statistic is None:
-                theta = maximum.parameters
-                return np.where(self.positive, np.exp(np.where(self.positive, theta, 0.0)), theta)
-            return np.asarray(self._series(self._results(maximum, weight, at)), dtype=np.float64)
+            if self.statistic is not None:
+                return np.asarray(self._series(self._results(maximum, weight, at)), dtype=np.float64)
         except TobitGPError:
             return None
+        theta = maximum.parameters
+        theta[: len(lost)][lost] = np.nan
+        return np.where(self.positive, np.exp(np.where(self.positive, theta, 0.0)), theta)
+
+    def _maximise(self, rows: Outcome, design: Design, known: Array) -> Maximum:
+        given = model_arguments(design, self.parts.family)
+        return maximise(rows, design.H, fixed_coefficients=known, fixed_gamma=known_scale(self.parts), **given)
 
     def _results(self, maximum: Maximum, weight: Array, at: Any) -> Any:
         """Results of a draw, with its rows."""

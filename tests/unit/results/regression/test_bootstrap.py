@@ -80,20 +80,54 @@ def test_statistics_and_tables(res):
     found = res.bootstrap(50, statistic=lambda one: one.predict({"x": [0.0], "g": ["a"]}, "observed").iloc[0], rng=4)
     assert found.draws.shape == (50, 1)
     table = found.summary_frame()
-    assert table.columns.tolist() == ["estimate", "bias", "se", "lower", "upper"]
+    assert table.columns.tolist() == ["estimate", "bias", "se", "lower", "upper", "draws"]
     assert table["lower"].iloc[0] < table["estimate"].iloc[0] < table["upper"].iloc[0]
     assert repr(found).startswith("bootstrap: 50 draws\n")
 
 
-def test_draws_without_a_maximum_are_counted(tobin):
-    data = tobin.assign(rare=(np.arange(20) == 1).astype(float))
-    res = tg.fit("durable ~ rare + age | censor(0)", data)
+def test_draws_without_a_maximum_are_counted(rng):
+    """Two of ten rows of a level are not censored, and one draw in eight has neither."""
+    data = pd.DataFrame({"x": rng.normal(size=40), "g": ["a"] * 30 + ["b"] * 10, "y": rng.uniform(0.5, 2.0, 40)})
+    data.loc[32:, "y"] = 0.0
+    data.loc[:5, "y"] = 0.0
+    res = tg.fit("y ~ g + x | censor(0)", data)
     with pytest.warns(ConvergenceWarning, match="draws have no maximum and are left out"):
-        found = res.bootstrap(100, rng=1)
-    # without the row
-    assert 20 < found.failed < 60
-    assert len(found.draws) == 100 - found.failed
+        found = res.bootstrap(300, rng=1)
+    assert 30 < found.failed < 60
+    assert len(found.draws) == 300 - found.failed
     assert f"{found.failed} without a maximum" in repr(found)
+
+
+def test_levels_that_are_not_drawn(tobin):
+    """Nothing is known of their coefficients, nor of any of the factor without its base level."""
+    data = tobin.assign(g=["a", "b", "c", "d"] + ["a", "b"] * 8)
+    res = tg.fit("durable ~ C(g) + age", data, method="mle")
+    refit = _Refit(res, None)
+    weight = np.ones(20)
+    weight[3] = 0.0
+    less = refit(weight)
+    again = tg.fit("durable ~ C(g) + age", data.drop(index=3), method="mle")
+    names = list(res.params.index)
+    assert np.isnan(less[names.index("C(g)[T.d]")])
+    np.testing.assert_allclose(less[np.isfinite(less)], again.params, rtol=1e-6)
+    no_base = refit((data["g"] != "a").to_numpy(dtype=float))
+    assert [name for name, value in zip(names, no_base, strict=True) if np.isfinite(value)] == ["age", "sigma"]
+    assert np.isclose(no_base[-2], tg.fit("durable ~ C(g) + age", data[data.g != "a"], method="mle").params["age"])
+    table = res.bootstrap(60, rng=2).summary_frame()
+    assert table.loc["C(g)[T.d]", "draws"] < table.loc["age", "draws"]
+
+
+def test_many_levels(rng):
+    """Of an absorbed factor; a cluster that was drawn twice has one level."""
+    code = np.repeat(np.arange(400), 4)
+    data = pd.DataFrame({"id": code, "x": rng.normal(size=1600)})
+    data["y"] = (data["x"] + rng.normal(size=400)[code] + rng.normal(size=1600)).clip(lower=-4.0)
+    res = tg.fit("y ~ x + C(id) | censor(-4)", data)
+    found = res.bootstrap(30, data["id"], rng=1)
+    assert found.failed == 0
+    clustered = tg.fit("y ~ x + C(id) | censor(-4)", data, cov_type="cluster", cov_kwds={"groups": "id"})
+    assert found.draws["x"].count() == 30
+    assert 0.6 < found.bse["x"] / clustered.bse["x"] < 1.5
 
 
 def test_what_it_is_not_of(res, maximised, panel, tobin):
