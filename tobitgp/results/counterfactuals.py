@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS, coded_values, constant_column
 from tobitgp.errors import SpecError, user_level
+from tobitgp.formula.functions import nearest
 from tobitgp.results.rows import Limits, ask, mean_limits, no_limits, response_of_rows
 from tobitgp.results.terms import curve_levels, keep_intercepts
 from tobitgp.results.views import Source
@@ -91,10 +92,17 @@ def column_levels(parts: Source, name: str) -> list[Any] | None:
     return [False, True] if parts.facts.columns[name].kind == "boolean" else None
 
 
-def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
-    """Every contrast of every column of linear and process terms, and of the noise scale; dates are left out."""
+def changing(parts: Source, variables: Any = None) -> list[str]:
+    """Columns of linear and process terms, and of the noise scale, all or those that are asked for; no dates."""
     scale = () if parts.state.scale is None else parts.state.scale.spec.names("linear")
-    names = dict.fromkeys((*parts.spec.names("linear", "gp", "by"), *scale))
+    names = list(dict.fromkeys((*parts.spec.names("linear", "gp", "by"), *scale)))
+    if variables is not None:
+        chosen = [variables] if isinstance(variables, str) else list(variables)
+        wrong = [name for name in chosen if name not in names]
+        if wrong or not chosen:
+            close = nearest(str(wrong[0]), names) if wrong else ""
+            raise SpecError(f"variables={variables!r}{close}: columns among {', '.join(map(repr, names))} are needed.")
+        names = [name for name in names if name in chosen]
     dates = [name for name in names if parts.facts.columns[name].kind == "date"]
     if dates:
         one, listed = len(dates) == 1, ", ".join(map(repr, dates))
@@ -103,9 +111,12 @@ def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
         if len(dates) == len(names):
             raise SpecError(f"Column{'s' * (not one)} {message}.")
         warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
+    return [name for name in names if name not in dates]
+
+
+def changes(parts: Source, frame: pd.DataFrame, names: Iterable[str]) -> Iterator[Change]:
+    """Every contrast of every column of some names."""
     for name in names:
-        if name in dates:
-            continue
         levels = column_levels(parts, name)
         if levels is None:
             yield _slope(parts, frame, name)

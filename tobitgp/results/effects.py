@@ -25,7 +25,7 @@ from tobitgp.numerics.factored import of_sums
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
-from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, rows_at
+from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, changing, column_levels, rows_at
 from tobitgp.results.effect_questions import Asked, by_point, read_asked
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha
@@ -180,6 +180,7 @@ def marginal_effects(
     at: Any = "overall",
     *,
     method: str = "dydx",
+    variables: str | Sequence[str] | None = None,
     q: float | None = None,
     below: float | None = None,
     above: float | None = None,
@@ -209,6 +210,8 @@ def marginal_effects(
         Statsmodels' and Stata's words: derivatives, elasticities :math:`d \log E / d \log x`, or proportional changes
         of one of the two, averaged over the rows. A factor has differences, with ``"eydx"`` those of the logarithm;
         the other two leave factors out.
+    variables : str or list of str, optional
+        Columns whose effects are formed; all without, of a factor of many levels one for each.
     q : float, optional
         With ``"quantile"``, its order, a probability.
     below, above : float, optional
@@ -274,21 +277,19 @@ def marginal_effects(
     rows = rows_at(parts, "overall" if averaged else at, need_limits=observed, need_response=conditional)
     if averaged:
         rows = replace(rows, limits=mean_limits(parts) if observed else no_limits(1))
-    found, labels, factors = [], [], []
+    found, labels, names = [], [], changing(parts, variables)
+    if asked.by_share:
+        names = _numbers(parts, asked, names)
     with single_blas_thread(), np.errstate(invalid="ignore"):  # of infinite means
-        for change in changes(parts, rows.frame):
-            if asked.by_share and change.value is None:
-                factors.append(change.variable)
-                continue
+        for change in changes(parts, rows.frame, names):
             if regression:
                 found.append(_regression_effect(parts, change, rows, asked, averaged=averaged))
             else:
                 found.append(_process_effect(parts, change, rows, asked))
             labels.append((change.variable, asked.label(change.contrast)))
-    _say_left_out(asked, factors, some=bool(found))
     if not found:
-        names = [term.name for term in parts.spec.gps if not term.factors]
-        left = f": {', '.join(names)} {'is' if len(names) == 1 else 'are'} left to group_effects()" if names else ""
+        terms = [term.name for term in parts.spec.gps if not term.factors]
+        left = f": {', '.join(terms)} {'is' if len(terms) == 1 else 'are'} left to group_effects()" if terms else ""
         raise SpecError(f"This model has no column whose effect could be formed{left}.")
     weight = np.ones(1) if regression else parts.fitted.weights
     value, variance, intensive = (
@@ -307,16 +308,16 @@ def marginal_effects(
     return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
 
 
-def _say_left_out(asked: Asked, factors: Sequence[str], *, some: bool) -> None:
-    """Warn of factors, which have no proportional changes, or refuse where there is nothing else."""
-    if not factors:
-        return
-    names = list(dict.fromkeys(factors))
-    one = len(names) == 1
-    message = (
-        f"{', '.join(map(repr, names))} {'is a factor' if one else 'are factors'}, which cannot change by a share of "
-        f"{'its' if one else 'their'} value: method={asked.method[:2] + 'dx'!r} has differences"
-    )
-    if not some:
-        raise SpecError(f"method={asked.method!r}: {message}.")
-    warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
+def _numbers(parts: Any, asked: Asked, names: list[str]) -> list[str]:
+    """Those columns that can change by a share of their value, with a warning of factors, which cannot."""
+    factors = [name for name in names if column_levels(parts, name) is not None]
+    if factors:
+        one = len(factors) == 1
+        message = (
+            f"{', '.join(map(repr, factors))} {'is a factor' if one else 'are factors'}, which cannot change by a "
+            f"share of {'its' if one else 'their'} value: method={asked.method[:2] + 'dx'!r} has differences"
+        )
+        if len(factors) == len(names):
+            raise SpecError(f"method={asked.method!r}: {message}.")
+        warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
+    return [name for name in names if name not in factors]

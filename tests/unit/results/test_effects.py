@@ -135,7 +135,7 @@ def test_weights_count(mixed):
         ({"times": 1.0}, "times= goes with"),
         ({"what": "conditional"}, "regressions"),
         ({"method": "elasticity"}, "'dydx', 'eyex', 'eydx', 'dyex'"),
-        ({"method": "eyex"}, "is not positive in .* rows; use method='dyex'"),
+        ({"method": "eyex", "variables": "x"}, "is not positive in .* rows; use method='dyex'"),
         ({"at": "median"}, "at="),
         ({"at": 3}, "at="),
         ({"what": "prob"}, "below="),

@@ -125,6 +125,15 @@ def test_factors_have_no_elasticity(spread, times, lung):
         alone.marginal_effects("median", method="dyex")
 
 
+def test_some_columns(spread):
+    whole = spread.marginal_effects("observed")
+    pd.testing.assert_frame_equal(spread.marginal_effects("observed", variables="x"), whole.loc[["x"]])
+    pd.testing.assert_frame_equal(spread.marginal_effects("observed", variables=["g", "x"]), whole)
+    assert spread.marginal_effects("observed", method="eyex", variables="x").shape == (1, 6)
+    with pytest.raises(SpecError, match=r"variables=\['xx'\]; did you mean 'x'.* columns among 'x', 'g'"):
+        spread.marginal_effects(variables=["xx"])
+
+
 def test_times(times, lung):
     """Coefficients of log time are proportional effects; probabilities at a time and restricted means."""
     table = times.marginal_effects("median", method="eydx")
