@@ -18,7 +18,6 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.row_arguments import read_clusters
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
 from tobitgp.numerics.sampling import generator
-from tobitgp.options import read_whole
 from tobitgp.regression import maximise
 from tobitgp.regression.maximum import Maximum
 from tobitgp.results.predict import check_alpha
@@ -168,8 +167,8 @@ def bootstrap(
     parts, rng = results.parts, generator(rng)
     if results._of_subjects:
         raise SpecError("bootstrap() draws rows, and start-stop rows are parts of subjects; use cov_type='cluster'.")
-    if read_whole("n", n) < 2:
-        raise SpecError(f"n={n!r}: at least 2 draws are needed.")
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
+        raise SpecError(f"n={n!r}: a whole number of at least 2 is needed.")
     refit = _Refit(results, statistic)
     weight = parts.rows.response.weight
     code = None if groups is None else _read_groups(parts, groups)

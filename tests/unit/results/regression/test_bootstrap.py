@@ -137,7 +137,8 @@ def test_what_it_is_not_of(res, maximised, panel, tobin):
         res.bootstrap(9, "firm")
     with pytest.raises(DataError, match="20 values for 300 rows"):
         res.bootstrap(9, np.arange(20))
-    with pytest.raises(SpecError, match="at least 2 draws"):
-        res.bootstrap(1)
+    for wrong in (1, True, 9.0):
+        with pytest.raises(SpecError, match="a whole number of at least 2"):
+            res.bootstrap(wrong)
     with pytest.raises(SpecError, match="'percentile', 'basic', 'bca'"):
         res.bootstrap(9).conf_int(method="studentized")
