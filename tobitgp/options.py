@@ -243,18 +243,18 @@ def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> C
         )
     if not isinstance(corrected, (bool, np.bool_)):
         raise SpecError(f"cov_kwds={{'use_correction': {corrected!r}}}: True or False is needed.")
-    codes = [read_clusters(each, data, kept) for each in _directions(groups, data)]
+    codes = [read_clusters(each, data, kept) for each in _directions(groups, data, len(kept))]
     return Clusters(np.stack(codes, axis=1), bool(corrected))
 
 
-def _directions(groups: Any, data: Frame) -> list[Any]:
+def _directions(groups: Any, data: Frame, n: int) -> list[Any]:
     """What clusters are named by, in every direction: a list of columns, or the columns of a table or a matrix."""
     if isinstance(groups, pd.DataFrame):
         return [groups[name] for name in groups]
     if isinstance(groups, np.ndarray) and groups.ndim == 2:
         return list(groups.T)
     names = isinstance(groups, (list, tuple)) and all(isinstance(each, str) for each in groups)
-    if names and not set(column_names(data)).isdisjoint(groups):
+    if names and (len(groups) != n or not set(column_names(data)).isdisjoint(groups)):
         return list(groups)
     return [groups]
 
