@@ -206,9 +206,9 @@ def test_bad_clusters(panel, kwds, match):
 
 @pytest.mark.study
 def test_intervals_of_two_directions_cover():
-    """Of 40 firms in 20 years with effects of both: 88% where the information has 58% and firms alone 70%."""
+    """Of 40 firms in 20 years with effects of both: 90% where the information has 62% and firms alone 76%."""
     ways, covered = (None, "firm", ["firm", "year"]), np.zeros(3)
-    for seed in range(250):
+    for seed in range(1000):
         rng = np.random.default_rng(seed)
         firm, year = np.repeat(np.arange(40), 20), np.tile(np.arange(20), 40)
         x, noise = (rng.normal(size=800) + rng.normal(size=40)[firm] + rng.normal(size=20)[year] for _ in "ab")
@@ -217,6 +217,6 @@ def test_intervals_of_two_directions_cover():
             more = {} if groups is None else {"cov_type": "cluster", "cov_kwds": {"groups": groups}}
             low, high = tg.fit("y ~ x | censor(0)", data, **more).conf_int().loc["x"]
             covered[k] += low < 1.0 < high
-    assert covered[0] < 0.68 * 250
-    assert covered[1] < 0.80 * 250
-    assert covered[2] > 0.83 * 250
+    assert covered[0] < 0.68 * 1000
+    assert covered[1] < 0.80 * 1000
+    assert covered[2] > 0.88 * 1000
