@@ -176,7 +176,10 @@ def fit(
     cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
         By maximum likelihood: inverse information, or a sandwich around the rows' scores.
     cov_kwds : dict, optional
-        ``{"groups": column or array}`` for ``cov_type="cluster"``.
+        For ``cov_type="cluster"`` ``{"groups": column or array}``, of clusters in several directions a list of columns,
+        ``{"groups": ["firm", "year"]}``, by (ECO2) of the theory pages. ``"use_correction": True`` multiplies by
+        G / (G - 1) (n - 1) / (n - k) for few clusters, as statsmodels does; by default there is no factor, as in R's
+        survreg.
     engine : distributed.Client, optional
         The dask cluster to work on; for a dask DataFrame that of the session, if there is one. Without, the work is
         done here, in threads.

@@ -10,8 +10,10 @@ from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.data.row_arguments import read_clusters
+from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec
@@ -25,7 +27,8 @@ from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
-from tobitgp.typing import BoolArray, Frame, IntArray
+from tobitgp.regression.clusters import Clusters
+from tobitgp.typing import BoolArray, Frame
 
 MLE = "mle"
 MAX_ITER = 200
@@ -44,19 +47,30 @@ _OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
 
 # Arguments of other programs, and what is written here in their place.
 ELSEWHERE = {
-    "cluster": "write cov_type='cluster', cov_kwds={'groups': 'g'}",
+    "absorb": "a factor is a term, absorbed where it has very many levels: y ~ x + C(g)",
+    "cluster": "write cov_type='cluster', cov_kwds={'groups': 'g'}, or {'groups': ['g', 'year']}",
     "dist": "write family='weibull'",
+    "entity_effects": "effects of each unit are a term: y ~ x + C(id), or (1 | id)",
+    "fixef": "effects of each unit are a term: y ~ x + C(id), or (1 | id)",
     "groups": "a random intercept of each group is a term: y ~ x + (1 | g)",
+    "instruments": "residuals of a first regression on them are a column: y ~ x + residual (Smith and Blundell)",
     "k": "write inducing=20",
     "knots": "write inducing=20 for gp(x); a spline with knots is a term: y ~ bs(x, knots=[1, 2])",
     "left": "limits stand in the formula: y ~ x | censor(0)",
+    "ll": "limits stand in the formula: y ~ x | censor(0)",
     "offset": "an offset is a term: y ~ x + offset(m)",
+    "pweights": "write weights='w', cov_type='HC0'",
     "random_state": "write rng=0",
     "right": "limits stand in the formula: y ~ x | censor(upper=4)",
     "robust": "write cov_type='HC0'",
     "scale": "write fixed={'sigma': 1}",
     "seed": "write rng=0",
+    "selection": "sample selection is in R's sampleSelection, Stata's heckman and Python's py4etrics",
     "strata": "write sigma='~ C(g)'",
+    "time_effects": "effects of each period are a term: y ~ x + C(year)",
+    "ul": "limits stand in the formula: y ~ x | censor(upper=4)",
+    "vce": "write cov_type='HC0', or cov_type='cluster', cov_kwds={'groups': 'g'}; bootstrap() is of the results",
+    "vcov": "write cov_type='HC1', or cov_type='cluster', cov_kwds={'groups': ['g', 'year']}",
 }
 
 P = ParamSpec("P")
@@ -209,15 +223,40 @@ def read_rng(rng: int | np.random.Generator | None) -> int | np.random.Generator
     return rng
 
 
-def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> IntArray | None:
+def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> Clusters | None:
     """Clusters of the rows used, where ``cov_type="cluster"`` asks for them."""
     if cov_type != "cluster":
         if cov_kwds is not None:
             raise SpecError(f"cov_kwds= goes with cov_type='cluster', not with {cov_type!r}.")
         return None
-    if not isinstance(cov_kwds, Mapping) or set(cov_kwds) != {"groups"}:
-        raise SpecError("cov_type='cluster' needs cov_kwds={'groups': ...}, a column of the data or one group a row.")
-    return read_clusters(cov_kwds["groups"], data, kept)
+    given = dict(cov_kwds) if isinstance(cov_kwds, Mapping) else {}
+    groups, corrected = given.pop("groups", None), given.pop("use_correction", False)
+    if groups is None:
+        raise SpecError(
+            "cov_type='cluster' needs cov_kwds={'groups': ...}, a column of the data or one group a row, or a list of "
+            "columns for clusters in several directions."
+        )
+    if given:
+        raise SpecError(
+            f"cov_kwds= has no {', '.join(map(repr, given))}: it takes 'groups' and 'use_correction', which is False "
+            "by default; tails and intervals are normal."
+        )
+    if not isinstance(corrected, (bool, np.bool_)):
+        raise SpecError(f"cov_kwds={{'use_correction': {corrected!r}}}: True or False is needed.")
+    codes = [read_clusters(each, data, kept) for each in _directions(groups, data, len(kept))]
+    return Clusters(np.stack(codes, axis=1), bool(corrected))
+
+
+def _directions(groups: Any, data: Frame, n: int) -> list[Any]:
+    """What clusters are named by, in every direction: a list of columns, or the columns of a table or a matrix."""
+    if isinstance(groups, pd.DataFrame):
+        return [groups[name] for name in groups]
+    if isinstance(groups, np.ndarray) and groups.ndim == 2:
+        return list(groups.T)
+    names = isinstance(groups, (list, tuple)) and all(isinstance(each, str) for each in groups)
+    if names and (len(groups) != n or not set(column_names(data)).isdisjoint(groups)):
+        return list(groups)
+    return [groups]
 
 
 def means_mle(asked: FitOptions, spec: ModelSpec) -> bool:

@@ -58,7 +58,7 @@ def names(tmp_path_factory):
 
 
 def test_the_tables_are_read():
-    assert len({page for page, _ in CASES}) == 8
+    assert len({page for page, _ in CASES}) == 9
     assert all(sum(page == name for name, _ in CASES) >= 15 for page, _ in CASES)
 
 
@@ -67,6 +67,7 @@ def test_the_tables_are_read():
 @pytest.mark.filterwarnings("ignore:No row is censored:UserWarning")
 @pytest.mark.filterwarnings("ignore:The likelihood is highest without frailties")
 @pytest.mark.filterwarnings("ignore:The cured fraction rests on the tail")
+@pytest.mark.filterwarnings("ignore:The covariance of clusters in several directions")
 def test_runs(page, code, names, tmp_path):
     if (code.split("(")[0].isidentifier() and "~" in code) or re.match(r"^\w+ ~", code):
         family = "weibull" if code.startswith("Surv") else "gaussian"
@@ -125,3 +126,18 @@ def test_times_have_the_numbers_of_lifelines(family, fitter, location, shape, na
     np.testing.assert_allclose(ours.params[["Intercept", "x"]], theirs.params_[location][["Intercept", "x"]], rtol=1e-3)
     sigma = np.exp(theirs.params_[shape].iloc[0] * (1 if shape == "sigma_" else -1))
     np.testing.assert_allclose(ours.params["sigma"], sigma, rtol=1e-3)
+
+
+def test_residuals_of_instruments_are_a_control_function():
+    """The two lines of the page: without the second column the coefficient of x is biased."""
+    import statsmodels.formula.api as smf
+
+    rng = np.random.default_rng(4)
+    common, data = rng.normal(size=4000), pd.DataFrame(rng.normal(size=(4000, 2)), columns=["instrument", "z"])
+    data["x"] = data["instrument"] + 0.5 * data["z"] + common + rng.normal(size=4000)
+    data["y"] = (1.0 + 0.5 * data["x"] + data["z"] + common + rng.normal(size=4000)).clip(lower=0.0)
+    data["residual"] = smf.ols("x ~ instrument + z", data).fit().resid
+    res = tg.fit("y ~ x + z + residual | censor(0)", data)
+    assert abs(res.params["x"] - 0.5) < 4 * res.bse["x"] < 0.15
+    assert res.pvalues["residual"] < 1e-10
+    assert tg.fit("y ~ x + z | censor(0)", data).params["x"] > 0.7

@@ -50,7 +50,7 @@ WITHOUT_UNITS = {
     r"datasets\.(load|fetch)": "have units column by column, in the notes",
     NOT_A_NUMBER: "NaN: a posterior has no such number",
 }
-NO_SCALE = {"event": "0 or 1", "stratify": "labels, or limits in the units of y", "folds": "labels"}
+NO_SCALE = {"event": "0 or 1", "groups": "labels", "stratify": "labels, or limits in the units of y", "folds": "labels"}
 WITHOUT_ERRORS = {
     "tobitgp.errors.FormulaError": "is one",
     "tobitgp.sklearn.CensoredGPRegressor": "settings are looked at when it is fitted, as scikit-learn asks",

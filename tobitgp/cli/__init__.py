@@ -157,7 +157,8 @@ def _add_fit(commands: Any) -> None:
     one.add_argument("--cure", metavar="FORMULA", help='formula of the logit of being cured, as "~ z"')
     errors = ["nonrobust", "HC0", "HC1"]
     one.add_argument("--cov-type", choices=errors, default="nonrobust", help="by maximum likelihood")
-    one.add_argument("--cluster", metavar="COLUMN", help="by maximum likelihood: errors clustered by a column")
+    told = "by maximum likelihood: errors clustered by a column; again for another direction"
+    one.add_argument("--cluster", metavar="COLUMN", action="append", help=told)
     one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
     one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")

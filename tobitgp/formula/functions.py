@@ -124,6 +124,7 @@ NOT_YET = {
     ),
     "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf",
     "cluster": "Clusters are named beside the formula: cov_type='cluster', cov_kwds={'groups': 'g'}",
+    **dict.fromkeys(("as_factor", "factor", "fe", "i"), "A factor is written C(g)"),
     "frailty": "A random intercept of each group is written re(g), or (1 | g)",
     "mo": "Monotonic effects are not supported: C(x) has an effect of each level, x alone a straight line",
     "nondetect": "Detection limits are written as a last part: y ~ ... | censor(nondetect=flag)",

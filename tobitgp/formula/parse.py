@@ -121,7 +121,9 @@ def split_sides(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, .
     if middle < 0:
         raise FormulaError(no_tilde, formula, tokens[0].start)
     if more:
-        raise FormulaError("A formula has one '~'", formula, tokens[more[0]].start)
+        bars = any(token.text == "|" for token in tokens[middle : more[0]])
+        hint = "; instruments enter by the residuals of a first regression, y ~ x + residual" if bars else ""
+        raise FormulaError(f"A formula has one '~'{hint}", formula, tokens[more[0]].start)
     return tokens[:middle], tokens[middle].start, tokens[middle + 1 :]
 
 

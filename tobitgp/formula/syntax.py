@@ -42,8 +42,14 @@ _BAD = {
     '"': _UNCLOSED,
     "'": _UNCLOSED,
     "!": "'!' stands only in '!=', not equal",
-    "#": "A formula holds no comments",
+    "#": "A formula holds no comments; an interaction is written a:b, and a*b with its main effects",
     ";": "One formula at a time: ';' is not part of the language",
+}
+# Stata's operators on columns.
+_STATA = {
+    "i": "A factor is written C({name}); a column of that name `i.{name}`",
+    "c": "A column of numbers is written {name}; a column of that name `c.{name}`",
+    **dict.fromkeys("LFD", "Lags, leads and differences are made in the data frame, by groupby().shift()"),
 }
 
 
@@ -285,6 +291,8 @@ def _refuse_attribute(formula: str, before: Token, token: Token, name: str) -> N
     if name in FUNCTIONS:
         what = f"Attributes such as '{before.text}.{name}' are not part of the language"
         _fail(formula, place, f"{what}; write {name}(...)")
+    if before.text in _STATA and name:
+        _fail(formula, place, _STATA[before.text].format(name=name))
     remedy = f"a column of that name is written `{before.text}.{name}`" if before.kind == "name" else "remove it"
     _fail(formula, place, f"Attribute access with '.' is not part of the language; {remedy}")
 

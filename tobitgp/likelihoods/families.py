@@ -144,6 +144,23 @@ _ELSEWHERE = {
     "spline": "tg.PH('spline')",
 }
 
+_SELECTION = (
+    "sample selection has an equation of its own: R's sampleSelection or Stata's heckman, in Python Heckit of py4etrics"
+)
+_HURDLE = (
+    "two models together: statsmodels' Probit of y > 0, and the rows where it is by family='lognormal', or by y ~ x | "
+    "truncate(0) (Cragg's); R's mhurdle has both with correlated noise"
+)
+_BINARY = "a response of two values or of ranks is statsmodels' Probit, Logit and OrderedModel"
+# Models of econometrics that are no noise of one equation, and where they are.
+_NOT_HERE = {
+    **dict.fromkeys(("heckman", "heckit", "selection", "tobit2"), _SELECTION),
+    **dict.fromkeys(("hurdle", "double_hurdle", "cragg", "craggit", "twopart", "two_part", "tpm"), _HURDLE),
+    **dict.fromkeys(("probit", "logit", "binomial", "ordinal"), _BINARY),
+    **dict.fromkeys(("clad", "powell", "quantile"), "Powell's estimator is R's quantreg::crq(method='Powell')"),
+    "ivtobit": "the residuals of a first regression as a column are Smith and Blundell's control function",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -271,6 +288,8 @@ def resolve_family(family: object) -> Family:
     close = ""
     if isinstance(family, str):
         small = family.lower()
+        if small in _NOT_HERE:
+            raise SpecError(f"family={family!r} is not here: {_NOT_HERE[small]}.")
         close = f"; it is called {_called(_ELSEWHERE[small])} here" if small in _ELSEWHERE else nearest(small, FAMILIES)
     raise SpecError(f"family={family!r} is not supported{close.rstrip('?')}; {allowed}.")
 

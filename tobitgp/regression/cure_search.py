@@ -17,6 +17,7 @@ from tobitgp.regression.fit import maximise
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, climb, guarded_step
 from tobitgp.regression.predictors import FLAT
+from tobitgp.regression.profile import profile_end
 from tobitgp.typing import Array
 
 _FAR, _LONGEST_LOGIT = 30.0, 3.0  # of a logit, and of one step of it
@@ -144,8 +145,6 @@ def profile_interval(
 
     ``given`` makes the problem in which the logit, parameter ``place`` of standard error ``error``, is known.
     """
-    from scipy.optimize import brentq
-
     best = float(maximum.parameters[place])
 
     def below(v: float) -> float:
@@ -154,14 +153,11 @@ def profile_interval(
         with single_blas_thread(), np.errstate(all="ignore"):
             return maximum.log_likelihood - _ascend(problem, x, _PROFILE_STEPS).state.value - drop
 
-    ends = []
+    ends, step = [], error if np.isfinite(error) else 1.0
     for side, furthest in ((-1.0, 0.0), (1.0, 1.0)):
-        step = error if np.isfinite(error) else 1.0
-        end = max(side * best, -_PROFILE_FROM)  # the maximum itself may lie at an infinite logit
-        while end < _FAR and below(side * (end + step)) < 0.0:
-            end, step = end + step, 2.0 * step
-        found = end < _FAR
-        ends.append(float(expit(brentq(below, best, side * (end + step), xtol=1e-4 * step))) if found else furthest)
+        begin = side * max(side * best, -_PROFILE_FROM)  # the maximum itself may lie at an infinite logit
+        end = profile_end(below, best, side, step, begin=begin, far=_FAR, close=1e-4)
+        ends.append(furthest if end is None else float(expit(end)))
     return ends[0], ends[1]
 
 

@@ -18,14 +18,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_matrix, eye, hstack, issparse
+from scipy.sparse import csr_matrix, eye, hstack
 
 from tobitgp.data.absorbed import Absorbed
 from tobitgp.distributions.base import Distribution
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import SpecError
 from tobitgp.numerics.bordered import Reduced
 from tobitgp.numerics.factored import Covariance, Factored, dense, variances
 from tobitgp.regression import convergence
+from tobitgp.regression.clusters import Clusters, middle
 from tobitgp.regression.newton import Climb, State, chunk_terms, distribution_at, shape_terms
 from tobitgp.regression.working import Designs, Working
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -192,11 +193,11 @@ _ROUNDING = 1e-10
 
 
 def covariance(
-    fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: IntArray | None = None
+    fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: Clusters | IntArray | None = None
 ) -> Covariance:
     """Covariance of all parameters: coefficients, scale coefficients and, where it is estimated, the shape.
 
-    Shapes: weight, groups (n,); gives (k, k).
+    Shapes: weight, groups (n,), of one direction; gives (k, k).
     """
     if kind not in KINDS:
         raise SpecError(f"cov_type {kind!r} is not one of {', '.join(KINDS)}.")
@@ -208,8 +209,7 @@ def covariance(
     scores: Any = fit.scores
     c = np.ones(scores.shape[0]) if weight is None else weight
     if kind == "cluster":
-        total = _cluster_sums(scores, c, groups, V)
-        return np.asarray(total.T @ total)
+        return _clustered(V, Clusters.of(groups), scores, c, fit.free)
     more = float(c.sum() - fit.free.sum()) if kind == "HC1" else float(c.sum())
     factor = float(c.sum()) / more if more > 0.0 else np.nan
     if isinstance(fit.inverse_information, Factored):
@@ -218,8 +218,20 @@ def covariance(
     return np.asarray(factor * (D.T * c) @ D)
 
 
+def _clustered(V: Array, clusters: Clusters, scores: Any, weight: Array, free: BoolArray) -> Array:
+    """Covariance (k, k) by sums of scores within clusters."""
+    k = int(free.sum())
+    if clusters.code.shape[1] == 1:
+        [(factor, total)] = clusters.sums(scores, weight, V, k)
+        return np.asarray(factor * total.T @ total)
+    at, out = np.ix_(free, free), np.zeros_like(V)
+    root = normal_root(V[at])
+    out[at] = root @ middle(clusters, scores[:, free], weight, root) @ root.T
+    return out
+
+
 def unidentified(
-    fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: IntArray | None = None
+    fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: Clusters | IntArray | None = None
 ) -> Covariance:
     r"""What the rows, or the scores of a sandwich, leave open: N, with :math:`a'Na > 0` where :math:`a'\theta` is.
 
@@ -236,7 +248,7 @@ def unidentified(
     root = normal_root(dense(V)[at])
     c = np.ones(fit.scores.shape[0]) if weight is None else weight
     if kind == "cluster":
-        scores = _cluster_sums(fit.scores[:, fit.free], c, groups, root)
+        scores = Clusters.of(groups).finest(fit.scores[:, fit.free], c, root)
         if len(scores) <= len(root):
             return fit.unidentified
         middle = scores.T @ scores
@@ -276,17 +288,3 @@ def normal_root(covariance: Array) -> Array:
     values, vectors = np.linalg.eigh(covariance / size / size[:, None])
     values = np.where(values > _ROUNDING * values.max(initial=0.0), values, 0.0)
     return np.asarray(size[:, None] * vectors * np.sqrt(values))
-
-
-def _cluster_sums(scores: Any, weight: Array, groups: IntArray | None, A: Array) -> Array:
-    """Sums (G, m) within clusters of weighted scores times A (k, m)."""
-    if groups is None:
-        raise SpecError('cov_type "cluster" needs groups.')
-    levels, code = np.unique(groups, return_inverse=True)
-    if len(levels) < 2:
-        raise DataError("Clustered standard errors need at least two clusters.")
-    if issparse(scores):
-        of_cluster: Any = csr_matrix((weight, (code, np.arange(len(code)))), (len(levels), len(code)))
-        return np.asarray((of_cluster @ scores) @ A)
-    D = (scores @ A) * weight[:, None]
-    return np.column_stack([np.bincount(code, weights=column, minlength=len(levels)) for column in D.T])

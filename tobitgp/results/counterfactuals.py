@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.arrays import Design
+from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS, coded_values, constant_column
 from tobitgp.errors import SpecError, user_level
-from tobitgp.results.rows import Limits, ask, mean_limits, no_limits
+from tobitgp.formula.functions import nearest
+from tobitgp.results.rows import Limits, ask, mean_limits, no_limits, response_of_rows
 from tobitgp.results.terms import curve_levels, keep_intercepts
 from tobitgp.results.views import Source
 from tobitgp.typing import Array
@@ -33,6 +34,7 @@ class Change:
     high: Design
     low: Design
     width: Array  # (n,), what the difference is divided by
+    value: Array | None = None  # (n,), of a column of numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +44,28 @@ class Rows:
     frame: pd.DataFrame
     weight: Array
     limits: Limits
+    response: CensoredResponse | None = None  # where it is needed
 
 
-def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
+def rows_at(parts: Source, at: Any, *, need_limits: bool, need_response: bool = False) -> Rows:
     """Rows that ``at`` names."""
     names = list(parts.facts.columns)
     if not names and parts.state.input_names:
         raise SpecError("This fit holds no training rows, from which the columns and their steps are taken.")
+    response = None
     if isinstance(at, str) and at == "overall":
         if parts.covariates is None:
             raise SpecError(f"{NO_ROWS}: give at='mean', or at= a DataFrame of rows.")
-        frame, weight, limits = parts.covariates, parts.rows.response.weight, ask(parts).limits
+        response = parts.rows.response
+        frame, weight, limits = parts.covariates, response.weight, ask(parts).limits
     elif isinstance(at, str) and at == "mean":
         typical = {name: x.example if x.typical is None else x.typical for name, x in parts.facts.columns.items()}
         frame = pd.DataFrame({name: _constant(parts, name, value, 1) for name, value in typical.items()})
         weight, limits = np.ones(1), partial(mean_limits, parts)
     elif isinstance(at, (pd.DataFrame, dict)):
         asked = ask(parts, at)
+        if need_response:
+            asked, response = response_of_rows(parts, at, asked)
         frame = at if isinstance(at, pd.DataFrame) else pd.DataFrame(at)
         frame = in_days(frame.loc[asked.usable, names])
         if not len(frame):
@@ -66,7 +73,9 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
         weight, limits = np.ones(len(frame)), asked.limits
     else:
         raise SpecError(f"at={at!r}: 'overall', 'mean', of a regression 'design', or a DataFrame of rows is needed.")
-    return Rows(frame, weight / weight.sum(), limits() if need_limits else no_limits(len(frame)))
+    if need_response and response is None:
+        raise SpecError(f"what='conditional' is given what was seen of rows, and at={at!r} names none.")
+    return Rows(frame, weight / weight.sum(), limits() if need_limits else no_limits(len(frame)), response)
 
 
 def column_levels(parts: Source, name: str) -> list[Any] | None:
@@ -83,10 +92,17 @@ def column_levels(parts: Source, name: str) -> list[Any] | None:
     return [False, True] if parts.facts.columns[name].kind == "boolean" else None
 
 
-def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
-    """Every contrast of every column of linear and process terms, and of the noise scale; dates are left out."""
+def changing(parts: Source, variables: Any = None) -> list[str]:
+    """Columns of linear and process terms, and of the noise scale, all or those that are asked for; no dates."""
     scale = () if parts.state.scale is None else parts.state.scale.spec.names("linear")
-    names = dict.fromkeys((*parts.spec.names("linear", "gp", "by"), *scale))
+    names = list(dict.fromkeys((*parts.spec.names("linear", "gp", "by"), *scale)))
+    if variables is not None:
+        chosen = [variables] if isinstance(variables, str) else list(variables)
+        wrong = [name for name in chosen if name not in names]
+        if wrong or not chosen:
+            close = nearest(str(wrong[0]), names) if wrong else ""
+            raise SpecError(f"variables={variables!r}{close}: columns among {', '.join(map(repr, names))} are needed.")
+        names = [name for name in names if name in chosen]
     dates = [name for name in names if parts.facts.columns[name].kind == "date"]
     if dates:
         one, listed = len(dates) == 1, ", ".join(map(repr, dates))
@@ -95,9 +111,12 @@ def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
         if len(dates) == len(names):
             raise SpecError(f"Column{'s' * (not one)} {message}.")
         warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
+    return [name for name in names if name not in dates]
+
+
+def changes(parts: Source, frame: pd.DataFrame, names: Iterable[str]) -> Iterator[Change]:
+    """Every contrast of every column of some names."""
     for name in names:
-        if name in dates:
-            continue
         levels = column_levels(parts, name)
         if levels is None:
             yield _slope(parts, frame, name)
@@ -116,7 +135,7 @@ def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Change:
     room = step if seen.minimum == seen.maximum else 0.0
     high = np.minimum(x + step, np.maximum(seen.maximum + room, x))
     low = np.maximum(x - step, np.minimum(seen.minimum - room, x))
-    return Change(name, SLOPE, _replay(parts, frame, name, high), _replay(parts, frame, name, low), high - low)
+    return Change(name, SLOPE, _replay(parts, frame, name, high), _replay(parts, frame, name, low), high - low, x)
 
 
 def _constant(parts: Source, name: str, value: Any, n: int) -> Any:

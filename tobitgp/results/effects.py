@@ -1,13 +1,15 @@
 r"""Marginal effects: how a prediction changes with a column of the data.
 
 An effect is :math:`\sum_n \omega_n [Q_n^+ - Q_n^-] / \mathrm{width}_n`, Q the prediction asked for at two values of
-the column. Its variance is by the delta method, of a regression in the estimates, (REG14) and (REG15) of the theory
-pages; of a process in the weights of its features, with the gradient averaged over f, at every node.
+the column, or its logarithm, times the column's value where that changes by shares: (REG14), (REG15) and (ECO1) of the
+theory pages. Its variance is by the delta method, of a regression in the estimates, of a process in the weights of its
+features, with the gradient averaged over f, at every node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,20 +20,19 @@ from tobitgp.data.absorbed import centred
 from tobitgp.data.arrays import Design
 from tobitgp.data.frames import reads_frames
 from tobitgp.engines import row_chunks, single_blas_thread
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, user_level
 from tobitgp.inference.rows_together import Summed, variance_of_sum
 from tobitgp.numerics.factored import of_sums
-from tobitgp.posterior import questions
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
-from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, rows_at
+from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, changing, column_levels, rows_at
+from tobitgp.results.effect_questions import Asked, by_point, read_asked
 from tobitgp.results.estimates import Linear
-from tobitgp.results.predict import check_alpha, read_questions
+from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.regression.parts import RegressionParts, distributions_at, predictors, scale_design
-from tobitgp.results.rows import Limits, mean_limits
+from tobitgp.results.rows import Limits, mean_limits, no_limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame
 
@@ -39,11 +40,8 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 
-WHATS = ("latent", "observed", "prob")
 CHUNK = 2048
 _ROUNDING = 1e-12
-
-Ask = Callable[[Limits], Question]  # the question of rows with some limits
 
 
 class Effect(NamedTuple):
@@ -53,20 +51,6 @@ class Effect(NamedTuple):
     variance: Array
     lost: float  # of the variance's form in what is not identified
     intensive: Array  # change of the mean between the limits times the probability of lying there; NaN if not asked
-
-
-def _read(positive: bool, what: str, below: Any, above: Any) -> Ask:
-    if what not in WHATS:
-        raise SpecError(f"what={what!r} has no marginal effects; choose one of {', '.join(map(repr, WHATS))}.")
-    asks, listed = read_questions(what, None, below, above)
-    if listed:
-        raise SpecError("Marginal effects are on one probability: give below= or above= one number.")
-    if what == "latent":
-        return lambda limits: questions.latent(positive)
-    if what == "observed":
-        return lambda limits: questions.observed(positive, *limits)
-    limit = float(next(iter(asks)))
-    return lambda limits: questions.probability(positive, np.full(len(limits.lower), limit), above=above is not None)
 
 
 # -- regressions ------------------------------------------------------------------------------------------------------
@@ -80,29 +64,34 @@ class Side(NamedTuple):
     x: tuple[Array, ...]  # location, log scale and, where it is estimated, the shape, (n,) each
 
 
-def _regression_effect(
-    parts: RegressionParts, change: Change, rows: Rows, ask: Ask, *, averaged: bool, split: bool
-) -> Effect:
-    high, low, width, weight = side_of(parts, change.high), side_of(parts, change.low), change.width, rows.weight
+def _regression_effect(parts: RegressionParts, change: Change, rows: Rows, asked: Asked, *, averaged: bool) -> Effect:
+    high, low = side_of(parts, change.high), side_of(parts, change.low)
+    width, weight, x = change.width, rows.weight, _multiplier(asked, change)
     if averaged:
+        x = np.array([weight @ x])
         high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
-    share, question = weight / width, ask(rows.limits)
+    share, number = weight * x / width, asked.of_row(asked.question(parts.family.log_time, rows))
     value, k = 0.0, len(parts.covariance)
     gradient, size = np.zeros(k), np.zeros(k)
     for sign, side in ((1.0, high), (-1.0, low)):
         unit = (np.exp(side.x[1]), *(np.ones_like(x) for x in side.x[1:]))
         at = Estimates(lambda x: distributions_at(parts, x), side.x, unit, np.empty(0), np.empty(0))
-        value += sign * float(share @ question.number(at.new))
-        slopes, designs = share * at.slopes(question.number), (side.H, side.W, np.ones((len(share), 1)))
+        value += sign * float(share @ number(at.new))
+        slopes, designs = share * at.slopes(number), (side.H, side.W, np.ones((len(share), 1)))
         gradient += sign * np.concatenate([x @ design for x, design in zip(slopes, designs, strict=False)])
         size += np.concatenate([np.abs(x) @ abs(design) for x, design in zip(slopes, designs, strict=False)])
     gradient[np.abs(gradient) <= _ROUNDING * size] = 0.0
     intensive = np.nan
-    if split:
+    if asked.split:
         (mass, mean), (mass_low, mean_low) = (distributions_at(parts, s.x).inside(*rows.limits) for s in (high, low))
         intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
     variance, lost = (float(of_sums(gradient[None], V).item()) for V in (parts.covariance, parts.unidentified))
     return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
+
+
+def _multiplier(asked: Asked, change: Change) -> Array:
+    """What a change of each row is multiplied by, (n,): the value of the column where it changes by shares of that."""
+    return change.value if asked.by_share and change.value is not None else np.ones_like(change.width)
 
 
 def side_of(parts: RegressionParts, design: Design) -> Side:
@@ -136,41 +125,42 @@ def _about_mean(
 # -- processes --------------------------------------------------------------------------------------------------------
 
 
-def _process_effect(parts: Parts, change: Change, rows: Rows, ask: Ask, *, split: bool) -> Effect:
+def _process_effect(parts: Parts, change: Change, rows: Rows, asked: Asked) -> Effect:
     """The variance is that of the effect linearised in f, its gradient averaged over f."""
     points, unit = parts.fitted.points, parts.gp.problem.units.scale
-    share, J = rows.weight / change.width, len(points)
-    value, variance, intensive = np.zeros(J), np.zeros(J), np.full(J, 0.0 if split else np.nan)
+    share, J = rows.weight * _multiplier(asked, change) / change.width, len(points)
+    value, variance, intensive, whole = np.zeros(J), np.zeros(J), np.full(J, 0.0 if asked.split else np.nan), 0.0
     slopes: list[list[Summed]] = [[] for _ in points]
+    of_rows = asked.question(parts.family.log_time, rows)
     for span in row_chunks(0, len(share), CHUNK):
-        limits, inside = rows.limits.rows(span), []
-        question = ask(limits)
+        question, inside = of_rows.take(span), []
         for sign, design in ((1.0, change.high), (-1.0, change.low)):
             part = design.rows(span)
             inputs, nodes = parts.gp.inputs(part), nodes_of(parts, part)
-            value += sign * _by_point(nodes, nodes.values(question), J) @ share[span]
-            h = STEP * np.hypot(nodes.sd, nodes.sigma)
-            up, down = (replace(nodes, mean=nodes.mean + move).values(question) for move in (h, -h))
-            slope, of_noise = share[span] * _by_point(nodes, (up - down) / (2.0 * h), J), np.zeros((J, 0))
+            value += sign * asked.of_points(question, nodes, J) @ share[span]
+            if not asked.averages:
+                whole += sign * float(asked.of_all(question, nodes) @ share[span])
+            h = STEP * by_point(nodes, np.hypot(nodes.sd, nodes.sigma), J)
+            step = np.repeat(h, len(nodes.mean) // J, axis=0)
+            sides = (replace(nodes, mean=nodes.mean + move) for move in (step, -step))
+            up, down = (asked.of_points(question, moved, J) for moved in sides)
+            slope, of_noise = share[span] * (up - down) / (2.0 * h), np.zeros((J, 0))
             if points[0].noise:
-                up, down = (replace(nodes, sigma=nodes.sigma * np.exp(t)).values(question) for t in (STEP, -STEP))
-                of_noise = sign * share[span] * _by_point(nodes, (up - down) / (2.0 * STEP), J)
+                sides = (replace(nodes, sigma=nodes.sigma * np.exp(t)) for t in (STEP, -STEP))
+                up, down = (asked.of_points(question, moved, J) for moved in sides)
+                of_noise = sign * share[span] * (up - down) / (2.0 * STEP)
             for j, own in enumerate(slopes):
                 own.append(Summed(inputs, sign * unit * slope[j], of_noise[j]))
-            if split:
-                inside.append(_inside(nodes, limits))
-        if split:
+            if asked.split:
+                inside.append(_inside(nodes, rows.limits.rows(span)))
+        if asked.split:
             (mass, mean), (mass_low, mean_low) = inside
-            intensive += _by_point(nodes, 0.5 * (mass + mass_low) * (mean - mean_low), J) @ share[span]
+            intensive += by_point(nodes, 0.5 * (mass + mass_low) * (mean - mean_low), J) @ share[span]
     for j, point in enumerate(points):
         variance[j] = variance_of_sum(point, slopes[j])
+    if not asked.averages:
+        value += whole - float(parts.fitted.weights @ value)
     return Effect(value, variance, 0.0, intensive)
-
-
-def _by_point(nodes: Nodes, values: Array, J: int) -> Array:
-    """Values (C, n) of components averaged at each of J design points, (J, n)."""
-    weight = nodes.weight.reshape(J, -1, 1)
-    return np.asarray((weight * values.reshape(*weight.shape[:2], -1)).sum(axis=1) / weight.sum(axis=1))
 
 
 def _inside(nodes: Nodes, limits: Limits) -> tuple[Array, Array]:
@@ -191,49 +181,73 @@ def marginal_effects(
     what: str = "latent",
     at: str | Frame = "overall",
     *,
+    method: str = "dydx",
+    variables: str | Sequence[str] | None = None,
+    q: float | None = None,
     below: float | None = None,
     above: float | None = None,
+    times: float | None = None,
     alpha: float = 0.05,
 ) -> pd.DataFrame:
-    """How predictions change with each column: derivatives for numbers, differences from the base for factors.
+    r"""How predictions change with each column: derivatives or elasticities for numbers, differences for factors.
 
     Effects are those of ``predict``, averaged over rows, in its units per unit of the column. A column that has a curve
     for each level by ``by=`` counts as a factor; for random intercepts see :meth:`tobitgp.GPResults.group_effects`.
     Standard errors of a regression are by the delta method, of a process from its posterior, the effect linearised in
-    the weights of the features at every design point, by which nothing is lost on the latent scale.
+    the weights of the features at every design point, by which nothing is lost on the latent scale. Of an elasticity
+    they count what is not known of the prediction in its denominator.
 
     Parameters
     ----------
-    what : {"latent", "observed", "prob"}
-        Of f, of the mean of what is shown (clipped, in the window), or of the probability of lying below or above a
-        limit.
+    what : str
+        ``"latent"``, ``"median"``, ``"uncensored"``, ``"observed"``, ``"quantile"``, ``"prob"`` and ``"sigma"`` are
+        those of :meth:`predict`; ``"conditional"``, of regressions, too, so that a response that was seen has no
+        effects. Of positive times also ``"survival"`` and ``"risk"``, the probability of living beyond ``times`` or
+        not, and ``"rmst"``, the mean restricted to it.
     at : {"overall", "mean", "design"}, or DataFrame
         Average over the training rows with their weights, at the mean of numbers and the most frequent level of
         factors and groups, at the mean of all columns of a regression's design, dummies among them (a level then has
         the derivative in its dummy, as R's ``censReg::margEff``), or over the rows of a DataFrame.
+    method : {"dydx", "eyex", "eydx", "dyex"}
+        Statsmodels' and Stata's words: derivatives, elasticities :math:`d \log E / d \log x`, or proportional changes
+        of one of the two, averaged over the rows. A factor has differences, with ``"eydx"`` those of the logarithm;
+        the other two leave factors out.
+    variables : str or list of str, optional
+        Columns whose effects are formed; all without, of a factor of many levels one for each.
+    q : float, optional
+        With ``"quantile"``, its order, a probability.
     below, above : float, optional
         With ``"prob"``, one of the two, on the scale of the response.
+    times : float, optional
+        With ``"survival"``, ``"risk"`` and ``"rmst"``, a time on the scale of the response.
     alpha : float
         Probability left out of the intervals.
 
     Returns
     -------
     DataFrame
-        Index ``(variable, contrast)``, the contrast ``"dy/dx"`` for numbers; columns
-        ``dydx, se, z, p, lower, upper``. ``"observed"`` adds ``intensive``, the change of values between the limits
-        times their probability, and ``extensive``, the rest, through the probabilities.
+        Index ``(variable, contrast)``, the contrast ``"dy/dx"``, or ``"ey/ex"`` and so on, for numbers; columns named
+        after ``method``, then ``se, z, p, lower, upper``. ``"observed"`` adds to ``"dydx"`` the columns ``intensive``,
+        the change of values between the limits times their probability, and ``extensive``, the rest, through the
+        probabilities.
 
     Raises
     ------
     SpecError
-        For another ``what``, lacking or needless limits, an ``alpha`` outside (0, 1), or lacking training rows.
+        For another ``what`` or ``method``, lacking or needless arguments, an ``alpha`` outside (0, 1), lacking
+        training rows, or logarithms of predictions that are not positive.
     DataError, UnseenLevelError
         If the rows of ``at`` cannot be used.
 
+    Warns
+    -----
+    UserWarning
+        Of columns that have no effect of this kind and are left out.
+
     References
     ----------
-    .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980); (REG14) and (REG15) of
-       the theory pages.
+    .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980); (REG14), (REG15) and
+       (ECO1) of the theory pages.
 
     Examples
     --------
@@ -249,25 +263,35 @@ def marginal_effects(
     intensive   -0.018
     extensive   -0.036
     Name: (age, dy/dx), dtype: float64
+    >>> res.marginal_effects("observed", method="eyex").loc[("age", "ey/ex"), ["eyex", "se"]].round(2).tolist()
+    [-1.65, 2.41]
     """
     parts = results.parts
-    alpha, ask = check_alpha(alpha), _read(parts.family.log_time, what, below, above)
-    regression, split = isinstance(parts, RegressionParts), what == "observed"
+    alpha, asked = check_alpha(alpha), read_asked(parts.family.log_time, what, method, q, below, above, times)
+    regression, observed = isinstance(parts, RegressionParts), asked.what == "observed"
     averaged = regression and isinstance(at, str) and at == "design"
-    rows = rows_at(parts, "overall" if averaged else at, need_limits=split)
-    if averaged and split:
-        rows = replace(rows, limits=mean_limits(parts))
-    found, labels = [], []
-    with single_blas_thread():
-        for change in changes(parts, rows.frame):
+    conditional = asked.what == "conditional"
+    if conditional and (averaged or not regression or results._of_subjects):
+        raise SpecError(
+            "Effects on what='conditional' are of regressions whose rows are independent, at='overall' or at= a "
+            "DataFrame with the responses; use what='observed' or 'uncensored'."
+        )
+    rows = rows_at(parts, "overall" if averaged else at, need_limits=observed, need_response=conditional)
+    if averaged:
+        rows = replace(rows, limits=mean_limits(parts) if observed else no_limits(1))
+    found, labels, names = [], [], changing(parts, variables)
+    if asked.by_share:
+        names = _numbers(parts, asked, names)
+    with single_blas_thread(), np.errstate(invalid="ignore"):  # of infinite means
+        for change in changes(parts, rows.frame, names):
             if regression:
-                found.append(_regression_effect(parts, change, rows, ask, averaged=averaged, split=split))
+                found.append(_regression_effect(parts, change, rows, asked, averaged=averaged))
             else:
-                found.append(_process_effect(parts, change, rows, ask, split=split))
-            labels.append((change.variable, change.contrast))
+                found.append(_process_effect(parts, change, rows, asked))
+            labels.append((change.variable, asked.label(change.contrast)))
     if not found:
-        names = [term.name for term in parts.spec.gps if not term.factors]
-        left = f": {', '.join(names)} {'is' if len(names) == 1 else 'are'} left to group_effects()" if names else ""
+        terms = [term.name for term in parts.spec.gps if not term.factors]
+        left = f": {', '.join(terms)} {'is' if len(terms) == 1 else 'are'} left to group_effects()" if terms else ""
         raise SpecError(f"This model has no column whose effect could be formed{left}.")
     weight = np.ones(1) if regression else parts.fitted.weights
     value, variance, intensive = (
@@ -279,8 +303,23 @@ def marginal_effects(
     )
     effect, se, ends = known.coefficients(), known.errors(), known.interval(alpha)
     z = np.divide(effect, se, out=np.full_like(se, np.nan), where=se > 0.0)
-    columns = {"dydx": effect, "se": se, "z": z, "p": np.where(se > 0.0, known.p_values(), np.nan)}
+    columns = {asked.method: effect, "se": se, "z": z, "p": np.where(se > 0.0, known.p_values(), np.nan)}
     columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
-    if split:
+    if asked.split:
         columns |= {"intensive": weight @ intensive, "extensive": effect - weight @ intensive}
     return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
+
+
+def _numbers(parts: Any, asked: Asked, names: list[str]) -> list[str]:
+    """Those columns that can change by a share of their value, with a warning of factors, which cannot."""
+    factors = [name for name in names if column_levels(parts, name) is not None]
+    if factors:
+        one = len(factors) == 1
+        message = (
+            f"{', '.join(map(repr, factors))} {'is a factor' if one else 'are factors'}, which cannot change by a "
+            f"share of {'its' if one else 'their'} value: method={asked.method[:2] + 'dx'!r} has differences"
+        )
+        if len(factors) == len(names):
+            raise SpecError(f"method={asked.method!r}: {message}.")
+        warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
+    return [name for name in names if name not in factors]

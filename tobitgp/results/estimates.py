@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
+from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.posterior import linear_places
@@ -187,7 +188,9 @@ def hyper_estimates(fitted: FittedGP) -> Transformed:
     return Transformed(value, theta, V, cross, parameters.positive, ~free, mean, skew, parameters.correlations)
 
 
-def conf_int(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
+def conf_int(
+    results: Results, alpha: float = 0.05, kind: CovKind | None = None, *, method: str = "wald"
+) -> pd.DataFrame:
     """Intervals of probability ``1 - alpha``.
 
     ``coef +- z se`` of a regression's coefficients, posterior quantiles of those under a prior; ``exp(log value +- z
@@ -200,6 +203,8 @@ def conf_int(results: Results, alpha: float = 0.05, kind: CovKind | None = None)
         Probability left out of the intervals, between 0 and 1.
     kind
         As of :meth:`cov_params`.
+    method : {"wald", "profile"}
+        From standard errors, or of a regression by ``profile_interval()``, a search for each end.
 
     Returns
     -------
@@ -210,7 +215,7 @@ def conf_int(results: Results, alpha: float = 0.05, kind: CovKind | None = None)
     Raises
     ------
     SpecError
-        If ``alpha`` does not lie between 0 and 1, or for another ``kind``.
+        If ``alpha`` does not lie between 0 and 1, for another ``kind`` or ``method``, or where there is no profile.
 
     Examples
     --------
@@ -223,6 +228,10 @@ def conf_int(results: Results, alpha: float = 0.05, kind: CovKind | None = None)
     sigma       5.00   5.00
     """
     alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
+    if method == "profile":
+        return pd.DataFrame([results._profile(name, alpha) for name in results._names], index=results._names)
+    if method != "wald":
+        raise SpecError(f"method={method!r} is not supported; choose 'wald' or 'profile'.")
     return pd.DataFrame(np.concatenate([linear.interval(alpha), rest.interval(alpha)]), index=results._names)
 
 

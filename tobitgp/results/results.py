@@ -78,6 +78,17 @@ class Results:
             raise SpecError(f"kind={kind!r} chooses among the covariances of a mixture; this fit has one.")
         return self._linear, self._rest
 
+    def _profile(self, name: str, alpha: float) -> tuple[float, float]:
+        """Interval of a parameter by the profile likelihood."""
+        raise SpecError("method='profile' is of regressions fitted by maximum likelihood; this fit has method='wald'.")
+
+    def bootstrap(self, n: int = 999, groups: Any = None, statistic: Any = None, *, rng: Rng = None) -> Any:
+        """See :meth:`tobitgp.RegressionResults.bootstrap`, which regressions by maximum likelihood have."""
+        raise SpecError(
+            "bootstrap() is of regressions by maximum likelihood: a posterior has draws, by posterior() and sample(), "
+            "and other fits by maximum likelihood have cov_type='HC0' and 'cluster'."
+        )
+
     def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
         """Parameters that hypotheses are about, and their names."""
         return self._estimates(kind)[0], self._columns

@@ -84,7 +84,14 @@ def test_errors_are_clustered_by_a_column(table, tmp_path, capsys):
     assert main([*fit, "--save", str(tmp_path / "fit.tgp")]) == 0
     want = tg.fit("y ~ x | censor(lower)", data, cov_type="cluster", cov_kwds={"groups": "batch"})
     np.testing.assert_allclose(tg.load(tmp_path / "fit.tgp").bse, want.bse, rtol=1e-9)
+    data.assign(half=np.arange(len(data)) % 8).to_csv(tmp_path / "batches.csv", index=False)
+    assert main([*fit, "--cluster", "half", "--save", str(tmp_path / "fit.tgp")]) == 0
+    both = {"groups": ["batch", "half"]}
+    want = tg.fit("y ~ x | censor(lower)", pd.read_csv(tmp_path / "batches.csv"), cov_type="cluster", cov_kwds=both)
+    np.testing.assert_allclose(tg.load(tmp_path / "fit.tgp").bse, want.bse, rtol=1e-9)
     capsys.readouterr()
+    assert main([*fit, "--cluster", "nothing"]) == 2
+    assert "no column 'nothing' for the groups" in capsys.readouterr().err
     assert main([*fit, "--cov-type", "HC0"]) == 2
     assert "leave --cov-type HC0 out" in capsys.readouterr().err
 

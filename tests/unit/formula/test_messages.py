@@ -15,6 +15,11 @@ from tobitgp.priors.kernels import KERNELS
 COLUMNS = ["y", "x", "z", "g", "age", "time", "event", "lo", "hi", "flag", "status", "my date"]
 SNAPSHOT = Path(__file__).with_name("messages.txt")
 MALFORMED = [
+    "y ~ i.g + c.x",
+    "y ~ c.x#c.z",
+    "y ~ L.x",
+    "y ~ x + i(g)",
+    "y ~ x | z ~ age",
     "",
     "gp(x)",
     "y ~",

@@ -84,3 +84,18 @@ def test_what_is_no_family(given, hint):
         resolve_family(given)
     assert hint in str(caught.value)
     assert all(repr(name) in str(caught.value) for name in FAMILIES)
+
+
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        ("Heckman", "sample selection has an equation of its own: R's sampleSelection"),
+        ("hurdle", "two models together: statsmodels' Probit"),
+        ("twopart", "two models together: .* R's mhurdle has both"),
+        ("probit", "statsmodels' Probit, Logit"),
+        ("clad", r"quantreg::crq\(method='Powell'\)"),
+    ],
+)
+def test_models_of_econometrics_that_are_elsewhere(given, where):
+    with pytest.raises(SpecError, match=f"family='{given}' is not here: .*{where}"):
+        resolve_family(given)

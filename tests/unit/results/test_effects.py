@@ -128,7 +128,14 @@ def test_weights_count(mixed):
 @pytest.mark.parametrize(
     ("asked", "match"),
     [
-        ({"what": "median"}, "'latent', 'observed', 'prob'"),
+        ({"what": "terms"}, "'latent', 'median', 'uncensored', 'observed', 'conditional', 'quantile', 'prob', 'sigma'"),
+        ({"what": "quantile"}, "q="),
+        ({"what": "quantile", "q": [0.1, 0.9]}, "one number"),
+        ({"what": "survival", "times": 1.0}, "not supported by marginal effects"),
+        ({"times": 1.0}, "times= goes with"),
+        ({"what": "conditional"}, "regressions"),
+        ({"method": "elasticity"}, "'dydx', 'eyex', 'eydx', 'dyex'"),
+        ({"method": "eyex", "variables": "x"}, "is not positive in .* rows; use method='dyex'"),
         ({"at": "median"}, "at="),
         ({"at": 3}, "at="),
         ({"what": "prob"}, "below="),

@@ -16,13 +16,14 @@ from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecE
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import Family
+from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.cure import cure_problem
 from tobitgp.regression.cure_search import NEAR, CureEnd, maximise_cure
 from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.cure.results import CureResults
 from tobitgp.results.regression.fit import check_covariance, known_shape, of_maximum, read_fixed, read_number, warn_of
 from tobitgp.results.regression.parts import SIGMA
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array
 
 _LATE, _FEW = 0.9, 5
 
@@ -36,13 +37,10 @@ def fit_cure(
     *,
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
-    groups: IntArray | None = None,
+    groups: Clusters | None = None,
     max_iter: int = 200,
 ) -> CureResults:
-    """Fit a cure model by maximum likelihood.
-
-    Shapes: groups (n,).
-    """
+    """Fit a cure model by maximum likelihood."""
     check_covariance(cov_type)
     _check_rows(training.response)
     family, fixed = known_shape(family, fixed)

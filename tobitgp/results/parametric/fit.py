@@ -19,13 +19,14 @@ from tobitgp.formula.hazards import HazardFormula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import FAMILIES
+from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.hazard_search import falling_times, maximise_hazards
 from tobitgp.regression.hazards import frailties_at, hazard_problem
 from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.results.parametric.parts import LINKS, THETA, ParametricParts, baseline_names, level_columns
 from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.regression.fit import check_covariance, of_maximum, read_number, warn_of
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array
 
 
 def fit_parametric(
@@ -39,7 +40,7 @@ def fit_parametric(
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
-    groups: IntArray | None = None,
+    groups: Clusters | None = None,
     max_iter: int = 200,
     frailty: tuple[str, Any] | None = None,
 ) -> ParametricHazardResults:

@@ -26,6 +26,7 @@ from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import with_known_shape
 from tobitgp.regression import Maximum, covariance, maximise, maximise_partitions, unidentified
+from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.maximum import KINDS
 from tobitgp.regression.working import Designs, split
 from tobitgp.results.regression.parts import (
@@ -49,13 +50,10 @@ def fit_regression(
     *,
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
-    groups: IntArray | None = None,
+    groups: Clusters | None = None,
     max_iter: int = 200,
 ) -> RegressionResults:
-    """Fit a formula without processes by maximum likelihood.
-
-    Shapes: groups (n,).
-    """
+    """Fit a formula without processes by maximum likelihood."""
     _check(spec, cov_type)
     family, fixed = known_shape(family, fixed)
     linear, scale = training.design.columns, training.design.scale
@@ -91,7 +89,7 @@ def of_maximum(
     maximum: Maximum,
     seen: Outcome,
     cov_type: str,
-    groups: IntArray | None,
+    groups: Clusters | None,
 ) -> dict[str, Any]:
     """Fields of `RegressionParts` of rows in memory, whose columns are not centred."""
     robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": groups}
@@ -248,10 +246,20 @@ def _check(spec: ModelSpec, cov_type: Any) -> None:
     check_covariance(cov_type)
 
 
+# Kinds of covariances of other programs, and what they are here.
+_COVARIANCES = {
+    **dict.fromkeys(("robust", "white", "hetero", "sandwich"), "; it is called 'HC0' here"),
+    **dict.fromkeys(("hc2", "hc3"), "; bootstrap() of the results serves small samples"),
+    **dict.fromkeys(("crv1", "clustered", "twoway"), "; it is cov_type='cluster', cov_kwds={'groups': ...} here"),
+    "bootstrap": "; it is a method of the results, bootstrap()",
+}
+
+
 def check_covariance(cov_type: Any) -> None:
     """Refuse a kind of covariance that is none."""
     if cov_type not in KINDS:
-        raise SpecError(f"cov_type={cov_type!r} is not supported; choose one of {', '.join(map(repr, KINDS))}.")
+        meant = _COVARIANCES.get(str(cov_type).lower(), "")
+        raise SpecError(f"cov_type={cov_type!r} is not supported{meant}; choose one of {', '.join(map(repr, KINDS))}.")
 
 
 def known_shape(family: Family, fixed: Mapping[str, float] | None) -> tuple[Family, Mapping[str, float] | None]:

@@ -23,6 +23,7 @@ from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.paths import Paths
+from tobitgp.results.regression import bootstrap, marginaleffects, profile
 from tobitgp.results.regression.averages import regression_averages
 from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
 from tobitgp.results.regression.likelihood import LikelihoodResults
@@ -220,6 +221,10 @@ class RegressionResults(LikelihoodResults):
     def _without_rows(self) -> RegressionResults:
         return RegressionResults(replace(self._parts, training=None, covariates=None))
 
+    bootstrap = bootstrap.bootstrap
+    to_marginaleffects = marginaleffects.to_marginaleffects
+    profile_interval = profile.profile_interval
+    _profile = profile.profile_interval
     posterior = joint.posterior
     hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise

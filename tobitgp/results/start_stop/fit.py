@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
+from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.start_stop import StartStopProblem, maximise_start_stop
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.paths import check_order
@@ -34,12 +36,12 @@ def fit_start_stop(
     subject: npt.NDArray[Any],
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
-    groups: IntArray | None = None,
+    groups: Clusters | None = None,
     max_iter: int = 200,
 ) -> StartStopResults:
     """Fit by maximum likelihood.
 
-    Shapes: subject, groups (n,).
+    Shapes: subject (n,).
     """
     check_covariance(cov_type)
     response, design = training.response, training.design
@@ -90,12 +92,12 @@ def _check_rows(response: CensoredResponse, subject: npt.NDArray[Any], labels: n
     check_order(subject, AtRisk(entry, response.lower, event, response.weight), labels, from_zero=True)
 
 
-def _of_subjects(groups: IntArray | None, code: IntArray, m: int) -> IntArray | None:
-    """Clusters (m,) of subjects from those of their rows."""
+def _of_subjects(groups: Clusters | None, code: IntArray, m: int) -> Clusters | None:
+    """Clusters of m subjects from those of their rows."""
     if groups is None:
         return None
-    out = np.zeros(m, dtype=groups.dtype)
-    out[code] = groups
-    if (out[code] != groups).any():
+    out = np.zeros((m, groups.code.shape[1]), dtype=groups.code.dtype)
+    out[code] = groups.code
+    if (out[code] != groups.code).any():
         raise DataError("cov_kwds= has rows of one subject in several clusters; a cluster holds whole subjects.")
-    return out
+    return replace(groups, code=out)

@@ -1,0 +1,127 @@
+"""What marginal effects are of: a number asked of the response in rows, and whether changes of it are proportional."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tobitgp.data.outcome import outcome
+from tobitgp.errors import SpecError
+from tobitgp.posterior import questions
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import QUESTIONS, Question
+from tobitgp.results.averages import AT_TIMES
+from tobitgp.results.counterfactuals import SLOPE, Rows
+from tobitgp.results.predict import check_what, read_questions, whats
+from tobitgp.typing import Array
+
+WHATS = ("latent", "median", "uncensored", "observed", "conditional", "quantile", "prob", "sigma")
+METHODS = ("dydx", "eyex", "eydx", "dyex")
+
+
+class Asked(NamedTuple):
+    """A number of the distribution of the response in rows that are still to be given."""
+
+    what: str
+    method: str
+    value: float  # the order of a quantile, a limit, a time; NaN where there is none
+    above: bool
+
+    @property
+    def of_log(self) -> bool:
+        """Whether changes of the logarithm of the number count."""
+        return self.method.startswith("ey")
+
+    @property
+    def by_share(self) -> bool:
+        """Whether a column changes by shares of its value."""
+        return self.method.endswith("ex")
+
+    @property
+    def split(self) -> bool:
+        """Whether effects are split into those between the limits and those on who lies there."""
+        return self.what == "observed" and self.method == "dydx"
+
+    @property
+    def averages(self) -> bool:
+        """Whether the number is the average of those under the components of a posterior."""
+        return not self.of_log and self.what not in ("median", "quantile", "sigma")
+
+    def label(self, contrast: str) -> str:
+        """Of a contrast in a table."""
+        return f"{self.method[:2]}/{self.method[2:]}" if contrast == SLOPE else contrast
+
+    def question(self, positive: bool, rows: Rows) -> Question:
+        """Of rows."""
+        n = len(rows.limits.lower)
+        at = np.full(n, self.value)
+        if self.what == "sigma":
+            return Question(lambda y: np.log(y.scale), "log")
+        if self.what == "conditional":
+            assert rows.response is not None
+            seen = outcome(rows.response, log_time=positive)
+            return Question(lambda y, lower, upper: y.conditional_mean(lower, upper), at=(seen.lower, seen.upper))
+        if self.what == "quantile":
+            return questions.quantile(positive, self.value)
+        if self.what in ("prob", "survival", "risk"):
+            return questions.probability(positive, at, above=self.above)
+        if self.what == "rmst":
+            free = np.full(n, np.inf)
+            return questions.observed(positive, np.zeros(n), at, -free, free)
+        return QUESTIONS[self.what](positive, *(rows.limits if self.what == "observed" else ()))
+
+    def scaled(self, number: Array) -> Array:
+        """The number, or its logarithm."""
+        if not self.of_log:
+            return number
+        wrong = int((~(np.atleast_2d(number) > 0.0)).any(axis=0).sum())
+        if wrong:
+            raise SpecError(
+                f"method={self.method!r} is of changes of log y, and what={self.what!r} is not positive in {wrong} "
+                f"of the rows; use method={'d' + self.method[1:]!r}, or a prediction that is positive."
+            )
+        return np.log(number)
+
+    def of_row(self, question: Question) -> Callable[[Any], Array]:
+        """What is asked of distributions in rows."""
+        return lambda y: self.scaled(question.number(y))
+
+    def of_points(self, question: Question, nodes: Nodes, J: int) -> Array:
+        """The same at each of J design points, (J, n)."""
+        if self.what == "sigma":
+            return self.scaled(np.exp(by_point(nodes, np.log(nodes.sigma) + 0.0 * nodes.mean, J)))
+        return self.scaled(by_point(nodes, nodes.values(question), J))
+
+    def of_all(self, question: Question, nodes: Nodes) -> Array:
+        """The same of the average over design points, (n,)."""
+        if self.what == "sigma":
+            return self.scaled(np.exp(nodes.weight @ (np.log(nodes.sigma) + 0.0 * nodes.mean)))
+        return self.scaled(nodes.value(question))
+
+
+def by_point(nodes: Nodes, values: Array, J: int) -> Array:
+    """Values (C, n) of components averaged at each of J design points, (J, n)."""
+    weight = nodes.weight.reshape(J, -1, 1)
+    return np.asarray((weight * values.reshape(*weight.shape[:2], -1)).sum(axis=1) / weight.sum(axis=1))
+
+
+def read_asked(positive: bool, what: Any, method: Any, q: Any, below: Any, above: Any, times: Any) -> Asked:
+    """What is asked for, checked."""
+    if method not in METHODS:
+        raise SpecError(f"method={method!r} is not supported; choose one of {', '.join(map(repr, METHODS))}.")
+    offered = (*whats(WHATS), *(AT_TIMES if positive else ()))
+    what = check_what(what, offered, " by marginal effects")
+    if what in AT_TIMES:
+        if not isinstance(times, (int, float, np.number)) or not 0.0 < times < np.inf:
+            raise SpecError(f"what={what!r} needs times=, one positive time.")
+        read_questions(what, q, below, above)
+        return Asked(what, method, float(times), what == "survival")
+    if times is not None:
+        raise SpecError(f"times= goes with what={', '.join(map(repr, AT_TIMES))} of positive times, not {what!r}.")
+    asks, listed = read_questions(what, q, below, above)
+    if listed:
+        raise SpecError("Marginal effects are on one number: give q=, below= or above= one number.")
+    value = float(next(iter(asks))) if what in ("quantile", "prob") else np.nan
+    return Asked(what, method, value, above is not None)

@@ -1,0 +1,309 @@
+"""The bootstrap of a regression: rows, or clusters of them, drawn again, and the likelihood maximised for each draw."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import qr
+from scipy.special import ndtr, ndtri
+
+from tobitgp.data.absorbed import Absorbed, Columns
+from tobitgp.data.arrays import Design
+from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.data.row_arguments import read_clusters
+from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
+from tobitgp.numerics.sampling import generator
+from tobitgp.regression import maximise
+from tobitgp.regression.maximum import Maximum
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.regression.parts import RegressionParts, known_scale, model_arguments
+from tobitgp.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.results.regression.results import RegressionResults
+
+METHODS = ("percentile", "basic", "bca")
+_DEPENDENT = 1e-10
+Statistic = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapResults:
+    """Draws of parameters, or of a statistic of the fit, by the bootstrap of (ECO4); prints as their table.
+
+    Attributes
+    ----------
+    estimate : Series
+        Of the fit itself, in the units of the statistic.
+    draws : DataFrame
+        A row for each draw that has a maximum, a column for each number, in the same units; NaN of coefficients of
+        which a draw tells nothing, as of levels that were not drawn.
+    failed : int
+        How many draws have none.
+    left_out : callable
+        Gives the numbers without each unit (a row, or a cluster) in turn, for ``"bca"``.
+    """
+
+    estimate: pd.Series[float]
+    draws: pd.DataFrame
+    failed: int
+    left_out: Callable[[], pd.DataFrame] = field(repr=False)
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard deviations of the draws by number, in its units: (ECO4) of the theory pages."""
+        return self.draws.std()
+
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of the draws of (ECO4), a row and a column for each number, in products of their units."""
+        return self.draws.cov()
+
+    def conf_int(self, alpha: float = 0.05, method: str = "percentile") -> pd.DataFrame:
+        """Intervals of probability ``1 - alpha``: quantiles of the draws, mirrored about the estimate, or corrected.
+
+        ``"percentile"``, ``"basic"``, or ``"bca"``, Efron's bias-corrected and accelerated quantiles, which fits anew
+        without each row or cluster. A row for each number, columns 0 and 1, in its units; (ECO4) and (ECO5) of the
+        theory pages.
+        """
+        alpha = check_alpha(alpha)
+        if method not in METHODS:
+            raise SpecError(f"method={method!r} is not supported; choose one of {', '.join(map(repr, METHODS))}.")
+        tails = np.array([0.5 * alpha, 1.0 - 0.5 * alpha])
+        orders = self._corrected(tails) if method == "bca" else np.tile(tails, (len(self.estimate), 1))
+        ends = np.array([np.nanquantile(self.draws[name], each) for name, each in zip(self.draws, orders, strict=True)])
+        if method == "basic":
+            ends = 2.0 * self.estimate.to_numpy()[:, None] - ends[:, ::-1]
+        return pd.DataFrame(ends, index=self.estimate.index)
+
+    def _corrected(self, tails: Array) -> Array:
+        """Orders (k, 2) of the quantiles that are corrected for bias and acceleration."""
+        values, best = self.draws.to_numpy(), self.estimate.to_numpy()
+        n = np.isfinite(values).sum(axis=0)
+        share = ((values < best).sum(axis=0) + 0.5 * (values == best).sum(axis=0)) / n
+        bias = ndtri(np.clip(share, 0.5 / n, 1.0 - 0.5 / n))
+        away = self.left_out().to_numpy()
+        away = np.nanmean(away, axis=0) - away
+        scale = np.nansum(np.square(away), axis=0) ** 1.5
+        a = np.divide(np.nansum(away**3, axis=0), 6.0 * scale, out=np.zeros(len(best)), where=scale > 0.0)
+        z = bias[:, None] + ndtri(tails)
+        return np.asarray(ndtr(bias[:, None] + z / (1.0 - a[:, None] * z)))
+
+    def summary_frame(self, alpha: float = 0.05, method: str = "percentile") -> pd.DataFrame:
+        """A row for each number, columns ``estimate, bias, se, lower, upper``, in its units, and its ``draws``."""
+        ends = self.conf_int(alpha, method)
+        columns = {"estimate": self.estimate, "bias": self.draws.mean() - self.estimate, "se": self.bse}
+        return pd.DataFrame(columns | {"lower": ends[0], "upper": ends[1], "draws": self.draws.count()})
+
+    def __repr__(self) -> str:
+        head = f"bootstrap: {len(self.draws)} draws" + (f", {self.failed} without a maximum" if self.failed else "")
+        return f"{head}\n{self.summary_frame().to_string(float_format='{:.4g}'.format)}"
+
+
+def bootstrap(
+    results: RegressionResults,
+    n: int = 999,
+    groups: Any = None,
+    statistic: Statistic | None = None,
+    *,
+    rng: int | np.random.Generator | None = None,
+) -> BootstrapResults:
+    """Draw rows, or whole clusters of them, again and fit each time.
+
+    A row is drawn with what is known of it, so that censored rows stay censored; levels that were not drawn are left
+    out. Frequency weights count: a row of
+    weight c is c rows, unless clusters are drawn, which keep the weights of their rows.
+
+    Parameters
+    ----------
+    n : int
+        Number of draws.
+    groups : str or (n,) array, optional
+        Clusters that are drawn whole, labels of any kind: a column among the covariates of the fit, or a value for each
+        row of its data.
+    statistic : callable, optional
+        Of the results of a draw; gives a number, a Series or an array. All parameters without.
+    rng : int or numpy Generator, optional
+        For the draws; None is deterministic.
+
+    Returns
+    -------
+    BootstrapResults
+        With ``conf_int(alpha, method)``, ``bse``, ``cov_params()``, ``summary_frame()``, ``draws`` and ``failed``; in
+        the units of the statistic.
+
+    Raises
+    ------
+    SpecError
+        For an ``n`` below 2, of start-stop rows or a fit without training rows, or where hardly any draw has a
+        maximum.
+    DataError
+        If the groups cannot be used.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If more than a tenth of the draws have no maximum.
+
+    References
+    ----------
+    A. C. Cameron, J. B. Gelbach and D. L. Miller (2008), Bootstrap-based improvements for inference with clustered
+    errors, *Review of Economics and Statistics* 90, 414-427; B. Efron (1987), Better bootstrap confidence intervals,
+    *JASA* 82, 171-185; (ECO4) and (ECO5) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = tg.datasets.simulate_additive(n=200, rng=1)
+    >>> res = tg.fit("y ~ x1 + x2 | censor(lower, upper)", data)
+    >>> again = res.bootstrap(99, rng=1)
+    >>> again.summary_frame().shape, again.failed
+    ((4, 6), 0)
+    """
+    parts, rng = results.parts, generator(rng)
+    if results._of_subjects:
+        raise SpecError("bootstrap() draws rows, and start-stop rows are parts of subjects; use cov_type='cluster'.")
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
+        raise SpecError(f"n={n!r}: a whole number of at least 2 is needed.")
+    refit = _Refit(results, statistic)
+    weight = parts.rows.response.weight
+    code = None if groups is None else _read_groups(parts, groups)
+    draws = [refit(_drawn(weight, code, rng)) for _ in range(n)]
+    found = np.array([each for each in draws if each is not None])
+    failed = n - len(found)
+    if len(found) < 2:
+        raise SpecError(f"{failed} of {n} draws have no maximum; there are too few rows for so many parameters.")
+    if failed > 0.1 * n:
+        warnings.warn(
+            f"{failed} of {n} draws have no maximum and are left out, by which intervals may be too short: levels or "
+            "events are too rare for some draws to have them.",
+            ConvergenceWarning,
+            stacklevel=user_level(),
+        )
+    names = refit.best.index
+    return BootstrapResults(
+        refit.best, pd.DataFrame(found, columns=names), failed, lambda: _left_out(refit, weight, code)
+    )
+
+
+def _read_groups(parts: RegressionParts, groups: Any) -> IntArray:
+    """Clusters (n,) of the rows used."""
+    training = parts.rows
+    if isinstance(groups, str) and (parts.covariates is None or groups not in parts.covariates):
+        raise SpecError(
+            f"groups={groups!r} is no covariate of this fit, which keeps no other columns; give data[{groups!r}]."
+        )
+    if isinstance(groups, str):
+        assert parts.covariates is not None
+        return np.unique(parts.covariates[groups].to_numpy(), return_inverse=True)[1].astype(np.intp)
+    return read_clusters(groups, pd.DataFrame(index=training.index), training.kept)
+
+
+def _drawn(weight: Array, code: IntArray | None, rng: np.random.Generator) -> Array:
+    """Weights (n,) of the rows of a draw."""
+    if code is not None:
+        number = int(code.max()) + 1
+        return weight * rng.multinomial(number, np.full(number, 1.0 / number))[code]
+    total = float(weight.sum())
+    return rng.multinomial(round(total), weight / total).astype(np.float64)
+
+
+def _left_out(refit: _Refit, weight: Array, code: IntArray | None) -> pd.DataFrame:
+    """Numbers of the fits without each row or cluster in turn, rows of weight c as often."""
+    units = np.arange(len(weight)) if code is None else code
+    rows = []
+    for unit in range(int(units.max()) + 1):
+        at = units == unit
+        less = np.where(at, weight - 1.0 if code is None else 0.0, weight)
+        found = refit(np.maximum(less, 0.0))
+        if found is not None:
+            rows += [found] * (max(round(float(weight[unit])), 1) if code is None else 1)
+    return pd.DataFrame(rows, columns=refit.best.index)
+
+
+def _undetermined(H: Columns, known: Array, columns: Sequence[str]) -> tuple[Array, BoolArray]:
+    """Coefficients (p,), those fixed at 0 that rows say nothing of, and which of them all are not determined."""
+    out, lost, free = known.copy(), np.zeros(len(known), dtype=np.bool_), np.isnan(known)
+    if isinstance(H, Absorbed):
+        own, there = slice(H.start, H.start + H.size), H.largest > 0.0
+        lost[own] = ~there
+        out[lost] = 0.0
+        if "Intercept" in columns and (H.value != 0.0).all():  # the base level was not drawn
+            out[H.start + int(np.argmax(there))] = 0.0
+            lost[own] = lost[columns.index("Intercept")] = True
+        return out, lost
+    place, A = np.flatnonzero(free), H[:, free]
+    size = np.sqrt(np.square(A).sum(axis=0))
+    scale = np.where(size > 0.0, size, 1.0)
+    values, vectors = np.linalg.eigh((A.T @ A) / np.outer(scale, scale))
+    null = vectors[:, values < _DEPENDENT * values[-1]]
+    lost[place[np.abs(null).max(axis=1, initial=0.0) > np.sqrt(_DEPENDENT)]] = True
+    out[place[qr(null.T, mode="r", pivoting=True)[1][: null.shape[1]]]] = 0.0
+    return out, lost
+
+
+class _Refit:
+    """Fits of the same model to the same rows with other weights."""
+
+    def __init__(self, results: RegressionResults, statistic: Statistic | None):
+        self.results, self.parts, self.statistic = results, results.parts, statistic
+        parts = self.parts
+        p = len(parts.columns)
+        self.rows = outcome(parts.rows.response, log_time=parts.family.log_time)
+        self.coefficients = np.where(parts.maximum.free[:p], np.nan, parts.coefficients)
+        self.positive = np.concatenate([np.zeros(p, dtype=bool), parts.positive])
+        self.best = self._series(results)
+
+    def _series(self, results: Any) -> pd.Series[float]:
+        if self.statistic is None:
+            return pd.Series(results.params)
+        found = self.statistic(results)
+        return pd.Series(found if np.ndim(found) else [found], dtype=np.float64)
+
+    def __call__(self, weight: Array) -> Array | None:
+        """Numbers under weights (n,), None where there is no maximum."""
+        parts, at = self.parts, weight > 0.0
+        design, rows = parts.rows.design.rows(at), replace(self.rows.rows(at), weight=weight[at])
+        known, lost = self.coefficients, np.zeros(len(self.coefficients), dtype=np.bool_)
+        try:
+            try:
+                maximum = self._maximise(rows, design, known)
+            except DataError:  # levels that were not drawn
+                known, lost = _undetermined(design.H, known, parts.columns)
+                maximum = self._maximise(rows, design, known)
+            if not maximum.converged:
+                return None
+            if self.statistic is not None:
+                return np.asarray(self._series(self._results(maximum, weight, at)), dtype=np.float64)
+        except TobitGPError:
+            return None
+        theta = maximum.parameters
+        theta[: len(lost)][lost] = np.nan
+        return np.where(self.positive, np.exp(np.where(self.positive, theta, 0.0)), theta)
+
+    def _maximise(self, rows: Outcome, design: Design, known: Array) -> Maximum:
+        given = model_arguments(design, self.parts.family)
+        return maximise(rows, design.H, fixed_coefficients=known, fixed_gamma=known_scale(self.parts), **given)
+
+    def _results(self, maximum: Maximum, weight: Array, at: Any) -> Any:
+        """Results of a draw, with its rows."""
+        parts, training = self.parts, self.parts.rows
+        kept = training.kept.copy()
+        kept[kept] = at
+        response = replace(training.response.rows(at), weight=weight[at])
+        parts = replace(
+            parts,
+            maximum=maximum,
+            covariance=maximum.inverse_information,
+            unidentified=maximum.unidentified,
+            cov_type="nonrobust",
+            centre=np.zeros_like(parts.centre),
+            llnull=None,
+            training=replace(training, response=response, design=training.design.rows(at), kept=kept),
+            covariates=None if parts.covariates is None else parts.covariates.loc[at],
+        )
+        return type(self.results)(parts)
