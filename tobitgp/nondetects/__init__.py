@@ -5,4 +5,16 @@ What has covariates is a model: ``tg.fit("y ~ x | censor(limit)", data, family="
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from tobitgp.nondetects.limits import exceedance, tolerance_limit, upper_confidence_limit
+from tobitgp.nondetects.prediction import prediction_limit
+from tobitgp.nondetects.ros import ros
+from tobitgp.nondetects.summary import summary
+
+__all__ = [
+    "exceedance",
+    "prediction_limit",
+    "ros",
+    "summary",
+    "tolerance_limit",
+    "upper_confidence_limit",
+]
