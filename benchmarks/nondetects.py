@@ -18,10 +18,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from tobitgp.nondetects.kaplan_meier import kaplan_meier_of
 from tobitgp.nondetects.likelihood import maximise
-from tobitgp.nondetects.limits import _exact_complete
-from tobitgp.nondetects.means import mean_limits, read_options
-from tobitgp.nondetects.prediction import prediction_limit
+from tobitgp.nondetects.limits import exact_complete
+from tobitgp.nondetects.means import chebyshev, mean_limits, read_options
+from tobitgp.nondetects.prediction import exact_prediction, predictive, simulate
 from tobitgp.nondetects.ros import MOST_CENSORED
 from tobitgp.nondetects.sample import Sample
 
@@ -50,23 +51,21 @@ def draw(case: Case, seed: int) -> Sample:
     return Sample("y", np.where(y < limit, -np.inf, y), np.maximum(y, limit), np.arange(case.n))
 
 
-def mean_rows(sample: Sample, truth: Any, seed: int, slow: bool) -> Iterator[tuple[str, float]]:
+def mean_rows(sample: Sample, seed: int, slow: bool) -> Iterator[tuple[str, float]]:
     """Upper limits of the mean."""
-    ways: list[tuple[str, str, str]] = [("km", "bca", "lognormal"), ("km", "km-t", "lognormal")]
-    ways += [("km", "km-chebyshev", "lognormal")]
-    if slow:
-        ways += [("mle", "bca", "lognormal")]
-        if sample.censored.mean() <= MOST_CENSORED:
-            ways += [("ros", "bca", "lognormal")]
-    for of, method, family in ways:
-        options = read_options(of, method, family, "efron", RESAMPLES, seed)
-        yield f"{of} {method}".replace("km km", "km"), mean_limits(sample, options, (LEVEL,)).limits[0]
+    found = kaplan_meier_of(sample)
+    yield "km t", found.t_limit(LEVEL)
+    yield "km chebyshev", found.mean + chebyshev(LEVEL) * found.se
+    resampled = ["km"] + ["mle"] * slow + ["ros"] * bool(slow and sample.censored.mean() <= MOST_CENSORED)
+    for of in resampled:
+        options = read_options(of, "bca", "lognormal", "efron", RESAMPLES, seed)
+        yield f"{of} bca", mean_limits(sample, options, (LEVEL,)).limits[0]
 
 
 def limits(sample: Sample, truth: Any, seed: int, slow: bool) -> Iterator[tuple[str, str, float, float]]:
     """Every quantity and method: its limit, and the truth."""
     mean, high = float(truth.mean()), float(truth.ppf(SHARE))
-    for name, limit in mean_rows(sample, truth, seed, slow):
+    for name, limit in mean_rows(sample, seed, slow):
         yield "mean", name, limit, mean
     found = maximise(sample)
     offset = found.of_percentile(SHARE)
@@ -75,11 +74,9 @@ def limits(sample: Sample, truth: Any, seed: int, slow: bool) -> Iterator[tuple[
     yield "mean", "mle delta", found.delta_limit(found.family.mean, LEVEL), mean
     yield "percentile 90", "profile", found.profile_limit(offset, LEVEL), high
     yield "percentile 90", "delta", found.link_limit(offset, LEVEL), high
-    yield "percentile 90", "exact_complete", _exact_complete(found, SHARE, LEVEL), high
-    y, flags = sample.values, sample.censored.astype(int)
-    for method in ("predictive", "exact_complete"):
-        limit = prediction_limit(y, flags, confidence=LEVEL, method=method, bootstrap=RESAMPLES, rng=seed).upper
-        yield "new value", method, limit, np.nan
+    yield "percentile 90", "exact_complete", exact_complete(found, SHARE, LEVEL), high
+    yield "new value", "predictive", predictive(found, simulate(sample, found, RESAMPLES, seed), LEVEL)[0], np.nan
+    yield "new value", "exact_complete", exact_prediction(found, LEVEL), np.nan
 
 
 def held(case: Case, seed: int, slow: bool) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tobitgp as tg
 
-ROOMS = ("metrics", "distributions", "datasets", "errors", "sklearn")
+ROOMS = ("metrics", "distributions", "datasets", "errors", "nondetects", "sklearn")
 
 # What questions to a fit give back: nobody makes one, everybody reads them.
 ANSWERS = (
@@ -26,6 +26,11 @@ ANSWERS = (
     "tobitgp.diagnostics.elpd.LOO",
     "tobitgp.diagnostics.elpd.WAIC",
     "tobitgp.results.views.ModelView",
+    "tobitgp.nondetects.answers.Limit",
+    "tobitgp.nondetects.ros.RegressionOnOrderStatistics",
+    "tobitgp.nondetects.summary.GroupSummary",
+    "tobitgp.nondetects.summary.MethodSummary",
+    "tobitgp.nondetects.summary.SampleSummary",
 )
 
 # Their fields are for users, their methods are what the engine calls.

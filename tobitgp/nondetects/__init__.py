@@ -5,6 +5,7 @@ What has covariates is a model: ``tg.fit("y ~ x | censor(limit)", data, family="
 
 from __future__ import annotations
 
+from tobitgp.nondetects.figures import plot_box, plot_ecdf, plot_probability
 from tobitgp.nondetects.limits import exceedance, tolerance_limit, upper_confidence_limit
 from tobitgp.nondetects.prediction import prediction_limit
 from tobitgp.nondetects.ros import ros
@@ -12,6 +13,9 @@ from tobitgp.nondetects.summary import summary
 
 __all__ = [
     "exceedance",
+    "plot_box",
+    "plot_ecdf",
+    "plot_probability",
     "prediction_limit",
     "ros",
     "summary",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ ALL_DETECTED = "Every value is detected: these are the formulas of complete samp
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A confidence, tolerance or prediction limit, with what it was computed from; prints as its summary.
+    """A confidence, tolerance or prediction limit by (NDT7) to (NDT11) of the theory pages; prints as its summary.
 
     Attributes
     ----------
@@ -88,13 +89,14 @@ class Limit:
         return self.summary()
 
 
-def limit_of(sample: Sample, **found: object) -> Limit:
+def limit_of(sample: Sample, *, notes: tuple[str, ...] = (), **found: Any) -> Limit:
     """A limit with the description of its sample."""
-    notes = tuple(found.pop("notes", ()))  # type: ignore[call-overload]
     if not sample.censored.any():
         notes = (*notes, ALL_DETECTED)
-    described = {"n": len(sample), "nondetects": int(sample.censored.sum()), "detection_limits": sample.limits}
-    return Limit(name=sample.name, notes=notes, **described, **found)  # type: ignore[arg-type]
+    below, limits = int(sample.below.sum()), sample.limits
+    if others := int(sample.censored.sum()) - below:
+        notes = (*notes, f"{others} values are right-censored or lie in intervals.")
+    return Limit(name=sample.name, n=len(sample), nondetects=below, detection_limits=limits, notes=notes, **found)
 
 
 def sample_line(name: str, n: int, nondetects: int, limits: Array) -> str:

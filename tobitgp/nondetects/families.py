@@ -10,6 +10,7 @@ from scipy.special import gammainc, gammaincc, gammaincinv, gammaln, ndtri
 
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.normal import Normal
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array
@@ -43,13 +44,7 @@ class Family:
     def log_mass(self, lower: Array, upper: Array, a: float, b: float) -> Array:
         """Log probability of t between ends, one of them maybe infinite; (n,)."""
         low, high = ((t - a) * np.exp(-b) for t in (lower, upper))
-        out = np.empty_like(low)
-        left, right = np.isneginf(low), np.isposinf(high)
-        out[left], out[right] = self.noise.log_cdf(high[left]), self.noise.log_sf(low[right])
-        both = ~(left | right)
-        if both.any():
-            out[both] = self.noise.between(low[both], high[both]).log_p
-        return out
+        return log_mass(self.noise, low, high)
 
     def log_sf(self, t: float, a: float, b: float) -> float:
         """Log probability of more than t."""

@@ -69,7 +69,7 @@ def kaplan_meier_of(sample: Sample, km_tail: Tail = "efron") -> KaplanMeier:
     if km_tail == "bounds":
         sample.check_positive("km_tail='bounds', whose lower bound is 0,")
     times, events, at_risk = risk_sets(-sample.values, ~sample.censored, np.ones(len(sample)))
-    survival = np.cumprod(1.0 - events / at_risk)
+    survival = np.asarray(np.cumprod(1.0 - events / at_risk), dtype=np.float64)
     lower, upper = km_interval(events, at_risk)
     seen = (events > 0.0)[::-1]
     u, before = -times[::-1], survival[::-1]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -21,6 +22,9 @@ from tobitgp.errors import DataError
 from tobitgp.nondetects.families import Family, family_of
 from tobitgp.nondetects.sample import Sample
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.results.regression.results import RegressionResults
 
 Offset = Callable[[float], float]  # of b: link of a functional, less a
 _STEP = 1e-5
@@ -166,7 +170,7 @@ def _regression(family: Family, sample: Sample) -> tuple[float, float, Array]:
     data = {"lower": sample.lower, "upper": sample.upper}
     if family.log:
         data["lower"] = np.where(sample.lower <= 0.0, -np.inf, sample.lower)
-    res = fit("interval(lower, upper) ~ 1", data, family=family.fitted, method="mle")
+    res = cast("RegressionResults", fit("interval(lower, upper) ~ 1", data, family=family.fitted, method="mle"))
     (a, sigma), units = res.params, np.array([1.0, 1.0 / res.params["sigma"]])
     return float(a), float(np.log(sigma)), np.asarray(res.cov_params()) * np.outer(units, units)
 

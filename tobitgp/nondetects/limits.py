@@ -36,7 +36,7 @@ def upper_confidence_limit(
     ----------
     y : array-like of float or str, (n,)
         Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
-    censored : array-like, (n,), optional
+    censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     method : {"bca", "profile", "cox", "delta", "land", "km-t", "km-chebyshev"}, optional
         By default ``"bca"`` of Kaplan-Meier and ROS means, a bootstrap that is bias-corrected and accelerated, and
@@ -121,7 +121,7 @@ def tolerance_limit(
     ----------
     y : array-like of float or str, (n,)
         Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
-    censored : array-like, (n,), optional
+    censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     coverage : float
         The share, a probability.
@@ -176,7 +176,7 @@ def tolerance_limit(
         found = maximise(sample, family)
         estimate, offset = found.percentile(p), found.of_percentile(p)
         if method == "exact_complete":
-            limit, notes = _exact_complete(found, p, at), (COUNTED_AS_DETECTS,)
+            limit, notes = exact_complete(found, p, at), (COUNTED_AS_DETECTS,)
         else:
             limit = (found.profile_limit if method == "profile" else found.link_limit)(offset, at)
     else:
@@ -193,7 +193,7 @@ def tolerance_limit(
     )
 
 
-def _exact_complete(found: MaximumLikelihood, p: float, confidence: float) -> float:
+def exact_complete(found: MaximumLikelihood, p: float, confidence: float) -> float:
     """The factor of a complete normal sample, from the noncentral t distribution, with the censored estimates."""
     from scipy.stats import nct
 
@@ -243,7 +243,7 @@ def exceedance(
         Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
     standard : float
         In the units of y.
-    censored : array-like, (n,), optional
+    censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     confidence : float
         A probability.

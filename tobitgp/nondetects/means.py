@@ -127,12 +127,12 @@ def _kaplan_meier(sample: Sample, options: MeanOptions, confidences: tuple[float
     if options.method == "km-t":
         limits = tuple(found.t_limit(confidence) for confidence in confidences)
         return MeanLimits(found.mean, limits, (0.0,) * len(limits), 0, skewness_note(sample))
-    limits = tuple(found.mean + _chebyshev(confidence) * found.se for confidence in confidences)
+    limits = tuple(found.mean + chebyshev(confidence) * found.se for confidence in confidences)
     note = "Chebyshev's limit holds for every distribution, and so lies further out than need be."
     return MeanLimits(found.mean, limits, (0.0,) * len(limits), 0, (note,))
 
 
-def _chebyshev(confidence: float) -> float:
+def chebyshev(confidence: float) -> float:
     """Standard errors that the one-sided inequality of Chebyshev and Cantelli takes."""
     alpha, side = (1.0 - confidence, 1.0) if confidence > 0.5 else (confidence, -1.0)
     return side * float(np.sqrt(1.0 / alpha - 1.0))

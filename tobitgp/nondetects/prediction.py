@@ -38,7 +38,7 @@ def prediction_limit(
     ----------
     y : array-like of float or str, (n,)
         Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
-    censored : array-like, (n,), optional
+    censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     k : int
         Number of new values, or of new means, all of which keep to the limit.
@@ -104,20 +104,18 @@ def prediction_limit(
         raise SpecError(f"family={family!r} has limits of single values by method='predictive' only.")
     each = 0.5 + 0.5 * level if side == "two-sided" else level
     ends, redrawn = np.array([-np.inf, np.inf]), 0
-    error, notes = 0.0, ()
+    error = 0.0
+    notes: tuple[str, ...] = ()
     if method == "predictive":
-        simulated = _simulate(sample, found, check_resamples(bootstrap), rng)
+        simulated = simulate(sample, found, check_resamples(bootstrap), rng)
         redrawn = simulated.redrawn
     for at, sign in ((0, -1.0), (1, 1.0)):
         if side == ("upper", "lower")[at]:
             continue
         if method == "predictive":
-            ends[at], error = _predictive(found, simulated, k, mean_of, each, sign)
+            ends[at], error = predictive(found, simulated, each, k, mean_of, sign)
         else:
-            factor = float(stdtrit(len(sample) - 1, 1.0 - (1.0 - each) / k)) * np.sqrt(
-                1.0 / mean_of + 1.0 / len(sample)
-            )
-            ends[at] = found.family.inverse(found.a + sign * factor * found.unbiased_scale())
+            ends[at] = exact_prediction(found, each, k, mean_of, sign)
             notes = (COUNTED_AS_DETECTS,) if sample.censored.any() else ()
     return limit_of(
         sample,
@@ -138,7 +136,7 @@ def _new(k: int, mean_of: int) -> str:
     return f"{k} {of}"
 
 
-class _Simulated(NamedTuple):
+class Simulated(NamedTuple):
     """Estimates of samples from a fit, each as location and scale in units of the fit's own, (B,)."""
 
     a: Array
@@ -146,7 +144,7 @@ class _Simulated(NamedTuple):
     redrawn: int
 
 
-def _simulate(sample: Sample, found: MaximumLikelihood, size: int, rng: Any) -> _Simulated:
+def simulate(sample: Sample, found: MaximumLikelihood, size: int, rng: Any) -> Simulated:
     """Draw samples of the fitted distribution under the limits of this one, and fit each."""
     stream, noise = generator(rng), found.family.noise
     limits = (draw_limits(sample, size, stream, found.family.link) - found.a) * np.exp(-found.b)
@@ -155,11 +153,25 @@ def _simulate(sample: Sample, found: MaximumLikelihood, size: int, rng: Any) -> 
     while (few := few_detects(np.where(z < limits, np.nan, z))).any():
         redrawn += int(few.sum())
         z[few] = noise.ppf(open_uniform(stream, (int(few.sum()), z.shape[1])))
-    return _Simulated(*fit_many(noise, np.maximum(z, limits), z < limits), redrawn)
+    return Simulated(*fit_many(noise, np.maximum(z, limits), z < limits), redrawn)
 
 
-def _predictive(
-    found: MaximumLikelihood, simulated: _Simulated, k: int, mean_of: int, confidence: float, sign: float
+def exact_prediction(
+    found: MaximumLikelihood, confidence: float, k: int = 1, mean_of: int = 1, sign: float = 1.0
+) -> float:
+    """Student's limit of complete samples, with Bonferroni's correction, from the censored estimates."""
+    n = len(found.upper)
+    factor = float(stdtrit(n - 1, 1.0 - (1.0 - confidence) / k)) * float(np.sqrt(1.0 / mean_of + 1.0 / n))
+    return found.family.inverse(found.a + sign * factor * found.unbiased_scale())
+
+
+def predictive(
+    found: MaximumLikelihood,
+    simulated: Simulated,
+    confidence: float,
+    k: int = 1,
+    mean_of: int = 1,
+    sign: float = 1.0,
 ) -> tuple[float, float]:
     """The limit whose pivot keeps the confidence on average over samples, and its Monte Carlo error."""
     from scipy.optimize import brentq

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,8 +42,16 @@ def bca(
 
     stream, redrawn, n = generator(rng), 0, len(sample)
     detects = np.where(sample.censored, np.nan, sample.values)
+    known: dict[tuple[int, ...], Array] = {}  # means without each row, which every batch asks for
 
     def statistic(rows: IntArray, axis: int = -1) -> Array:
+        if rows.shape[-1] == n:
+            return means_of(rows)
+        if rows.shape not in known:
+            known[rows.shape] = means_of(rows)
+        return known[rows.shape]
+
+    def means_of(rows: IntArray) -> Array:
         nonlocal redrawn
         flat = rows.reshape(-1, rows.shape[-1]).copy()
         while rows.shape[-1] == n and (few := few_detects(detects[flat])).any():
@@ -54,9 +62,11 @@ def bca(
 
     def limit(confidence: float, found: Any = None, rng: Any = None) -> Any:
         side, level = ("less", confidence) if confidence > 0.5 else ("greater", 1.0 - confidence)
-        drawn = {"bootstrap_result": found, "n_resamples": 0} if found else {"n_resamples": resamples, "rng": rng}
-        options = {"vectorized": True, "confidence_level": level, "alternative": side, "method": "BCa"}
-        return bootstrap((np.arange(n),), statistic, **options, **drawn)
+        drawn: dict[str, Any] = (
+            {"bootstrap_result": found, "n_resamples": 0} if found else {"n_resamples": resamples, "rng": rng}
+        )
+        options: dict[str, Any] = {"vectorized": True, "confidence_level": level, "alternative": side, "method": "BCa"}
+        return bootstrap((np.arange(n),), cast(Any, statistic), **options, **drawn)
 
     def end(confidence: float, found: Any) -> float:
         interval = limit(confidence, found).confidence_interval

@@ -19,7 +19,7 @@ MOST_CENSORED = 0.8
 
 @dataclass(frozen=True, slots=True)
 class RegressionOnOrderStatistics:
-    """A sample whose non-detects are filled in by a line of log values on normal quantiles; prints as its summary.
+    """A sample whose non-detects are filled in by the line of (NDT5) of the theory pages; prints as its summary.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrd
     ----------
     y : array-like of float or str, (n,)
         Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
-    censored : array-like, (n,), optional
+    censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     force : bool
         Go on where more than 80% are non-detects.

@@ -35,6 +35,11 @@ class Sample:
         return self.lower < self.upper
 
     @property
+    def below(self) -> BoolArray:
+        """Those known only to lie below a limit, (n,): of samples that lack other censoring as ``censored``."""
+        return np.isneginf(self.lower) & np.isfinite(self.upper)
+
+    @property
     def values(self) -> Array:
         """Detects, and the limits of non-detects; (n,)."""
         return self.upper
@@ -47,7 +52,7 @@ class Sample:
     @property
     def limits(self) -> Array:
         """Distinct limits of non-detects, ascending."""
-        return np.unique(self.upper[self.censored])
+        return np.unique(self.upper[self.below])
 
     def take(self, rows: BoolArray) -> Sample:
         """Some of the rows."""
@@ -55,7 +60,7 @@ class Sample:
 
     def check_left(self, what: str) -> None:
         """Refuse rows that are neither detects nor below a limit, for a method that knows only these."""
-        other = self.censored & ~(np.isneginf(self.lower) & np.isfinite(self.upper))
+        other = self.censored & ~self.below
         if other.any():
             count, first = int(other.sum()), self.labels[other][0]
             raise SpecError(
@@ -90,7 +95,7 @@ class Sample:
         """Refuse values and limits that have no logarithm."""
         wrong = self.upper <= 0.0
         if wrong.any():
-            rows = ", ".join(str(label) for label in self.labels[wrong][:5]) + ", ..." * (wrong.sum() > 5)
+            rows = ", ".join(str(label) for label in self.labels[wrong][:5]) + ", ..." * bool(wrong.sum() > 5)
             raise DataError(
                 f"{what} needs positive values and limits, but {self.name!r} is 0 or below in {int(wrong.sum())} rows "
                 f"(row {rows}). A non-detect below 0 says nothing: give it the limit that the laboratory had."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,24 +25,43 @@ _HALF = 0.5
 _FEW_DETECTS, _FEW_ROWS = 5, 50
 
 
-class MethodSummary(NamedTuple):
-    """What one method says of one group."""
+@dataclass(frozen=True, slots=True)
+class MethodSummary:
+    """What one method says of one group, by (NDT1) to (NDT8) of the theory pages.
+
+    Attributes
+    ----------
+    method, label : str
+        Its short name, and that of tables.
+    mean, sd : float
+        In the units of the response; NaN where the method has none.
+    lower, upper : float
+        Limits of the mean, in the same units.
+    interval : str
+        How they were computed.
+    percentiles : dict of float
+        By probability, in the same units; NaN where only a limit is known that it lies below.
+    below : float
+        That limit, in the same units.
+    redrawn : int
+        Resamples drawn again, since they had fewer than two distinct detects.
+    """
 
     method: str
     label: str
     mean: float
     sd: float
-    lower: float  # of the mean
+    lower: float
     upper: float
-    interval: str  # how its limits were computed
-    percentiles: dict[float, float]  # NaN where only a limit is known that it lies below
-    below: float  # that limit
-    redrawn: int
+    interval: str
+    percentiles: dict[float, float]
+    below: float
+    redrawn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """One group: its sample, what every method says of it, and what is to be known.
+    """One group: its sample, what every method says of it by (NDT1) to (NDT8), and what is to be known.
 
     Attributes
     ----------
@@ -74,7 +93,7 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """Summaries of one sample or of groups; prints as its tables.
+    """Summaries of one sample or of groups, by (NDT1) to (NDT8) of the theory pages; prints as its tables.
 
     Attributes
     ----------
@@ -212,7 +231,13 @@ def summary(
     --------
     >>> import tobitgp as tg
     >>> data = {"lead": ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9", "<0.4", "1.1"]}
-    >>> tg.nondetects.summary(data, "lead", methods=["km", "mle"], percentiles=[0.1, 0.5])
+    >>> tg.nondetects.summary(data, "lead", methods="mle", percentiles=[0.1, 0.5])
+    lead: n = 10, 3 non-detects (30.0%); limits 0.4, 1, 2
+                      mean     sd      95% of mean     p10   p50
+      MLE lognormal  1.288  1.207  0.7579 to 3.257  0.3399  0.94
+      Limits of the mean, MLE lognormal: profile likelihood
+      Choice: Kaplan-Meier, since under 50% are non-detects.
+      With so few detects prefer ROS or Kaplan-Meier to MLE.
     """
     chosen = _read_methods(methods)
     ps = tuple(check_probability("percentiles", p, "each a probability", 0.95) for p in percentiles)
@@ -237,7 +262,7 @@ def _summarise(
     sample: Sample, methods: Sequence[str], ps: Sequence[float], confidence: float, options: dict[str, Any], group: str
 ) -> GroupSummary:
     sample.check_detects(group)
-    n, below = len(sample), int(sample.censored.sum())
+    n, below = len(sample), int(sample.below.sum())
     share, notes = below / n, []
     most = share > MOST_CENSORED
     found = []
@@ -267,8 +292,8 @@ def _choice(share: float) -> str:
 
 
 def _notes(sample: Sample, methods: Sequence[str], options: dict[str, Any]) -> Iterator[str]:
-    n, share = len(sample), float(sample.censored.mean())
-    if share == 0.0:
+    n, share = len(sample), float(sample.below.mean())
+    if not sample.censored.any():
         yield ALL_DETECTED
     if sample.dropped:
         yield f"{sample.dropped} rows without a value are left out."
@@ -332,14 +357,17 @@ def _with_limits(
     if method != "mle":
         redrawn = f", {found.redrawn} drawn again" if found.redrawn else ""
         text = f"BCa bootstrap, {chosen.bootstrap} resamples{redrawn}, Monte Carlo error {max(found.error):.2g}"
-    return MethodSummary(method, label, mean, sd, *found.limits, text, percentiles, below, found.redrawn)
+    return MethodSummary(
+        method, label, mean, sd, found.limits[0], found.limits[1], text, percentiles, below, found.redrawn
+    )
 
 
 def _above_limits(found: MethodSummary, highest: float) -> MethodSummary:
     """Only percentiles above the highest limit."""
     percentiles = {p: v if v > highest else np.nan for p, v in found.percentiles.items()}
-    blank = {"mean": np.nan, "sd": np.nan, "lower": np.nan, "upper": np.nan, "interval": ""}
-    return found._replace(percentiles=percentiles, below=highest, **blank)
+    return MethodSummary(
+        found.method, found.label, np.nan, np.nan, np.nan, np.nan, "", percentiles, highest, found.redrawn
+    )
 
 
 def _column(p: float) -> str:
