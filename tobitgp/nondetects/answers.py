@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.nondetects.sample import Sample
+from tobitgp.report.axes import printable
 from tobitgp.typing import Array
 
 ALL_DETECTED = "Every value is detected: these are the formulas of complete samples."
@@ -103,7 +104,7 @@ def sample_line(name: str, n: int, nondetects: int, limits: Array) -> str:
     """Size, share of non-detects and limits of a sample in one line."""
     shown = [f"{limit:g}" for limit in limits[:8]] + ["..."] * (len(limits) > 8)
     listed = f"; limit{'s' * (len(limits) > 1)} {', '.join(shown)}" if shown else ""
-    return f"{name}: n = {n}, {nondetects} non-detects ({nondetects / n:.1%}){listed}"
+    return f"{printable(name)}: n = {n}, {nondetects} non-detects ({nondetects / n:.1%}){listed}"
 
 
 def percent(p: float) -> str:

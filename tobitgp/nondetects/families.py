@@ -117,7 +117,7 @@ FAMILIES = {
 
 def family_of(name: str) -> Family:
     """The family of a name."""
-    if name not in FAMILIES:
+    if not isinstance(name, str) or name not in FAMILIES:
         raise SpecError(f"family={name!r}: one of {', '.join(map(repr, get_args(FamilyName)))} is needed.")
     return FAMILIES[name]
 

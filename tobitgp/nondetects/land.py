@@ -25,12 +25,13 @@ _NODES = 400
 def land_limit(m: float, s: float, n: int, confidence: float) -> float:
     """One-sided limit of the log of the mean; a lower one for a confidence under one half."""
     centre = m + 0.5 * s * s
-    side = 1.0 if confidence > 0.5 else -1.0
-    step = side * (s + s * s) / np.sqrt(n)
-    near, far = centre, centre + step
-    while side * (_share_below(far, m, s, n) - (1.0 - confidence)) > 0.0:
-        near, far = far, far + 2.0 * (far - near)
-    return float(brentq(lambda theta: _share_below(theta, m, s, n) - (1.0 - confidence), near, far, xtol=1e-12))
+    step = (s + s * s) / np.sqrt(n)
+    low, high = centre - step, centre + step
+    while _share_below(low, m, s, n) < 1.0 - confidence:
+        low -= 2.0 * (high - low)
+    while _share_below(high, m, s, n) > 1.0 - confidence:
+        high += 2.0 * (high - low)
+    return float(brentq(lambda theta: _share_below(theta, m, s, n) - (1.0 - confidence), low, high, xtol=1e-12))
 
 
 def land_factor(s: float, n: int, confidence: float = 0.95) -> float:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tobitgp.errors import DataError
+from tobitgp.errors import DataError, NumericalError
 from tobitgp.nondetects.families import Family, family_of
 from tobitgp.nondetects.sample import Sample
 from tobitgp.typing import Array
@@ -92,6 +92,10 @@ class MaximumLikelihood:
         def above(v: float) -> float:
             return self._profile(v, offset) - (self.llf - 0.5 * z * z)
 
+        if z == 0.0:
+            return self.family.inverse(centre)
+        if not above(centre) > 0.0:
+            raise NumericalError("The likelihood is lost to rounding: the detects hardly differ from each other.")
         near, far = centre, centre + step
         for _ in range(_DOUBLINGS):
             if above(far) < 0.0:

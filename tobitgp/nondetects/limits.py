@@ -8,10 +8,10 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.answers import Limit, limit_of, percent
-from tobitgp.nondetects.families import FamilyName
+from tobitgp.nondetects.families import FamilyName, family_of
 from tobitgp.nondetects.kaplan_meier import Tail
 from tobitgp.nondetects.likelihood import MaximumLikelihood, maximise
-from tobitgp.nondetects.means import Method, Of, mean_limits, read_options
+from tobitgp.nondetects.means import Method, Of, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_values
 from tobitgp.results.predict import check_probability
 
@@ -90,6 +90,7 @@ def upper_confidence_limit(
     options = read_options(of, method, family, km_tail, bootstrap, rng)
     sample = read_values(y, censored)
     found = mean_limits(sample, options, (level,))
+    skew = skewness_note(sample) if options.method in ("bca", "km-t") and options.of != "mle" else ()
     tail = {"mle": f" ({family})", "km": f" ({km_tail} tail)"}.get(options.of, "")
     return limit_of(
         sample,
@@ -101,7 +102,7 @@ def upper_confidence_limit(
         confidence=level,
         monte_carlo_error=found.error[0],
         redrawn=found.redrawn,
-        notes=found.notes,
+        notes=(*found.notes, *skew),
     )
 
 
@@ -263,7 +264,7 @@ def exceedance(
     DataError
         For ``"binomial"`` with limits above the standard, or fewer than two distinct detects with ``"mle"``.
     SpecError
-        For a confidence outside (0, 1), or an unknown family or method.
+        For a confidence outside (0, 1), a standard that no value can have, or an unknown family or method.
 
     References
     ----------
@@ -280,6 +281,9 @@ def exceedance(
       method binomial; estimate 0.25
     """
     level = check_probability("confidence", confidence)
+    known = isinstance(standard, (int, float, np.number)) and not isinstance(standard, bool) and np.isfinite(standard)
+    if not known or (standard <= 0.0 and method == "mle" and family_of(family).log):
+        raise SpecError(f"standard={standard!r}: a number, above 0 with family={family!r}, is needed.")
     sample = read_values(y, censored)
     if method == "binomial":
         sample.check_left("method='binomial'")

@@ -126,7 +126,7 @@ def _kaplan_meier(sample: Sample, options: MeanOptions, confidences: tuple[float
         return _bootstrap(sample, options, confidences, found.mean)
     if options.method == "km-t":
         limits = tuple(found.t_limit(confidence) for confidence in confidences)
-        return MeanLimits(found.mean, limits, (0.0,) * len(limits), 0, skewness_note(sample))
+        return MeanLimits(found.mean, limits, (0.0,) * len(limits), 0, ())
     limits = tuple(found.mean + chebyshev(confidence) * found.se for confidence in confidences)
     note = "Chebyshev's limit holds for every distribution, and so lies further out than need be."
     return MeanLimits(found.mean, limits, (0.0,) * len(limits), 0, (note,))
@@ -165,10 +165,13 @@ def _complete(sample: Sample, method: str, confidences: tuple[float, ...]) -> Me
 
 
 def skewness_note(sample: Sample) -> tuple[str, ...]:
-    """What is wrong with Student's t where a sample is skewed to the right."""
+    """What is wrong with limits of Kaplan-Meier and ROS means where a sample is skewed to the right."""
     if (sample.values <= 0.0).any():
         return ()
     s = float(np.exp(maximise(sample).b))
     if s <= 1.0:
         return ()
-    return (f"The log-normal fit has s = {s:.2f} > 1: so skew, t limits of the mean are too low; use 'bca'.",)
+    return (
+        f"The log-normal fit has s = {s:.2f} > 1: in samples so skew, upper limits of Kaplan-Meier and ROS means are "
+        "too low, Student's above all; those of maximum likelihood by profile cover.",
+    )

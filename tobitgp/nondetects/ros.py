@@ -147,10 +147,10 @@ def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrd
     >>> tg.nondetects.ros(["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"])
     Regression on order statistics: y
       n = 8, 2 non-detects (25.0%); limits 1, 2
-      line       log y = 0.12323 + 0.82393 z, PPCC 0.9695
-      mean       1.40713
-      sd         1.02034
-      quartiles  0.67014, 0.98925, 1.975
+      line       log y = 0.10779 + 0.82447 z, PPCC 0.9929
+      mean       1.42242
+      sd         1.04129
+      quartiles  0.71713, 0.87824, 1.975
     """
     result = ros_of(read_values(y, censored), force=force)
     if result.dropped:

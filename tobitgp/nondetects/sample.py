@@ -85,10 +85,10 @@ class Sample:
             return "It has no non-detects either."
         highest = self.limits[-1]
         below = int((self.upper < highest).sum() + (self.censored & (self.upper == highest)).sum())
-        lower, upper = clopper_pearson(below, len(self))
+        count, (lower, upper) = int(self.censored.sum()), clopper_pearson(below, len(self))
         return (
-            f"What can be said is that all {int(self.censored.sum())} non-detects lie below {highest:g}: a share of "
-            f"{below / len(self):.3g} lies below, between {lower:.3g} and {upper:.3g} with 95% confidence."
+            f"What can be said is that {count} non-detect{'s lie' if count > 1 else ' lies'} below {highest:g}: a "
+            f"share of {below / len(self):.3g} lies below, between {lower:.3g} and {upper:.3g} with 95% confidence."
         )
 
     def check_positive(self, what: str) -> None:
@@ -128,7 +128,7 @@ def read_groups(data: Frame, response: str, censored: str | None, by: str | None
         return {response: read_sample(data, response, censored)}
     frame = pd.DataFrame(data) if isinstance(data, dict) else data
     if by not in column_names(frame):
-        raise DataError(f"by={by!r}: the data have no such column{nearest(by, column_names(frame))}")
+        raise DataError(f"by={by!r}: the data have no such column{nearest(str(by), column_names(frame))}")
     frame = frame.reset_index(drop=True)  # rows are found by their labels, which may be there twice
     sample = read_sample(frame, response, censored)
     groups = groups_of(frame[by].iloc[sample.labels.astype(int)])

@@ -237,10 +237,12 @@ def summary(
       MLE lognormal  1.288  1.207  0.7579 to 3.257  0.3399  0.94
       Limits of the mean, MLE lognormal: profile likelihood
       Choice: Kaplan-Meier, since under 50% are non-detects.
-      With so few detects prefer ROS or Kaplan-Meier to MLE.
     """
     chosen = _read_methods(methods)
-    ps = tuple(check_probability("percentiles", p, "each a probability", 0.95) for p in percentiles)
+    ps = tuple(
+        check_probability("percentiles", p, "each a probability", 0.95)
+        for p in np.ravel(np.asarray(percentiles, dtype=object))
+    )
     level = check_probability("confidence", confidence)
     for method in chosen:
         read_options(method, None, family, km_tail, bootstrap, rng)
@@ -251,7 +253,7 @@ def summary(
 
 
 def _read_methods(methods: Any) -> tuple[str, ...]:
-    chosen = (methods,) if isinstance(methods, str) else tuple(methods)
+    chosen = tuple(np.ravel(np.asarray(methods, dtype=object)))
     wrong = [method for method in chosen if method not in METHODS]
     if wrong or not chosen:
         raise SpecError(f"methods={methods!r}: one or more of 'km', 'ros', 'mle' are needed.")
@@ -306,7 +308,7 @@ def _notes(sample: Sample, methods: Sequence[str], options: dict[str, Any]) -> I
     beyond = int((sample.censored & (sample.values > sample.detects.max())).sum())
     if "ros" in methods and share <= MOST_CENSORED and beyond:
         yield f"ROS leaves out {beyond} non-detects above the largest detect."
-    if share <= MOST_CENSORED and "km" in methods:
+    if share <= MOST_CENSORED and {"km", "ros"} & set(methods):
         yield from skewness_note(sample)
 
 

@@ -18,6 +18,7 @@ def test_a_sample_of_envstats(references):
     )
     ours = [np.exp(land_limit(of_r["meanlog"], of_r["sdlog"], of_r["n"], p)) for p in (0.025, 0.975)]
     np.testing.assert_allclose(ours, of_r["two_sided95"], rtol=1e-7)
+    assert land_limit(0.0, 1.0, 9, 0.4) < land_limit(0.0, 1.0, 9, 0.5) < land_limit(0.0, 1.0, 9, 0.6)
     cox = tg.nondetects.upper_confidence_limit(y, method="cox")
     assert cox.upper == pytest.approx(of_r["cox_upper95"][1], rel=1e-9)
 

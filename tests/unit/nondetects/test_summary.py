@@ -124,6 +124,8 @@ def test_bad_input_is_named():
     for given, error, words in (
         ({"methods": ["half"]}, SpecError, r"methods=\['half'\]: one or more of 'km', 'ros', 'mle'"),
         ({"methods": []}, SpecError, r"methods=\[\]"),
+        ({"methods": 3}, SpecError, "methods=3"),
+        ({"by": ["sit"]}, DataError, "no such column"),
         ({"percentiles": [95]}, SpecError, r"percentiles=95: each a probability strictly between 0 and 1.*0\.95"),
         ({"confidence": 95}, SpecError, "confidence=95"),
         ({"bootstrap": 3}, SpecError, "bootstrap=3"),
@@ -134,6 +136,8 @@ def test_bad_input_is_named():
     ):
         with pytest.raises(error, match=words):
             summary(LEAD, "lead", **given)
+    hostile = {"y": [1.0, 2.0, 3.0], "g": ["a\x1b[2J"] * 3}
+    assert "\x1b" not in summary(hostile, "y", by="g", methods="mle", percentiles=0.5).summary()
     groups = {"y": ["<1", "2", "3", "<2", "5"], "g": ["a", "a", "a", "b", "b"]}
     with pytest.raises(DataError, match="'b' of group 'b' has one distinct detected value in 2 rows"):
         summary(groups, "y", by="g")
