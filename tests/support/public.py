@@ -28,9 +28,9 @@ ANSWERS = (
     "tobitgp.results.views.ModelView",
     "tobitgp.nondetects.answers.Limit",
     "tobitgp.nondetects.ros.RegressionOnOrderStatistics",
-    "tobitgp.nondetects.summary.GroupSummary",
-    "tobitgp.nondetects.summary.MethodSummary",
-    "tobitgp.nondetects.summary.SampleSummary",
+    "tobitgp.nondetects.tables.GroupSummary",
+    "tobitgp.nondetects.tables.MethodSummary",
+    "tobitgp.nondetects.tables.SampleSummary",
 )
 
 # Their fields are for users, their methods are what the engine calls.

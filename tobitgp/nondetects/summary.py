@@ -3,165 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.answers import ALL_DETECTED, percent, sample_line
+from tobitgp.nondetects.answers import ALL_DETECTED
 from tobitgp.nondetects.families import FamilyName
 from tobitgp.nondetects.kaplan_meier import Tail, kaplan_meier_of
 from tobitgp.nondetects.likelihood import maximise
 from tobitgp.nondetects.means import METHODS, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.ros import MOST_CENSORED, ros_of
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_groups
+from tobitgp.nondetects.tables import GroupSummary, MethodSummary, SampleSummary
 from tobitgp.results.predict import check_probability
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Frame
 
 LABELS = {"km": "Kaplan-Meier", "ros": "ROS", "mle": "MLE"}
 _HALF = 0.5
 _FEW_DETECTS, _FEW_ROWS = 5, 50
-
-
-@dataclass(frozen=True, slots=True)
-class MethodSummary:
-    """What one method says of one group, by (NDT1) to (NDT8) of the theory pages.
-
-    Attributes
-    ----------
-    method, label : str
-        Its short name, and that of tables.
-    mean, sd : float
-        In the units of the response; NaN where the method has none.
-    lower, upper : float
-        Limits of the mean, in the same units.
-    interval : str
-        How they were computed.
-    percentiles : dict of float
-        By probability, in the same units; NaN where only a limit is known that it lies below.
-    below : float
-        That limit, in the same units.
-    redrawn : int
-        Resamples drawn again, since they had fewer than two distinct detects.
-    """
-
-    method: str
-    label: str
-    mean: float
-    sd: float
-    lower: float
-    upper: float
-    interval: str
-    percentiles: dict[float, float]
-    below: float
-    redrawn: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class GroupSummary:
-    """One group: its sample, what every method says of it by (NDT1) to (NDT8), and what is to be known.
-
-    Attributes
-    ----------
-    name : str
-        The group, or the response where there are none.
-    n, nondetects : int
-        Rows, and how many of them are non-detects.
-    limits : (m,) array
-        Distinct detection limits, in the units of the response.
-    choice : str
-        Which method this share of non-detects calls for.
-    methods : tuple
-        What each method says.
-    exceedance : tuple of float, or None
-        Share of detects above the highest limit with its limits, probabilities, where over 80% are non-detects.
-    notes : tuple of str
-        What else is to be known.
-    """
-
-    name: str
-    n: int
-    nondetects: int
-    limits: Array
-    choice: str
-    methods: tuple[MethodSummary, ...]
-    exceedance: tuple[float, float, float] | None
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SampleSummary:
-    """Summaries of one sample or of groups, by (NDT1) to (NDT8) of the theory pages; prints as its tables.
-
-    Attributes
-    ----------
-    response : str
-        What was summarised.
-    groups : tuple of GroupSummary
-        One for each group, or one.
-    percentiles : tuple of float
-        Probabilities.
-    confidence : float
-        Of the limits of the mean, a probability.
-    """
-
-    response: str
-    groups: tuple[GroupSummary, ...]
-    percentiles: tuple[float, ...]
-    confidence: float
-
-    def summary_frame(self) -> pd.DataFrame:
-        """A row for each group and method, in the units of the response.
-
-        Columns are ``n, nondetects, share, mean, sd, lower, upper, interval``, one for each percentile, such as
-        ``p50``, and ``below``, the limit that percentiles lie below which are NaN.
-        """
-        rows = {}
-        for group in self.groups:
-            for found in group.methods:
-                rows[group.name, found.method] = {
-                    "n": group.n,
-                    "nondetects": group.nondetects,
-                    "share": group.nondetects / group.n,
-                    "mean": found.mean,
-                    "sd": found.sd,
-                    "lower": found.lower,
-                    "upper": found.upper,
-                    "interval": found.interval,
-                    **{_column(p): value for p, value in found.percentiles.items()},
-                    "below": found.below if any(np.isnan(v) for v in found.percentiles.values()) else np.nan,
-                }
-        index = pd.MultiIndex.from_tuples(rows, names=["group", "method"])
-        return pd.DataFrame(list(rows.values()), index=index)
-
-    def summary(self) -> str:
-        """The tables in words, each with its sample, the method that its share of non-detects calls for, and notes."""
-        return "\n\n".join("\n".join(self._of_group(group)) for group in self.groups)
-
-    def _of_group(self, group: GroupSummary) -> Iterator[str]:
-        yield sample_line(group.name, group.n, group.nondetects, group.limits)
-        table = pd.DataFrame(
-            {
-                found.label: [_number(found.mean), _number(found.sd), _ends(found)]
-                + [_number(v, found.below) for v in found.percentiles.values()]
-                for found in group.methods
-            },
-            index=["mean", "sd", f"{percent(self.confidence)} of mean", *map(_column, self.percentiles)],
-        )
-        yield from (f"  {line}" for line in table.T.to_string().split("\n"))
-        yield from (
-            f"  Limits of the mean, {found.label}: {found.interval}" for found in group.methods if found.interval
-        )
-        yield f"  Choice: {group.choice}"
-        if group.exceedance is not None:
-            share, low, high = (f"{value:.3g}" for value in group.exceedance)
-            yield f"  Above the highest limit, {group.limits[-1]:g}: {share} ({low} to {high}, Clopper-Pearson)"
-        yield from (f"  {note}" for note in group.notes)
-
-    def __repr__(self) -> str:
-        return self.summary()
 
 
 def summary(
@@ -370,17 +230,3 @@ def _above_limits(found: MethodSummary, highest: float) -> MethodSummary:
     return MethodSummary(
         found.method, found.label, np.nan, np.nan, np.nan, np.nan, "", percentiles, highest, found.redrawn
     )
-
-
-def _column(p: float) -> str:
-    return f"p{100.0 * p:g}"
-
-
-def _number(value: float, below: float = np.nan) -> str:
-    if not np.isnan(value):
-        return f"{value:.4g}"
-    return "" if np.isnan(below) else f"<{below:g}"
-
-
-def _ends(found: MethodSummary) -> str:
-    return "" if np.isnan(found.lower) else f"{found.lower:.4g} to {found.upper:.4g}"
