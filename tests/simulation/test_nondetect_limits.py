@@ -8,7 +8,7 @@ from benchmarks.nondetects import Case, held, table
 SETS = 300
 
 
-@pytest.mark.study
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", [Case("lognormal, s = 1", 20, 0.6), Case("lognormal, s = 1.5", 50, 0.3)])
 def test_default_limits_cover(case):
