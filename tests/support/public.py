@@ -33,6 +33,11 @@ ANSWERS = (
     "tobitgp.nondetects.paired.PairedResults",
     "tobitgp.nondetects.seasonal.SeasonalKendallResults",
     "tobitgp.nondetects.theil_sen.TheilSenResults",
+    "tobitgp.nondetects.answers.Limit",
+    "tobitgp.nondetects.ros.RegressionOnOrderStatistics",
+    "tobitgp.nondetects.summary_tables.GroupSummary",
+    "tobitgp.nondetects.summary_tables.MethodSummary",
+    "tobitgp.nondetects.summary_tables.SampleSummary",
 )
 
 # Their fields are for users, their methods are what the engine calls.

@@ -36,6 +36,11 @@ class Sample:
         return self.lower < self.upper
 
     @property
+    def below(self) -> BoolArray:
+        """Those known only to lie below a limit, (n,): of samples that lack other censoring as ``censored``."""
+        return np.isneginf(self.lower) & np.isfinite(self.upper)
+
+    @property
     def values(self) -> Array:
         """Detects, and the limits of non-detects; (n,)."""
         return self.upper
@@ -48,7 +53,7 @@ class Sample:
     @property
     def limits(self) -> Array:
         """Distinct limits of non-detects, ascending."""
-        return np.unique(self.upper[self.censored])
+        return np.unique(self.upper[self.below])
 
     def take(self, rows: BoolArray | IntArray) -> Sample:
         """Some of the rows."""
@@ -56,7 +61,7 @@ class Sample:
 
     def check_left(self, what: str) -> None:
         """Refuse rows that are neither detects nor below a limit, for a method that knows only these."""
-        other = self.censored & ~(np.isneginf(self.lower) & np.isfinite(self.upper))
+        other = self.censored & ~self.below
         if other.any():
             count, first = int(other.sum()), self.labels[other][0]
             raise SpecError(
@@ -70,11 +75,40 @@ class Sample:
         if found >= least:
             return
         have = ("no detected value", "one distinct detected value", f"{found} distinct detected values")[min(found, 2)]
-        count, highest = int(self.censored.sum()), self.limits.max(initial=-np.inf)
         raise DataError(
             f"{self.name!r}{f' of {what}' if what else ''} has {have} in {len(self)} rows, and {least} are needed. "
-            f"What can be said is that all {count} non-detects lie below {highest:g}."
+            + self._what_is_known()
         )
+
+    def _what_is_known(self) -> str:
+        """What a sample with next to no detects says."""
+        if not len(self.limits):
+            return "It has no non-detects either."
+        highest = self.limits[-1]
+        below = int((self.upper < highest).sum() + (self.censored & (self.upper == highest)).sum())
+        count, (lower, upper) = int(self.censored.sum()), clopper_pearson(below, len(self))
+        return (
+            f"What can be said is that {count} non-detect{'s lie' if count > 1 else ' lies'} below {highest:g}: a "
+            f"share of {below / len(self):.3g} lies below, between {lower:.3g} and {upper:.3g} with 95% confidence."
+        )
+
+    def check_positive(self, what: str) -> None:
+        """Refuse values and limits that have no logarithm."""
+        wrong = self.upper <= 0.0
+        if wrong.any():
+            rows = ", ".join(str(label) for label in self.labels[wrong][:5]) + ", ..." * bool(wrong.sum() > 5)
+            raise DataError(
+                f"{what} needs positive values and limits, but {self.name!r} is 0 or below in {int(wrong.sum())} rows "
+                f"(row {rows}). A non-detect below 0 says nothing: give it the limit that the laboratory had."
+            )
+
+
+def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Exact limits of a share from a count of n, after Clopper and Pearson (1934)."""
+    from scipy.stats import binomtest
+
+    found = binomtest(count, n).proportion_ci(confidence, method="exact")
+    return float(found.low), float(found.high)
 
 
 @reads_frames
@@ -88,6 +122,19 @@ def read_sample(data: Frame, response: str, censored: str | None = None) -> Samp
     part = "" if censored is None else f" | censor(nondetect={quote(censored)})"
     left = quote(response) if response in column_names(data) else response
     return sample_of(Model(f"{left} ~ 1{part}", data, family="gaussian"), response)
+
+
+def read_groups(data: Frame, response: str, censored: str | None, by: str | None) -> dict[str, Sample]:
+    """One sample by the name of the response, or one for each group by its name, in their order."""
+    if by is None:
+        return {response: read_sample(data, response, censored)}
+    frame = pd.DataFrame(data) if isinstance(data, dict) else data
+    if by not in column_names(frame):
+        raise DataError(f"by={by!r}: the data have no such column{nearest(str(by), column_names(frame))}")
+    frame = frame.reset_index(drop=True)  # rows are found by their labels, which may be there twice
+    sample = read_sample(frame, response, censored)
+    groups = groups_of(frame[by].iloc[sample.labels.astype(int)])
+    return {name: replace(sample.take(rows), name=name) for name, rows in groups.items()}
 
 
 def read_values(values: Any, censored: Any = None, name: str = "y") -> Sample:

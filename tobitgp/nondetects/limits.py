@@ -1,0 +1,307 @@
+"""Confidence limits of a mean, tolerance limits, and probabilities of exceeding a standard."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.nondetects.answers import Limit, limit_of, percent
+from tobitgp.nondetects.families import FamilyName, family_of
+from tobitgp.nondetects.kaplan_meier import Tail
+from tobitgp.nondetects.likelihood import MaximumLikelihood, maximise
+from tobitgp.nondetects.means import Method, Of, mean_limits, read_options, skewness_note
+from tobitgp.nondetects.sample import Sample, clopper_pearson, read_values
+from tobitgp.results.predict import check_probability
+
+COUNTED_AS_DETECTS = "Non-detects count as if detected: kept for agreement with other programs."
+
+
+def upper_confidence_limit(
+    y: Any,
+    censored: Any = None,
+    method: Method | None = None,
+    *,
+    of: Of | None = None,
+    confidence: float = 0.95,
+    family: FamilyName = "lognormal",
+    km_tail: Tail = "efron",
+    bootstrap: int = 2000,
+    rng: int | np.random.Generator | None = None,
+) -> Limit:
+    """Upper confidence limit of the mean, one-sided.
+
+    Parameters
+    ----------
+    y : array-like of float or str, (n,)
+        Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
+    censored : sequence of bool, (n,), optional
+        1 or True for non-detects.
+    method : {"bca", "profile", "cox", "delta", "land", "km-t", "km-chebyshev"}, optional
+        By default ``"bca"`` of Kaplan-Meier and ROS means, a bootstrap that is bias-corrected and accelerated, and
+        ``"profile"`` of maximum likelihood, a likelihood ratio. ``"cox"`` is normal in the log of a log-normal mean,
+        ``"delta"`` in the mean; ``"land"`` is exact for complete log-normal samples; ``"km-t"`` is Student's of the
+        Kaplan-Meier mean, ``"km-chebyshev"`` holds for every distribution.
+    of : {"km", "ros", "mle"}, optional
+        The mean that it is a limit of; by default that of the method, and ``"km"`` with ``"bca"``.
+    confidence : float
+        A probability.
+    family : {"lognormal", "normal", "weibull", "gamma"}
+        Of maximum likelihood.
+    km_tail : {"efron", "smallest_detect"}
+        Where the Kaplan-Meier mean has the mass that is left below the smallest detect: at the smallest limit, or at
+        the smallest detect.
+    bootstrap : int
+        Number of resamples, 200 at least.
+    rng : int or numpy Generator, optional
+        Of the resamples; by default always the same stream.
+
+    Returns
+    -------
+    Limit
+        In the units of y, with the mean, the Monte Carlo error and the number of resamples drawn again.
+
+    Raises
+    ------
+    DataError
+        For fewer than two distinct detects (three with ``"bca"``), or values that are not positive where they must be.
+    SpecError
+        For ``"land"`` with any non-detect, methods that do not go together, right-censored rows or intervals.
+
+    References
+    ----------
+    .. [1] A. Singh, A. K. Singh and R. J. Iaci, *Estimation of the Exposure Point Concentration Term Using a Gamma
+       Distribution*, EPA/600/R-02/084, 2002.
+    .. [2] B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), 171-185.
+    .. [3] C. E. Land, "Confidence intervals for linear functions of the normal mean and variance", Annals of
+       Mathematical Statistics 42 (1971), 1187-1205.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> y = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"]
+    >>> tg.nondetects.upper_confidence_limit(y, method="profile")
+    Upper 95% confidence limit of the mean: 2.76471
+      y: n = 8, 2 non-detects (25.0%); limits 1, 2
+      method profile of mle (lognormal); estimate 1.43406
+    """
+    level = check_probability("confidence", confidence)
+    options = read_options(of, method, family, km_tail, bootstrap, rng)
+    sample = read_values(y, censored)
+    found = mean_limits(sample, options, (level,))
+    skew = skewness_note(sample) if options.method in ("bca", "km-t") and options.of != "mle" else ()
+    tail = {"mle": f" ({family})", "km": f" ({km_tail} tail)"}.get(options.of, "")
+    return limit_of(
+        sample,
+        what=f"Upper {percent(level)} confidence limit of the mean",
+        method="land" if options.method == "land" else f"{options.method} of {options.of}{tail}",
+        estimate=found.estimate,
+        lower=-np.inf,
+        upper=found.limits[0],
+        confidence=level,
+        monte_carlo_error=found.error[0],
+        redrawn=found.redrawn,
+        notes=(*found.notes, *skew),
+    )
+
+
+def tolerance_limit(
+    y: Any,
+    censored: Any = None,
+    coverage: float = 0.9,
+    confidence: float = 0.95,
+    *,
+    side: Literal["upper", "lower"] = "upper",
+    family: FamilyName = "lognormal",
+    method: Literal["profile", "delta", "exact_complete", "nonparametric"] = "profile",
+) -> Limit:
+    """Limit below (above) which a share of the distribution lies: a confidence limit of a percentile.
+
+    Parameters
+    ----------
+    y : array-like of float or str, (n,)
+        Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
+    censored : sequence of bool, (n,), optional
+        1 or True for non-detects.
+    coverage : float
+        The share, a probability.
+    confidence : float
+        A probability.
+    side : {"upper", "lower"}
+        Whether the share lies below the limit, or above it.
+    family : {"lognormal", "normal", "weibull", "gamma"}
+        Distribution of y; not of ``"nonparametric"``.
+    method : {"profile", "delta", "exact_complete", "nonparametric"}
+        Likelihood ratio of the percentile; normal about its logarithm (with ``family="normal"`` about itself); the
+        factor of complete samples, which counts non-detects as detected; an order statistic.
+
+    Returns
+    -------
+    Limit
+        In the units of y, with the estimated percentile.
+
+    Raises
+    ------
+    DataError
+        For fewer than two distinct detects; with ``"nonparametric"`` for too few rows, or where the order statistic
+        is not a detect above every limit.
+    SpecError
+        For probabilities outside (0, 1), or ``"exact_complete"`` of another family than lognormal and normal.
+
+    References
+    ----------
+    .. [1] K. Krishnamoorthy and T. Mathew, *Statistical Tolerance Regions*, Wiley, 2009.
+    .. [2] W. Q. Meeker, G. J. Hahn and L. A. Escobar, *Statistical Intervals*, Wiley, 2017.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> y = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"]
+    >>> tg.nondetects.tolerance_limit(y, coverage=0.9)
+    Upper 95% confidence limit of percentile 90: 6.1623
+      y: n = 8, 2 non-detects (25.0%); limits 1, 2
+      method profile (lognormal); estimate 2.75676
+    """
+    share, level = check_probability("coverage", coverage), check_probability("confidence", confidence)
+    if side not in ("upper", "lower"):
+        raise SpecError(f"side={side!r}: 'upper' or 'lower' is needed.")
+    sample, upper = read_values(y, censored), side == "upper"
+    p, at = (share, level) if upper else (1.0 - share, 1.0 - level)
+    notes: tuple[str, ...] = ()
+    if method == "nonparametric":
+        sample.check_left("method='nonparametric'")
+        estimate = float(np.quantile(sample.values, p, method="inverted_cdf"))
+        limit = _order_statistic(sample, share, level, upper)
+    elif method in ("profile", "delta", "exact_complete"):
+        found = maximise(sample, family)
+        estimate, offset = found.percentile(p), found.of_percentile(p)
+        if method == "exact_complete":
+            limit, notes = exact_complete(found, p, at), (COUNTED_AS_DETECTS,)
+        else:
+            limit = (found.profile_limit if method == "profile" else found.link_limit)(offset, at)
+    else:
+        raise SpecError(f"method={method!r}: 'profile', 'delta', 'exact_complete' or 'nonparametric' is needed.")
+    return limit_of(
+        sample,
+        what=f"{side.capitalize()} {percent(level)} confidence limit of percentile {100.0 * p:.6g}",
+        method=method if method == "nonparametric" else f"{method} ({family})",
+        estimate=estimate,
+        lower=-np.inf if upper else limit,
+        upper=limit if upper else np.inf,
+        confidence=level,
+        notes=notes if sample.censored.any() else (),
+    )
+
+
+def exact_complete(found: MaximumLikelihood, p: float, confidence: float) -> float:
+    """The factor of a complete normal sample, from the noncentral t distribution, with the censored estimates."""
+    from scipy.stats import nct
+
+    if not found.family.noise.gaussian:
+        raise SpecError(f"method='exact_complete' is of 'lognormal' and 'normal', not of {found.family.name!r}.")
+    n = len(found.upper)
+    factor = float(nct.ppf(confidence, n - 1, np.sqrt(n) * found.of_percentile(p)(0.0))) / float(np.sqrt(n))
+    return found.family.inverse(found.a + factor * found.unbiased_scale())
+
+
+def _order_statistic(sample: Sample, share: float, confidence: float, upper: bool) -> float:
+    """The value that has the share below (above) it with the confidence, whatever the distribution."""
+    from scipy.stats import binom
+
+    n = len(sample)
+    rank = int(binom.ppf(confidence, n, share)) + 1
+    if rank > n:
+        least = int(np.ceil(np.log1p(-confidence) / np.log(share)))
+        raise DataError(
+            f"{n} rows are too few for a nonparametric limit of {percent(share)} with {percent(confidence)} "
+            f"confidence: {least} are needed, of which it is the {'largest' if upper else 'smallest'}."
+        )
+    order = np.lexsort((~sample.censored, sample.values))
+    row = order[rank - 1] if upper else order[n - rank]
+    if sample.censored[row] or sample.values[row] < sample.limits.max(initial=-np.inf):
+        raise DataError(
+            f"The nonparametric limit would be value {rank if upper else n + 1 - rank} in order of {sample.name!r}, "
+            f"and is known only if that is a detect above every limit, of which the highest is {sample.limits[-1]:g}."
+        )
+    return float(sample.values[row])
+
+
+def exceedance(
+    y: Any,
+    standard: float,
+    censored: Any = None,
+    *,
+    confidence: float = 0.95,
+    family: FamilyName = "lognormal",
+    method: Literal["mle", "binomial"] = "mle",
+) -> Limit:
+    """Probability of exceeding a standard, with two-sided confidence limits.
+
+    Parameters
+    ----------
+    y : array-like of float or str, (n,)
+        Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
+    standard : float
+        In the units of y.
+    censored : sequence of bool, (n,), optional
+        1 or True for non-detects.
+    confidence : float
+        A probability.
+    family : {"lognormal", "normal", "weibull", "gamma"}
+        Of ``"mle"``.
+    method : {"mle", "binomial"}
+        The fitted distribution, its limits by the delta method in the probit; or the count of values above the
+        standard, with the exact limits of Clopper and Pearson, where the standard is at or above every limit.
+
+    Returns
+    -------
+    Limit
+        Estimate, lower and upper end, probabilities.
+
+    Raises
+    ------
+    DataError
+        For ``"binomial"`` with limits above the standard, or fewer than two distinct detects with ``"mle"``.
+    SpecError
+        For a confidence outside (0, 1), a standard that no value can have, or an unknown family or method.
+
+    References
+    ----------
+    .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+       binomial", Biometrika 26 (1934), 404-413.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> y = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"]
+    >>> tg.nondetects.exceedance(y, 2.5, method="binomial")
+    95% limits of the probability of more than 2.5: 0.031854 to 0.650856
+      y: n = 8, 2 non-detects (25.0%); limits 1, 2
+      method binomial; estimate 0.25
+    """
+    level = check_probability("confidence", confidence)
+    known = isinstance(standard, (int, float, np.number)) and not isinstance(standard, bool) and np.isfinite(standard)
+    if not known or (standard <= 0.0 and method == "mle" and family_of(family).log):
+        raise SpecError(f"standard={standard!r}: a number, above 0 with family={family!r}, is needed.")
+    sample = read_values(y, censored)
+    if method == "binomial":
+        sample.check_left("method='binomial'")
+        highest = sample.limits.max(initial=-np.inf)
+        if highest > standard:
+            raise DataError(f"standard={standard:g} lies below the limit {highest:g}: nobody knows what exceeds it.")
+        above = int((sample.detects > standard).sum())
+        found = (above / len(sample), *clopper_pearson(above, len(sample), level))
+    elif method == "mle":
+        found = maximise(sample, family).exceedance(standard, level)
+    else:
+        raise SpecError(f"method={method!r}: 'mle' or 'binomial' is needed.")
+    return limit_of(
+        sample,
+        what=f"{percent(level)} limits of the probability of more than {standard:g}",
+        method=method if method == "binomial" else f"mle ({family})",
+        estimate=found[0],
+        lower=found[1],
+        upper=found[2],
+        confidence=level,
+    )

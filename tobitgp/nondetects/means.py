@@ -1,0 +1,177 @@
+"""Confidence limits of a mean by every method, for one sample that has been read."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from scipy.special import stdtrit
+
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.nondetects.families import family_of
+from tobitgp.nondetects.kaplan_meier import Tail, check_tail, kaplan_meier_of, km_means
+from tobitgp.nondetects.land import land_limit
+from tobitgp.nondetects.likelihood import maximise
+from tobitgp.nondetects.resampling import bca, check_resamples, fit_many
+from tobitgp.nondetects.ros import ros_means, ros_of
+from tobitgp.nondetects.sample import Sample
+from tobitgp.typing import Array, IntArray
+
+Of = Literal["km", "ros", "mle"]
+Method = Literal["bca", "profile", "cox", "delta", "land", "km-t", "km-chebyshev"]
+METHODS: dict[str, tuple[str, ...]] = {
+    "km": ("bca", "km-t", "km-chebyshev"),
+    "ros": ("bca",),
+    "mle": ("profile", "cox", "delta", "land", "bca"),
+}
+_UNSTABLE = 1.5
+
+
+class MeanLimits(NamedTuple):
+    """A mean and one-sided limits of it."""
+
+    estimate: float
+    limits: tuple[float, ...]
+    error: tuple[float, ...]  # Monte Carlo standard error of each
+    redrawn: int
+    notes: tuple[str, ...]
+
+
+class MeanOptions(NamedTuple):
+    """How a mean is estimated and its limits are computed."""
+
+    of: Of
+    method: Method
+    family: str
+    km_tail: Tail
+    bootstrap: int
+    rng: Any
+
+
+def read_options(of: Any, method: Any, family: str, km_tail: Any, bootstrap: Any, rng: Any) -> MeanOptions:
+    """The defaults of a method, and of what it is a method of; refuse what does not go together."""
+    if method is not None and method not in get_args(Method):
+        raise SpecError(f"method={method!r}: one of {', '.join(map(repr, get_args(Method)))} is needed.")
+    if of is not None and of not in METHODS:
+        raise SpecError(f"of={of!r}: one of 'km', 'ros', 'mle' is needed.")
+    if of is None:
+        of = "km" if method is None else next(name for name, methods in METHODS.items() if method in methods)
+    method = METHODS[of][0] if method is None else method
+    if method not in METHODS[of]:
+        raise SpecError(f"method={method!r} is not of of={of!r}, whose are {', '.join(map(repr, METHODS[of]))}.")
+    family_of(family)
+    if method in ("cox", "land") and family != "lognormal":
+        raise SpecError(f"method={method!r} is of log-normal means; of family={family!r} use method='profile'.")
+    if method == "bca" and of == "mle" and family == "gamma":
+        raise SpecError("method='bca' is not available for family='gamma'; use method='profile'.")
+    check_tail(km_tail)
+    return MeanOptions(of, method, family, km_tail, check_resamples(bootstrap), rng)
+
+
+def mean_limits(sample: Sample, options: MeanOptions, confidences: tuple[float, ...]) -> MeanLimits:
+    """The mean and its one-sided limits, upper ones for confidences above one half."""
+    if options.method == "land" or (options.method == "cox" and not sample.censored.any()):
+        return _complete(sample, options.method, confidences)
+    if options.of == "km":
+        return _kaplan_meier(sample, options, confidences)
+    if options.method == "bca":
+        estimate = ros_of(sample).mean if options.of == "ros" else maximise(sample, options.family).mean
+        return _bootstrap(sample, options, confidences, estimate)
+    found = maximise(sample, options.family)
+    limit = {"profile": found.profile_limit, "cox": found.link_limit, "delta": found.delta_limit}[options.method]
+    limits = tuple(limit(found.family.mean, confidence) for confidence in confidences)
+    return MeanLimits(found.mean, limits, (0.0,) * len(limits), 0, ())
+
+
+def _bootstrap(sample: Sample, options: MeanOptions, confidences: tuple[float, ...], estimate: float) -> MeanLimits:
+    # Leaving one row out has to leave a sample that can be estimated.
+    sample.check_left("The bootstrap (method='bca')")
+    sample.check_detects(least=3)
+    if options.of == "mle":
+        means = _likelihood_means(sample, options.family)
+    elif options.of == "km":
+
+        def means(rows: IntArray) -> Array:
+            return km_means(sample.values, sample.censored, rows, options.km_tail)
+
+    else:
+
+        def means(rows: IntArray) -> Array:
+            return ros_means(sample.values, sample.censored, rows)
+
+    found = bca(sample, means, confidences, options.bootstrap, options.rng)
+    return MeanLimits(estimate, found.limits, found.error, found.redrawn, ())
+
+
+def _likelihood_means(sample: Sample, name: str) -> Callable[[IntArray], Array]:
+    family = family_of(name)
+    t = family.link(sample.values)
+
+    def means(rows: IntArray) -> Array:
+        a, s = fit_many(family.noise, t[rows], sample.censored[rows])
+        offset = np.array([family.mean(b) for b in np.log(s)])
+        return np.exp(a + offset) if family.log else a
+
+    return means
+
+
+def _kaplan_meier(sample: Sample, options: MeanOptions, confidences: tuple[float, ...]) -> MeanLimits:
+    if options.km_tail == "bounds":
+        raise SpecError("km_tail='bounds' gives bounds of the mean and no limits: 'efron' or 'smallest_detect'.")
+    found = kaplan_meier_of(sample, options.km_tail)
+    sample.check_detects()
+    if options.method == "bca":
+        return _bootstrap(sample, options, confidences, found.mean)
+    if options.method == "km-t":
+        limits = tuple(found.t_limit(confidence) for confidence in confidences)
+        return MeanLimits(found.mean, limits, (0.0,) * len(limits), 0, ())
+    limits = tuple(found.mean + chebyshev(confidence) * found.se for confidence in confidences)
+    note = "Chebyshev's limit holds for every distribution, and so lies further out than need be."
+    return MeanLimits(found.mean, limits, (0.0,) * len(limits), 0, (note,))
+
+
+def chebyshev(confidence: float) -> float:
+    """Standard errors that the one-sided inequality of Chebyshev and Cantelli takes."""
+    alpha, side = (1.0 - confidence, 1.0) if confidence > 0.5 else (confidence, -1.0)
+    return side * float(np.sqrt(1.0 / alpha - 1.0))
+
+
+def _complete(sample: Sample, method: str, confidences: tuple[float, ...]) -> MeanLimits:
+    """Land's exact limits, or Cox's with Student's t, of a sample without non-detects."""
+    if sample.censored.any():
+        raise SpecError(
+            f"method='land' is exact for complete log-normal samples, and {int(sample.censored.sum())} of "
+            f"{sample.name!r} are non-detects, for which it has no version: method='profile' or 'bca'."
+        )
+    sample.check_positive(f"method={method!r}")
+    sample.check_detects()
+    t = np.log(sample.values)
+    n, m, s = len(t), float(t.mean()), float(t.std(ddof=1))
+    if method == "land" and s > _UNSTABLE:
+        warnings.warn(
+            f"The logarithms have standard deviation {s:.3g}: beyond 1.5 Land's limits are unstable and may be "
+            "far too high where the sample is not exactly log-normal.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+    centre, se = m + 0.5 * s * s, float(np.sqrt(s**2 / n + 0.5 * s**4 / (n + 1.0)))
+    logs = [
+        land_limit(m, s, n, confidence) if method == "land" else centre + float(stdtrit(n - 1, confidence)) * se
+        for confidence in confidences
+    ]
+    return MeanLimits(float(np.exp(centre)), tuple(float(np.exp(v)) for v in logs), (0.0,) * len(logs), 0, ())
+
+
+def skewness_note(sample: Sample) -> tuple[str, ...]:
+    """What is wrong with limits of Kaplan-Meier and ROS means where a sample is skewed to the right."""
+    if (sample.values <= 0.0).any():
+        return ()
+    s = float(np.exp(maximise(sample).b))
+    if s <= 1.0:
+        return ()
+    return (
+        f"The log-normal fit has s = {s:.2f} > 1: in samples so skew, upper limits of Kaplan-Meier and ROS means are "
+        "too low, Student's above all; those of maximum likelihood by profile cover.",
+    )

@@ -1,0 +1,165 @@
+"""Summaries of samples with non-detects: what each method says of each group, and their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.nondetects.answers import percent, sample_line
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class MethodSummary:
+    """What one method says of one group, by (NDT1) to (NDT8) of the theory pages.
+
+    Attributes
+    ----------
+    method, label : str
+        Its short name, and that of tables.
+    mean, sd : float
+        In the units of the response; NaN where the method has none.
+    lower, upper : float
+        Limits of the mean, in the same units.
+    interval : str
+        How they were computed.
+    percentiles : dict of float
+        By probability, in the same units; NaN where only a limit is known that it lies below.
+    below : float
+        That limit, in the same units.
+    redrawn : int
+        Resamples drawn again, since they had fewer than two distinct detects.
+    """
+
+    method: str
+    label: str
+    mean: float
+    sd: float
+    lower: float
+    upper: float
+    interval: str
+    percentiles: dict[float, float]
+    below: float
+    redrawn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSummary:
+    """One group: its sample, what every method says of it by (NDT1) to (NDT8), and what is to be known.
+
+    Attributes
+    ----------
+    name : str
+        The group, or the response where there are none.
+    n, nondetects : int
+        Rows, and how many of them are non-detects.
+    limits : (m,) array
+        Distinct detection limits, in the units of the response.
+    choice : str
+        Which method this share of non-detects calls for.
+    methods : tuple
+        What each method says.
+    exceedance : tuple of float, or None
+        Share of detects above the highest limit with its limits, probabilities, where over 80% are non-detects.
+    notes : tuple of str
+        What else is to be known.
+    """
+
+    name: str
+    n: int
+    nondetects: int
+    limits: Array
+    choice: str
+    methods: tuple[MethodSummary, ...]
+    exceedance: tuple[float, float, float] | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSummary:
+    """Summaries of one sample or of groups, by (NDT1) to (NDT8) of the theory pages; prints as its tables.
+
+    Attributes
+    ----------
+    response : str
+        What was summarised.
+    groups : tuple of GroupSummary
+        One for each group, or one.
+    percentiles : tuple of float
+        Probabilities.
+    confidence : float
+        Of the limits of the mean, a probability.
+    """
+
+    response: str
+    groups: tuple[GroupSummary, ...]
+    percentiles: tuple[float, ...]
+    confidence: float
+
+    def summary_frame(self) -> pd.DataFrame:
+        """A row for each group and method, in the units of the response.
+
+        Columns are ``n, nondetects, share, mean, sd, lower, upper, interval``, one for each percentile, such as
+        ``p50``, and ``below``, the limit that percentiles lie below which are NaN.
+        """
+        rows = {}
+        for group in self.groups:
+            for found in group.methods:
+                rows[group.name, found.method] = {
+                    "n": group.n,
+                    "nondetects": group.nondetects,
+                    "share": group.nondetects / group.n,
+                    "mean": found.mean,
+                    "sd": found.sd,
+                    "lower": found.lower,
+                    "upper": found.upper,
+                    "interval": found.interval,
+                    **{_column(p): value for p, value in found.percentiles.items()},
+                    "below": found.below if any(np.isnan(v) for v in found.percentiles.values()) else np.nan,
+                }
+        index = pd.MultiIndex.from_tuples(rows, names=["group", "method"])
+        return pd.DataFrame(list(rows.values()), index=index)
+
+    def summary(self) -> str:
+        """The tables in words, each with its sample, the method that its share of non-detects calls for, and notes."""
+        return "\n\n".join("\n".join(self._of_group(group)) for group in self.groups)
+
+    def _of_group(self, group: GroupSummary) -> Iterator[str]:
+        yield sample_line(group.name, group.n, group.nondetects, group.limits)
+        table = pd.DataFrame(
+            {
+                found.label: [_number(found.mean), _number(found.sd), _ends(found)]
+                + [_number(v, found.below) for v in found.percentiles.values()]
+                for found in group.methods
+            },
+            index=["mean", "sd", f"{percent(self.confidence)} of mean", *map(_column, self.percentiles)],
+        )
+        yield from (f"  {line}" for line in table.T.to_string().split("\n"))
+        yield from (
+            f"  Limits of the mean, {found.label}: {found.interval}" for found in group.methods if found.interval
+        )
+        yield f"  Choice: {group.choice}"
+        if group.exceedance is not None:
+            share, low, high = (f"{value:.3g}" for value in group.exceedance)
+            yield f"  Above the highest limit, {group.limits[-1]:g}: {share} ({low} to {high}, Clopper-Pearson)"
+        yield from (f"  {note}" for note in group.notes)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+def _column(p: float) -> str:
+    return f"p{100.0 * p:g}"
+
+
+def _number(value: float, below: float = np.nan) -> str:
+    if not np.isnan(value):
+        return f"{value:.4g}"
+    return "" if np.isnan(below) else f"<{below:g}"
+
+
+def _ends(found: MethodSummary) -> str:
+    return "" if np.isnan(found.lower) else f"{found.lower:.4g} to {found.upper:.4g}"
