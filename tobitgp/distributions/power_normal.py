@@ -30,7 +30,8 @@ POWERS = (-3.0, 3.0)
 _NORMAL = Normal()
 _X, _WEIGHTS = np.polynomial.legendre.leggauss(160)
 _SHARE, _JUMP = 0.5 * (1.0 + _X), 0.5 * _WEIGHTS
-_REACH, _BISECTIONS = 13.0, 80
+_REACH, _STEPS = 13.0, 100
+_LOGS = (-746.0, 711.0)  # beyond which a response is 0, or infinite
 _FLAT = 1e-12  # a power that is none
 
 
@@ -98,13 +99,20 @@ class PowerNormal(RowDistributions):
     mu: Array
     sigma: Array
     power: Array | float
+    log_unit: float = 0.0  # logarithm of what the response is divided by before it is transformed
 
     log = True
 
     @property
     def location(self) -> Array:  # type: ignore[override]
         """Log medians."""
-        return np.clip(invert(self.mu, self.power), -700.0, 700.0)
+        return np.clip(self._logs(self.mu), -700.0, 700.0)
+
+    @property
+    def latent(self) -> Array:
+        """Locations after the transformation of the response itself."""
+        lift = np.exp(np.asarray(self.power) * self.log_unit)
+        return transform(np.asarray(self.log_unit), self.power) + lift * self.mu
 
     @property
     def width(self) -> Array:
@@ -112,7 +120,7 @@ class PowerNormal(RowDistributions):
 
     def standardise(self, x: Array) -> Array:
         """Logarithms of responses as standard normal values."""
-        return np.clip((transform(x, self.power) - self.mu) / self.sigma, -FAR, FAR)
+        return np.clip(self._ends(x), -FAR, FAR)
 
     def logsf(self, y: Array) -> Array:
         """Log probability of more than y, all of it from 0 on: what is 0 was there from the start."""
@@ -129,22 +137,24 @@ class PowerNormal(RowDistributions):
     def logpdf(self, y: Array) -> Array:
         x = self.modelled(y)
         with np.errstate(invalid="ignore"):
-            jacobian = np.where(np.isfinite(x), (np.asarray(self.power) - 1.0) * x, -np.inf)
+            jacobian = np.where(
+                np.isfinite(x), (np.asarray(self.power) - 1.0) * x - self.power * self.log_unit, -np.inf
+            )
             return _NORMAL.logpdf(self.standardise(x)) - np.log(self.sigma) + jacobian
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         z = self.standardise(x)
         risen = np.where(np.isneginf(x), 0.0, -log_ndtr(-z))
         with np.errstate(over="ignore", invalid="ignore"):
-            slope = np.where(np.isfinite(x), np.asarray(self.power) * x, -np.inf)
+            slope = np.where(np.isfinite(x), np.asarray(self.power) * (x - self.log_unit), -np.inf)
             return risen, np.exp(_NORMAL.logpdf(z) - np.log(self.sigma) + slope - log_ndtr(-z))
 
     def ppf(self, p: float) -> Array:
-        return self.response(invert(self.mu + self.sigma * float(ndtri(p)), self.power))
+        return self.response(self._logs(self.mu + self.sigma * float(ndtri(p))))
 
     def survived(self, log_p: Array) -> Array:
         """Responses that are exceeded with probabilities."""
-        return self.response(invert(self.mu - self.sigma * ndtri_exp(np.minimum(log_p, 0.0)), self.power))
+        return self.response(self._logs(self.mu - self.sigma * ndtri_exp(np.minimum(log_p, 0.0))))
 
     # -- means --------------------------------------------------------------------------------------------------------
 
@@ -152,7 +162,7 @@ class PowerNormal(RowDistributions):
         """Means, infinite for negative powers."""
         shape = np.broadcast_shapes(np.shape(self.mu), np.shape(self.sigma), np.shape(self.power))
         far = np.full(shape, np.inf)
-        return self._between(-far, far)[1]
+        return self.between(-far, far)[1]
 
     def log_between(self, lower: Array, upper: Array) -> Array:
         """Log probability of lying between ends on the log scale, -inf for all from 0 on."""
@@ -163,16 +173,20 @@ class PowerNormal(RowDistributions):
         return log_mass(_NORMAL, *ends)
 
     def _ends(self, x: Array) -> Array:
-        return (transform(x, self.power) - self.mu) / self.sigma
+        return (transform(x - self.log_unit, self.power) - self.mu) / self.sigma
 
-    def _between(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+    def _logs(self, z: Array) -> Array:
+        """Logarithms of responses of transformed values."""
+        return self.log_unit + invert(z, self.power)
+
+    def between(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Probability between ends on the log scale, and the integral of y there: (BC4)."""
         mu, sigma, power, lower, upper = np.broadcast_arrays(self.mu, self.sigma, self.power, lower, upper)
-        log_p = PowerNormal(mu, sigma, power).log_between(lower, upper)
+        log_p = PowerNormal(mu, sigma, power, self.log_unit).log_between(lower, upper)
         with np.errstate(all="ignore"):
             one = np.abs(power) > _FLAT
-            a = np.where(np.isneginf(lower), -np.inf, (transform(lower, power) - mu) / sigma)
-            b = np.where(np.isposinf(upper), np.inf, (transform(upper, power) - mu) / sigma)
+            a = np.where(np.isneginf(lower), -np.inf, (transform(lower - self.log_unit, power) - mu) / sigma)
+            b = np.where(np.isposinf(upper), np.inf, (transform(upper - self.log_unit, power) - mu) / sigma)
             zero = np.where(power > _FLAT, (-1.0 / np.where(one, power, 1.0) - mu) / sigma, -np.inf)
             A = 1.0 + power * mu
             top = 2.0 * sigma / (A + np.sqrt(np.maximum(A * A + 4.0 * power * sigma**2, 0.0)))
@@ -182,7 +196,7 @@ class PowerNormal(RowDistributions):
             low, high = np.maximum(a, centre - _REACH), np.minimum(b, centre + _REACH)
             span = np.maximum(high - low, 0.0)
             u = low[..., None] + span[..., None] * _SHARE**4  # crowded where y rises as a root
-            x = invert(mu[..., None] + sigma[..., None] * u, power[..., None])
+            x = self.log_unit + invert(mu[..., None] + sigma[..., None] * u, power[..., None])
             log_value = x - 0.5 * u * u - 0.5 * np.log(2.0 * np.pi)
             shift = np.where(np.isfinite(log_value), log_value, -np.inf).max(axis=-1)
             shift = np.where(np.isfinite(shift), shift, 0.0)
@@ -195,7 +209,7 @@ class PowerNormal(RowDistributions):
         """``E[y | lower < log y <= upper]``, the value itself where the ends are equal."""
         lower, upper = np.broadcast_arrays(lower, upper)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            mass, total = self._between(lower, upper)
+            mass, total = self.between(lower, upper)
             value = np.clip(total / mass, np.exp(lower), np.exp(upper))
             return np.where(lower == upper, np.exp(lower), value)
 
@@ -208,7 +222,7 @@ class PowerNormal(RowDistributions):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             below = np.where(a > first, np.exp(self.log_between(first, a)), 0.0)
             above = np.where(last > b, np.exp(self.log_between(b, last)), 0.0)
-            value = self._between(a, b)[1]
+            value = self.between(a, b)[1]
             value = value + np.where(below > 0.0, below * np.maximum(lower, 0.0), 0.0)
             value = value + np.where(above > 0.0, above * upper, 0.0)
             return value / np.exp(self.log_between(first, last))
@@ -229,7 +243,7 @@ class PowerMixture(RowDistributions):
     """A weighted sum over what location, scale and power may be: (BC5)."""
 
     weight: Array  # (J,), sum to one
-    parts: tuple[PowerNormal, ...]
+    each: PowerNormal  # of arrays (J, n, ...)
 
     log = True
 
@@ -239,80 +253,81 @@ class PowerMixture(RowDistributions):
 
     @property
     def width(self) -> Array:
-        return self.parts[0].width
+        return self.each.width[0]
 
     @property
-    def mu(self) -> Array:
+    def latent(self) -> Array:
         """Mean location on the transformed scale, where the power is the same in all parts."""
-        return self._average([part.mu for part in self.parts])
+        return self._average(self.each.latent)
 
-    def mixed(self, log_p: list[Array]) -> Array:
-        """Logarithm of the average of exponentials."""
+    def mixed(self, log_p: Array) -> Array:
+        """Logarithm of the average of exponentials, (J, ...)."""
         with np.errstate(divide="ignore"):
-            weight = np.log(self.weight)
-        return np.asarray(np.logaddexp.reduce([w + each for w, each in zip(weight, log_p, strict=True)], axis=0))
+            return np.asarray(np.logaddexp.reduce(np.log(self._weights(log_p)) + log_p, axis=0))
 
     def logsf(self, y: Array) -> Array:
-        return np.minimum(self.mixed([part.logsf(y) for part in self.parts]), 0.0)
+        return np.minimum(self.mixed(self.each.logsf(y)), 0.0)
 
     def logcdf(self, y: Array) -> Array:
-        return np.minimum(self.mixed([part.logcdf(y) for part in self.parts]), 0.0)
+        return np.minimum(self.mixed(self.each.logcdf(y)), 0.0)
 
     def log_odds(self, y: Array) -> Array:
-        odds = [part.log_odds(y) for part in self.parts]
-        above, below = (self.mixed([-np.logaddexp(0.0, side * each) for each in odds]) for side in (-1.0, 1.0))
-        return above - below
+        odds = self.each.log_odds(y)
+        return self.mixed(-np.logaddexp(0.0, -odds)) - self.mixed(-np.logaddexp(0.0, odds))
 
     def logpdf(self, y: Array) -> Array:
-        return self.mixed([part.logpdf(y) for part in self.parts])
+        return self.mixed(self.each.logpdf(y))
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
-        pairs = [part.modelled_hazard(x) for part in self.parts]
-        left = self.mixed([-risen for risen, _ in pairs])
+        risen, rate = self.each.modelled_hazard(x)
+        left = self.mixed(-risen)
         with np.errstate(divide="ignore"):
-            density = self.mixed([np.log(rate) - risen for risen, rate in pairs])
-            return -np.minimum(left, 0.0), np.exp(density - left)
+            return -np.minimum(left, 0.0), np.exp(self.mixed(np.log(rate) - risen) - left)
 
     def ppf(self, p: float) -> Array:
         return self.survived(np.asarray(np.log1p(-p)))
 
     def survived(self, log_p: Array) -> Array:
-        """Responses that are exceeded with probabilities, by bisection of their logarithm."""
-        each = np.stack([part.modelled(part.survived(log_p)) for part in self.parts])
-        log_p = np.broadcast_to(log_p, each.shape[1:])
-        low, high = np.clip(each.min(axis=0), -745.0, 710.0), np.clip(each.max(axis=0), -745.0, 710.0)
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            more = self.mixed([log_ndtr(-part.standardise(middle)) for part in self.parts]) > log_p
-            low, high = np.where(more, middle, low), np.where(more, high, middle)
-        middle = 0.5 * (low + high)
-        return self.response(np.where(middle > 709.7, np.inf, np.where(middle < -744.0, -np.inf, middle)))
+        """Responses that are exceeded with probabilities, on the log scale by bisection and Newton's method."""
+        ends = np.clip(self.each.modelled(self.each.survived(log_p)), *_LOGS)
+        low, high, shape = ends.min(axis=0), ends.max(axis=0), ends.shape[1:]
+        log_p, x = np.broadcast_to(log_p, shape), np.asarray(self._average(ends))
+        for _ in range(_STEPS):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                risen, rate = self.modelled_hazard(x)
+                more = -risen > log_p
+                low, high = np.where(more, x, low), np.where(more, high, x)
+                new = x + (-risen - log_p) / rate
+                x, last = np.where((new > low) & (new < high), new, 0.5 * (low + high)), x
+            if not (np.abs(x - last) > 1e-11 * (1.0 + np.abs(x))).any():
+                break
+        return self.response(np.where(x > _LOGS[1] - 1.0, np.inf, np.where(x < _LOGS[0] + 1.0, -np.inf, x)))
 
     def mean(self) -> Array:
-        return self._average([part.mean() for part in self.parts])
+        return self._average(self.each.mean())
 
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
         """Means of clipped responses inside windows."""
-        first, last = self.parts[0].modelled(entry), self.parts[0].modelled(exit)
-        each = [part.observed_mean(lower, upper, entry, exit) for part in self.parts]
-        mass = [np.exp(part.log_between(first, last)) for part in self.parts]
-        return self._average([a * b for a, b in zip(each, mass, strict=True)]) / self._average(mass)
+        mass = np.exp(self.each.log_between(self.each.modelled(entry), self.each.modelled(exit)))
+        each = self.each.observed_mean(lower, upper, entry, exit)
+        return self._average(np.where(mass > 0.0, each * mass, 0.0)) / self._average(mass)
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
         """Means given ends on the log scale."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            pairs = [part._between(lower, upper) for part in self.parts]
-            mass, total = (self._average([pair[i] for pair in pairs]) for i in (0, 1))
+            mass, total = map(self._average, self.each.between(lower, upper))
             value = np.clip(total / mass, np.exp(lower), np.exp(upper))
             return np.where(lower == upper, np.exp(lower), value)
 
     def log_likelihoods(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
         """As of one part; every one is weighted by what it says of the window."""
-        y = self.parts[0]
         with np.errstate(divide="ignore"):
-            window = [part.log_between(y.modelled(entry), y.modelled(exit)) for part in self.parts]
-        each = [part.log_likelihoods(lower, upper, entry, exit) for part in self.parts]
-        return self.mixed([a + b for a, b in zip(each, window, strict=True)]) - self.mixed(window)
+            window = self.each.log_between(self.each.modelled(entry), self.each.modelled(exit))
+        each = self.each.log_likelihoods(lower, upper, entry, exit)
+        return self.mixed(each + window) - self.mixed(window)
 
-    def _average(self, values: list[Array]) -> Array:
-        return np.asarray(sum(w * each for w, each in zip(self.weight, values, strict=True)))
+    def _weights(self, values: Array) -> Array:
+        return self.weight.reshape(-1, *[1] * (np.ndim(values) - 1))
+
+    def _average(self, values: Array) -> Array:
+        return np.asarray((self._weights(values) * values).sum(axis=0))

@@ -61,8 +61,9 @@ def check_cure(parts: CureParts) -> None:
 
 def check_boxcox(parts: BoxCoxParts) -> None:
     """Compare what the parts of a regression after a power transformation say of each other."""
-    if parts.family is not BOXCOX or not parts.last > 0.0:
+    if parts.family is not BOXCOX or not parts.last > 0.0 or parts.profile is None:
         raise MalformedError("its parts do not belong together")
+    _check_shapes({"profile": (parts.profile, (len(parts.profile), 2))})
     check_regression(parts)
 
 

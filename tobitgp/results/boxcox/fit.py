@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
 
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.outcome import outcome
@@ -61,19 +60,23 @@ def fit_boxcox(
     given["scale_names"] = names or None
     H = as_dense(design.H)
 
+    met, log_unit = dict[float, float](), unit_of(training, coefficients, gamma)
+
     @cache
     def at(power: float, *, null: bool = False, scores: bool = False) -> Maximum:
         """The maximum at a power, the log likelihood being that of the response."""
-        rows = outcome(transformed(training, power).response, labels=training.labels)
+        rows = outcome(transformed(training, power, log_unit).response, labels=training.labels)
         own = {"fixed_coefficients": None} if null else {"fixed_coefficients": coefficients, "names": design.columns}
         found = maximise(rows, np.ones((len(H), 1)) if null else H, scores=scores, **own, **given)
-        shift = log_jacobian(training.response, power)
+        shift = log_jacobian(training.response, power, log_unit)
+        if not null:
+            met[power] = found.log_likelihood + shift
         return replace(found, log_likelihood=found.log_likelihood + shift, shape=power)
 
     low, high = (LEAST_POWER if holds_zeros(training.response) else POWERS[0]), POWERS[1]
     best = find_power(lambda x: at(x).log_likelihood, low, high) if power is None else power
     maximum = at(best, scores=cov_type != "nonrobust")
-    maximum = _with_power(at, maximum, training, estimated=power is None, ends=(low, high))
+    maximum = _with_power(at, maximum, training, log_unit, estimated=power is None, ends=(low, high))
     warn_of(maximum)
     seen = outcome(training.response, log_time=True, labels=training.labels)
     maximum = replace(maximum, log_likelihood=maximum.log_likelihood - seen.log_jacobian)
@@ -84,7 +87,29 @@ def fit_boxcox(
         ).log_likelihood
     made = of_maximum(spec, training, BOXCOX, covariates, columns, maximum, seen, cov_type, groups)
     ends = np.where(np.isfinite(training.response.upper), training.response.upper, training.response.lower)
-    return BoxCoxResults(BoxCoxParts(**made | {"llnull": llnull}, given=power is not None, last=float(ends.max())))
+    return BoxCoxResults(
+        BoxCoxParts(
+            **made | {"llnull": llnull},
+            given=power is not None,
+            log_unit=log_unit,
+            profile=np.array(sorted(met.items())),
+            last=float(ends.max()),
+        )
+    )
+
+
+def unit_of(training: TrainingData, coefficients: Array, gamma: Array) -> float:
+    """Log of the geometric mean of the exact responses, in whose unit all is well conditioned, where nothing is known.
+
+    Any other unit gives the same fit, but where an intercept and sigma do not take it up.
+    """
+    design, seen = training.design, training.response
+    exact = (seen.lower == seen.upper) & (seen.weight > 0.0)
+    known = not (np.isnan(coefficients).all() and np.isnan(gamma).all()) or design.offset.any()
+    taken_up = "Intercept" in design.columns and (design.scale is None or (design.scale.W[:, 0] == 1.0).all())
+    if known or not taken_up or not exact.any():
+        return 0.0
+    return float(np.average(np.log(seen.lower[exact]), weights=seen.weight[exact]))
 
 
 def refuse_power(training: TrainingData, power: float | None) -> None:
@@ -106,7 +131,13 @@ def find_power(value: Callable[[float], float], low: float, high: float) -> floa
 
 
 def _with_power(
-    at: Callable[..., Maximum], top: Maximum, training: TrainingData, *, estimated: bool, ends: tuple[float, float]
+    at: Callable[..., Maximum],
+    top: Maximum,
+    training: TrainingData,
+    log_unit: float,
+    *,
+    estimated: bool,
+    ends: tuple[float, float],
 ) -> Maximum:
     """The maximum with the power among its parameters: (BC3)."""
     power = top.shape
@@ -117,7 +148,7 @@ def _with_power(
     inside = ends[0] + _SLACK < power < ends[1] - _SLACK
     scores: Any = top.scores
     if scores is not None:
-        scores = np.column_stack([scores.toarray() if issparse(scores) else scores, _scores(top, training)])
+        scores = np.column_stack([getattr(scores, "toarray", lambda: scores)(), _scores(top, training, log_unit)])
     if estimated and not inside:
         edge = "lowest" if power < ends[0] + _SLACK else "highest"
         message = f"The likelihood rises towards the {edge} power, {power:.3g}, at which it is held."
@@ -142,14 +173,14 @@ def _with_power(
     return replace(top, inverse_information=wide, unidentified=lost, free=free, scores=scores)
 
 
-def _scores(top: Maximum, training: TrainingData) -> Array:
+def _scores(top: Maximum, training: TrainingData, log_unit: float) -> Array:
     """Derivatives (n,) of each row's log likelihood in the power."""
     design, seen = training.design, training.response
     W = np.ones((len(seen.lower), 1)) if design.scale is None else design.scale.W
     mu, sigma = as_dense(design.H) @ top.coefficients + design.offset, np.exp(W @ top.gamma + design.log_noise)
     assert top.shape is not None
     pair = (
-        PowerNormal(mu, sigma, top.shape + side * _OF_SCORES).log_likelihoods(
+        PowerNormal(mu, sigma, top.shape + side * _OF_SCORES, log_unit).log_likelihoods(
             seen.lower, seen.upper, seen.entry, seen.exit
         )
         for side in (1.0, -1.0)

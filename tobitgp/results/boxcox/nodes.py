@@ -19,10 +19,11 @@ from tobitgp.posterior.questions import Question, Rows
 from tobitgp.typing import Array
 
 _GRID = np.linspace(-5.0, 5.0, 41)
-_FINE = np.linspace(-5.0, 5.0, 241)
+_FINE = np.linspace(-5.0, 5.0, 161)
 _DENSITY = np.exp(-0.5 * _FINE**2)
 _DENSITY = _DENSITY / _DENSITY.sum()
-_CHUNK, _LEAST = 64, 1e-9  # rows; weight of a component that is left out
+_CHUNK, _LEAST = 128, 1e-9  # rows; weight of a component that is left out
+_TABLE = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,7 @@ class PowerNodes:
     @property
     def new(self) -> PowerMixture:
         """Distributions of a new response."""
-        rows = zip(self.mean, np.hypot(self.sd, self.sigma), self.power, strict=True)
-        return PowerMixture(self.weight, tuple(PowerNormal(m, s, power) for m, s, power in rows))
+        return PowerMixture(self.weight, PowerNormal(self.mean, np.hypot(self.sd, self.sigma), self._powers(0)))
 
     @property
     def beside_shared_values(self) -> PowerMixture:
@@ -100,7 +100,7 @@ class PowerNodes:
             spread = np.sqrt(np.maximum(weight @ np.square(numbers - centre) - moved**2, 0.0))
         out["se"] = np.where(np.isnan(spread), np.inf, spread)
         if level is not None:
-            low, high = (_quantiles(numbers, weight, p) for p in (0.5 - 0.5 * level, 0.5 + 0.5 * level))
+            low, high = _quantiles(numbers, weight, (0.5 - 0.5 * level, 0.5 + 0.5 * level))
             out["lower"], out["upper"] = np.minimum(low, value), np.maximum(high, value)
         return out
 
@@ -110,37 +110,60 @@ class PowerNodes:
         for rows in row_chunks(0, self.mean.shape[1], _CHUNK) or [slice(0, 0)]:
             numbers, weight = self.take(rows)._numbers(question.take(rows))
             orders = (0.5, 0.5 - 0.5 * level, 0.5 + 0.5 * level)
-            made.append([_quantiles(numbers, weight, p) for p in orders])
+            made.append(_quantiles(numbers, weight, orders))
         names = ("median", "lower", "upper")
         return {name: np.concatenate(found) for name, found in zip(names, zip(*made, strict=True), strict=True)}
 
+    def _powers(self, more: int) -> Array:
+        """The powers beside arrays of rows, with some axes more."""
+        return self.power.reshape(-1, *[1] * (self.mean.ndim - 1 + more))
+
     def _numbers(self, question: Question) -> tuple[Array, Array]:
-        """The number given f, the noise and the power, (K, n), and the weights (K,) of these."""
-        x = _GRID.reshape(-1, *[1] * (self.mean.ndim - 1))
-        parts = zip(self.mean, self.sd, self.sigma, self.power, strict=True)
+        """The number given f, the noise and the power, (K, n, ...), and the weights (K,) of these."""
+        f = self.mean[:, None] + self.sd[:, None] * _GRID.reshape(-1, *[1] * (self.mean.ndim - 1))
+        tabled = f.size > _TABLE * len(f) and question.shared and not question.response
         with np.errstate(all="ignore"):
-            each = [_finer(question.number(PowerNormal(m + s * x, sigma, power))) for m, s, sigma, power in parts]
-        return np.concatenate(each), np.outer(self.weight, _DENSITY).ravel()
+            if tabled and (self.sigma == self.sigma[:, :1]).all() and self.mean.ndim == 2:
+                values = np.stack([self._tabled(question.take(slice(0, 1)), j, f[j]) for j in range(len(f))])
+            else:
+                values = question.number(PowerNormal(f, self.sigma[:, None], self._powers(1)))
+        numbers = _finer(values)
+        return numbers.reshape(-1, *numbers.shape[2:]), np.outer(self.weight, _DENSITY).ravel()
+
+    def _tabled(self, question: Question, j: int, f: Array) -> Array:
+        """A number that depends on nothing of a row but f, between values of a table."""
+        from scipy.interpolate import PchipInterpolator
+
+        x = np.linspace(f.min(), f.max(), _TABLE) if np.ptp(f) > 0.0 else f.min() + np.linspace(0.0, 1e-9, _TABLE)
+        value = np.broadcast_to(question.number(PowerNormal(x, self.sigma[j, 0], self.power[j])), x.shape)
+        if not np.isfinite(value).all():
+            return np.interp(f, x, value)
+        return np.asarray(PchipInterpolator(x, value)(f))
 
 
 def _finer(values: Array) -> Array:
-    """Numbers on a finer grid of f, between those on a coarse one, where these are finite."""
+    """Numbers (J, K, ...) on a finer grid of f, between those on a coarse one, where these are finite."""
     from scipy.interpolate import PchipInterpolator
 
-    known = np.isfinite(values).all(axis=0)
-    out = values[np.abs(_FINE[:, None] - _GRID).argmin(axis=1)]
+    known = np.isfinite(values).all(axis=(0, 1))
+    out = values[:, np.abs(_FINE[:, None] - _GRID).argmin(axis=1)]
     if known.any():
-        out[:, known] = PchipInterpolator(_GRID, values[:, known], axis=0)(_FINE)
+        out[:, :, known] = PchipInterpolator(_GRID, values[:, :, known], axis=1)(_FINE)
     return out
 
 
-def _quantiles(numbers: Array, weight: Array, p: float) -> Array:
+def _quantiles(numbers: Array, weight: Array, orders: Sequence[float]) -> list[Array]:
     """Weighted quantiles (n, ...) of numbers (K, n, ...), straight on the scale of normal scores."""
     shape, numbers = numbers.shape[1:], numbers.reshape(len(numbers), -1)
-    order = np.argsort(numbers, axis=0)
-    values, share = np.take_along_axis(numbers, order, axis=0), weight[order]
-    score = ndtri(np.clip(np.cumsum(share, axis=0) - 0.5 * share, 1e-15, 1.0 - 1e-15))
-    at = float(ndtri(p))
-    with np.errstate(invalid="ignore"):
-        found = [np.interp(at, s, v) for s, v in zip(score.T, values.T, strict=True)]
-    return np.array(found, dtype=np.float64).reshape(shape)
+    place = np.argsort(numbers, axis=0)
+    values, share = np.take_along_axis(numbers, place, axis=0), weight[place]
+    below, out = np.cumsum(share, axis=0) - 0.5 * share, np.empty((len(orders), numbers.shape[1]))
+    for i in range(numbers.shape[1]):
+        at = np.clip(np.searchsorted(below[:, i], orders), 1, len(below) - 1)
+        score = ndtri(np.clip(below[[at - 1, at], i], 1e-15, 1.0 - 1e-15))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            part = np.clip((ndtri(orders) - score[0]) / (score[1] - score[0]), 0.0, 1.0)
+        first, last = values[at - 1, i], values[at, i]
+        with np.errstate(invalid="ignore"):
+            out[:, i] = np.where(first == last, first, first + part * (last - first))
+    return [row.reshape(shape) for row in out]

@@ -31,6 +31,8 @@ class BoxCoxParts(DistributionalParts):
     """A regression after a power transformation by maximum likelihood; the power is ``maximum.shape``."""
 
     given: bool = False  # whether the power was
+    log_unit: float = 0.0  # logarithm of what the response is divided by before it is transformed
+    profile: Array | None = None  # (m, 2), powers that the search met, and the log likelihood at each
 
     def designs(self, design: Design) -> list[Array]:
         """Columns (n, k_j) of location, log sigma and power."""
@@ -48,7 +50,7 @@ class BoxCoxParts(DistributionalParts):
 
     def at(self, x: tuple[Array, ...]) -> PowerNormal:
         """Distributions of the response at values of the parameters."""
-        return PowerNormal(x[0], np.exp(x[1]), x[2])
+        return PowerNormal(x[0], np.exp(x[1]), x[2], self.log_unit)
 
     @property
     def power(self) -> float:
@@ -104,23 +106,46 @@ def holds_zeros(response: CensoredResponse) -> bool:
     return bool((response.upper <= TINY).any())
 
 
-def transformed(training: TrainingData, power: float) -> TrainingData:
-    """Rows whose response, limits and windows are transformed: (BC1)."""
+def transformed(training: TrainingData, power: float, log_unit: float = 0.0) -> TrainingData:
+    """Rows whose response, limits and windows are transformed, in some unit: (BC1)."""
     response = training.response
     names = ("lower", "upper", "limit_lower", "limit_upper", "entry", "exit")
-    ends = {name: _transformed(getattr(response, name), power, lowest=name == "upper") for name in names}
+    ends = {name: _transformed(getattr(response, name), power, log_unit, lowest=name == "upper") for name in names}
     return replace(training, response=replace(response, **ends))
 
 
-def _transformed(y: Array, power: float, *, lowest: bool) -> Array:
+def _transformed(y: Array, power: float, log_unit: float, *, lowest: bool) -> Array:
     """Ends on the transformed scale: from 0 on nothing is known, but of what is 0 that it lies below."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = transform(np.log(np.where(y > TINY, y, 0.0)), power)
+        z = transform(np.log(np.where(y > TINY, y, 0.0)) - log_unit, power)
     none = np.isnan(y) if lowest else ~(y > 0.0) | np.isnan(y)
     return np.where(np.isposinf(y), np.inf, np.where(none, np.where(np.isnan(y), y, -np.inf), z))
 
 
-def log_jacobian(response: CensoredResponse, power: float) -> float:
-    r"""What the log likelihood of transformed rows needs to be that of the response, (BC2)."""
+def row_jacobians(response: CensoredResponse, power: float, log_unit: float = 0.0) -> Array:
+    """Logarithms (n,) of the derivatives of the transformation in exact rows, 0 in others: (BC2)."""
     exact = response.lower == response.upper
-    return (power - 1.0) * float(response.weight[exact] @ np.log(response.lower[exact]))
+    log_y = np.log(np.where(exact, response.lower, 1.0))
+    return np.where(exact, (power - 1.0) * log_y - power * log_unit, 0.0)
+
+
+def log_jacobian(response: CensoredResponse, power: float, log_unit: float = 0.0) -> float:
+    """What the log likelihood of transformed rows needs to be that of the response, (BC2)."""
+    return float(response.weight @ row_jacobians(response, power, log_unit))
+
+
+def reported(parts: BoxCoxParts) -> BoxCoxParts:
+    """The same with estimates of the response in the user's unit: (BC3)."""
+    maximum, p, q, log_g = parts.maximum, len(parts.columns), len(parts.maximum.gamma), parts.log_unit
+    if not log_g:
+        return parts
+    lift, at = float(np.exp(parts.power * log_g)), parts.columns.index("Intercept")
+    beta, gamma = lift * maximum.coefficients, maximum.gamma.copy()
+    J = np.diag(np.concatenate([np.full(p, lift), np.ones(q + 1)]))
+    J[:p, -1] = log_g * beta
+    J[at, -1] += (lift * (parts.power * log_g - 1.0) + 1.0) / parts.power**2 if parts.power else 0.5 * log_g**2
+    J[p, -1] = log_g
+    beta[at] += float(transform(np.array(log_g), parts.power))
+    gamma[0] += parts.power * log_g
+    V, N = (J @ np.asarray(each) @ J.T for each in (parts.covariance, parts.unidentified))
+    return replace(parts, maximum=replace(maximum, coefficients=beta, gamma=gamma), covariance=V, unidentified=N)

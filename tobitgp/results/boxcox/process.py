@@ -12,8 +12,6 @@ import pandas as pd
 
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import remember
-from tobitgp.diagnostics.draws import training_rows
-from tobitgp.diagnostics.elpd import LEAST_SHARE, LOO, collect
 from tobitgp.distributions.power_normal import POWERS
 from tobitgp.errors import BoundaryWarning, user_level
 from tobitgp.formula.spec import ModelSpec
@@ -24,7 +22,6 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.results.boxcox.fit import refuse_power
 from tobitgp.results.boxcox.parts import LEAST_POWER, BoxCoxGPParts, holds_zeros, log_jacobian, transformed
 from tobitgp.results.process.fit import fit_process
-from tobitgp.results.process.posterior import Predicted, average_left_out, predict_left_out
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.views import named_columns
 
@@ -140,21 +137,3 @@ def _fall(evidence: Callable[[float], float], top: float, value: float, end: flo
         if _DROP[0] < drop < _DROP[1] or step == abs(end - top):
             break
     return h
-
-
-def loo_of_powers(parts: BoxCoxGPParts) -> LOO:
-    """Leave-one-out, averaged over powers and hyper-parameters as they are known without each row, (PRE9)."""
-    seen = training_rows(parts, "loo()").response
-    exact, shift = seen.lower == seen.upper, np.log(np.where(seen.lower > 0.0, seen.lower, 1.0))
-    each = [predict_left_out(fit) for fit in parts.fits]
-    moves = [np.where(exact, (power - 1.0) * shift, 0.0) for power in parts.powers]
-    without, within = (
-        np.concatenate([getattr(one, name) + move for one, move in zip(each, moves, strict=True)])
-        for name in ("without", "within")
-    )
-    weight = np.concatenate([w * fit.fitted.weights for w, fit in zip(parts.weights, parts.fits, strict=True)])
-    found = average_left_out(weight, Predicted(without, within))
-    remedy = "Look at these rows, or leave rows out for real by tg.cross_validate()."
-    kind, share = parts.fits[parts.best].fitted.method.name, found.share
-    extra, good = {"share": share}, share >= LEAST_SHARE
-    return collect(LOO, kind, parts, found.elpd, found.within - found.elpd, extra, good, remedy, None)

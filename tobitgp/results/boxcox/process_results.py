@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
 from tobitgp.diagnostics.draws import read_draws
-from tobitgp.diagnostics.elpd import LOO, warn_of
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.power_normal import PowerNormal
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.results.boxcox.nodes import PowerNodes
 from tobitgp.results.boxcox.parts import BoxCoxGPParts, above_zero
-from tobitgp.results.boxcox.process import loo_of_powers
 from tobitgp.results.boxcox.results import NO_RATIO, BoxCoxResults, mass_beyond
 from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
 from tobitgp.results.hazard_ratios import Kind
@@ -75,9 +74,11 @@ class BoxCoxGPResults(Results):
         return float(self._parts.powers[self._parts.best])
 
     @property
-    def powers(self) -> pd.Series[float]:
-        """Posterior weights of the powers that predictions average over."""
-        return pd.Series(self._parts.weights, index=pd.Index(self._parts.powers, name="power"), name="weight")
+    def fit_history(self) -> pd.DataFrame:
+        """Powers that predictions average over: columns ``power, weight, log_evidence``."""
+        parts = self._parts
+        evidence = np.array([fit.fitted.evidence for fit in parts.fits]) + parts.jacobians
+        return pd.DataFrame({"power": parts.powers, "weight": parts.weights, "log_evidence": evidence})
 
     def power_interval(self, interval: float = 0.95) -> pd.Series[float]:
         """The power with its standard deviation and a normal interval.
@@ -197,55 +198,10 @@ class BoxCoxGPResults(Results):
         size, stream = read_draws(draws, rows=len(asked.index)), generator(rng)
         nodes = self._posterior(asked, bands=True)
         part = stream.choice(len(nodes.weight), size=size, p=nodes.weight)
-        shape = len(asked.design.H), size
-        uniform, out = open_uniform(stream, shape), np.empty(shape)
-        y = nodes.new.parts
-        for s, j in enumerate(part):
-            out[:, s] = y[j].survived(np.log(uniform[:, s]))
+        uniform = open_uniform(stream, (len(asked.design.H), size))
+        rows = PowerNormal(nodes.mean[part].T, np.hypot(nodes.sd, nodes.sigma)[part].T, nodes.power[part])
+        out = rows.survived(np.log(uniform))
         return asked, out
-
-    def loo(  # type: ignore[override]
-        self, method: Literal["auto", "ep"] = "auto"
-    ) -> LOO:
-        """Leave-one-out cross-validation from the sites of the posteriors, powers weighted anew without each row.
-
-        Parameters
-        ----------
-        method : {"auto", "ep"}
-            Both mean the same.
-
-        Returns
-        -------
-        LOO
-            As :meth:`GPResults.loo`.
-
-        Raises
-        ------
-        SpecError
-            For another method, and of a fit without training rows.
-
-        Warns
-        -----
-        ApproximationWarning
-            As :meth:`GPResults.loo`.
-
-        References
-        ----------
-        (PRE9) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.load("tobin")
-        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
-        >>> res.loo().kind
-        'ep'
-        """
-        if method not in ("auto", "ep"):
-            raise SpecError(f"method={method!r} is not supported; choose one of 'auto', 'ep'.")
-        found = loo_of_powers(self._parts)
-        warn_of(found)
-        return found
 
     def marginal_effects(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Not available.

@@ -18,13 +18,13 @@ from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import figures
-from tobitgp.results.boxcox.parts import BoxCoxParts, above_zero
+from tobitgp.results.boxcox.parts import BoxCoxParts, above_zero, reported
 from tobitgp.results.distributional.draws import draw_times
 from tobitgp.results.distributional.results import DistributionalResults
-from tobitgp.results.estimates import Transformed
+from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
-from tobitgp.results.regression.parts import scale_estimates
+from tobitgp.results.regression.parts import linear_estimates, scale_estimates
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.typing import Array, Frame
 
@@ -34,7 +34,7 @@ NO_RATIO = (
     "standardise(...) compares averages."
 )
 _DRAWS, _WIDE = 2000, 0.5  # of a quantile's standard error, in quantiles
-LATENT = Question(lambda y: y.mu)
+LATENT = Question(lambda y: y.latent)
 
 
 def mass_beyond(self: Any) -> float:
@@ -124,8 +124,12 @@ class BoxCoxResults(DistributionalResults):
     _parts: BoxCoxParts
 
     @cached_property
+    def _linear(self) -> Linear:
+        return linear_estimates(reported(self._parts))
+
+    @cached_property
     def _rest(self) -> Transformed:
-        found = scale_estimates(self._parts)
+        found = scale_estimates(reported(self._parts))
         fixed = found.fixed.copy()
         fixed[-1] = self._parts.given
         return replace(found, fixed=fixed)
@@ -140,6 +144,12 @@ class BoxCoxResults(DistributionalResults):
     @property
     def _has_ratios(self) -> bool:
         return False
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Profile of the log likelihood at the powers that the search met: columns ``power, log_likelihood``."""
+        assert self._parts.profile is not None
+        return pd.DataFrame(self._parts.profile, columns=["power", "log_likelihood"])
 
     @property
     def llnull(self) -> float:
