@@ -57,6 +57,8 @@ WITHOUT_ERRORS = {
     "tobitgp.GPResults": "made by the package from parts that it has checked",
     "tobitgp.RegressionResults": "as GPResults",
     "tobitgp.CureResults": "as GPResults",
+    "tobitgp.BoxCoxResults": "as GPResults",
+    "tobitgp.BoxCoxGPResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
     "tobitgp.HazardResults": "as GPResults",

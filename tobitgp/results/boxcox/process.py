@@ -118,7 +118,7 @@ def highest(evidence: Callable[[float], float], low: float, high: float) -> tupl
     ends = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
     found = minimize_scalar(lambda x: -evidence(float(x)), bounds=ends, method="bounded", options={"xatol": _NEAR})
     top, value = float(found.x), -float(found.fun)
-    if not low + _EDGE < top < high - _EDGE:
+    if not low + 2.0 * _NEAR < top < high - 2.0 * _NEAR:
         warnings.warn(
             f"The evidence is highest at the power {top:.3g}, the end of those that are looked at.",
             BoundaryWarning,

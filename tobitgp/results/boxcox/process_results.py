@@ -17,7 +17,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.results.boxcox.nodes import PowerNodes
 from tobitgp.results.boxcox.parts import BoxCoxGPParts, above_zero
-from tobitgp.results.boxcox.results import NO_RATIO, BoxCoxResults, mass_beyond
+from tobitgp.results.boxcox.results import NO_RATIO, BoxCoxResults, mass_beyond, no_effects
 from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.predict import check_probability
@@ -203,28 +203,8 @@ class BoxCoxGPResults(Results):
         out = rows.survived(np.log(uniform))
         return asked, out
 
-    def marginal_effects(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Not available.
-
-        Raises
-        ------
-        SpecError
-            Always.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.load("tobin")
-        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
-        >>> try:
-        ...     res.marginal_effects()
-        ... except tg.errors.SpecError as error:
-        ...     print(str(error)[:36])
-        marginal_effects() is not available
-        """
-        raise self._none("marginal_effects()")
-
-    get_margeff = marginal_effects
+    marginal_effects = no_effects
+    get_margeff = no_effects
 
     def check(self, *, rng: Rng = None) -> NoReturn:
         """Not available; residuals() and loo() look at single rows.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -13,18 +13,20 @@ import pandas as pd
 from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.draws import read_draws
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.power_normal import transform
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import figures
 from tobitgp.results.boxcox.parts import BoxCoxParts, above_zero, reported
-from tobitgp.results.distributional.draws import draw_times
+from tobitgp.results.distributional.draws import DistributionalDraws, draw_parameters, draw_times
 from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
-from tobitgp.results.regression.parts import linear_estimates, scale_estimates
+from tobitgp.results.regression.draws import moved_parameters
+from tobitgp.results.regression.parts import linear_estimates, scale_estimates, term_estimates
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.typing import Array, Frame
 
@@ -35,6 +37,35 @@ NO_RATIO = (
 )
 _DRAWS, _WIDE = 2000, 0.5  # of a quantile's standard error, in quantiles
 LATENT = Question(lambda y: y.latent)
+
+
+def no_effects(results: Any, **options: Any) -> NoReturn:
+    """Refused: effects of averages are ``tg.contrast(...)`` of ``standardise(...)``, on the scale of the response.
+
+    Parameters
+    ----------
+    **options
+        Of :meth:`RegressionResults.marginal_effects`.
+
+    Raises
+    ------
+    SpecError
+        Always.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), family=tg.BoxCox(power=0.5))
+    >>> try:
+    ...     res.marginal_effects()
+    ... except tg.errors.SpecError as error:
+    ...     print(str(error)[:36])
+    marginal_effects() is not available
+    """
+    raise SpecError(
+        "marginal_effects() is not available of family='boxcox'; standardise(...) of a fit by maximum likelihood "
+        "averages means, tg.contrast compares them, and predict() has those of rows."
+    )
 
 
 def mass_beyond(self: Any) -> float:
@@ -63,6 +94,24 @@ def mass_beyond(self: Any) -> float:
     zero = np.zeros(len(self.parts.rows.response.weight))
     log_p = y.logcdf(zero) if self.power > 0.0 else y.logsf(zero + np.inf)
     return float(np.average(np.exp(log_p), weights=self.parts.rows.response.weight))
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCoxDraws(DistributionalDraws):
+    """Draws of the parameters."""
+
+    parts: BoxCoxParts
+
+    def parameters(self) -> Array:
+        """Coefficients, sigma and power in the user's unit of the response, (S, k)."""
+        out, p, log_g = moved_parameters(self.parts, self.change), len(self.parts.columns), self.parts.log_unit
+        if log_g:
+            power = out[:, -1:]
+            out[:, :p] *= np.exp(power * log_g)
+            out[:, self.parts.columns.index("Intercept")] += transform(np.full(len(out), log_g), power[:, 0])
+            shift = power[:, 0] * log_g
+            out[:, p] = out[:, p] * np.exp(shift) if self.parts.positive[0] else out[:, p] + shift
+        return out
 
 
 def statistics_from_zero(
@@ -198,35 +247,20 @@ class BoxCoxResults(DistributionalResults):
         size = read_draws(draws, rows=len(asked.index))
         return asked, draw_times(self._parts, asked.design, size, generator(rng), known)
 
+    def _terms(self, asked: Asked) -> dict[str, Estimates]:
+        return term_estimates(reported(self._parts), asked.design)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> BoxCoxDraws:
+        found = draw_parameters(self._parts, draws, rng, question=question)
+        return BoxCoxDraws(self._parts, found.known, found.change, found.squares, found.seeds)
+
     def _likelihoods(self, rows: Scored) -> Array:
         seen = above_zero(rows.response, rows.asked.labels.to_numpy())
         given = self._posterior(rows.asked, bands=False).given
         return np.asarray(given.log_likelihoods(seen.lower, seen.upper, seen.entry, seen.exit))
 
-    def marginal_effects(self, *args: Any, **kwargs: Any) -> Any:
-        """Not available: effects are those of averages, ``tg.contrast`` of ``standardise(...)``.
-
-        Raises
-        ------
-        SpecError
-            Always.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), family=tg.BoxCox(power=0.5))
-        >>> try:
-        ...     res.marginal_effects()
-        ... except tg.errors.SpecError as error:
-        ...     print(str(error)[:48])
-        marginal_effects() is not available of family='b
-        """
-        raise SpecError(
-            "marginal_effects() is not available of family='boxcox'; standardise(...) averages means, and tg.contrast "
-            "compares them with errors."
-        )
-
-    get_margeff = marginal_effects
+    marginal_effects = no_effects
+    get_margeff = no_effects
 
     def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.boxcox import summarise_boxcox
