@@ -20,14 +20,14 @@ OWN = {name for name, kind in vars(tg.errors).items() if isinstance(kind, type) 
 
 TAGS = {tag for tag, _ in tags()}
 
-NOT_A_NUMBER = r"GPResults\.(llf|aic|bic)|MixtureResults\.log_evidence_integrated"
+NOT_A_NUMBER = r"(BoxCox)?GPResults\.(llf|aic|bic)|MixtureResults\.log_evidence_integrated"
 # Kinds of names, by how they end, that compute nothing themselves, and why they need no source.
 WITHOUT_SOURCE = {
     r"plot|plot_(terms|survival|hazard|evidence|residuals)": "draw what others compute",
     r"(summary|summary_frame|print_summary|to_maketables|to_arviz|default_model_infos)": "show what others compute",
     r"save|report|load|fetch|available": "write and read files, or tell of them",
     r"params_?|hyperparameters|components|n_\w+|nobs|counts|fit_history|results_": "read off the fit",
-    r"df_resid|(Regression|Cure|Mixture|CompetingRisks)Results\.df_model": "count parameters",
+    r"df_resid|(Regression|BoxCox|BoxCoxGP|Cure|Mixture|CompetingRisks)Results\.df_model": "count parameters",
     r"formula|model|method|cov_type|evidence_kind|converged|shape": "words, flags and shapes",
     r"formula_functions|show_versions|metrics\.survival_at": "read tables",
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",

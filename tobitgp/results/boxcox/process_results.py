@@ -49,7 +49,7 @@ class BoxCoxGPResults(Results):
     >>> data = tg.datasets.load("tobin")
     >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
     >>> round(res.log_evidence, 2), res.power
-    (-31.81, 0.5)
+    (-39.0, 0.5)
     """
 
     _parts: BoxCoxGPParts
@@ -70,7 +70,7 @@ class BoxCoxGPResults(Results):
 
     @property
     def power(self) -> float:
-        """The power with the highest evidence, or that was given."""
+        """The power with the highest evidence, or that was given, a pure number: (BC1) of the theory pages."""
         return float(self._parts.powers[self._parts.best])
 
     @property
@@ -91,12 +91,16 @@ class BoxCoxGPResults(Results):
         Returns
         -------
         Series
-            ``estimate, se, lower, upper``.
+            ``estimate, se, lower, upper``, pure numbers.
 
         Raises
         ------
         SpecError
             For an interval outside (0, 1).
+
+        References
+        ----------
+        (BC5) of the theory pages.
 
         Examples
         --------
@@ -123,7 +127,7 @@ class BoxCoxGPResults(Results):
 
     @property
     def llf(self) -> float:
-        """NaN: a process has no maximised likelihood; see ``log_evidence``."""
+        """NaN: a posterior has no maximised likelihood; see ``log_evidence``."""
         return float("nan")
 
     @property
@@ -134,7 +138,7 @@ class BoxCoxGPResults(Results):
 
     @property
     def log_evidence_integrated(self) -> float:
-        """Log evidence, hyper-parameters and power integrated out; NaN where they were maximised."""
+        """Log evidence in nats, hyper-parameters and power integrated out, (BC5); NaN where they were maximised."""
         return self._parts.integrated
 
     @property
@@ -206,7 +210,7 @@ class BoxCoxGPResults(Results):
     marginal_effects = no_effects
     get_margeff = no_effects
 
-    def check(self, *, rng: Rng = None) -> NoReturn:
+    def check(self, *, rng: Rng = None) -> None:  # type: ignore[override]
         """Not available; residuals() and loo() look at single rows.
 
         Parameters
@@ -218,6 +222,10 @@ class BoxCoxGPResults(Results):
         ------
         SpecError
             Always.
+
+        References
+        ----------
+        (PRE9) of the theory pages.
 
         Examples
         --------
