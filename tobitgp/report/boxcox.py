@@ -82,4 +82,7 @@ def _scale_notes(results: BoxCoxResults | BoxCoxGPResults) -> list[str]:
     if np.isfinite(mass) and mass > 1e-4:
         what = "the response is 0" if results.power > 0.0 else "the response has no finite value"
         notes.append(f"The probability that {what} is {mass:.2g}, averaged over the rows.")
+    powers = results.parts.powers if hasattr(results.parts, "powers") else [results.power]
+    if min(powers) < 0.0:
+        notes.append("Means of the response are infinite, since a power is negative; medians and quantiles are not.")
     return notes
