@@ -295,6 +295,8 @@ def read_power(power: float | None, fixed: Mapping[str, Any] | None) -> tuple[fl
     """The power that is known, by its family or among what is ``fixed``, and what else is."""
     given = None if fixed is None else dict(fixed)
     if given is not None and "power" in given:
+        if power is not None:
+            raise SpecError("The power is given twice, by BoxCox(power=...) and by fixed=; once will do.")
         power = BoxCox(given.pop("power")).power
     return power, given
 

@@ -168,6 +168,7 @@ def test_regression_with_priors(data):
         assert other.power == pytest.approx(ep.power, abs=0.05)
 
 
+@pytest.mark.slow
 def test_file(tmp_path, wet):
     wet.save(tmp_path / "fit.tgp")
     again = tg.load(tmp_path / "fit.tgp")
