@@ -227,6 +227,16 @@ class PowerNormal(RowDistributions):
             value = value + np.where(above > 0.0, above * upper, 0.0)
             return value / np.exp(self.log_between(first, last))
 
+    def inside(self, lower: Array, upper: Array, entry: Array, exit: Array) -> tuple[Array, Array]:
+        """Probability of lying between the limits given the window, 0 at a limit left out, and the mean there."""
+        low, high, first, last = (self.modelled(end) for end in (*np.clip([lower, upper], entry, exit), entry, exit))
+        total = self.between(low, high)[1]
+        a = np.where(np.isneginf(lower), -np.inf, self._ends(low))
+        b = np.where(np.isposinf(high), np.inf, self._ends(high))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mass = np.exp(log_mass(_NORMAL, *np.broadcast_arrays(a, b)))
+            return mass / np.exp(self.log_between(first, last)), total / mass
+
     def log_likelihoods(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
         """Log densities of exact responses, log probabilities of what was seen of the others, given their windows."""
         exact = lower == upper

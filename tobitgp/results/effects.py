@@ -25,6 +25,7 @@ from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
+from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts
 from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, rows_at
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha, read_questions
@@ -68,6 +69,11 @@ def _read(positive: bool, what: str, below: Any, above: Any) -> Ask:
     return lambda limits: questions.probability(positive, np.full(len(limits.lower), limit), above=above is not None)
 
 
+def _transformed(limits: Limits) -> Question:
+    """The location after a power transformation."""
+    return TRANSFORMED
+
+
 # -- regressions ------------------------------------------------------------------------------------------------------
 
 
@@ -86,11 +92,11 @@ def _regression_effect(
     if averaged:
         high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
     share, question = weight / width, ask(rows.limits)
-    value, k = 0.0, len(parts.covariance)
+    value, k, made = 0.0, len(parts.covariance), _made_of(parts)
     gradient, size = np.zeros(k), np.zeros(k)
     for sign, side in ((1.0, high), (-1.0, low)):
         unit = (np.exp(side.x[1]), *(np.ones_like(x) for x in side.x[1:]))
-        at = Estimates(lambda x: distributions_at(parts, x), side.x, unit, np.empty(0), np.empty(0))
+        at = Estimates(made, side.x, unit, np.empty(0), np.empty(0))
         value += sign * float(share @ question.number(at.new))
         slopes, designs = share * at.slopes(question.number), (side.H, side.W, np.ones((len(share), 1)))
         gradient += sign * np.concatenate([x @ design for x, design in zip(slopes, designs, strict=False)])
@@ -98,10 +104,15 @@ def _regression_effect(
     gradient[np.abs(gradient) <= _ROUNDING * size] = 0.0
     intensive = np.nan
     if split:
-        (mass, mean), (mass_low, mean_low) = (distributions_at(parts, s.x).inside(*rows.limits) for s in (high, low))
+        (mass, mean), (mass_low, mean_low) = (made(s.x).inside(*rows.limits) for s in (high, low))
         intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
     variance, lost = (float(of_sums(gradient[None], V).item()) for V in (parts.covariance, parts.unidentified))
     return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
+
+
+def _made_of(parts: RegressionParts) -> Callable[[tuple[Array, ...]], Any]:
+    """Gives distributions of the response at values of the parameters of rows."""
+    return parts.at if isinstance(parts, BoxCoxParts) else lambda x: distributions_at(parts, x)
 
 
 def side_of(parts: RegressionParts, design: Design) -> Side:
@@ -250,6 +261,8 @@ def marginal_effects(
     """
     parts = results.parts
     alpha, ask = check_alpha(alpha), _read(parts.family.log_time, what, below, above)
+    if what == "latent" and isinstance(parts, BoxCoxParts):
+        ask = _transformed
     regression, split = isinstance(parts, RegressionParts), what == "observed"
     averaged = regression and isinstance(at, str) and at == "design"
     rows = rows_at(parts, "overall" if averaged else at, need_limits=split)

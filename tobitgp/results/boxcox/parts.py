@@ -18,11 +18,13 @@ from tobitgp.distributions.power_normal import TINY, PowerNormal, transform
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import BOXCOX
+from tobitgp.posterior.questions import Question
 from tobitgp.results.distributional.parts import DistributionalParts
 from tobitgp.results.regression.parts import SHAPE_STEP, scale_design
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array
 
+TRANSFORMED = Question(lambda y: y.latent)  # the location after the transformation
 LEAST_POWER = 0.05  # of rows that are 0, which no response of power 0 is
 
 

@@ -17,7 +17,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.results.boxcox.nodes import PowerNodes
 from tobitgp.results.boxcox.parts import BoxCoxGPParts, above_zero
-from tobitgp.results.boxcox.results import NO_RATIO, BoxCoxResults, mass_beyond, no_effects
+from tobitgp.results.boxcox.results import NO_RATIO, BoxCoxResults, mass_beyond
 from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.predict import check_probability
@@ -25,6 +25,40 @@ from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.typing import Array, Frame
+
+
+def no_effects(results: Any, **options: Any) -> None:
+    """Refused: a fit of linear terms by maximum likelihood has effects, on the scale of the response.
+
+    Parameters
+    ----------
+    **options : dict
+        Those of :meth:`RegressionResults.marginal_effects`.
+
+    Raises
+    ------
+    SpecError
+        Always.
+
+    References
+    ----------
+    (REG14) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = tg.datasets.load("tobin")
+    >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+    >>> try:
+    ...     res.marginal_effects()
+    ... except tg.errors.SpecError as error:
+    ...     print(str(error).partition(" of ")[0])
+    marginal_effects() is not available
+    """
+    raise SpecError(
+        "marginal_effects() is not available of a process after a power transformation; method='mle' of linear terms "
+        "has it, and predict() answers about the response."
+    )
 
 
 class BoxCoxGPResults(Results):

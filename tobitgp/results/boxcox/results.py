@@ -18,8 +18,8 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
-from tobitgp.results import figures
-from tobitgp.results.boxcox.parts import BoxCoxParts, above_zero, reported
+from tobitgp.results import effects, figures
+from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts, above_zero, reported
 from tobitgp.results.distributional.draws import DistributionalDraws, draw_parameters, draw_times
 from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear, Transformed
@@ -36,40 +36,6 @@ NO_RATIO = (
     "standardise(...) compares averages."
 )
 _DRAWS, _WIDE = 2000, 0.5  # of a quantile's standard error, in quantiles
-LATENT = Question(lambda y: y.latent)
-
-
-def no_effects(results: Any, **options: Any) -> None:
-    """Refused: effects of averages are ``tg.contrast(...)`` of ``standardise(...)``, on the scale of the response.
-
-    Parameters
-    ----------
-    **options : dict
-        Those of :meth:`RegressionResults.marginal_effects`.
-
-    Raises
-    ------
-    SpecError
-        Always.
-
-    References
-    ----------
-    (STD1) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), family=tg.BoxCox(power=0.5))
-    >>> try:
-    ...     res.marginal_effects()
-    ... except tg.errors.SpecError as error:
-    ...     print(str(error).partition(" of ")[0])
-    marginal_effects() is not available
-    """
-    raise SpecError(
-        "marginal_effects() is not available of family='boxcox'; standardise(...) of a fit by maximum likelihood "
-        "averages means, tg.contrast compares them, and predict() has those of rows."
-    )
 
 
 def mass_beyond(self: Any) -> float:
@@ -225,7 +191,7 @@ class BoxCoxResults(DistributionalResults):
         read_questions(what, options["q"], options["below"], options["above"])
         level, bands = check_level(options["interval"]), bool(options["se"]) or options["interval"] is not None
         asked = ask(self._parts, new, options["exclude"])
-        found = self._answer(asked, [LATENT], level, se=bool(options["se"]))[0]
+        found = self._answer(asked, [TRANSFORMED], level, se=bool(options["se"]))[0]
         return prediction_table(what, asked, {what: found}, listed=False, bands=bands)
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
@@ -263,8 +229,8 @@ class BoxCoxResults(DistributionalResults):
         given = self._posterior(rows.asked, bands=False).given
         return np.asarray(given.log_likelihoods(seen.lower, seen.upper, seen.entry, seen.exit))
 
-    marginal_effects = no_effects
-    get_margeff = no_effects
+    marginal_effects = effects.marginal_effects
+    get_margeff = effects.marginal_effects
 
     def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.boxcox import summarise_boxcox

@@ -234,10 +234,26 @@ def test_averages_are_of_the_response(seen):
     res = tg.fit("y ~ g", data, family="boxcox")
     found = res.standardise("g", what="mean")
     np.testing.assert_allclose(found["estimate"], res.predict({"g": ["a", "b"]}, "uncensored"), rtol=1e-8)
-    with pytest.raises(SpecError, match="marginal_effects"):
-        res.marginal_effects()
     with pytest.raises(SpecError, match="no ratio"):
         res.hazard_ratios()
+
+
+def test_marginal_effects_are_of_the_response(rain, wet):
+    """Of every question those of ``predict`` at moved rows, averaged."""
+    h = 1e-4
+    up, down = rain.assign(x=rain.x + h), rain.assign(x=rain.x - h)
+    for what, options in (("observed", {}), ("prob", {"above": 1.0}), ("prob", {"above": 0.0})):
+        found = wet.marginal_effects(what, **options).loc[("x", "dy/dx")]
+        moved = (wet.predict(each, what, **options).mean() for each in (up, down))
+        assert found["dydx"] == pytest.approx(-np.subtract(*reversed([*moved])) / (2.0 * h), rel=1e-5)
+        assert 0.0 < found["se"] < abs(found["dydx"])
+    latent = wet.marginal_effects().loc[("x", "dy/dx")]
+    np.testing.assert_allclose(latent[["dydx", "se"]], [wet.params["x"], wet.bse["x"]], rtol=1e-5)
+    shown = wet.marginal_effects("observed").loc[("x", "dy/dx")]
+    inside = [(wet.predict(each, "observed"), wet.predict(each, "prob", above=0)) for each in (up, down)]
+    means = [mean / p for mean, p in inside]
+    wanted = (0.5 * (inside[0][1] + inside[1][1]) * (means[0] - means[1])).mean() / (2.0 * h)
+    assert shown["intensive"] == pytest.approx(wanted, rel=1e-4)
 
 
 def test_tests_and_comparisons(seen):
