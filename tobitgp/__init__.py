@@ -8,12 +8,14 @@ if TYPE_CHECKING:
     from tobitgp.api import fit
     from tobitgp.formula import formula_functions
     from tobitgp.inference import EP, VI, Laplace
-    from tobitgp.likelihoods.families import GenGamma, Student
+    from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
     from tobitgp.mixture import EMCM, SVBCM, VBCM
     from tobitgp.model import Model
     from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
     from tobitgp.priors.kernel_block import Inducing
     from tobitgp.results.bounds import compare_bounds
+    from tobitgp.results.boxcox.process_results import BoxCoxGPResults
+    from tobitgp.results.boxcox.results import BoxCoxResults
     from tobitgp.results.compare import compare
     from tobitgp.results.cure.results import CureResults
     from tobitgp.results.mixture.fit import MixtureStream
@@ -39,6 +41,9 @@ __all__ = [
     "SVBCM",
     "VBCM",
     "VI",
+    "BoxCox",
+    "BoxCoxGPResults",
+    "BoxCoxResults",
     "CompetingRisksResults",
     "CureResults",
     "GPResults",
@@ -80,10 +85,12 @@ _ROOMS = {
     "api": ["fit"],
     "formula": ["formula_functions"],
     "inference": ["EP", "VI", "Laplace"],
-    "likelihoods.families": ["GenGamma", "Student"],
+    "likelihoods.families": ["BoxCox", "GenGamma", "Student"],
     "mixture": ["EMCM", "SVBCM", "VBCM"],
     "model": ["Model"],
     "results.hazards.cells": ["PH"],
+    "results.boxcox.process_results": ["BoxCoxGPResults"],
+    "results.boxcox.results": ["BoxCoxResults"],
     "results.cure.results": ["CureResults"],
     "results.competing.results": ["CompetingRisksResults"],
     "results.hazards.results": ["HazardResults"],

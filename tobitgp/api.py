@@ -13,12 +13,14 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.several import is_wide
 from tobitgp.hazards import HazardModel, open_model
 from tobitgp.inference import Method
-from tobitgp.likelihoods.families import GenGamma, Student
+from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper
 from tobitgp.multivariate import fit_several
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.results.boxcox.process_results import BoxCoxGPResults
+from tobitgp.results.boxcox.results import BoxCoxResults
 from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.cure.results import CureResults
 from tobitgp.results.hazards.cells import PH
@@ -37,7 +39,7 @@ def fit(
     formula: str | Mapping[str | int, str],
     data: Frame,
     *,
-    family: str | Student | GenGamma | PH | Mapping[Any, Any] | None = None,
+    family: str | Student | GenGamma | BoxCox | PH | Mapping[Any, Any] | None = None,
     method: str | Method | MixtureMethod = "auto",
     bound: str | None = None,
     inducing: Any = "auto",
@@ -66,6 +68,8 @@ def fit(
     GPResults
     | RegressionResults
     | CureResults
+    | BoxCoxResults
+    | BoxCoxGPResults
     | MixtureResults
     | MultivariateResults
     | HazardResults
@@ -88,10 +92,12 @@ def fit(
         kinds only the columns that the arguments mention are collected; a single value in a dict stands in every row. A
         path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and dask DataFrames are
         never read into memory at once, and their results hold no rows.
-    family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)`` or ``tg.PH(...)``, optional
+    family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)``, ``tg.BoxCox(power=0.5)`` or ``tg.PH(...)``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
         modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q estimated);
+        ``"boxcox"`` for a positive response that is normal after a power transformation, which is estimated, and for
+        one with zeros, by ``censor(0)``;
         ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula; ``tg.PH("spline")``, of Royston and
         Parmar, ``tg.PH("weibull")`` and ``tg.PH("gompertz")`` have baselines by maximum likelihood, see `tobitgp.PH`.
         Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes
@@ -189,7 +195,8 @@ def fit(
     GPResults, RegressionResults or results of another kind
         The second by maximum likelihood; CureResults with ``cure=``, MixtureResults of a ``mixture()``,
         MultivariateResults of ``mvbind(...)``, HazardResults of ``family="ph"``, ParametricHazardResults of
-        ``tg.PH("spline")`` and its kin, CompetingRisksResults of several causes.
+        ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults of ``family="boxcox"``,
+        CompetingRisksResults of several causes.
 
     Raises
     ------

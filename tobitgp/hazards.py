@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.boxcox import BoxCoxModel
 from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.data.training_summary import remember
@@ -21,6 +22,7 @@ from tobitgp.inference.fitted import Settings
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import SIGMA, Given
 from tobitgp.likelihoods import FAMILIES
+from tobitgp.likelihoods.families import is_boxcox
 from tobitgp.model import Model
 from tobitgp.parametric import ParametricModel, check_reading
 from tobitgp.priors.hyperpriors import LogNormal, Normal
@@ -172,6 +174,8 @@ def open_model(formula: str, data: Any, *, id: str | None = None, **reading: Any
     family = reading.get("family")
     if isinstance(family, PH) and is_parametric(family):
         return ParametricModel(formula, data, id=id, **reading)
+    if is_boxcox(family):
+        return BoxCoxModel(formula, data, id=id, **reading)
     if is_hazards(family):
         return HazardModel(formula, data, id=id, **reading)
     return Model(formula, data, **reading) if id is None else StartStopModel(formula, data, id=id, **reading)

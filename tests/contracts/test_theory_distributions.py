@@ -14,6 +14,7 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.power_normal import PowerNormal
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.posterior.questions import CURVES
 
@@ -86,6 +87,20 @@ def test_generalised_gamma_times():
     survival = norm.sf(zeta) + norm.pdf(zeta) * ((1.0 / rise - 1.0 / eta) * Q + c1 * Q**3)
     np.testing.assert_allclose(np.exp(GenGamma(Q).log_sf(w)), survival, rtol=1e-8)
     np.testing.assert_allclose(GenGamma(Q).logpdf(w), norm.logpdf(zeta) - Q**2 / 12.0, rtol=1e-8)
+
+
+def test_power_transformations():
+    """(BC1), (BC2) and (BC4) of one response."""
+    power, mu, sigma, y = 0.4, -0.5, 0.9, np.array([1.7])
+    at = PowerNormal(np.array([mu]), np.array([sigma]), power)
+    density = norm.logpdf((y**power - 1.0) / power, mu, sigma) + (power - 1.0) * np.log(y)
+    np.testing.assert_allclose(at.logpdf(y), density, rtol=1e-12)
+    mass = norm.cdf(-(1.0 / power + mu) / sigma)
+    np.testing.assert_allclose(np.exp(at.logcdf(np.zeros(1))), mass, rtol=1e-12)
+    rest = quad(lambda t: np.exp(at.logpdf(np.array([t]))[0]), 0.0, np.inf, epsabs=1e-12)[0]
+    assert mass + rest == pytest.approx(1.0, abs=1e-8)
+    mean = quad(lambda z: max(0.0, 1.0 + power * z) ** (1.0 / power) * norm.pdf(z, mu, sigma), -2.5, 9.0, epsabs=1e-13)
+    assert at.mean()[0] == pytest.approx(mean[0], abs=1e-9)
 
 
 def test_what_the_instrument_shows():

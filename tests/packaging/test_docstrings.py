@@ -20,14 +20,14 @@ OWN = {name for name, kind in vars(tg.errors).items() if isinstance(kind, type) 
 
 TAGS = {tag for tag, _ in tags()}
 
-NOT_A_NUMBER = r"GPResults\.(llf|aic|bic)|MixtureResults\.log_evidence_integrated"
+NOT_A_NUMBER = r"(BoxCox)?GPResults\.(llf|aic|bic)|MixtureResults\.log_evidence_integrated"
 # Kinds of names, by how they end, that compute nothing themselves, and why they need no source.
 WITHOUT_SOURCE = {
     r"plot|plot_(terms|survival|hazard|evidence|residuals)": "draw what others compute",
     r"(summary|summary_frame|print_summary|to_maketables|to_arviz|default_model_infos)": "show what others compute",
     r"save|report|load|fetch|available": "write and read files, or tell of them",
     r"params_?|hyperparameters|components|n_\w+|nobs|counts|fit_history|results_": "read off the fit",
-    r"df_resid|(Regression|Cure|Mixture|CompetingRisks)Results\.df_model": "count parameters",
+    r"df_resid|(Regression|BoxCox|BoxCoxGP|Cure|Mixture|CompetingRisks)Results\.df_model": "count parameters",
     r"formula|model|method|cov_type|evidence_kind|converged|shape": "words, flags and shapes",
     r"formula_functions|show_versions|metrics\.survival_at": "read tables",
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
@@ -57,6 +57,8 @@ WITHOUT_ERRORS = {
     "tobitgp.GPResults": "made by the package from parts that it has checked",
     "tobitgp.RegressionResults": "as GPResults",
     "tobitgp.CureResults": "as GPResults",
+    "tobitgp.BoxCoxResults": "as GPResults",
+    "tobitgp.BoxCoxGPResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
     "tobitgp.HazardResults": "as GPResults",
@@ -66,6 +68,7 @@ WITHOUT_ERRORS = {
 WITHOUT_EXAMPLE = {
     "tobitgp.SurvivalModel.print_summary": "prints what summary() of the results shows",
     "tobitgp.datasets.fetch": "downloads",
+    "tobitgp.RegressionResults.to_marginaleffects": "its package wants an older polars than the tests",
 }
 PLAIN = re.compile(r"(list|dict|str|int|float|bool)\b")
 BY_ANOTHER = re.compile(r"See :meth:`tobitgp\.(\w+)\.(\w+)`")

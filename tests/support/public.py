@@ -41,7 +41,20 @@ ANSWERS = (
 )
 
 # Their fields are for users, their methods are what the engine calls.
-OPTIONS = ("EMCM", "EP", "GenGamma", "Inducing", "Laplace", "LogNormal", "Normal", "SVBCM", "Student", "VBCM", "VI")
+OPTIONS = (
+    "BoxCox",
+    "EMCM",
+    "EP",
+    "GenGamma",
+    "Inducing",
+    "Laplace",
+    "LogNormal",
+    "Normal",
+    "SVBCM",
+    "Student",
+    "VBCM",
+    "VI",
+)
 
 # Without an underscore because other rooms of the package, or other packages, call them; no user does.
 PLUMBING = {"parts", "from_parts", "training", "counting", "user_level"}

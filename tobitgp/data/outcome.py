@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tobitgp.data.arrays import CensoredResponse, HasRows
 from tobitgp.data.table import MAX_ROWS_NAMED, RowNames
+from tobitgp.distributions.power_normal import TINY
 from tobitgp.errors import DataError, user_level
 from tobitgp.typing import Array, BoolArray
 
@@ -75,7 +76,7 @@ def warn_outlier(response: CensoredResponse, *, log_time: bool, labels: npt.NDAr
     seen = lower[exact]
     if len(seen) < 10 or (log_time and seen.min() <= 0.0):
         return
-    below = np.isneginf(lower) & (upper < seen.min()) & (upper > (0.0 if log_time else -np.inf))
+    below = np.isneginf(lower) & (upper < seen.min()) & (upper > (TINY if log_time else -np.inf))
     above = np.isposinf(upper) & (lower > seen.max())
     rows = np.flatnonzero(exact | below | above)
     values = np.where(above, lower, upper)[rows]

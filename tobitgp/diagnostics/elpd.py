@@ -16,9 +16,10 @@ import pandas as pd
 from tobitgp.diagnostics.draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import good_shape, smooth
+from tobitgp.results.boxcox.parts import BoxCoxGPParts, row_jacobians
 from tobitgp.results.distributional.parts import DistributionalParts
 from tobitgp.results.process.draws import refuse_censoring_noises
-from tobitgp.results.process.posterior import average_left_out, predict_left_out
+from tobitgp.results.process.posterior import Predicted, average_left_out, predict_left_out
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray
@@ -223,16 +224,24 @@ def _way_out(parts: Source) -> str:
     return "Look for components that few rows hold, try fewer of them"
 
 
-def loo_by_cavities(parts: Parts) -> LOO:
-    """Leave-one-out from the sites of a process, averaged over its hyper-parameters."""
-    training_rows(parts, "loo()")
-    refuse_censoring_noises(parts, "loo()")
-    found = average_left_out(parts.fitted.weights, predict_left_out(parts))
+def loo_by_cavities(parts: Parts | BoxCoxGPParts) -> LOO:
+    """Leave-one-out from the sites of a process, averaged over its hyper-parameters, and powers where there are any."""
+    seen = training_rows(parts, "loo()").response
+    fits = [parts] if isinstance(parts, Parts) else list(parts.fits)
+    for fit in fits:
+        refuse_censoring_noises(fit, "loo()")
+    each, weight = [predict_left_out(fit) for fit in fits], [fit.fitted.weights for fit in fits]
+    if isinstance(parts, BoxCoxGPParts):
+        moves = [row_jacobians(seen, power) for power in parts.powers.tolist()]
+        each = [Predicted(one.without + move, one.within + move) for one, move in zip(each, moves, strict=True)]
+        weight = [share * w for share, w in zip(parts.weights, weight, strict=True)]
+    joined = Predicted(*(np.concatenate(values) for values in zip(*each, strict=True)))
+    found = average_left_out(np.concatenate(weight), joined)
     remedy = (
         "Without them the hyper-parameters are others: less than half of the worth of their design points is left. "
         "Look at these rows, or leave rows out for real by tg.cross_validate()."
     )
-    kind, share = parts.fitted.method.name, found.share
+    kind, share = fits[0].fitted.method.name, found.share
     return collect(
         LOO, kind, parts, found.elpd, found.within - found.elpd, {"share": share}, share >= LEAST_SHARE, remedy, None
     )

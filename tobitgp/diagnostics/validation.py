@@ -11,6 +11,7 @@ from tobitgp.diagnostics import elpd
 from tobitgp.diagnostics.draws import inference_data, read_draws
 from tobitgp.diagnostics.elpd import DRAWS, LEAST_DRAWS, LOO, WAIC, Elpd
 from tobitgp.diagnostics.k_hat import KHat
+from tobitgp.results.boxcox.parts import BoxCoxGPParts
 from tobitgp.results.views import Parts
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def elpd_of(results: Results, by: str) -> Elpd:
 def make_elpd(results: Results, by: str, draws: Any, rng: Rng, method: Any = "auto") -> Elpd:
     """Leave-one-out or WAIC of a fit, without a warning."""
     parts = results.parts
-    sites = isinstance(parts, Parts)
+    sites = isinstance(parts, Parts | BoxCoxGPParts)
     if by == "loo" and elpd.read_method(method, sites=sites) == "ep":
         return elpd.loo_by_cavities(parts)
     made = results._draws(read_draws(draws, LEAST_DRAWS), rng, f"{by}()")

@@ -24,6 +24,7 @@ from tobitgp.report.axes import (
     row_kinds,
     shorten,
 )
+from tobitgp.report.plots import rows_above_zero
 from tobitgp.report.terms import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.hazards.parts import HazardParts
@@ -209,7 +210,7 @@ def _finish(ax: Any, effect: Effect, *, outside: bool) -> None:
         y = effect.what if sign is None else f"P({response} {sign} {effect.one_time or 't'})"
     else:
         y = response
-        if log_time and effect.what != "latent" and effect.what != "sigma":
+        if log_time and effect.what not in ("latent", "sigma") and rows_above_zero(effect.results):
             ax.set_yscale("log")
     many = len(ax.get_legend_handles_labels()[0]) > _ENTRIES
     finish(ax, effect.x, y, legend="outside" if many or outside else "best")

@@ -125,7 +125,7 @@ def _draw_panel(
     if spec.truncation is not None and not spec.names("window", "limit") and not levels:
         inside: Any = results.predict(rows, "observed", exclude=left_out)
         ax.plot(at, inside, color=ORANGE, linewidth=1.4, label="mean in the window", zorder=3)
-    if log_time:
+    if log_time and rows_above_zero(results):
         ax.set_yscale("log")
     label_axis(ax, column, at)
     ax.spines[["top", "right"]].set_visible(False)
@@ -152,11 +152,24 @@ def _draw_map(ax: Any, results: Results, columns: tuple[str, ...]) -> None:
     table: Any = results.predict(grid, "median" if log_time else "latent", exclude=left_out)
     height = table.to_numpy().reshape(len(y), len(x))
     rows, label = results.parts.rows.response, as_label(response_name(results.model))
-    draw_map(ax, (place(x), place(y)), height, [place(covariates[c]) for c in columns], rows, label, log=log_time)
+    draw_map(
+        ax,
+        (place(x), place(y)),
+        height,
+        [place(covariates[c]) for c in columns],
+        rows,
+        label,
+        log=log_time and rows_above_zero(results),
+    )
     label_axis(ax, columns[0], place(x))
     label_axis(ax, columns[1], place(y), side="y")
     rest = f"{', '.join(left_out)} left out" if left_out else ""
     say_above(ax, held_words(grid.drop(columns=names)), rest)
+
+
+def rows_above_zero(results: Results) -> bool:
+    """Whether no training row stands at 0, so that a logarithmic axis shows all."""
+    return bool((results.parts.rows.response.upper > 0.0).all())
 
 
 def _curves_along(results: Results, terms: Terms, column: str) -> int | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
+from tobitgp.distributions.power_normal import TINY
 from tobitgp.errors import SpecError
 from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets, turnbull
 from tobitgp.report.axes import (
@@ -193,7 +194,7 @@ def distribution(lower: Array, upper: Array, weight: Array) -> Curve:
 def _grid(values: Array, middle: float) -> Array:
     """Values of the response to draw at: even, or even in the logarithm of positive values that reach far."""
     low, high = float(values.min()), float(values.max())
-    positive = values[values > 0.0]
+    positive = values[values > TINY]  # others are zeros
     if low >= 0.0 and high > _FAR * middle and len(positive):
         return np.geomspace(0.5 * float(positive.min()), 1.5 * high, 401)
     room = 0.05 * (high - low) or 1.0

@@ -45,6 +45,7 @@ _COMPUTED = ("=", "+", "-", "@", "\t", "\r")
 _CENSORED = ["left", "right", "interval"]
 # As names of distributions are written in the middle of a title, where not as families are named.
 _SPELLINGS = {
+    "boxcox": "Box-Cox",
     "gaussian": "Gaussian",
     "poisson": "Poisson",
     "weibull": "Weibull",

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.data.prepare import TrainingData
+from tobitgp.distributions.power_normal import TINY
 from tobitgp.errors import SpecError
 from tobitgp.results.views import COUNTS
+from tobitgp.typing import Array
 
 _KNOWN = ("lower", "upper", "weight")
 _WINDOW = ("entry", "exit")
@@ -111,7 +113,7 @@ def _refuse_response(a: str, first: Subject, b: str, other: Subject) -> None:
     assert one is not None
     assert two is not None
     for fields, what in ((_KNOWN, "response"), (_WINDOW, "truncation")):
-        if all(np.array_equal(getattr(one.response, f), getattr(two.response, f)) for f in fields):
+        if all(_same(getattr(one.response, f), getattr(two.response, f)) for f in fields):
             continue
         if not one.index[one.kept].equals(two.index[two.kept]):
             raise SpecError(
@@ -124,6 +126,12 @@ def _refuse_response(a: str, first: Subject, b: str, other: Subject) -> None:
             "and evidence of different data is not comparable. A logarithm is compared by writing the response as "
             "it is, with family='lognormal'."
         )
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Whether ends of rows are equal; a power transformation has those at 0 just above it."""
+    a, b = (np.where(np.abs(ends) <= TINY, 0.0, ends) for ends in (a, b))
+    return np.array_equal(a, b)
 
 
 def _counted(subject: Subject) -> str:

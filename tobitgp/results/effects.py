@@ -9,7 +9,7 @@ features, with the gradient averaged over f, at every node.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,9 @@ from tobitgp.inference.rows_together import Summed, variance_of_sum
 from tobitgp.numerics.factored import of_sums
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
+from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts
 from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, changing, column_levels, rows_at
 from tobitgp.results.effect_questions import Asked, by_point, read_asked
 from tobitgp.results.estimates import Linear
@@ -70,12 +72,12 @@ def _regression_effect(parts: RegressionParts, change: Change, rows: Rows, asked
     if averaged:
         x = np.array([weight @ x])
         high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
-    share, number = weight * x / width, asked.of_row(asked.question(parts.family.log_time, rows))
-    value, k = 0.0, len(parts.covariance)
+    share, number = weight * x / width, asked.of_row(_question(parts, asked, rows))
+    value, k, made = 0.0, len(parts.covariance), _made_of(parts)
     gradient, size = np.zeros(k), np.zeros(k)
     for sign, side in ((1.0, high), (-1.0, low)):
         unit = (np.exp(side.x[1]), *(np.ones_like(x) for x in side.x[1:]))
-        at = Estimates(lambda x: distributions_at(parts, x), side.x, unit, np.empty(0), np.empty(0))
+        at = Estimates(made, side.x, unit, np.empty(0), np.empty(0))
         value += sign * float(share @ number(at.new))
         slopes, designs = share * at.slopes(number), (side.H, side.W, np.ones((len(share), 1)))
         gradient += sign * np.concatenate([x @ design for x, design in zip(slopes, designs, strict=False)])
@@ -83,7 +85,7 @@ def _regression_effect(parts: RegressionParts, change: Change, rows: Rows, asked
     gradient[np.abs(gradient) <= _ROUNDING * size] = 0.0
     intensive = np.nan
     if asked.split:
-        (mass, mean), (mass_low, mean_low) = (distributions_at(parts, s.x).inside(*rows.limits) for s in (high, low))
+        (mass, mean), (mass_low, mean_low) = (made(s.x).inside(*rows.limits) for s in (high, low))
         intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
     variance, lost = (float(of_sums(gradient[None], V).item()) for V in (parts.covariance, parts.unidentified))
     return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
@@ -92,6 +94,21 @@ def _regression_effect(parts: RegressionParts, change: Change, rows: Rows, asked
 def _multiplier(asked: Asked, change: Change) -> Array:
     """What a change of each row is multiplied by, (n,): the value of the column where it changes by shares of that."""
     return change.value if asked.by_share and change.value is not None else np.ones_like(change.width)
+
+
+def _question(parts: RegressionParts, asked: Asked, rows: Rows) -> Question:
+    """What effects are on; of a fit with a power the latent scale is that after the transformation."""
+    if isinstance(parts, BoxCoxParts):
+        if asked.what == "sigma":
+            raise SpecError("Effects on what='sigma' are not available after a power transformation; read params.")
+        if asked.what == "latent":
+            return TRANSFORMED
+    return asked.question(parts.family.log_time, rows)
+
+
+def _made_of(parts: RegressionParts) -> Callable[[tuple[Array, ...]], Any]:
+    """Gives distributions of the response at values of the parameters of rows."""
+    return parts.at if isinstance(parts, BoxCoxParts) else lambda x: distributions_at(parts, x)
 
 
 def side_of(parts: RegressionParts, design: Design) -> Side:

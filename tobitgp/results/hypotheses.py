@@ -15,6 +15,7 @@ from scipy.special import chdtrc
 from tobitgp.data.absorbed import Absorbed, Columns, as_dense, choose_columns
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
+from tobitgp.results.boxcox.parts import BoxCoxParts
 from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.estimates import CovKind, Linear
@@ -210,7 +211,14 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
         return f"its family is {smaller.family.name}, or has another shape"
     if StartStopParts in (type(larger), type(smaller)) and type(larger) is not type(smaller):
         return "only one of them takes rows as parts of a subject's time, by id="
-    if type(larger) is not type(smaller):
+    if (
+        isinstance(larger, BoxCoxParts)
+        and larger.given
+        and not (isinstance(smaller, BoxCoxParts) and smaller.given and smaller.power == larger.power)
+    ):
+        return "its power is another one, or was estimated"
+    inside = (type(larger), type(smaller)) == (BoxCoxParts, RegressionParts)  # lognormal, of power 0
+    if type(larger) is not type(smaller) and not inside:
         return (
             "only one of them has a cured fraction or a baseline of hazards, and none is at the end of what that may be"
         )

@@ -26,6 +26,8 @@ from tobitgp.numerics.truncated import share
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.regression.residuals import deviance
+from tobitgp.results.boxcox.nodes import PowerNodes
+from tobitgp.results.boxcox.parts import BoxCoxGPParts, BoxCoxParts
 from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.distributional.parts import DistributionalParts, estimates_of_rows
 from tobitgp.results.hazards.parts import HazardParts
@@ -120,6 +122,12 @@ def _residuals_of_times(parts: DistributionalParts, asked: Asked, kind: str, uni
     return _of_survival(kind, parts.rows.response, log_survival, uniform)
 
 
+def _residuals_of_powers(parts: BoxCoxGPParts, asked: Asked, kind: str, uniform: Array) -> Array:
+    nodes = [nodes_of(fit, asked.design) for fit in parts.fits]
+    y = PowerNodes.of(nodes, parts.weights, parts.powers).new
+    return _of_survival(kind, parts.rows.response, lambda at: y.logsf(at), uniform)
+
+
 def _residuals_of_histories(parts: StartStopParts, asked: Asked, kind: str, uniform: Array) -> Array:
     def log_survival(at: Array) -> Array:
         finite = np.isfinite(at)
@@ -165,6 +173,8 @@ _OF: dict[type, tuple[Callable[[Any, Asked, str, Array], Array], tuple[str, ...]
     HazardParts: (_residuals_of_hazards, ("quantile", "cox_snell", "martingale", "deviance")),
     StartStopParts: (_residuals_of_histories, ("quantile", "cox_snell", "martingale", "deviance")),
     CureParts: (_residuals_of_times, ("quantile", "cox_snell", "martingale", "deviance")),
+    BoxCoxParts: (_residuals_of_times, ("quantile", "cox_snell", "martingale", "deviance")),
+    BoxCoxGPParts: (_residuals_of_powers, ("quantile", "cox_snell", "martingale", "deviance")),
     ParametricParts: (_residuals_of_times, ("quantile", "cox_snell", "martingale", "deviance")),
     MixtureParts: (_residuals_of_mixtures, ("quantile", "cox_snell", "martingale", "response")),
 }

@@ -18,6 +18,7 @@ from tobitgp.formula.gp import MOST_NEIGHBOURS
 from tobitgp.inference.parameters import SIGMA, HyperParameter, shape_parameters, term_parameters
 from tobitgp.inference.posterior import Posterior, lay_out
 from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.likelihoods.families import BOXCOX
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.numerics.crossed import CrossedFactor
@@ -26,6 +27,7 @@ from tobitgp.priors.prior import DenseFeatures, LevelColumns
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression.maximum import KINDS
+from tobitgp.results.boxcox.parts import BoxCoxParts
 from tobitgp.results.cure.parts import ENDS, CureParts
 from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.hazards.results import HazardResults
@@ -55,6 +57,14 @@ def check_cure(parts: CureParts) -> None:
         raise MalformedError("its parts do not belong together")
     _check_shapes({"ends": (parts.ends, (len(parts.ends), len(ENDS)))})
     _check_estimates(parts, len(parts.scale_columns) + 1)
+
+
+def check_boxcox(parts: BoxCoxParts) -> None:
+    """Compare what the parts of a regression after a power transformation say of each other."""
+    if parts.family is not BOXCOX or not parts.last > 0.0 or parts.profile is None:
+        raise MalformedError("its parts do not belong together")
+    _check_shapes({"profile": (parts.profile, (len(parts.profile), 2))})
+    check_regression(parts)
 
 
 def check_parametric(parts: ParametricParts) -> None:

@@ -27,7 +27,7 @@ from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Layout, Place, Posterior
 from tobitgp.inference.structured import Field
 from tobitgp.likelihoods import FAMILIES, Family
-from tobitgp.likelihoods.families import WITH_SHAPE, with_known_shape
+from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
 from tobitgp.mixture.model import Bayes, Points, State
 from tobitgp.mixture.rows import Units as MixtureUnits
@@ -109,7 +109,7 @@ CLASSES: dict[str, type] = {
 # Written by name.
 REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
     "$components": (tuple({type(row) for row in MIXTURE_FAMILIES.values()}), MIXTURE_FAMILIES),
-    "$family": (Family, FAMILIES),
+    "$family": (Family, {**FAMILIES, BOXCOX.name: BOXCOX}),
     "$kernel": (Kernel, KERNELS),
 }
 

@@ -14,6 +14,9 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import CureSpec, ModelSpec, ScaleSpec
+from tobitgp.results.boxcox.parts import BoxCoxGPParts, BoxCoxParts
+from tobitgp.results.boxcox.process_results import BoxCoxGPResults
+from tobitgp.results.boxcox.results import BoxCoxResults
 from tobitgp.results.competing.parts import CompetingParts
 from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.cure.parts import CureParts
@@ -43,6 +46,7 @@ from tobitgp.storage.archive import (
 )
 from tobitgp.storage.causes import CAUSES, causes_results, plain_causes, read_fits
 from tobitgp.storage.check import (
+    check_boxcox,
     check_cure,
     check_mixture,
     check_parametric,
@@ -53,6 +57,7 @@ from tobitgp.storage.check import (
 )
 from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.hazards import hazard_results, plain_hazards, restore_hazards
+from tobitgp.storage.powers import POWERS, plain_powers, powers_results
 from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
 from tobitgp.storage.stack import plain_stack, restore_stack, stacked_results
 
@@ -60,6 +65,8 @@ Loaded = (
     GPResults
     | RegressionResults
     | CureResults
+    | BoxCoxResults
+    | BoxCoxGPResults
     | MixtureResults
     | MultivariateResults
     | HazardResults
@@ -91,6 +98,7 @@ KINDS = {
         Kind("process", Parts, check_process, GPResults.from_parts),
         Kind("regression", RegressionParts, check_regression, RegressionResults),
         Kind("start_stop", StartStopParts, check_start_stop, StartStopResults),
+        Kind("boxcox", BoxCoxParts, check_boxcox, BoxCoxResults),
         Kind("cure", CureParts, check_cure, CureResults, CureSpec),
         Kind("parametric", ParametricParts, check_parametric, ParametricHazardResults),
         Kind("mixture", MixtureParts, check_mixture, MixtureResults),
@@ -125,13 +133,16 @@ _NAMES = ("format", "version", "written_by", "kind", "specification", "parts", "
 
 
 def save(parts: Any, path: str | os.PathLike[str]) -> None:
-    """Write the parts of a fit, of any kind in ``KINDS`` or of several causes; see :meth:`tobitgp.GPResults.save`."""
+    """Write the parts of a fit, of a kind in ``KINDS``, causes or powers; see :meth:`tobitgp.GPResults.save`."""
     place = _path(path)
     arrays = list[np.ndarray[Any, Any]]()
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "written_by": f"tobitgp {_version()}"}
     if isinstance(parts, CompetingParts):
         rows = [_plain(fit.parts, arrays) for fit in parts.fits.values()]
         document |= {"kind": CAUSES, "specification": None, "parts": plain_causes(parts), "rows": rows}
+    elif isinstance(parts, BoxCoxGPParts):
+        rows = [_plain(fit, arrays) for fit in parts.fits]
+        document |= {"kind": POWERS, "specification": None, "parts": plain_powers(parts), "rows": rows}
     else:
         document |= _plain(parts, arrays)
     if place.is_dir():
@@ -201,12 +212,13 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
             document = read_document(archive, os.fstat(file.fileno()).st_size)
             _check_head(document)
             arrays, used = read_arrays(archive), set[int]()
-        several = document["kind"] == CAUSES
+        several = document["kind"] in (CAUSES, POWERS)
         documents = read_fits(document, _NAMES[3:]) if several else [document]
         held = [_decode(one, functions, arrays, used) for one in documents]
         check_used(arrays, used)
         fits = [_build(*one) for one in held]
-        results: Loaded = causes_results(document["parts"], fits) if several else fits[0]
+        together = powers_results if document["kind"] == POWERS else causes_results
+        results: Loaded = together(document["parts"], fits) if several else fits[0]
     except SpecError as error:
         raise SpecError(f"{place}: {error}") from error
     except OSError as error:

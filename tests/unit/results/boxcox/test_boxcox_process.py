@@ -1,0 +1,196 @@
+"""Processes after a power transformation: against fits of the transformed response, other families, simulation."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import boxcox, norm
+
+import tobitgp as tg
+from tobitgp.errors import BoundaryWarning, SpecError
+from tobitgp.results.boxcox.process import highest
+
+ROWS = {"x": [0.5, 2.0, 4.5]}
+
+
+def simulate(n=80, power=0.5, seed=3, level=2.0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.0, 6.0, n)
+    z = level + 1.5 * np.sin(x) + rng.standard_normal(n)
+    return pd.DataFrame({"x": x, "y": np.maximum(0.0, 1.0 + power * z) ** (1.0 / power)})
+
+
+@pytest.fixture(scope="module")
+def data():
+    frame = simulate(level=4.0)
+    return frame.assign(y=frame.y.clip(upper=20.0), limit=20.0)
+
+
+@pytest.fixture(scope="module")
+def res(data):
+    return tg.fit("y ~ gp(x) | censor(upper=limit)", data, family="boxcox")
+
+
+@pytest.fixture(scope="module")
+def rain():
+    return simulate(level=-0.5)
+
+
+@pytest.fixture(scope="module")
+def wet(rain):
+    return tg.fit("y ~ gp(x) | censor(0)", rain, family="boxcox")
+
+
+def test_evidence_is_that_of_the_transformed_response(data):
+    """With the Jacobian of the rows that are exact; so is the posterior."""
+    given = tg.fit("y ~ gp(x) | censor(upper=limit)", data, family=tg.BoxCox(0.4))
+    plain = data.assign(z=boxcox(data.y, 0.4), end=boxcox(20.0, 0.4))
+    other = tg.fit("z ~ gp(x) | censor(upper=end)", plain)
+    jacobian = -0.6 * np.log(data.y[data.y < 20.0]).sum()
+    assert given.log_evidence == pytest.approx(other.log_evidence + jacobian, abs=1e-8)
+    assert given.log_evidence_integrated == pytest.approx(other.log_evidence_integrated + jacobian, abs=1e-8)
+    latent = given.predict(ROWS, "latent", interval=0.9)
+    np.testing.assert_allclose(latent, other.predict(ROWS, "latent", interval=0.9), rtol=2e-3, atol=2e-3)
+    median = other.predict(ROWS, "median")
+    np.testing.assert_allclose(given.predict(ROWS), (1.0 + 0.4 * median) ** 2.5, rtol=1e-7)
+    moved = other.loo().elpd_loo + jacobian
+    assert given.loo().elpd_loo == pytest.approx(moved, abs=1e-8)
+
+
+@pytest.mark.parametrize(("power", "family"), [(0.0, "lognormal"), (1.0, "gaussian")])
+def test_other_families(data, power, family):
+    formula = "y ~ gp(x) | censor(upper=limit)"
+    given, other = (tg.fit(formula, data, family=each) for each in (tg.BoxCox(power), family))
+    assert given.log_evidence == pytest.approx(other.log_evidence, abs=1e-8)
+    assert given.log_evidence_integrated == pytest.approx(other.log_evidence_integrated, abs=1e-8)
+    found, wanted = (fit.predict(ROWS, "median", interval=0.9) for fit in (given, other))
+    np.testing.assert_allclose(found, wanted, rtol=5e-3)
+    found, wanted = (fit.predict(ROWS, "prob", above=5.0, interval=0.9) for fit in (given, other))
+    np.testing.assert_allclose(found, wanted, atol=5e-3)
+    shown = ROWS | {"limit": [20.0, 20.0, 20.0]}
+    known = 0.03 if power else 5e-3  # a normal response may be negative
+    np.testing.assert_allclose(given.predict(shown, "observed"), other.predict(shown, "observed"), rtol=known)
+    assert given.loo().elpd_loo == pytest.approx(other.loo().elpd_loo, abs=1e-7)
+
+
+def test_powers_are_averaged(data, res):
+    history = res.fit_history
+    assert len(history) == 7
+    assert history.weight.sum() == pytest.approx(1.0)
+    best = tg.fit("y ~ gp(x) | censor(upper=limit)", data, family="boxcox", hyper="maximize")
+    assert best.power == pytest.approx(res.power)
+    assert len(best.fit_history) == 1
+    for power in (best.power - 0.1, best.power + 0.1):
+        other = tg.fit("y ~ gp(x) | censor(upper=limit)", data, family=tg.BoxCox(power), hyper="maximize")
+        assert other.log_evidence < best.log_evidence
+    low, high = res.power_interval(0.95)[["lower", "upper"]]
+    assert low < 0.5 < high
+    each = [tg.fit("y ~ gp(x) | censor(upper=limit)", data, family=tg.BoxCox(p)) for p in history.power]
+    wanted = sum(w * fit.predict(ROWS, "prob", above=5.0) for w, fit in zip(history.weight, each, strict=True))
+    np.testing.assert_allclose(res.predict(ROWS, "prob", above=5.0), wanted, rtol=1e-6)
+    # the evidence is about that of a normal density in the power, of a uniform prior on 6 of its units
+    rough = best.log_evidence + np.log(res.power_interval()["se"] * np.sqrt(2.0 * np.pi) / 6.0)
+    best_integrated = max(fit.log_evidence_integrated for fit in each)
+    assert res.log_evidence_integrated == pytest.approx(rough + best_integrated - best.log_evidence, abs=0.1)
+
+
+def test_unit_of_the_response(data, res):
+    moved = tg.fit("y ~ gp(x) | censor(upper=limit)", data.assign(y=1e3 * data.y, limit=2e4), family="boxcox")
+    exact = (data.y < 20.0).sum()
+    assert moved.power == pytest.approx(res.power, abs=2e-3)
+    assert moved.log_evidence + exact * np.log(1e3) == pytest.approx(res.log_evidence, abs=1e-3)
+    np.testing.assert_allclose(moved.predict(ROWS) / 1e3, res.predict(ROWS), rtol=2e-3)
+
+
+def test_zeros(rain, wet):
+    assert wet.counts["left"] == (rain.y == 0.0).sum() > 3
+    assert wet.power > 0.0
+    found = wet.predict(ROWS, "prob", above=0, interval=0.9)
+    truth = norm.cdf(2.0 - 0.5 + 1.5 * np.sin(ROWS["x"]))
+    assert ((found.lower - 0.05 <= truth) & (truth <= found.upper + 0.05)).all()
+    draws = wet.sample(ROWS, 4000, rng=1).to_numpy()
+    np.testing.assert_allclose(wet.predict(ROWS, "uncensored"), draws.mean(axis=1), rtol=0.1)
+    np.testing.assert_allclose(wet.predict(ROWS, "prob", above=0), (draws > 0.0).mean(axis=1), atol=0.03)
+    assert wet.mass_beyond() == pytest.approx((rain.y == 0.0).mean(), abs=0.05)
+    assert (wet.predict(rain, "conditional")[rain.y == 0.0] < 1e-300).all()
+
+
+def test_intervals_are_quantiles_of_the_posterior(data, res):
+    """Of a median, by draws of f under each power."""
+    from tobitgp.results.rows import ask
+
+    nodes = res._posterior(ask(res.parts, ROWS), bands=True)
+    rng = np.random.default_rng(1)
+    j = rng.choice(len(nodes.weight), 40_000, p=nodes.weight)
+    f = nodes.mean[j] + nodes.sd[j] * rng.standard_normal((len(j), 3))
+    draws = np.maximum(0.0, 1.0 + nodes.power[j, None] * f) ** (1.0 / nodes.power[j, None])
+    found = res.predict(ROWS, interval=0.9)
+    np.testing.assert_allclose(found[["lower", "upper"]].T, np.quantile(draws, [0.05, 0.95], axis=0), rtol=0.01)
+    np.testing.assert_allclose(found.se, draws.std(axis=0), rtol=0.02)
+    curve = res.predict_survival_function(ROWS, [5.0], interval=0.9)
+    end = (5.0 ** nodes.power[j] - 1.0) / nodes.power[j]
+    below = norm.sf(end[:, None] - f, scale=nodes.sigma[j])
+    np.testing.assert_allclose(curve.xs("lower", axis=1, level=1).loc[5.0], np.quantile(below, 0.05, axis=0), atol=0.01)
+
+
+def test_other_questions(rain, wet):
+    assert np.isfinite(wet.residuals("quantile", rng=1)).all()
+    assert wet.score(rain, "log_likelihood") > -5.0
+    assert (wet.predict_restricted_mean(ROWS, 5.0) <= 5.0).all()
+    assert (wet.predict_median(ROWS) == wet.predict(ROWS).to_numpy()).all()
+    assert "power" in str(wet.summary())
+    assert wet.hyperparameters["power"] == wet.power
+    with pytest.raises(SpecError, match="not available"):
+        wet.check()
+    for what in ("terms", "sigma"):
+        with pytest.raises(SpecError):
+            wet.predict(ROWS, what)
+    for name in ("waic", "marginal_effects", "to_arviz", "log_likelihood_draws"):
+        with pytest.raises(SpecError, match="not available"):
+            getattr(wet, name)()
+    with pytest.raises(SpecError, match="new="):
+        wet.predict(None, "conditional")
+
+
+def test_comparisons(data):
+    frame = data[data.y < 20.0]
+    found = tg.select({"family": ["gaussian", "boxcox"]}, frame, formula="y ~ gp(x)", hyper="maximize")
+    assert found.table.index[0] == "family=boxcox"
+    fits = {name: tg.fit("y ~ gp(x)", frame, family=name, hyper="maximize") for name in ("gaussian", "boxcox")}
+    assert tg.compare(fits, by="loo").index[0] == "boxcox"
+
+
+def test_regression_with_priors(data):
+    ep, ml = (tg.fit("y ~ x | censor(upper=limit)", data, family="boxcox", method=m) for m in ("ep", "mle"))
+    assert ep.power == pytest.approx(ml.power, abs=0.1)
+    np.testing.assert_allclose(ep.predict(ROWS), ml.predict(ROWS), rtol=0.1)
+    for method in ("vi", "laplace"):
+        other = tg.fit("y ~ x | censor(upper=limit)", data, family="boxcox", method=method, hyper="maximize")
+        assert other.power == pytest.approx(ep.power, abs=0.05)
+
+
+@pytest.mark.slow
+def test_file(tmp_path, wet):
+    wet.save(tmp_path / "fit.tgp")
+    again = tg.load(tmp_path / "fit.tgp")
+    for what in ("median", "uncensored"):
+        found, wanted = (fit.predict(ROWS, what, interval=0.9) for fit in (again, wet))
+        pd.testing.assert_frame_equal(found, wanted)
+    assert again.log_evidence == wet.log_evidence
+    with pytest.raises(SpecError):
+        again.residuals()
+
+
+def test_start_and_evidence_are_refused(data):
+    with pytest.raises(SpecError, match="start="):
+        tg.fit("y ~ gp(x)", data, family="boxcox", start=tg.fit("y ~ gp(x)", data, hyper="maximize"))
+    with pytest.raises(SpecError, match="fit"):
+        tg.Model("y ~ gp(x)", data, family="boxcox")
+
+
+def test_search_for_the_highest_evidence():
+    top, sides = highest(lambda x: -0.5 * ((x - 0.7) / (0.1 if x < 0.7 else 0.3)) ** 2, -3.0, 3.0)
+    assert top == pytest.approx(0.7, abs=0.01)
+    np.testing.assert_allclose(sides, [0.1, 0.3], rtol=0.05)
+    assert highest(lambda x: -((x + 2.2) ** 2), -3.0, 3.0)[0] == pytest.approx(-2.2, abs=0.01)
+    with pytest.warns(BoundaryWarning, match="end of those"):
+        highest(lambda x: x, -3.0, 3.0)

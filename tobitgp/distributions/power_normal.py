@@ -1,0 +1,343 @@
+r"""Responses that are normal after Box and Cox's transformation: (BC1) to (BC4) of the theory pages.
+
+:math:`h_\lambda(y) = (y^\lambda - 1) / \lambda`, the logarithm for :math:`\lambda = 0`, lies above :math:`-1/\lambda`
+for positive and below it for negative powers. What the normal distribution of z has beyond that end is the probability
+of y = 0, or of a response that is never reached.
+
+References
+----------
+Box and Cox (1964), An analysis of transformations, *JRSS B* 26, 211-252.
+Sigrist, Künsch and Stahel (2012), A dynamic nonstationary spatio-temporal model for short term prediction of
+precipitation, *Annals of Applied Statistics* 6, 1452-1477.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import exprel, log_ndtr, ndtri, ndtri_exp
+
+from tobitgp.distributions.base import FAR, Distribution, Tail
+from tobitgp.distributions.intervals import log_mass
+from tobitgp.distributions.location_scale import RowDistributions
+from tobitgp.distributions.normal import Normal
+from tobitgp.typing import Array
+
+TINY = float(np.nextafter(0.0, 1.0))  # below which a response is 0
+POWERS = (-3.0, 3.0)
+_NORMAL = Normal()
+_X, _WEIGHTS = np.polynomial.legendre.leggauss(160)
+_SHARE, _JUMP = 0.5 * (1.0 + _X), 0.5 * _WEIGHTS
+_REACH, _STEPS = 13.0, 100
+_LOGS = (-746.0, 711.0)  # beyond which a response is 0, or infinite
+_FLAT = 1e-12  # a power that is none
+
+
+@dataclass(frozen=True, slots=True)
+class PowerNoise(Distribution):
+    """Standard normal noise of a response after Box and Cox's transformation with some power."""
+
+    power: float = 1.0
+    name: ClassVar[str] = "boxcox"
+    gaussian: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
+    log_concave: ClassVar[bool] = True
+    shape_name: ClassVar[str | None] = "power"
+    shape_positive: ClassVar[bool] = False
+    shape_range: ClassVar[tuple[float, float]] = POWERS
+    mode: ClassVar[float] = 0.0
+
+    @property
+    def shape(self) -> float:
+        return self.power
+
+    def with_shape(self, value: float) -> PowerNoise:
+        return PowerNoise(value)
+
+    def contains(self, other: Distribution) -> bool:
+        return isinstance(other, PowerNoise | Normal)
+
+    def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
+        return _NORMAL.log_density(z, order)
+
+    def lower_tail(self, z: Array) -> Tail:
+        return _NORMAL.lower_tail(z)
+
+    def log_cdf(self, z: Array) -> Array:
+        return _NORMAL.log_cdf(z)
+
+    def log_sf(self, z: Array) -> Array:
+        return _NORMAL.log_sf(z)
+
+
+def transform(x: Array, power: Array | float) -> Array:
+    r""":math:`h_\lambda` of logarithms of responses, (BC1)."""
+    power = np.asarray(power, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        value = x * exprel(power * x)
+        at_zero = np.where(power > _FLAT, -1.0 / power, -np.inf)
+        at_end = np.where(power < -_FLAT, -1.0 / power, np.inf)
+        return np.where(np.isneginf(x), at_zero, np.where(np.isposinf(x), at_end, value))
+
+
+def invert(z: Array, power: Array | float) -> Array:
+    """Logarithms of responses, -inf of 0 and inf beyond the end of negative powers."""
+    t = np.asarray(power * z)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        near = np.abs(t) < _FLAT
+        ratio = np.where(near, 1.0 - 0.5 * t, np.log1p(np.maximum(t, -1.0)) / np.where(near, 1.0, t))
+        beyond = np.where(np.asarray(power) > 0.0, -np.inf, np.inf)
+        return np.where(t <= -1.0, beyond, z * ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class PowerNormal(RowDistributions):
+    r"""Responses with :math:`h_\lambda(y) \sim N(\mu, \sigma^2)`; all arrays broadcast."""
+
+    mu: Array
+    sigma: Array
+    power: Array | float
+    log_unit: float = 0.0  # logarithm of what the response is divided by before it is transformed
+
+    log = True
+
+    @property
+    def location(self) -> Array:  # type: ignore[override]
+        """Log medians."""
+        return np.clip(self._logs(self.mu), -700.0, 700.0)
+
+    @property
+    def latent(self) -> Array:
+        """Locations after the transformation of the response itself."""
+        lift = np.exp(np.asarray(self.power) * self.log_unit)
+        return transform(np.asarray(self.log_unit), self.power) + lift * self.mu
+
+    @property
+    def width(self) -> Array:
+        return np.ones(np.broadcast_shapes(np.shape(self.mu), np.shape(self.sigma)))
+
+    def standardise(self, x: Array) -> Array:
+        """Logarithms of responses as standard normal values."""
+        return np.clip(self._ends(x), -FAR, FAR)
+
+    def logsf(self, y: Array) -> Array:
+        """Log probability of more than y, all of it from 0 on: what is 0 was there from the start."""
+        return np.where(np.asarray(y) <= 0.0, 0.0, log_ndtr(-self.standardise(self.modelled(y))))
+
+    def logcdf(self, y: Array) -> Array:
+        return np.where(np.asarray(y) < 0.0, -np.inf, log_ndtr(self.standardise(self.modelled(y))))
+
+    def log_odds(self, y: Array) -> Array:
+        """Log of the probability of more than y over that of at most y, 0 being at most 0."""
+        z = self.standardise(self.modelled(y))
+        return np.where(np.asarray(y) < 0.0, np.inf, log_ndtr(-z) - log_ndtr(z))
+
+    def logpdf(self, y: Array) -> Array:
+        x = self.modelled(y)
+        with np.errstate(invalid="ignore"):
+            jacobian = np.where(
+                np.isfinite(x), (np.asarray(self.power) - 1.0) * x - self.power * self.log_unit, -np.inf
+            )
+            return _NORMAL.logpdf(self.standardise(x)) - np.log(self.sigma) + jacobian
+
+    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
+        z = self.standardise(x)
+        risen = np.where(np.isneginf(x), 0.0, -log_ndtr(-z))
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = np.where(np.isfinite(x), np.asarray(self.power) * (x - self.log_unit), -np.inf)
+            return risen, np.exp(_NORMAL.logpdf(z) - np.log(self.sigma) + slope - log_ndtr(-z))
+
+    def ppf(self, p: float) -> Array:
+        return self.response(self._logs(self.mu + self.sigma * float(ndtri(p))))
+
+    def survived(self, log_p: Array) -> Array:
+        """Responses that are exceeded with probabilities."""
+        return self.response(self._logs(self.mu - self.sigma * ndtri_exp(np.minimum(log_p, 0.0))))
+
+    # -- means --------------------------------------------------------------------------------------------------------
+
+    def mean(self) -> Array:
+        """Means, infinite for negative powers."""
+        shape = np.broadcast_shapes(np.shape(self.mu), np.shape(self.sigma), np.shape(self.power))
+        far = np.full(shape, np.inf)
+        return self.between(-far, far)[1]
+
+    def log_between(self, lower: Array, upper: Array) -> Array:
+        """Log probability of lying between ends on the log scale, -inf for all from 0 on."""
+        far = np.isneginf(lower)
+        ends = np.broadcast_arrays(
+            np.where(far, -np.inf, self._ends(lower)), np.where(np.isposinf(upper), np.inf, self._ends(upper))
+        )
+        return log_mass(_NORMAL, *ends)
+
+    def _ends(self, x: Array) -> Array:
+        return (transform(x - self.log_unit, self.power) - self.mu) / self.sigma
+
+    def _logs(self, z: Array) -> Array:
+        """Logarithms of responses of transformed values."""
+        return self.log_unit + invert(z, self.power)
+
+    def between(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Probability between ends on the log scale, and the integral of y there: (BC4)."""
+        mu, sigma, power, lower, upper = np.broadcast_arrays(self.mu, self.sigma, self.power, lower, upper)
+        log_p = PowerNormal(mu, sigma, power, self.log_unit).log_between(lower, upper)
+        with np.errstate(all="ignore"):
+            one = np.abs(power) > _FLAT
+            a = np.where(np.isneginf(lower), -np.inf, (transform(lower - self.log_unit, power) - mu) / sigma)
+            b = np.where(np.isposinf(upper), np.inf, (transform(upper - self.log_unit, power) - mu) / sigma)
+            zero = np.where(power > _FLAT, (-1.0 / np.where(one, power, 1.0) - mu) / sigma, -np.inf)
+            A = 1.0 + power * mu
+            top = 2.0 * sigma / (A + np.sqrt(np.maximum(A * A + 4.0 * power * sigma**2, 0.0)))
+            top = np.where((power < 0.0) | ~np.isfinite(top), np.where(one, 0.0, sigma), top)
+            a = np.maximum(a, zero)
+            centre = np.clip(top, a, b)
+            low, high = np.maximum(a, centre - _REACH), np.minimum(b, centre + _REACH)
+            span = np.maximum(high - low, 0.0)
+            u = low[..., None] + span[..., None] * _SHARE**4  # crowded where y rises as a root
+            x = self.log_unit + invert(mu[..., None] + sigma[..., None] * u, power[..., None])
+            log_value = x - 0.5 * u * u - 0.5 * np.log(2.0 * np.pi)
+            shift = np.where(np.isfinite(log_value), log_value, -np.inf).max(axis=-1)
+            shift = np.where(np.isfinite(shift), shift, 0.0)
+            part = np.where(np.isneginf(x), 0.0, np.exp(log_value - shift[..., None]))
+            total = np.exp(shift) * span * (part @ (_JUMP * 4.0 * _SHARE**3))
+            endless = (power < -_FLAT) & np.isposinf(upper)
+            return np.exp(log_p), np.where(endless, np.inf, total)
+
+    def conditional_mean(self, lower: Array, upper: Array) -> Array:
+        """``E[y | lower < log y <= upper]``, the value itself where the ends are equal."""
+        lower, upper = np.broadcast_arrays(lower, upper)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            mass, total = self.between(lower, upper)
+            value = np.clip(total / mass, np.exp(lower), np.exp(upper))
+            return np.where(lower == upper, np.exp(lower), value)
+
+    def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
+        """``E[clip(y, lower, upper) | entry < y < exit]``."""
+        low, high = np.clip(lower, entry, exit), np.clip(upper, entry, exit)
+        first, a, b, last = (self.modelled(end) for end in (entry, low, high, exit))
+        shape = np.broadcast_shapes(np.shape(self.mu), np.shape(a))
+        first, a, b, last = (np.broadcast_to(end, shape) for end in (first, a, b, last))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            below = np.where(a > first, np.exp(self.log_between(first, a)), 0.0)
+            above = np.where(last > b, np.exp(self.log_between(b, last)), 0.0)
+            value = self.between(a, b)[1]
+            value = value + np.where(below > 0.0, below * np.maximum(lower, 0.0), 0.0)
+            value = value + np.where(above > 0.0, above * upper, 0.0)
+            return value / np.exp(self.log_between(first, last))
+
+    def inside(self, lower: Array, upper: Array, entry: Array, exit: Array) -> tuple[Array, Array]:
+        """Probability of lying between the limits given the window, 0 at a limit left out, and the mean there."""
+        low, high, first, last = (self.modelled(end) for end in (*np.clip([lower, upper], entry, exit), entry, exit))
+        total = self.between(low, high)[1]
+        a = np.where(np.isneginf(lower), -np.inf, self._ends(low))
+        b = np.where(np.isposinf(high), np.inf, self._ends(high))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mass = np.exp(log_mass(_NORMAL, *np.broadcast_arrays(a, b)))
+            return mass / np.exp(self.log_between(first, last)), total / mass
+
+    def log_likelihoods(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
+        """Log densities of exact responses, log probabilities of what was seen of the others, given their windows."""
+        exact = lower == upper
+        ends = np.maximum(lower, entry), np.minimum(upper, exit)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            x, low, high, first, last = (self.modelled(end) for end in (lower, *ends, entry, exit))
+            inside = self.log_between(low, high)
+            density = self.logpdf(np.exp(np.where(exact, x, 0.0)))
+            return np.where(exact, density, inside) - self.log_between(first, last)
+
+
+@dataclass(frozen=True, slots=True)
+class PowerMixture(RowDistributions):
+    """A weighted sum over what location, scale and power may be: (BC5)."""
+
+    weight: Array  # (J,), sum to one
+    each: PowerNormal  # of arrays (J, n, ...)
+
+    log = True
+
+    @property
+    def location(self) -> Array:  # type: ignore[override]
+        return self.modelled(self.ppf(0.5))
+
+    @property
+    def width(self) -> Array:
+        return self.each.width[0]
+
+    @property
+    def latent(self) -> Array:
+        """Mean location on the transformed scale, where the power is the same in all parts."""
+        return self._average(self.each.latent)
+
+    def mixed(self, log_p: Array) -> Array:
+        """Logarithm of the average of exponentials, (J, ...)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.logaddexp.reduce(np.log(self._weights(log_p)) + log_p, axis=0))
+
+    def logsf(self, y: Array) -> Array:
+        return np.minimum(self.mixed(self.each.logsf(y)), 0.0)
+
+    def logcdf(self, y: Array) -> Array:
+        return np.minimum(self.mixed(self.each.logcdf(y)), 0.0)
+
+    def log_odds(self, y: Array) -> Array:
+        odds = self.each.log_odds(y)
+        return self.mixed(-np.logaddexp(0.0, -odds)) - self.mixed(-np.logaddexp(0.0, odds))
+
+    def logpdf(self, y: Array) -> Array:
+        return self.mixed(self.each.logpdf(y))
+
+    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
+        risen, rate = self.each.modelled_hazard(x)
+        left = self.mixed(-risen)
+        with np.errstate(divide="ignore"):
+            return -np.minimum(left, 0.0), np.exp(self.mixed(np.log(rate) - risen) - left)
+
+    def ppf(self, p: float) -> Array:
+        return self.survived(np.asarray(np.log1p(-p)))
+
+    def survived(self, log_p: Array) -> Array:
+        """Responses that are exceeded with probabilities, on the log scale by bisection and Newton's method."""
+        ends = np.clip(self.each.modelled(self.each.survived(log_p)), *_LOGS)
+        low, high, shape = ends.min(axis=0), ends.max(axis=0), ends.shape[1:]
+        log_p, x = np.broadcast_to(log_p, shape), np.asarray(self._average(ends))
+        for _ in range(_STEPS):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                risen, rate = self.modelled_hazard(x)
+                more = -risen > log_p
+                low, high = np.where(more, x, low), np.where(more, high, x)
+                new = x + (-risen - log_p) / rate
+                x, last = np.where((new > low) & (new < high), new, 0.5 * (low + high)), x
+            if not (np.abs(x - last) > 1e-11 * (1.0 + np.abs(x))).any():
+                break
+        return self.response(np.where(x > _LOGS[1] - 1.0, np.inf, np.where(x < _LOGS[0] + 1.0, -np.inf, x)))
+
+    def mean(self) -> Array:
+        return self._average(self.each.mean())
+
+    def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
+        """Means of clipped responses inside windows."""
+        mass = np.exp(self.each.log_between(self.each.modelled(entry), self.each.modelled(exit)))
+        each = self.each.observed_mean(lower, upper, entry, exit)
+        return self._average(np.where(mass > 0.0, each * mass, 0.0)) / self._average(mass)
+
+    def conditional_mean(self, lower: Array, upper: Array) -> Array:
+        """Means given ends on the log scale."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            mass, total = map(self._average, self.each.between(lower, upper))
+            value = np.clip(total / mass, np.exp(lower), np.exp(upper))
+            return np.where(lower == upper, np.exp(lower), value)
+
+    def log_likelihoods(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
+        """As of one part; every one is weighted by what it says of the window."""
+        with np.errstate(divide="ignore"):
+            window = self.each.log_between(self.each.modelled(entry), self.each.modelled(exit))
+        each = self.each.log_likelihoods(lower, upper, entry, exit)
+        return self.mixed(each + window) - self.mixed(window)
+
+    def _weights(self, values: Array) -> Array:
+        return self.weight.reshape(-1, *[1] * (np.ndim(values) - 1))
+
+    def _average(self, values: Array) -> Array:
+        return np.asarray((self._weights(values) * values).sum(axis=0))

@@ -1,0 +1,187 @@
+"""Maximum likelihood after a power transformation: a search for the power, and the covariance of all parameters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.absorbed import as_dense
+from tobitgp.data.outcome import outcome
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.row_warnings import in_common
+from tobitgp.distributions.power_normal import POWERS, PowerNormal
+from tobitgp.errors import BoundaryWarning, SpecError, user_level
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.likelihoods import FAMILIES
+from tobitgp.likelihoods.families import BOXCOX, read_power
+from tobitgp.numerics.factored import dense
+from tobitgp.regression import Maximum, maximise
+from tobitgp.regression.clusters import Clusters
+from tobitgp.results.boxcox.parts import LEAST_POWER, BoxCoxParts, holds_zeros, log_jacobian, transformed
+from tobitgp.results.boxcox.results import BoxCoxResults
+from tobitgp.results.regression.fit import check_covariance, of_maximum, read_fixed, warn_of
+from tobitgp.typing import Array
+
+_GRID = (-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
+_ROUGH, _STEP, _OF_SCORES = 0.02, 0.3, 1e-4  # steps of the power; the second in standard errors
+_FIRST, _SECOND = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0, np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
+_SLACK = 1e-4
+
+
+def fit_boxcox(
+    spec: ModelSpec,
+    training: TrainingData,
+    covariates: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    power: float | None = None,
+    fixed: Mapping[str, float] | None = None,
+    cov_type: str = "nonrobust",
+    groups: Clusters | None = None,
+    max_iter: int = 200,
+) -> BoxCoxResults:
+    """Fit a regression after a power transformation, of a power that is estimated where none is given."""
+    check_covariance(cov_type)
+    power, fixed = read_power(power, fixed)
+    refuse_power(training, power)
+    design, scale = training.design, training.design.scale
+    names = () if scale is None else scale.columns
+    coefficients, gamma = read_fixed(fixed, design.columns, names, FAMILIES["gaussian"])
+    given: dict[str, Any] = {"fixed_gamma": gamma, "max_iter": max_iter, "describe": partial(in_common, covariates)}
+    given |= {"offset": design.offset, "W": None if scale is None else scale.W, "scale_offset": design.log_noise}
+    given["scale_names"] = names or None
+    H = as_dense(design.H)
+
+    met, log_unit = dict[float, float](), unit_of(training, coefficients, gamma)
+
+    @cache
+    def at(power: float, *, null: bool = False, scores: bool = False) -> Maximum:
+        """The maximum at a power, the log likelihood being that of the response."""
+        rows = outcome(transformed(training, power, log_unit).response, labels=training.labels)
+        own = {"fixed_coefficients": None} if null else {"fixed_coefficients": coefficients, "names": design.columns}
+        found = maximise(rows, np.ones((len(H), 1)) if null else H, scores=scores, **own, **given)
+        shift = log_jacobian(training.response, power, log_unit)
+        if not null:
+            met[power] = found.log_likelihood + shift
+        return replace(found, log_likelihood=found.log_likelihood + shift, shape=power)
+
+    low, high = (LEAST_POWER if holds_zeros(training.response) else POWERS[0]), POWERS[1]
+    best = find_power(lambda x: at(x).log_likelihood, low, high) if power is None else power
+    maximum = at(best, scores=cov_type != "nonrobust")
+    maximum = _with_power(at, maximum, training, log_unit, estimated=power is None, ends=(low, high))
+    warn_of(maximum)
+    seen = outcome(training.response, log_time=True, labels=training.labels)
+    maximum = replace(maximum, log_likelihood=maximum.log_likelihood - seen.log_jacobian)
+    llnull = np.nan
+    if "Intercept" in design.columns:
+        llnull = at(
+            find_power(lambda x: at(x, null=True).log_likelihood, low, high) if power is None else power, null=True
+        ).log_likelihood
+    made = of_maximum(spec, training, BOXCOX, covariates, columns, maximum, seen, cov_type, groups)
+    ends = np.where(np.isfinite(training.response.upper), training.response.upper, training.response.lower)
+    return BoxCoxResults(
+        BoxCoxParts(
+            **made | {"llnull": llnull},
+            given=power is not None,
+            log_unit=log_unit,
+            profile=np.array(sorted(met.items())),
+            last=float(ends.max()),
+        )
+    )
+
+
+def unit_of(training: TrainingData, coefficients: Array, gamma: Array) -> float:
+    """Log of the geometric mean of the exact responses, in whose unit all is well conditioned, where nothing is known.
+
+    Any other unit gives the same fit, but where an intercept and sigma do not take it up.
+    """
+    design, seen = training.design, training.response
+    exact = (seen.lower == seen.upper) & (seen.weight > 0.0)
+    known = not (np.isnan(coefficients).all() and np.isnan(gamma).all()) or design.offset.any()
+    taken_up = "Intercept" in design.columns and (design.scale is None or (design.scale.W[:, 0] == 1.0).all())
+    if known or not taken_up or not exact.any():
+        return 0.0
+    return float(np.average(np.log(seen.lower[exact]), weights=seen.weight[exact]))
+
+
+def refuse_power(training: TrainingData, power: float | None) -> None:
+    """Refuse zeros with a power that has none."""
+    if power is not None and power < LEAST_POWER and holds_zeros(training.response):
+        raise SpecError(f"power={power:g} has no probability of a response of 0, and rows are 0; give one above 0.")
+
+
+def find_power(value: Callable[[float], float], low: float, high: float) -> float:
+    """Where a profile is highest, from a grid."""
+    from scipy.optimize import minimize_scalar
+
+    grid = [low, *(x for x in _GRID if low < x < high), high]
+    values = [value(x) if low + 1e-9 < x < high - 1e-9 else -np.inf for x in grid]
+    k = int(np.nanargmax(np.where(np.isfinite(values), values, -np.inf)))
+    ends = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+    found = minimize_scalar(lambda x: -value(float(x)), bounds=ends, method="bounded", options={"xatol": 1e-8})
+    return float(found.x)
+
+
+def _with_power(
+    at: Callable[..., Maximum],
+    top: Maximum,
+    training: TrainingData,
+    log_unit: float,
+    *,
+    estimated: bool,
+    ends: tuple[float, float],
+) -> Maximum:
+    """The maximum with the power among its parameters: (BC3)."""
+    power = top.shape
+    assert power is not None
+    V, N, k = dense(top.inverse_information), dense(top.unidentified), len(top.free)
+    wide, lost = np.zeros((k + 1, k + 1)), np.pad(N, ((0, 1), (0, 1)))
+    wide[:k, :k] = V
+    inside = ends[0] + _SLACK < power < ends[1] - _SLACK
+    scores: Any = top.scores
+    if scores is not None:
+        scores = np.column_stack([getattr(scores, "toarray", lambda: scores)(), _scores(top, training, log_unit)])
+    if estimated and not inside:
+        edge = "lowest" if power < ends[0] + _SLACK else "highest"
+        message = f"The likelihood rises towards the {edge} power, {power:.3g}, at which it is held."
+        top = replace(top, message=message if top.converged else top.message)
+    if estimated and inside and top.converged:
+        rough = -(at(power + _ROUGH).log_likelihood - 2.0 * top.log_likelihood + at(power - _ROUGH).log_likelihood)
+        h = float(np.clip(_STEP * _ROUGH / np.sqrt(max(rough, 1e-12)), 1e-4, 0.25))
+        near = [top if i == 2 else at(power + (i - 2) * h) for i in range(5)]
+        curvature = -float(_SECOND @ [each.log_likelihood for each in near]) / h**2
+        slope = np.append(_FIRST @ np.stack([each.parameters[:k] for each in near]) / h, 1.0)
+        slope[:k] *= top.free
+        if curvature > 0.0:
+            wide += np.outer(slope, slope) / curvature
+        else:
+            warnings.warn(
+                "The likelihood is flat in the power; give it by fixed={'power': ...}.",
+                BoundaryWarning,
+                stacklevel=user_level(),
+            )
+            lost[k, k] = 1.0
+    free = np.append(top.free, estimated and inside)
+    return replace(top, inverse_information=wide, unidentified=lost, free=free, scores=scores)
+
+
+def _scores(top: Maximum, training: TrainingData, log_unit: float) -> Array:
+    """Derivatives (n,) of each row's log likelihood in the power."""
+    design, seen = training.design, training.response
+    W = np.ones((len(seen.lower), 1)) if design.scale is None else design.scale.W
+    mu, sigma = as_dense(design.H) @ top.coefficients + design.offset, np.exp(W @ top.gamma + design.log_noise)
+    assert top.shape is not None
+    pair = (
+        PowerNormal(mu, sigma, top.shape + side * _OF_SCORES, log_unit).log_likelihoods(
+            seen.lower, seen.upper, seen.entry, seen.exit
+        )
+        for side in (1.0, -1.0)
+    )
+    above, below = pair
+    return np.asarray(above - below) / (2.0 * _OF_SCORES)

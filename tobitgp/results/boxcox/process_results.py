@@ -1,0 +1,331 @@
+"""Processes after a power transformation as their users see them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from tobitgp.diagnostics.draws import read_draws
+from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.power_normal import PowerNormal
+from tobitgp.errors import SpecError
+from tobitgp.numerics.sampling import generator, open_uniform
+from tobitgp.results import figures
+from tobitgp.results.boxcox.nodes import PowerNodes
+from tobitgp.results.boxcox.parts import BoxCoxGPParts, above_zero
+from tobitgp.results.boxcox.results import NO_RATIO, BoxCoxResults, mass_beyond
+from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
+from tobitgp.results.hazard_ratios import Kind
+from tobitgp.results.predict import check_probability
+from tobitgp.results.process.posterior import nodes_of
+from tobitgp.results.results import Results
+from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
+from tobitgp.typing import Array, Frame
+
+
+def no_effects(results: Any, **options: Any) -> None:
+    """Refused: a fit of linear terms by maximum likelihood has effects, on the scale of the response.
+
+    Parameters
+    ----------
+    **options : dict
+        Those of :meth:`RegressionResults.marginal_effects`.
+
+    Raises
+    ------
+    SpecError
+        Always.
+
+    References
+    ----------
+    (REG14) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = tg.datasets.load("tobin")
+    >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+    >>> try:
+    ...     res.marginal_effects()
+    ... except tg.errors.SpecError as error:
+    ...     print(str(error).partition(" of ")[0])
+    marginal_effects() is not available
+    """
+    raise SpecError(
+        "marginal_effects() is not available of a process after a power transformation; method='mle' of linear terms "
+        "has it, and predict() answers about the response."
+    )
+
+
+class BoxCoxGPResults(Results):
+    r"""A process, or a regression with priors, whose response is normal after a power transformation.
+
+    Made by :func:`tobitgp.fit` with ``family="boxcox"``. Predictions average over the powers, as over other
+    hyper-parameters, unless ``hyper="maximize"``; coefficients and hyper-parameters are those of the transformed
+    response at the power with the highest evidence.
+
+    Parameters
+    ----------
+    parts : BoxCoxGPParts
+        Fits at the powers, and their weights.
+
+    References
+    ----------
+    (BC5) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = tg.datasets.load("tobin")
+    >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+    >>> round(res.log_evidence, 2), res.power
+    (-39.0, 0.5)
+    """
+
+    _parts: BoxCoxGPParts
+
+    def __init__(self, parts: BoxCoxGPParts):
+        self._parts = parts
+
+    @cached_property
+    def _linear(self) -> Linear:
+        best = self._parts.fits[self._parts.best]
+        return linear_posterior(best.fitted, best.gp)
+
+    @cached_property
+    def _rest(self) -> Transformed:
+        return hyper_estimates(self._parts.fits[self._parts.best].fitted)
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def power(self) -> float:
+        """The power with the highest evidence, or that was given, a pure number: (BC1) of the theory pages."""
+        return float(self._parts.powers[self._parts.best])
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Powers that predictions average over: columns ``power, weight, log_evidence``."""
+        parts = self._parts
+        evidence = np.array([fit.fitted.evidence for fit in parts.fits]) + parts.jacobians
+        return pd.DataFrame({"power": parts.powers, "weight": parts.weights, "log_evidence": evidence})
+
+    def power_interval(self, interval: float = 0.95) -> pd.Series[float]:
+        """The power with its standard deviation and a normal interval.
+
+        Parameters
+        ----------
+        interval : float
+            Probability of the interval.
+
+        Returns
+        -------
+        Series
+            ``estimate, se, lower, upper``, pure numbers.
+
+        Raises
+        ------
+        SpecError
+            For an interval outside (0, 1).
+
+        References
+        ----------
+        (BC5) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.load("tobin")
+        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+        >>> res.power_interval().tolist()
+        [0.5, 0.0, 0.5, 0.5]
+        """
+        reach = float(ndtri(0.5 + 0.5 * check_probability("interval", interval))) * self._parts.se
+        value = self.power, self._parts.se, self.power - reach, self.power + reach
+        return pd.Series(value, index=["estimate", "se", "lower", "upper"])
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """Values at the power with the highest evidence, by name, on the transformed scale; and the power."""
+        names = self._parts.fits[self._parts.best].fitted.parameters.names
+        return dict(zip(names, self._rest.value.tolist(), strict=True)) | {"power": self.power}
+
+    @property
+    def df_model(self) -> float:
+        """Effective number of parameters at the power with the highest evidence."""
+        return float(self._parts.fits[self._parts.best].fitted.effective)
+
+    @property
+    def llf(self) -> float:
+        """NaN: a posterior has no maximised likelihood; see ``log_evidence``."""
+        return float("nan")
+
+    @property
+    def log_evidence(self) -> float:
+        """Estimate of the highest log evidence, in nats, for the response as written: (BC2)."""
+        k = self._parts.best
+        return float(self._parts.fits[k].fitted.evidence + self._parts.jacobians[k])
+
+    @property
+    def log_evidence_integrated(self) -> float:
+        """Log evidence in nats, hyper-parameters and power integrated out, (BC5); NaN where they were maximised."""
+        return self._parts.integrated
+
+    @property
+    def evidence_kind(self) -> str:
+        """What ``log_evidence`` is: "ep", "laplace", "elbo", a bound's name; "exact" of plain values."""
+        plain = not self._parts.facts.any_censored and self._parts.spec.truncation is None
+        return "exact" if plain else str(self._parts.fits[self._parts.best].fitted.method.evidence_kind)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fits at all powers converged."""
+        return all(fit.fitted.trace.converged for fit in self._parts.fits)
+
+    @property
+    def method(self) -> str:
+        """Name of the method that made the posteriors."""
+        return str(self._parts.fits[self._parts.best].fitted.method.name)
+
+    def _criterion(self) -> tuple[str, str]:
+        return "Log evidence", f"{self.log_evidence:.2f} ({self.evidence_kind})"
+
+    # -- what questions need ------------------------------------------------------------------------------------------
+
+    def _posterior(self, asked: Asked, *, bands: bool) -> PowerNodes:  # type: ignore[override]
+        nodes = [nodes_of(fit, asked.design, asked.skip) for fit in self._parts.fits]
+        return PowerNodes.of(nodes, self._parts.weights, self._parts.powers)
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        at = self._at_best() if what == "latent" else self  # powers have scales of their own
+        return BoxCoxResults._predict(at, new, what, **options)  # type: ignore[arg-type]
+
+    def _at_best(self) -> BoxCoxGPResults:
+        """The fit at the power with the highest evidence alone."""
+        k = slice(self._parts.best, self._parts.best + 1)
+        own = {name: getattr(self._parts, name)[k] for name in ("fits", "powers", "jacobians")}
+        return BoxCoxGPResults(replace(self._parts, **own, weights=np.ones(1), best=0))
+
+    mass_beyond = mass_beyond
+
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        if new is None:
+            raise SpecError("what='conditional' of a process after a power transformation needs new=, rows of data.")
+        return BoxCoxResults._conditional(self, new, level, se=se)  # type: ignore[arg-type]
+
+    def _seen(self, new: Frame | None, asked: Asked) -> Scored:
+        found = response_of_rows(self._parts, new, asked)
+        return found._replace(response=above_zero(found.response, found.asked.labels.to_numpy()))
+
+    def _likelihoods(self, rows: Scored) -> Array:
+        seen = above_zero(rows.response, rows.asked.labels.to_numpy())
+        y = self._posterior(rows.asked, bands=False).new
+        return y.log_likelihoods(seen.lower, seen.upper, seen.entry, seen.exit)
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored",)
+
+    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
+        """New responses of rows, each on its own."""
+        asked = ask(self._parts, new, exclude)
+        size, stream = read_draws(draws, rows=len(asked.index)), generator(rng)
+        nodes = self._posterior(asked, bands=True)
+        part = stream.choice(len(nodes.weight), size=size, p=nodes.weight)
+        uniform = open_uniform(stream, (len(asked.design.H), size))
+        rows = PowerNormal(nodes.mean[part].T, np.hypot(nodes.sd, nodes.sigma)[part].T, nodes.power[part])
+        out = rows.survived(np.log(uniform))
+        return asked, out
+
+    plot = figures.plot
+    plot_effect = figures.plot_effect
+    marginal_effects = no_effects
+    get_margeff = no_effects
+
+    def check(self, *, rng: Rng = None) -> None:  # type: ignore[override]
+        """Not available; residuals() and loo() look at single rows.
+
+        Parameters
+        ----------
+        rng : int or numpy Generator, optional
+            Of no use here.
+
+        Raises
+        ------
+        SpecError
+            Always.
+
+        References
+        ----------
+        (PRE9) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.load("tobin")
+        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+        >>> try:
+        ...     res.check()
+        ... except tg.errors.SpecError as error:
+        ...     print(str(error)[:24])
+        check() is not available
+        """
+        raise self._none("check()")
+
+    def _terms(self, asked: Asked) -> NoReturn:
+        raise self._none("what='terms'")
+
+    def _log_noise(self, asked: Asked) -> NoReturn:
+        raise self._none("what='sigma'")
+
+    @property
+    def _joint(self) -> NoReturn:
+        raise self._none("This")
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> NoReturn:
+        raise self._none(question)
+
+    def _k_hat(self, draws: int, rng: Rng) -> NoReturn:
+        raise self._none("k_hat()")
+
+    def _findings(self, rng: Any) -> NoReturn:
+        raise self._none("check()")
+
+    def _averages(self, population: Any, sought: Any) -> NoReturn:
+        raise self._none("standardise()")
+
+    def _differences(self, contrasts: Any) -> NoReturn:
+        raise self._none("A difference of rows")
+
+    def _log_ratios(self, contrasts: Any, sign: float) -> NoReturn:
+        raise SpecError(NO_RATIO)
+
+    def _ratio_kind(self) -> Kind:
+        raise SpecError(NO_RATIO)
+
+    def _times_left_out(self) -> NoReturn:
+        raise self._none("A figure or score of training rows, each left out,")
+
+    @property
+    def _has_ratios(self) -> bool:
+        return False
+
+    def _none(self, what: str) -> SpecError:
+        return SpecError(
+            f"{what} is not available of a process after a power transformation; method='mle' of linear terms has it, "
+            "and predict() answers about the response."
+        )
+
+    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
+        from tobitgp.report.boxcox import summarise_boxcox_process
+
+        self._estimates(kind)
+        return summarise_boxcox_process(self, alpha)
+
+    def _without_rows(self) -> BoxCoxGPResults:
+        return BoxCoxGPResults(self._parts.without_rows())

@@ -1,0 +1,242 @@
+"""A regression after a power transformation as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.outcome import outcome
+from tobitgp.diagnostics.draws import read_draws
+from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.power_normal import transform
+from tobitgp.errors import SpecError
+from tobitgp.numerics.sampling import generator
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.questions import Question
+from tobitgp.results import effects, figures
+from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts, above_zero, reported
+from tobitgp.results.distributional.draws import DistributionalDraws, draw_parameters, draw_times
+from tobitgp.results.distributional.results import DistributionalResults
+from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.hazard_ratios import Kind
+from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
+from tobitgp.results.regression.draws import moved_parameters
+from tobitgp.results.regression.parts import linear_estimates, scale_estimates, term_estimates
+from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
+from tobitgp.typing import Array, Frame
+
+WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "terms")
+NO_RATIO = (
+    "After a power transformation no ratio of hazards or times is the same in all rows; tg.contrast of "
+    "standardise(...) compares averages."
+)
+_DRAWS, _WIDE = 2000, 0.5  # of a quantile's standard error, in quantiles
+
+
+def mass_beyond(self: Any) -> float:
+    """Probability of a response of 0, or with negative powers of one without a finite value, averaged over rows.
+
+    Of the training rows; NaN where the fit holds none.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    (BC4) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), family=tg.BoxCox(power=0.5))
+    >>> round(res.mass_beyond(), 2)
+    0.63
+    """
+    if self.parts.training is None:
+        return float("nan")
+    y = self._posterior(ask(self.parts), bands=False).new
+    zero = np.zeros(len(self.parts.rows.response.weight))
+    log_p = y.logcdf(zero) if self.power > 0.0 else y.logsf(zero + np.inf)
+    return float(np.average(np.exp(log_p), weights=self.parts.rows.response.weight))
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCoxDraws(DistributionalDraws):
+    """Draws of the parameters."""
+
+    parts: BoxCoxParts
+
+    def parameters(self) -> Array:
+        """Coefficients, sigma and power in the user's unit of the response, (S, k)."""
+        out, p, log_g = moved_parameters(self.parts, self.change), len(self.parts.columns), self.parts.log_unit
+        if log_g:
+            power = out[:, -1:]
+            out[:, :p] *= np.exp(power * log_g)
+            out[:, self.parts.columns.index("Intercept")] += transform(np.full(len(out), log_g), power[:, 0])
+            shift = power[:, 0] * log_g
+            out[:, p] = out[:, p] * np.exp(shift) if self.parts.positive[0] else out[:, p] + shift
+        return out
+
+
+def statistics_from_zero(
+    posterior: Estimates, question: Question, level: float | None, *, se: bool
+) -> dict[str, Array]:
+    """Statistics of a question, of quantiles near 0 by draws of the parameters: their logarithm is far from normal."""
+    out = posterior.statistics(question, level, se=se)
+    if not question.response or len(out) == 1:
+        return out
+    zero = np.flatnonzero(~(out["se"] <= _WIDE * out["estimate"]) & np.isfinite(out["estimate"]))
+    zero = zero[np.isfinite(posterior.covariance[zero]).all(axis=(1, 2))]
+    if not len(zero):
+        return out
+    rows = posterior.take(zero)
+    value, vectors = np.linalg.eigh(rows.covariance)
+    root = vectors * np.sqrt(np.maximum(value, 0.0))[:, None, :]
+    moves = root @ np.random.default_rng(0).standard_normal((root.shape[2], _DRAWS))
+    moved = rows.at(tuple(at[:, None] + moves[:, r] for r, at in enumerate(rows.x)))
+    found = question.take(zero).number(moved)
+    with np.errstate(invalid="ignore"):
+        out["se"][zero] = found.std(axis=1)
+    if level is not None:
+        for name, p in (("lower", 0.5 - 0.5 * level), ("upper", 0.5 + 0.5 * level)):
+            out[name][zero] = np.quantile(found, p, axis=1)
+        out["lower"] = np.minimum(out["lower"], out["estimate"])
+    return out
+
+
+class BoxCoxResults(DistributionalResults):
+    r"""A regression whose response is normal after a power transformation, by ``family="boxcox"``.
+
+    :math:`(y^\lambda - 1) / \lambda` is normal around the linear part with standard deviation sigma; the power lambda
+    is a parameter, ``power``, with the others' covariance. Coefficients and sigma are on the transformed scale, answers
+    of ``predict`` on that of the response, but for ``what="latent"`` and ``"terms"``. What the normal distribution has
+    below :math:`-1/\lambda` is the probability of y = 0.
+
+    Parameters
+    ----------
+    parts : BoxCoxParts
+        Specification, rows and maximum.
+
+    References
+    ----------
+    (BC1) to (BC4) of the theory pages. G. E. P. Box and D. R. Cox (1964), An analysis of transformations, *JRSS B* 26,
+    211-252.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), family=tg.BoxCox(power=0.5))
+    >>> res.params.round(2)
+    Intercept    3.20
+    age         -0.14
+    sigma        4.64
+    power        0.50
+    dtype: float64
+    """
+
+    _parts: BoxCoxParts
+
+    @cached_property
+    def _linear(self) -> Linear:
+        return linear_estimates(reported(self._parts))
+
+    @cached_property
+    def _rest(self) -> Transformed:
+        found = scale_estimates(reported(self._parts))
+        fixed = found.fixed.copy()
+        fixed[-1] = self._parts.given
+        return replace(found, fixed=fixed)
+
+    @property
+    def power(self) -> float:
+        """The power that was estimated, or given, a pure number: (BC1) of the theory pages."""
+        return self._parts.power
+
+    mass_beyond = mass_beyond
+
+    @property
+    def _has_ratios(self) -> bool:
+        return False
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Profile of the log likelihood at the powers that the search met: columns ``power, log_likelihood``."""
+        assert self._parts.profile is not None
+        return pd.DataFrame(self._parts.profile, columns=["power", "log_likelihood"])
+
+    @property
+    def llnull(self) -> float:
+        """Log likelihood in nats with an intercept only, and a power of its own: (BC2); NaN without an intercept."""
+        return float("nan") if self._parts.llnull is None else self._parts.llnull
+
+    def _answer(
+        self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
+    ) -> list[dict[str, Array]]:
+        posterior = self._posterior(asked, bands=se or level is not None)
+        return [statistics_from_zero(posterior, question, level, se=se) for question in questions]
+
+    def _ratio_kind(self) -> Kind:
+        raise SpecError(NO_RATIO)
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        what = check_what(what, WHATS, " of family='boxcox'")
+        if what != "latent":
+            return predict_table(self, new, what, **options)
+        read_questions(what, options["q"], options["below"], options["above"])
+        level, bands = check_level(options["interval"]), bool(options["se"]) or options["interval"] is not None
+        asked = ask(self._parts, new, options["exclude"])
+        found = self._answer(asked, [TRANSFORMED], level, se=bool(options["se"]))[0]
+        return prediction_table(what, asked, {what: found}, listed=False, bands=bands)
+
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        asked, seen = self._seen(new, ask(self._parts, new))
+        known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
+        posterior = self._posterior(asked, bands=se or level is not None)
+        bounds = np.exp(known.lower), np.exp(known.upper)
+        question = Question(
+            lambda y, lower, upper: y.conditional_mean(lower, upper), at=(known.lower, known.upper), bounds=bounds
+        )
+        return asked.table(posterior.statistics(question, level, se=se))
+
+    def _seen(self, new: Frame | None, asked: Asked) -> Scored:
+        """Rows of whose response something is known, zeros at the smallest number."""
+        found = response_of_rows(self._parts, new, asked)
+        return found._replace(response=above_zero(found.response, found.asked.labels.to_numpy()))
+
+    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
+        asked, known = ask(self._parts, new, exclude), None
+        if what == "conditional":
+            asked, seen = self._seen(new, asked)
+            known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
+        size = read_draws(draws, rows=len(asked.index))
+        return asked, draw_times(self._parts, asked.design, size, generator(rng), known)
+
+    def _terms(self, asked: Asked) -> dict[str, Estimates]:
+        return term_estimates(reported(self._parts), asked.design)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> BoxCoxDraws:
+        found = draw_parameters(self._parts, draws, rng, question=question)
+        return BoxCoxDraws(self._parts, found.known, found.change, found.squares, found.seeds)
+
+    def _likelihoods(self, rows: Scored) -> Array:
+        seen = above_zero(rows.response, rows.asked.labels.to_numpy())
+        given = self._posterior(rows.asked, bands=False).given
+        return np.asarray(given.log_likelihoods(seen.lower, seen.upper, seen.entry, seen.exit))
+
+    marginal_effects = effects.marginal_effects
+    get_margeff = effects.marginal_effects
+
+    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
+        from tobitgp.report.boxcox import summarise_boxcox
+
+        self._estimates(kind)
+        return summarise_boxcox(self, alpha)
+
+    plot = figures.plot
+    plot_forest = figures.plot_forest
