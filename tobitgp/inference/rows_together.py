@@ -86,14 +86,21 @@ FEW_ROWS, MOST_SHARED = 3000, 300  # up to which all is formed; columns where ro
 
 def _residual_factor(block: KernelFeatures | LevelCurvesAt, at: Inputs, seen: BoolArray) -> Array:
     """Pivoted Cholesky factor (n, k) of what features leave of the covariance of a process between rows."""
-    part, n = block.features(at.X), len(at.X)
+    code = np.where(seen, 0 if at.code is None else at.code, -1)
+    _, first, place = np.unique(np.column_stack([at.X, code]), axis=0, return_index=True, return_inverse=True)
+    return _factor_of_distinct(block, at.X[first], code[first])[place.ravel()]
+
+
+def _factor_of_distinct(block: KernelFeatures | LevelCurvesAt, X: Array, code: IntArray) -> Array:
+    """The same of distinct inputs of groups (n,), below 0 where these are new."""
+    part, n, seen = block.features(X), len(X), code >= 0
     A = part.cache.A if isinstance(block, LevelCurvesAt) else part.A
-    d, code = np.where(seen, part.d, 0.0), np.where(seen, 0 if at.code is None else at.code, -1)
+    d = np.where(seen, part.d, 0.0)
     least = LEFT * float((part.d + np.einsum("nm,nm->n", part.A, part.A)).max(initial=0.0))
     if n <= FEW_ROWS and d.max(initial=0.0) > least:
         same = (code[:, None] == code) & seen
         L, pivots, rank, _ = lapack.dpstrf(
-            np.where(same, block.residuals(at.X, A, slice(None)), 0.0), lower=1, tol=least
+            np.where(same, block.residuals(X, A, slice(None)), 0.0), lower=1, tol=least
         )
         out = np.empty((n, rank))
         out[pivots - 1] = np.tril(L)[:, :rank]
@@ -101,7 +108,7 @@ def _residual_factor(block: KernelFeatures | LevelCurvesAt, at: Inputs, seen: Bo
     columns = np.empty((0, n))
     while len(columns) < MOST_SHARED and d.max(initial=0.0) > least:
         i = int(np.argmax(d))
-        column = block.residuals(at.X, A, slice(i, i + 1))[:, 0] - columns.T @ columns[:, i]
+        column = block.residuals(X, A, slice(i, i + 1))[:, 0] - columns.T @ columns[:, i]
         column = np.where(code == code[i], column, 0.0) / np.sqrt(d[i])
         columns = np.concatenate([columns, column[None]])
         d = np.maximum(d - column * column, 0.0)
