@@ -74,6 +74,8 @@ def as_samples(t: Array, log_q: Array, low: Array, high: Array) -> pd.DataFrame:
     """Samples (n,) as `fit_at` takes them: concentrations between two ends, the lower missing for non-detects."""
     low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
     lower = np.where(np.isnan(low), -np.inf, np.log(np.where(np.isnan(low), 1.0, low)))
-    table = pd.DataFrame({"t": t, "log_q": log_q, "lower": lower, "upper": np.log(high), "detected": lower == np.log(high)})
+    table = pd.DataFrame(
+        {"t": t, "log_q": log_q, "lower": lower, "upper": np.log(high), "detected": lower == np.log(high)}
+    )
     table.attrs |= {"start": table["t"].min(), "end": table["t"].max()}
     return table

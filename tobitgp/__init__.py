@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tobitgp import datasets, distributions, errors, metrics, nondetects, sklearn
     from tobitgp.api import fit
+    from tobitgp.flow import FlowNormalised, flow_normalise
     from tobitgp.formula import formula_functions
     from tobitgp.inference import EP, VI, Laplace
     from tobitgp.likelihoods.families import GenGamma, Student
@@ -41,6 +42,7 @@ __all__ = [
     "VI",
     "CompetingRisksResults",
     "CureResults",
+    "FlowNormalised",
     "GPResults",
     "GenGamma",
     "HazardResults",
@@ -65,6 +67,7 @@ __all__ = [
     "distributions",
     "errors",
     "fit",
+    "flow_normalise",
     "formula_functions",
     "load",
     "metrics",
@@ -78,6 +81,7 @@ __all__ = [
 # Rooms and the names from there, imported at their first use: nobody waits for what is not asked for.
 _ROOMS = {
     "api": ["fit"],
+    "flow": ["FlowNormalised", "flow_normalise"],
     "formula": ["formula_functions"],
     "inference": ["EP", "VI", "Laplace"],
     "likelihoods.families": ["GenGamma", "Student"],

@@ -16,6 +16,7 @@ from tobitgp.data.arrays import join
 from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.structured import Field
+from tobitgp.numerics.arrow import Loadings
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.level_curves import LevelCurvesAt
@@ -99,9 +100,7 @@ def _factor_of_distinct(block: KernelFeatures | LevelCurvesAt, X: Array, code: I
     least = LEFT * float((part.d + np.einsum("nm,nm->n", part.A, part.A)).max(initial=0.0))
     if n <= FEW_ROWS and d.max(initial=0.0) > least:
         same = (code[:, None] == code) & seen
-        L, pivots, rank, _ = lapack.dpstrf(
-            np.where(same, block.residuals(X, A, slice(None)), 0.0), lower=1, tol=least
-        )
+        L, pivots, rank, _ = lapack.dpstrf(np.where(same, block.residuals(X, A, slice(None)), 0.0), lower=1, tol=least)
         out = np.empty((n, rank))
         out[pivots - 1] = np.tril(L)[:, :rank]
         return out
@@ -124,7 +123,11 @@ class Drawn(NamedTuple):
 
     def at(self, posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
         """F in rows whose knots are known, (n, S), but for its residual."""
-        f = posterior.features(inputs, skip)[0].times(self.w)
+        return self.of(posterior.features(inputs, skip)[0], posterior, inputs, skip)
+
+    def of(self, A: Loadings, posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int]) -> Array:
+        """The same where the features of the rows are known."""
+        f = A.times(self.w)
         if self.e is None or posterior.field is None or self.knot is None:
             return f
         check_shown(posterior.field, skip)

@@ -10,7 +10,7 @@ import html
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -158,10 +158,17 @@ def build_summary(
         *((label, value if isinstance(value, str) else f"{value:.3f}") for label, value in numbers.items()),
     ]
     head = [[*a, *b] for a, b in zip_longest(left, right, fillvalue=("", ""))]
+    return lay_out(title, {"Formula:": results.formula} | (formulas or {}), head, sections, notes)
+
+
+def lay_out(
+    title: str, formulas: Mapping[str, str], head: list[list[str]], sections: Sequence[Section], notes: Sequence[str]
+) -> FitSummary:
+    """A summary of texts: long ones below the title, rows of four cells, a table for each section with rows, notes."""
     sections = [section for section in sections if section.rows]
     width = max(WIDTH, *(_width(_column_widths(rows)) for rows in (head, *([s.headers, *s.rows] for s in sections))))
     written = []
-    for label, formula in ({"Formula:": results.formula} | (formulas or {})).items():
+    for label, formula in formulas.items():
         lines = textwrap.wrap(formula.strip(), width - len(label) - 2) or [""]
         written += [[label * (i == 0), line] for i, line in enumerate(lines)]
     tables = [
