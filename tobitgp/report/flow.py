@@ -46,8 +46,8 @@ def summarise(trend: FlowNormalised) -> Any:
     ]
     if samples is not None and not np.isnan(samples.correlation):
         notes.append(
-            "Serial correlation: of the residuals of successive samples at most 30 days apart. Where it is far from 0, "
-            "intervals are too narrow: add a process of short memory, and exclude= it."
+            "Serial correlation: of the residuals of successive samples at most 30 days apart. Where it is far above "
+            "0, intervals are too narrow: add a process of short memory, and exclude= it."
         )
     if len(table) > _MOST:
         notes.append(f"The first {_MOST} of {len(table)} periods; all are in the table.")
