@@ -1,7 +1,7 @@
 """The tables of this page from the samples of the Choptank River: `python vignettes/river-trends/run.py`.
 
-`annual.csv`, `models.csv` and `held_out.csv` are written beside this script, in a few minutes. The data are downloaded by
-`tg.datasets.fetch`. WRTDS' annual means are those stored with EGRET 3.0.12, from `tests/reference/nondetects.json`.
+`annual.csv`, `models.csv` and `held_out.csv` are written beside this script, in a few minutes. The data are downloaded
+by `tg.datasets.fetch`. WRTDS' annual means are those stored with EGRET 3.0.12, from `tests/reference/nondetects.json`.
 """
 
 from __future__ import annotations
