@@ -26,6 +26,7 @@ FORMULA = (
     f"c ~ gp({YEAR}, name='trend') + gp(log(q), name='flow') + gp({YEAR}, period=1, name='season') "
     f"+ gp(log(q), {YEAR}, name='interaction') | censor(limit)"
 )
+PRIORS = {"lengthscale(trend)": tg.LogNormal(6.0, 0.4), f"lengthscale(interaction)[{YEAR}]": tg.LogNormal(10.0, 0.4)}
 Surface = Callable[[Array, Array], Array]
 
 
@@ -75,7 +76,7 @@ def simulate(seed: int) -> pd.DataFrame:
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        res = tg.fit(FORMULA, samples, family="lognormal")
+        res = tg.fit(FORMULA, samples, family="lognormal", priors=PRIORS)
         found = tg.flow_normalise(res, daily, interval=0.95, contrasts=[(1993, 2008)])
     known = truth(daily, f)
     table = found.table.assign(truth=known, seed=seed, seconds=time.process_time() - began)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.design import NUMERIC_ROLES
+from tobitgp.data.table import days_since_1970
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
 from tobitgp.report.axes import (
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 GRID = 201
 BANDS = 8
 _SURFACE = 61
+_SHOWN, _MOST_PERIODS = 2.0, 8.0  # periods of a term
 
 
 def grid_frame(
@@ -264,6 +266,9 @@ def _draw_term(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel
     along = column in drawn_along(results, covariates)
     if along:
         grid = grid_frame(covariates, column, factors=factors)
+        if term is not None and len(shown := _first_periods(term, values)) < len(values):
+            values = shown
+            grid = grid.assign(**{column: _even_steps(shown, GRID)})
     else:
         found = values.drop_duplicates().sort_values().reset_index(drop=True)
         grid = grid_frame(covariates, None, factors=factors, size=len(found)).assign(**{column: found})
@@ -290,7 +295,22 @@ def _draw_term(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel
         ax.plot(ticks, np.zeros(len(ticks)), "|", transform=ax.get_xaxis_transform(), **look)
     ax.set_xlabel(as_label(column))
     many = "" if few else f"{len(levels)} levels, without bands"
-    say_above(ax, many, held_words(grid[list(panel.held)]))
+    part = "the first periods" if len(values) < len(covariates) else ""
+    say_above(ax, many, part, held_words(grid[list(panel.held)]))
+
+
+def _first_periods(term: GPTerm, values: pd.Series[Any]) -> pd.Series[Any]:
+    """Values of the first two periods of a term that repeats itself too often to be seen; else all."""
+    factor = term.factors[0]
+    if len(term.factors) > 1 or factor.period is None or len(factor.inputs) > 1:
+        return values
+    text, name = factor.inputs[0].text, str(values.name)
+    years = text == f"decimal_year({name})"
+    if not years and text.strip("`") != name:
+        return values
+    x = pd.Series(days_since_1970(values) / (365.25 if years else 1.0) if is_date(values) else values.to_numpy())
+    beyond = (x - x.min()).to_numpy() / factor.period
+    return values[beyond <= _SHOWN] if beyond.max() > _MOST_PERIODS else values
 
 
 def _draw_surface(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel, _: float | None) -> None:

@@ -164,3 +164,17 @@ def test_nothing_to_draw(curve):
     data = tg.datasets.simulate_groot_lucas()
     with pytest.raises(SpecError, match="no term"):
         tg.fit("y ~ 1", data, fixed={"sigma": 1.0}, method="ep").plot_terms()
+
+
+@pytest.mark.parametrize(("text", "unit"), [("decimal_year(date)", "D"), ("t", None)])
+def test_a_season_of_many_years_is_drawn_over_two(text, unit):
+    rng = np.random.default_rng(3)
+    t = np.sort(rng.uniform(0, 20, 150))
+    data = pd.DataFrame({"t": t, "date": pd.Timestamp("1990-01-01") + pd.to_timedelta(365.25 * t, unit="D")})
+    data["y"] = np.sin(2 * np.pi * t) + 0.3 * rng.normal(size=150)
+    res = tg.fit(f"y ~ gp({text}, period=1)", data, hyper="maximize")
+    ax = res.plot_terms()
+    x = ax.get_lines()[1].get_xdata()
+    length = np.ptp(x) / (np.timedelta64(1, "D") * 365.25 if unit else 1.0)
+    assert 1.5 < length < 2.01
+    assert ax.get_title(loc="left") == "the first periods"
