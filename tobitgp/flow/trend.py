@@ -78,6 +78,10 @@ class FlowNormalised:
     left_out : tuple of str
         Periods of which more than a tenth of the days is missing.
 
+    References
+    ----------
+    (FLW2) and (FLW3) of the theory pages.
+
     Examples
     --------
     >>> import numpy as np, pandas as pd, tobitgp as tg
@@ -107,7 +111,7 @@ class FlowNormalised:
         Returns
         -------
         DataFrame
-            As ``table``.
+            As ``table``: discharges in their unit, concentrations in that of the response, loads in kg a day.
 
         Examples
         --------

@@ -115,7 +115,9 @@ def held_out() -> Iterator[dict[str, Any]]:
         yield {"row": i, "wrtds": round(float(density), 4), **{k: round(float(v[i]), 4) for k, v in of.items()}}
 
 
+TABLES = {"annual": annual, "models": models, "held_out": held_out}
+
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        write({"annual": annual, "models": models, "held_out": held_out}, __file__, __doc__)
+        write(TABLES, __file__, __doc__)
