@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.table import column_names, kind_of
+from tobitgp.data.table import column_names, read_table
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
@@ -47,7 +47,6 @@ class Daily:
 
 def read_daily(daily: Frame, discharge: str, time: str, needed: tuple[str, ...]) -> Daily:
     """Check the table of daily discharge, and that it has what the formula needs."""
-    kind_of(daily)
     present = list(map(str, column_names(daily)))
     for argument, name in (("discharge", discharge), ("time", time)):
         if name not in present:
@@ -64,10 +63,12 @@ def read_daily(daily: Frame, discharge: str, time: str, needed: tuple[str, ...])
             f"The formula needs {', '.join(map(repr, lacking))} of every day, and the daily data have no such column. "
             f"Time is best written decimal_year({time}), for which the dates are enough; or add the columns."
         )
-    frame = pd.DataFrame({name: daily[name] for name in dict.fromkeys([time, discharge, *needed])})
+    names = list(dict.fromkeys([time, discharge, *needed]))
+    read_table(daily, names)  # which refuses columns of one name, or of several lengths
+    frame = pd.DataFrame({name: daily[name] for name in names}).reset_index(drop=True)
     dates, q = _read_dates(frame[time], time), _read_numbers(frame[discharge], discharge)
     _check(dates, q, discharge)
-    return Daily(frame.reset_index(drop=True), time, discharge, dates, q)
+    return Daily(frame.assign(**{time: dates}), time, discharge, dates, q)
 
 
 def _read_dates(column: pd.Series[Any], time: str) -> pd.DatetimeIndex:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -129,9 +130,9 @@ def flow_normalise(
     level = check_level(interval)
     if level is None:
         raise SpecError("interval=None: flow-normalised values are shown with intervals; give a probability.")
-    size = read_draws(draws, 2)
     river = read_daily(daily, discharge, time, tuple(results.parts.state.input_names))
     periods, grid = read_periods(by, river.dates), make_grid(river)
+    size = read_draws(draws, 2, rows=len(periods.labels))
     load = what == "flux"
     pooled = discharge_weights(river, grid, half_window_days, None if window == "all" else int(window), flux=load)
     actual = grid.at * river.q[:, None] if load else grid.at
@@ -188,7 +189,7 @@ class _Surface(NamedTuple):
 
 
 def _check_words(results: Any, window: Any, half_window_days: Any, what: Any) -> None:
-    if not isinstance(results, GPResults | RegressionResults):
+    if type(results) not in (GPResults, RegressionResults):
         raise SpecError(
             f"flow_normalise() takes a fit of one concentration by tg.fit(), a process or a regression, not "
             f"{type(results).__name__}."
@@ -201,7 +202,7 @@ def _check_words(results: Any, window: Any, half_window_days: Any, what: Any) ->
     if not whole or not 0 <= half_window_days <= 182:
         raise SpecError(f"half_window_days={half_window_days!r}: a whole number of days from 0 to 182.")
     response = results.model.endog_names
-    if not results.parts.family.log_time and "log" in response:
+    if not results.parts.family.log_time and re.search(r"\blog\w*\(", response):
         raise SpecError(
             f"The response is {response}, a logarithm whose mean is no concentration; fit the concentration itself "
             "with family='lognormal'."

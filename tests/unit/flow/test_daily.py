@@ -8,7 +8,7 @@ from tobitgp.flow.daily import read_daily, read_periods
 
 def spoil(column, place, value):
     daily = make_daily()
-    return daily.assign(**{column: daily[column].astype(object).where(daily.index != place, value)})
+    return daily.assign(**{column: daily[column].where(daily.index != place, value)})
 
 
 CASES = {
@@ -21,6 +21,8 @@ CASES = {
     "no dates": (lambda: make_daily().assign(date=range(1461)), "a column of dates is needed"),
     "no numbers": (lambda: make_daily().assign(q="high"), "a column of numbers is needed"),
     "one day": (lambda: make_daily().head(1), "fewer than two days"),
+    "no table": (lambda: None, "not NoneType"),
+    "unequal lengths": (lambda: {"date": ["2001-01-01"], "q": [1.0, 2.0]}, "length"),
     "no column": (lambda: make_daily().rename(columns={"q": "Q"}), "discharge='q'.*no such column"),
 }
 

@@ -115,6 +115,12 @@ def test_water_years_months_and_days(daily, linear):
     assert len(tg.flow_normalise(linear, daily, by=None, draws=10).table) == len(daily)
 
 
+def test_dates_may_be_text(daily, linear):
+    texts = daily.assign(date=daily["date"].dt.strftime("%d %B %Y"))
+    found = tg.flow_normalise(linear, texts, draws=20, rng=1).table
+    pd.testing.assert_frame_equal(found, tg.flow_normalise(linear, daily, draws=20, rng=1).table)
+
+
 def test_draws_depend_on_the_seed_alone(daily, curves):
     first, again, other = (tg.flow_normalise(curves, daily, draws=20, rng=seed).table for seed in (1, 1, 2))
     assert first.equals(again)
