@@ -22,7 +22,7 @@ from scipy.sparse import coo_array, csr_array
 from tobitgp.flow.daily import Daily, Periods
 from tobitgp.typing import Array, IntArray
 
-STEP, LEVELS = 15, 20  # days between nodes of time, nodes of log discharge
+STEP, LEVELS = 12, 40  # days between nodes of time, nodes of log discharge
 DAYS = 365
 
 
