@@ -15,6 +15,10 @@ FETCHED = {
     ("groot-lucas-2012", "housing"): ["boston_housing.csv"],
     ("karlova-2024", "gbsg"): ["gbsg_train.csv", "gbsg_test.csv"],
     ("karlova-2024", "credit"): ["credit_risk.csv"],
+    **{
+        ("river-trends", name): ["choptank_nitrate.csv", "choptank_discharge.csv"]
+        for name in ("annual", "models", "held_out")
+    },
 }
 ROWS = {  # how many from the top: whole draws, or what comes with them
     "basson-2023": {"example1": 9, "example2": 9, "starts": 3, "rows": 2, "times": 6, "series": 11, "curves": 1},
@@ -30,6 +34,7 @@ ROWS = {  # how many from the top: whole draws, or what comes with them
         "folds": 2,
         "synthetic": 9,
     },
+    "river-trends": {"annual": 32, "models": 1, "held_out": 3},
     "rough-and-long": {"map": 60, "fits": 2},
 }
 CASES = [(vignette, table, rows) for vignette, tables in ROWS.items() for table, rows in tables.items()]

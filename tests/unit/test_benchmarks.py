@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from support.rivers import normalise
 
-from benchmarks import intervals, metrics, rates, worker
+from benchmarks import flow, intervals, metrics, rates, worker
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
@@ -106,3 +107,17 @@ def test_a_problem_is_run(capsys):
     main(["P1", "--peers", "tobitgp (mle)"])
     main(["P6", "--peers", "tobitgp (mle)"])
     assert "| P6 (5 seeds) | tobitgp (mle) |" in capsys.readouterr().out
+
+
+def test_flow_normalised_truth_is_that_of_the_definition():
+    rng = np.random.default_rng(2)
+    daily, f = flow.draw_daily(rng).head(900), flow.draw_surface(rng)
+    known = normalise(daily, lambda t, log_q: np.exp(f(t, log_q) + flow.SIGMA**2 / 2))
+    np.testing.assert_allclose(flow.truth(daily, f), known, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_simulated_river_is_scored():
+    table = flow.simulate(0)
+    assert len(table) == 20
+    assert (np.abs(table["flow_normalised"] / table["truth"] - 1) < 0.1).all()

@@ -154,7 +154,8 @@ def fetch(name: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    name : {"affairs", "beijing_so2", "credit_risk", "flchain", "gbsg", "housing", "metabric", "pce", "support"}
+    name : {"affairs", "beijing_so2", "choptank_discharge", "choptank_nitrate", "credit_risk", "flchain", "gbsg", \
+            "housing", "metabric", "pce", "support"}
         Which data set; the notes describe them.
 
     Returns
@@ -187,6 +188,12 @@ def fetch(name: str) -> pd.DataFrame:
         ``hour_index`` (hours since 1 March 2013, local time), ``so2`` (micrograms per cubic metre), ``temp_c`` (degrees
         Celsius), ``wspm`` (wind, m/s). 74,510 rows are at or below 2: left-censored there. The source does not document
         that limit; it shows in the data. The largest value, 500, may be a cap.
+    ``choptank_discharge``
+        Discharge of the Choptank River near Greensboro, Maryland, on the 11,688 days from October 1979 to September
+        2011: ``date`` (text), ``q`` (cubic metres per second).
+    ``choptank_nitrate``
+        606 samples of nitrate from there: ``date`` (text), ``q`` of the day, ``conc_low`` and ``conc_high`` (mg/L as
+        nitrogen), equal unless the value is only known to lie below the second, and ``detected`` (0 in one row).
     ``credit_risk``
         1000 German loans as pysurvival tells their survival: ``duration`` (months) as time, ``full_repaid`` (0, 1) as
         event, 300 rows right-censored, and 19 covariates. The duration is the term of the loan, not a time that was

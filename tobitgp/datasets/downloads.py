@@ -16,6 +16,8 @@ from tobitgp.datasets.from_r import read_saved, sample
 
 GITHUB = "https://raw.githubusercontent.com"
 DEEPSURV = f"{GITHUB}/jaredleekatzman/DeepSurv/41eed003e5b892c81e7855e400861fa7a2d9da4f/experiments/data"
+EGRET = f"{GITHUB}/DOI-USGS/EGRET/b1d2fec775f60a79f9d20e06a4b43cce8ccf5b01/data"
+EGRET_SHA256 = "94833b3fa50a7ca7f4fd9086a862acfe7f861077f7860a028c7e47e5d315e8f6"
 BEIJING = f"{GITHUB}/Peiris94-dev/Beijing-Multi-Site-Air-Quality-Analysis/0aa46c055fcca7da49ebac9329435ffe674b74c3"
 
 GBSG = ("hormon", "size_cat", "meno", "age", "nodes", "pgr", "er")
@@ -149,6 +151,16 @@ def tidy_pce(raw: Sequence[bytes]) -> list[bytes]:
     return [gzip.compress(_write(table[rows]), 9, mtime=0) for rows in (train, ~train)]
 
 
+def tidy_choptank(raw: Sequence[bytes], table: str) -> list[bytes]:
+    r"""Take samples or daily discharges from ``Choptank_eList.RData``, days of 1970 as dates."""
+    saved = read_saved(raw[0])["Choptank_eList"][table]
+    columns = {"date": pd.to_datetime(np.asarray(saved["Date"]), unit="D").strftime("%Y-%m-%d"), "q": saved["Q"]}
+    if table == "Sample":
+        columns |= {"conc_low": saved["ConcLow"], "conc_high": saved["ConcHigh"]}
+        columns |= {"detected": np.asarray(saved["Uncen"]).astype("int64")}
+    return [_write(pd.DataFrame(columns))]
+
+
 def read_table(content: bytes) -> pd.DataFrame:
     """A table in which only an empty field is missing: "None" and "NA" are words."""
     return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)
@@ -170,6 +182,18 @@ SOURCES: dict[str, Source] = {
         tables={"beijing_so2.csv.gz": "edd06c2fbcee53bbfeb11b3761b20074e8c52f7ecf7ed4a6a3cad47510000de6"},
         urls=tuple(f"{BEIJING}/PRSA_Data_{station}_20130301-20170228.csv" for station in BEIJING_STATIONS),
         tidy=tidy_beijing,
+    ),
+    "choptank_discharge": Source(
+        tables={"choptank_discharge.csv": "973cd7ef8caaa3cee300cb14b8413656f5f13184428254b0e25d5327ce644a1e"},
+        urls=(f"{EGRET}/Choptank_eList.RData",),
+        tidy=partial(tidy_choptank, table="Daily"),
+        raw_sha256=EGRET_SHA256,
+    ),
+    "choptank_nitrate": Source(
+        tables={"choptank_nitrate.csv": "1f6a21689e921a21cc83efc04a588d06b5ef75d0988e499344ecd49ba62a4fa8"},
+        urls=(f"{EGRET}/Choptank_eList.RData",),
+        tidy=partial(tidy_choptank, table="Sample"),
+        raw_sha256=EGRET_SHA256,
     ),
     "credit_risk": Source(
         tables={"credit_risk.csv": "cffb351096de15138867f8ccb7f11a5177966277a05d4ee998e61f90d7baf717"},

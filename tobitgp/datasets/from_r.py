@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ NUMBERS = {10: ">i4", 13: ">i4", 14: ">f8"}
 
 
 def read_saved(content: bytes) -> dict[str, Any]:
-    """Read the objects of an ``.RData`` file, packed with gzip: data frames are dictionaries of columns."""
-    file = io.BytesIO(gzip.decompress(content))
-    if file.read(7) != b"RDX3\nX\n":
-        raise ValueError("not a binary file of R's save(), version 3")
+    """Read the objects of an ``.RData`` file, packed with gzip or xz: data frames are dictionaries of columns."""
+    file = io.BytesIO(lzma.decompress(content) if content.startswith(b"\xfd7zXZ") else gzip.decompress(content))
+    version = file.read(7)
+    if version not in (b"RDX2\nX\n", b"RDX3\nX\n"):
+        raise ValueError("not a binary file of R's save(), version 2 or 3")
     file.seek(12, io.SEEK_CUR)
-    file.seek(_whole(file), io.SEEK_CUR)
+    if version.startswith(b"RDX3"):
+        file.seek(_whole(file), io.SEEK_CUR)
     return dict(_read(file, []))
 
 

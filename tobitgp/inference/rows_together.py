@@ -16,6 +16,7 @@ from tobitgp.data.arrays import join
 from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.structured import Field
+from tobitgp.numerics.arrow import Loadings
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.level_curves import LevelCurvesAt
@@ -86,22 +87,27 @@ FEW_ROWS, MOST_SHARED = 3000, 300  # up to which all is formed; columns where ro
 
 def _residual_factor(block: KernelFeatures | LevelCurvesAt, at: Inputs, seen: BoolArray) -> Array:
     """Pivoted Cholesky factor (n, k) of what features leave of the covariance of a process between rows."""
-    part, n = block.features(at.X), len(at.X)
+    code = np.where(seen, 0 if at.code is None else at.code, -1)
+    _, first, place = np.unique(np.column_stack([at.X, code]), axis=0, return_index=True, return_inverse=True)
+    return _factor_of_distinct(block, at.X[first], code[first])[place.ravel()]
+
+
+def _factor_of_distinct(block: KernelFeatures | LevelCurvesAt, X: Array, code: IntArray) -> Array:
+    """The same of distinct inputs of groups (n,), below 0 where these are new."""
+    part, n, seen = block.features(X), len(X), code >= 0
     A = part.cache.A if isinstance(block, LevelCurvesAt) else part.A
-    d, code = np.where(seen, part.d, 0.0), np.where(seen, 0 if at.code is None else at.code, -1)
+    d = np.where(seen, part.d, 0.0)
     least = LEFT * float((part.d + np.einsum("nm,nm->n", part.A, part.A)).max(initial=0.0))
     if n <= FEW_ROWS and d.max(initial=0.0) > least:
         same = (code[:, None] == code) & seen
-        L, pivots, rank, _ = lapack.dpstrf(
-            np.where(same, block.residuals(at.X, A, slice(None)), 0.0), lower=1, tol=least
-        )
+        L, pivots, rank, _ = lapack.dpstrf(np.where(same, block.residuals(X, A, slice(None)), 0.0), lower=1, tol=least)
         out = np.empty((n, rank))
         out[pivots - 1] = np.tril(L)[:, :rank]
         return out
     columns = np.empty((0, n))
     while len(columns) < MOST_SHARED and d.max(initial=0.0) > least:
         i = int(np.argmax(d))
-        column = block.residuals(at.X, A, slice(i, i + 1))[:, 0] - columns.T @ columns[:, i]
+        column = block.residuals(X, A, slice(i, i + 1))[:, 0] - columns.T @ columns[:, i]
         column = np.where(code == code[i], column, 0.0) / np.sqrt(d[i])
         columns = np.concatenate([columns, column[None]])
         d = np.maximum(d - column * column, 0.0)
@@ -117,7 +123,11 @@ class Drawn(NamedTuple):
 
     def at(self, posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
         """F in rows whose knots are known, (n, S), but for its residual."""
-        f = posterior.features(inputs, skip)[0].times(self.w)
+        return self.of(posterior.features(inputs, skip)[0], posterior, inputs, skip)
+
+    def of(self, A: Loadings, posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int]) -> Array:
+        """The same where the features of the rows are known."""
+        f = A.times(self.w)
         if self.e is None or posterior.field is None or self.knot is None:
             return f
         check_shown(posterior.field, skip)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import quantile_inside
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.rows import Asked, Limits, ask, limits_of, response_of_rows
@@ -59,6 +60,12 @@ class JointPosterior:
         window: tuple[Array, Array] | None = None,
     ) -> Array:
         """Draws (n, draws) of f, or of f plus noise, where it is ``known`` to lie, or inside a window, if given."""
+        raise NotImplementedError
+
+    def distributions(
+        self, asked: Asked, draws: int, cells: int, rng: np.random.Generator, random: Sequence[str] = ()
+    ) -> Iterator[LocationScale]:
+        """Draws of the distributions of the response in all rows together, (n, s) at a time, of some cells at most."""
         raise NotImplementedError
 
     @property

@@ -15,6 +15,8 @@ README = Path(__file__).parents[3] / "datasets" / "README.md"
 SHAPES = {
     "affairs": (601, 9),
     "beijing_so2": (223_895, 5),
+    "choptank_discharge": (11_688, 2),
+    "choptank_nitrate": (606, 5),
     "credit_risk": (1000, 21),
     "flchain": (7874, 11),
     "gbsg": (2232, 10),
@@ -25,6 +27,8 @@ SHAPES = {
 }
 WORDS = {
     "affairs": {"gender", "children"},
+    "choptank_discharge": {"date"},
+    "choptank_nitrate": {"date"},
     "credit_risk": {
         "checking_account_status",
         "credit_history",
@@ -41,7 +45,7 @@ WORDS = {
     "flchain": {"sex", "chapter"},
     "pce": {"site", "county", "state"},
 }
-MISSING = {"flchain": {"creatinine", "chapter"}, "pce": {"well_depth", "limit"}}
+MISSING = {"choptank_nitrate": {"conc_low"}, "flchain": {"creatinine", "chapter"}, "pce": {"well_depth", "limit"}}
 
 
 @pytest.fixture
@@ -174,6 +178,14 @@ def test_metabric(frame):
     assert data["event"].sum() == 1103
     assert data.loc[data["time"] == 0, "split"].tolist() == ["test"]
     assert (data["split"] == "test").sum() == 381
+
+
+@of("choptank_nitrate")
+def test_choptank_nitrate(frame):
+    _, data = frame
+    assert (data["detected"] == 0).sum() == data["conc_low"].isna().sum() == 1
+    assert data.loc[data["detected"] == 1, "conc_low"].equals(data.loc[data["detected"] == 1, "conc_high"])
+    assert data["conc_high"].mean() == pytest.approx(1.14015, abs=1e-5)
 
 
 @of("pce")

@@ -1,4 +1,5 @@
 import gzip
+import lzma
 
 import numpy as np
 import pytest
@@ -22,10 +23,17 @@ def test_a_saved_data_frame_is_read():
         np.testing.assert_array_equal(frame[column], columns[column])
 
 
+def test_an_older_version_packed_with_xz_is_read():
+    saved = gzip.decompress(save_as_r("x", {"y": [1.0, 2.0]}))
+    encoding = int.from_bytes(saved[19:23], "big")
+    older = b"RDX2" + saved[4:19] + saved[23 + encoding :]
+    assert read_saved(lzma.compress(older))["x"]["y"].tolist() == [1.0, 2.0]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"RDX2\nX\n" + bytes(99), "version 3"),
+        (b"RDX1\nX\n" + bytes(99), "version 2 or 3"),
         (b"RDX3\nX\n" + bytes(16) + (238).to_bytes(4, "big") + bytes(4), "type 238 has no reader"),
     ],
     ids=["older version", "unknown type"],

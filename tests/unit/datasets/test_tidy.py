@@ -24,9 +24,11 @@ PUBLISHED = {
     "metabric": lambda: publish_deepsurv("metabric"),
     "support": lambda: publish_deepsurv("support"),
     "beijing_so2": publish_beijing,
+    "choptank_discharge": lambda: [table_of("Choptank_eList.RData")],
+    "choptank_nitrate": lambda: [table_of("Choptank_eList.RData")],
     "pce": lambda: [table_of("PCE.RData")],
 }
-"""affairs, flchain and pce are the published files; the others have their shape, and the numbers of the tables."""
+"""affairs, choptank, flchain and pce are the published files; others have the shape and the numbers of the tables."""
 
 
 def test_every_parser_but_the_idle_one_is_tried():

@@ -250,3 +250,20 @@ def test_many_rows_of_a_rough_process_far_away_are_as_correlated_as_it_is():
     z = np.linspace(10.0, 200.0, 700)
     expected = np.exp(-np.abs(np.subtract.outer(z, z)) / 0.6)
     np.testing.assert_allclose(res.posterior({"x": z}).covariance, expected, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
+@pytest.mark.parametrize("inducing", [5, None])
+def test_rows_with_the_same_inputs_have_the_same_f(inducing):
+    """What features leave of a process is shared by them; (PRE10)."""
+    rng = np.random.default_rng(5)
+    x = np.sort(rng.uniform(size=40))
+    data = pd.DataFrame({"x": x, "y": np.sin(6 * x) + 0.2 * rng.normal(size=40)})
+    few = {"inducing": inducing} if inducing else {}
+    res = tg.fit("y ~ gp(x, approximation='low_rank')", data, hyper="maximize", **few)
+    apart = res.posterior({"x": [0.33, 0.71]}).covariance.to_numpy()
+    at = np.array([1, 0, 1, 1, 0])
+    together = res.posterior({"x": np.array([0.33, 0.71])[at]}).covariance.to_numpy()
+    np.testing.assert_allclose(together, apart[np.ix_(at, at)], atol=1e-9)
+    drawn = res.sample({"x": np.array([0.33, 0.71])[at]}, what="latent", draws=50, rng=1).to_numpy()
+    np.testing.assert_allclose(drawn[0], drawn[2], atol=2e-3)

@@ -69,15 +69,11 @@ class JointProcess(JointPosterior):
 
     def _drawn(
         self, asked: Asked, inputs: Sequence[Inputs], point: Posterior, draws: int, rng: np.random.Generator
-    ) -> tuple[Array, Array, Array, Array, Array]:
-        """Draws of f (n, draws) at a design point, standardised, but for a residual of some variance (n,); their sigma.
-
-        Last its mean and standard deviation, (n,) each.
-        """
-        m, v_p, d = point.marginals(inputs, asked.skip)
-        spread = np.sqrt(np.maximum(v_p + d, 0.0))
+    ) -> tuple[Array, Array, Array]:
+        """Draws of standardised f (n, draws) at a design point but for a residual of variance (n,), and their sigma."""
         drawn = draw(point, inputs, draws, rng)
-        f = drawn.at(point, inputs, asked.skip)
+        A, d = point.features(inputs, asked.skip)
+        f = drawn.of(A, point, inputs, asked.skip)
         for E in shared_residuals(point, inputs, asked.skip):
             f += E @ rng.standard_normal((E.shape[1], draws))
             d = d - np.einsum("nk,nk->n", E, E)
@@ -85,20 +81,27 @@ class JointProcess(JointPosterior):
         if point.noise:
             log_noise, left = drawn.log_noise(point, inputs)
             sigma = sigma * np.exp(log_noise + np.sqrt(left)[:, None] * rng.standard_normal(f.shape))
-        return f, np.maximum(d, 0.0), sigma, m, spread
+        return f, np.maximum(d, 0.0), sigma
 
-    def distributions(self, asked: Asked, draws: int, cells: int, rng: np.random.Generator) -> Iterator[LocationScale]:
-        """Draws of the distributions of the response in all rows together, (n, s) at a time, of some cells at most."""
+    def distributions(
+        self, asked: Asked, draws: int, cells: int, rng: np.random.Generator, random: Sequence[str] = ()
+    ) -> Iterator[LocationScale]:
+        """Draws of the distributions of the response in all rows together, (n, s) at a time, of some cells at most.
+
+        Of an exponentiated response their means are over ``random`` terms that are left out, as over the noise.
+        """
         fitted, gp = self.parts.fitted, self.parts.gp
         scale = gp.problem.units.scale
         inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)[:, None]
         ends = np.floor(draws * np.append(0.0, np.cumsum(fitted.weights)) + rng.uniform()).astype(int)
         for point, size in zip(fitted.points, np.diff(ends).tolist(), strict=True):
             noise = gp.family.distribution_at(point.theta)
+            values = dict(zip(fitted.parameters.names, fitted.parameters.values(point.theta), strict=True))
+            shift = 0.5 * sum(values.get(f"sd({term})", 0.0) ** 2 for term in random) if gp.family.log_time else 0.0
             for part in row_chunks(0, size, max(cells // len(offset), 1)):
-                f, variance, sigma, *_ = self._drawn(asked, inputs, point, part.stop - part.start, rng)
+                f, variance, sigma = self._drawn(asked, inputs, point, part.stop - part.start, rng)
                 f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
-                yield LocationScale(noise, offset + scale * f, scale * sigma, gp.family.log_time)
+                yield LocationScale(noise, offset + shift + scale * f, scale * sigma, gp.family.log_time)
 
     def locations(self, asked: Asked, draws: int, seed: int) -> Array:
         """Draws (n, draws) of f, by parameters that are those of the seed, whichever rows are asked about."""
@@ -108,7 +111,7 @@ class JointProcess(JointPosterior):
         out = np.empty((len(offset), draws))
         for j, point in enumerate(fitted.points):
             at = np.flatnonzero(chosen == j)
-            f, variance, *_ = self._drawn(asked, inputs, point, len(at), np.random.default_rng([seed, j]))
+            f, variance, _ = self._drawn(asked, inputs, point, len(at), np.random.default_rng([seed, j]))
             left = np.random.default_rng([seed, j, 1]).standard_normal(f.shape)
             out[:, at] = offset[:, None] + gp.problem.units.scale * (f + np.sqrt(variance)[:, None] * left)
         return out
@@ -149,13 +152,14 @@ class JointProcess(JointPosterior):
             at = np.flatnonzero(chosen == j)
             if not len(at):
                 continue
-            f, variance, sigma, m, spread = self._drawn(asked, inputs, point, len(at), rng)
+            f, variance, sigma = self._drawn(asked, inputs, point, len(at), rng)
             distribution = gp.family.distribution_at(point.theta)
             free = noise and known is None and window is None
             joined = np.square(sigma) if free and distribution.gaussian else 0.0
             f += np.sqrt(variance[:, None] + joined) * rng.standard_normal(f.shape)
             if seen is not None:
-                scores = (f - m[:, None]) / np.maximum(spread, 1e-300)[:, None]
+                m, v_p, d = point.marginals(inputs, asked.skip)
+                scores = (f - m[:, None]) / np.sqrt(np.maximum(v_p + d, 1e-300))[:, None]
                 out[:, at] = _draw_seen_at(seen, j, len(seen.noises) // len(fitted.points), scores, rng)
                 continue
             if free and not distribution.gaussian:

@@ -12,6 +12,8 @@ from tobitgp.data.arrays import Design, take
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.factored import Factored, leading, of_sums, variances
@@ -62,6 +64,21 @@ class JointEstimates(JointPosterior):
             return eta
         ends = window if known is None else (known.lower, known.upper)
         return plus_noise(moved_noises(self.parts, change), eta, np.exp(tau), open_uniform(rng, eta.shape), ends)
+
+    def distributions(
+        self, asked: Asked, draws: int, cells: int, rng: np.random.Generator, random: Sequence[str] = ()
+    ) -> Iterator[LocationScale]:
+        """Draws of the distributions of the response in all rows, (n, s) at a time, of some cells at most."""
+        log = self.parts.family.log_time
+        for part in row_chunks(0, draws, max(cells // len(asked.design.H), 1)):
+            change = self.changes(part.stop - part.start, rng)
+            eta, tau = moved_predictors(self.parts, asked.design, change)
+            noises, sigma = moved_noises(self.parts, change), np.exp(tau)
+            if len(noises) == 1:
+                yield LocationScale(noises[0], eta, sigma, log)
+                continue
+            for s, noise in enumerate(noises):
+                yield LocationScale(noise, eta[:, [s]], sigma[:, [s]], log)
 
 
 def estimate_root(parts: RegressionParts) -> Array:

@@ -1,0 +1,144 @@
+"""Daily discharge, checked, and the rows of a grid of days and discharges at which a model is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.table import column_names, read_table
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
+
+_NAMED = 5
+_WHOLE = 0.9  # of the days of a period, below which it has no mean of its own
+PERIODS = ("year", "water_year", "month")
+
+
+@dataclass(frozen=True, slots=True)
+class Daily:
+    """One discharge a day, in the order of the days."""
+
+    frame: pd.DataFrame  # all columns, (n,) rows
+    time: str
+    discharge: str
+    dates: pd.DatetimeIndex  # (n,)
+    q: Array  # (n,)
+
+    @property
+    def day(self) -> IntArray:
+        """Days since the first, (n,)."""
+        return np.asarray((self.dates - self.dates[0]).days, dtype=np.intp)
+
+    @property
+    def calendar(self) -> IntArray:
+        """Day of a year of 365 days from 0 on, (n,); 29 February counts as the 28th."""
+        after = self.dates.is_leap_year & (self.dates.dayofyear > 59)
+        return np.asarray(self.dates.dayofyear - 1 - after, dtype=np.intp)
+
+    def grid(self, knots: IntArray, q: Array) -> pd.DataFrame:
+        """Rows of some days with every discharge, those of a day one after the other; other columns as on the day."""
+        rows = self.frame.iloc[np.repeat(knots, len(q))].reset_index(drop=True)
+        return rows.assign(**{self.discharge: np.tile(q, len(knots))})
+
+
+def read_daily(daily: Frame, discharge: str, time: str, needed: tuple[str, ...]) -> Daily:
+    """Check the table of daily discharge, and that it has what the formula needs."""
+    present = list(map(str, column_names(daily)))
+    for argument, name in (("discharge", discharge), ("time", time)):
+        if name not in present:
+            raise DataError(f"{argument}={name!r}: the daily data have no such column{nearest(str(name), present)}")
+    if discharge not in needed:
+        uses = ", ".join(map(repr, needed)) or "no column"
+        raise SpecError(
+            f"The model has no {discharge!r}, without which there is nothing to normalise (it uses {uses}). Write the "
+            f"formula in the column of discharge itself, as in gp(log({discharge})), or name another by discharge=."
+        )
+    lacking = [name for name in needed if name not in present]
+    if lacking:
+        raise SpecError(
+            f"The formula needs {', '.join(map(repr, lacking))} of every day, and the daily data have no such column. "
+            f"Time is best written decimal_year({time}), for which the dates are enough; or add the columns."
+        )
+    names = list(dict.fromkeys([time, discharge, *needed]))
+    read_table(daily, names)  # which refuses columns of one name, or of several lengths
+    frame = pd.DataFrame({name: daily[name] for name in names}).reset_index(drop=True)
+    dates, q = _read_dates(frame[time], time), _read_numbers(frame[discharge], discharge)
+    _check(dates, q, discharge)
+    return Daily(frame.assign(**{time: dates}), time, discharge, dates, q)
+
+
+def _read_dates(column: pd.Series[Any], time: str) -> pd.DatetimeIndex:
+    try:
+        if pd.api.types.is_numeric_dtype(column):
+            raise ValueError(f"{column.dtype} holds numbers")
+        dates = pd.DatetimeIndex(pd.to_datetime(column, utc=True)).tz_localize(None).normalize()
+    except (ValueError, TypeError) as error:
+        raise DataError(f"time={time!r}: a column of dates is needed, as pd.to_datetime makes it; {error}") from None
+    if dates.hasnans:
+        raise DataError(f"The date {time!r} is missing in {int(np.sum(dates.isna()))} rows of the daily data.")
+    return dates
+
+
+def _read_numbers(column: pd.Series[Any], discharge: str) -> Array:
+    try:
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+    except (ValueError, TypeError):
+        raise DataError(f"discharge={discharge!r}: a column of numbers is needed.") from None
+
+
+def _check(dates: pd.DatetimeIndex, q: Array, discharge: str) -> None:
+    """Refuse dates out of order or doubled, and discharges that are missing or not positive."""
+    if len(dates) < 2:
+        raise DataError("The daily data have fewer than two days.")
+    step = np.diff(dates.to_numpy())
+    after = f"{discharge!r} is missing (drop these days if so few are gone that it does not matter)"
+    zero = f"{discharge!r} is 0 or less; with zero flows write log({discharge} + c) on a column of discharge plus c"
+    for wrong, words in (
+        (np.append(False, step < np.timedelta64(0)), "come before the day above; sort the daily data by date"),
+        (np.append(False, step == np.timedelta64(0)), "occur twice; one discharge a day is needed"),
+        (~np.isfinite(q), f"have no discharge: {after}"),
+        (q <= 0.0, f"have discharges that cannot be used: {zero}"),
+    ):
+        if wrong.any():
+            raise DataError(f"{_name(dates[wrong])} {words}.")
+
+
+def _name(dates: pd.DatetimeIndex) -> str:
+    shown = ", ".join(date.strftime("%Y-%m-%d") for date in dates[:_NAMED])
+    more = f" and {len(dates) - _NAMED} more" if len(dates) > _NAMED else ""
+    return f"{len(dates)} days ({shown}{more})"
+
+
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """Days that are averaged together."""
+
+    labels: pd.Index  # (P,)
+    code: IntArray  # (n,), -1 in periods that are left out
+    count: IntArray  # (P,), days
+    left_out: tuple[str, ...]  # periods of which too many days are missing
+
+
+def read_periods(by: str | None, dates: pd.DatetimeIndex) -> Periods:
+    """Periods of days; those of which more than a tenth is missing have no mean that could be set beside others."""
+    if by is None:
+        n = len(dates)
+        return Periods(dates.rename("date"), np.arange(n), np.ones(n, dtype=np.intp), ())
+    if by not in PERIODS:
+        raise SpecError(f"by={by!r} is not known; choose one of {', '.join(map(repr, PERIODS))}, or None for days.")
+    frequency = {"year": "Y-DEC", "water_year": "Y-SEP", "month": "M"}[by]
+    code, found = pd.factorize(dates.to_period(frequency), sort=True)
+    spans = pd.PeriodIndex(found)
+    count = np.bincount(code)
+    length = np.asarray((spans.end_time.normalize() - spans.start_time).days) + 1
+    whole: BoolArray = count >= _WHOLE * length
+    names = spans.rename(by) if by == "month" else pd.Index(spans.year, name=by)
+    left_out = tuple(str(name) for name in names[~whole])
+    if not whole.any():
+        raise DataError(f"The daily data hold no whole {by.replace('_', ' ')}.")
+    place = np.where(whole, np.cumsum(whole) - 1, -1)
+    return Periods(names[whole], place[code], count[whole], left_out)

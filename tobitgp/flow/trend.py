@@ -1,0 +1,232 @@
+"""Flow-normalised trends: the table, contrasts of periods, the summary and the plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.flow.figures import plot_trend, summarise
+from tobitgp.results.results import Results
+from tobitgp.typing import Array
+
+_SOON = 30.0  # days between samples whose residuals are correlated
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The rows of the fit."""
+
+    dates: pd.DatetimeIndex | None  # (n,), where the formula has them
+    q: Array
+    lower: Array  # ends of what is known of each concentration
+    upper: Array
+    correlation: float  # of residuals of samples that follow each other closely; NaN without dates
+    pairs: int  # of such samples
+
+    @classmethod
+    def of(cls, results: Results, time: str, discharge: str) -> Samples | None:
+        """Those of a fit, None of one that was stored without rows."""
+        frame, training = results.model.data.frame, results.parts.training
+        if frame is None or training is None:
+            return None
+        response, q = training.response, frame[discharge].to_numpy(dtype=np.float64)
+        if time not in frame:
+            return cls(None, q, response.lower, response.upper, np.nan, 0)
+        dates = pd.DatetimeIndex(pd.to_datetime(frame[time], utc=True)).tz_localize(None)
+        residuals = results.residuals("quantile").to_numpy()[training.kept]
+        return cls(dates, q, response.lower, response.upper, *_serial(dates, residuals))
+
+
+def _serial(dates: pd.DatetimeIndex, residuals: Array) -> tuple[float, int]:
+    """Correlation of residuals of successive samples, and the number of pairs."""
+    order = np.argsort(dates.to_numpy(), kind="stable")
+    gap = np.diff(dates.to_numpy()[order]) / np.timedelta64(1, "D")
+    near, r = gap <= _SOON, residuals[order]
+    pairs = int(near.sum())
+    return (float(np.corrcoef(r[:-1][near], r[1:][near])[0, 1]) if pairs > 2 else np.nan), pairs
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FlowNormalised:
+    """A flow-normalised trend, made by :func:`tobitgp.flow_normalise`, which prints as its table.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Index the periods, columns ``discharge``, the mean over the days; ``estimate``, at the discharges that there
+        were; ``flow_normalised``, with ``lower`` and ``upper``. Posterior means and quantiles, of a regression means
+        and quantiles over the normal distribution of its estimates.
+    contrasts : DataFrame
+        Index ``(start, end)``: ``change`` of the flow-normalised value with ``lower`` and ``upper``, ``slope`` per
+        year, ``percent`` with ``percent_lower`` and ``percent_upper``, and ``p_increase``, the posterior probability
+        that it rose.
+    formula : str
+        Of the model.
+    what : str
+        As asked for.
+    interval : float
+        Probability of the intervals.
+    draws : int
+        Of the surface.
+    outside : float
+        Share of days with a discharge outside those of the samples; NaN for a fit that holds no rows.
+    left_out : tuple of str
+        Periods of which more than a tenth of the days is missing.
+
+    References
+    ----------
+    (FLW2) and (FLW3) of the theory pages.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, tobitgp as tg
+    >>> dates, rng = pd.date_range("2001-01-01", "2006-12-31"), np.random.default_rng(1)
+    >>> daily = pd.DataFrame({"date": dates, "q": np.exp(rng.normal(size=len(dates)))})
+    >>> samples = daily.iloc[::30].copy()
+    >>> samples["c"] = samples["q"] ** 0.5 * np.exp(0.1 * rng.normal(size=len(samples)))
+    >>> res = tg.fit("c ~ decimal_year(date) + log(q)", samples, family="lognormal")
+    >>> found = tg.flow_normalise(res, daily).contrasts
+    >>> found.loc[(2001, 2006), ["percent", "p_increase"]].round(1).to_dict()
+    {'percent': -1.7, 'p_increase': 0.3}
+    """
+
+    table: pd.DataFrame
+    contrasts: pd.DataFrame
+    formula: str
+    what: str
+    interval: float
+    draws: int
+    outside: float
+    left_out: tuple[str, ...]
+    samples: Samples | None = field(repr=False)
+
+    def summary_frame(self) -> pd.DataFrame:
+        """The table of periods, a copy.
+
+        Returns
+        -------
+        DataFrame
+            As ``table``: discharges in their unit, concentrations in that of the response, loads in kg a day.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, tobitgp as tg
+        >>> daily = pd.DataFrame({"date": pd.date_range("2001-01-01", "2003-12-31"), "q": 1.0})
+        >>> samples = daily.iloc[::60].assign(q=np.linspace(0.5, 2, 19), c=np.linspace(2, 1, 19))
+        >>> res = tg.fit("c ~ log(q)", samples, family="lognormal")
+        >>> tg.flow_normalise(res, daily).summary_frame()["discharge"].tolist()
+        [1.0, 1.0, 1.0]
+        """
+        return self.table.copy()
+
+    def summary(self) -> Any:
+        """What was averaged, contrasts, periods, and the serial correlation of the residuals of samples.
+
+        Returns
+        -------
+        FitSummary
+            Prints as text; ``as_html()``, ``as_latex()``, ``as_csv()``.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, tobitgp as tg
+        >>> daily = pd.DataFrame({"date": pd.date_range("2001-01-01", "2003-12-31"), "q": 1.0})
+        >>> samples = daily.iloc[::60].assign(q=np.linspace(0.5, 2, 19), c=np.linspace(2, 1, 19))
+        >>> res = tg.fit("c ~ log(q)", samples, family="lognormal")
+        >>> print(str(tg.flow_normalise(res, daily).summary()).splitlines()[0].strip())
+        Flow-normalised concentration
+        """
+        return summarise(self)
+
+    def plot(self, ax: Any = None, *, samples: bool = True) -> Any:
+        """Samples, means of periods at the discharges that there were, and the flow-normalised line with its band.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+        samples : bool
+            Whether to draw the samples where concentrations are shown; non-detects are triangles at their limits.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, tobitgp as tg
+        >>> daily = pd.DataFrame({"date": pd.date_range("2001-01-01", "2003-12-31"), "q": 1.0})
+        >>> samples = daily.iloc[::60].assign(q=np.linspace(0.5, 2, 19), c=np.linspace(2, 1, 19))
+        >>> res = tg.fit("c ~ log(q)", samples, family="lognormal")
+        >>> tg.flow_normalise(res, daily).plot().get_ylabel()
+        'concentration'
+        """
+        return plot_trend(self, ax, samples=samples)
+
+    def __repr__(self) -> str:
+        return self.table.to_string(float_format="{:.4g}".format)
+
+    def _repr_html_(self) -> str:
+        return str(self.table.to_html(float_format="{:.4g}".format))
+
+
+def read_contrasts(
+    contrasts: Sequence[tuple[Any, Any]] | None, labels: pd.Index, values: Array, level: float
+) -> pd.DataFrame:
+    """Differences of periods of which draws (P, S) are known."""
+    pairs = [(labels[0], labels[-1])] if contrasts is None else list(contrasts)
+    rows = []
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise SpecError(f"contrasts=: pairs of periods are needed, as [(1985, 2010)], not {pair!r}.")
+        i, j = (_find(labels, label) for label in pair)
+        rows.append(_contrast(values[i], values[j], _years(labels, i, j), level))
+    index = pd.MultiIndex.from_tuples([tuple(pair) for pair in pairs], names=["start", "end"])
+    return pd.DataFrame(rows, index=index)
+
+
+def _find(labels: pd.Index, label: Any) -> int:
+    try:
+        place = labels.get_loc(label)
+    except (KeyError, TypeError, ValueError):
+        place = None
+    if not isinstance(place, int | np.integer):
+        raise SpecError(f"contrasts= names {label!r}; the periods are {labels[0]} to {labels[-1]}, whole ones only.")
+    return int(place)
+
+
+def _years(labels: pd.Index, i: int, j: int) -> float:
+    """Years between two periods."""
+    if isinstance(labels, pd.PeriodIndex):
+        labels = labels.to_timestamp()
+    if isinstance(labels, pd.DatetimeIndex):
+        return (labels[j] - labels[i]) / pd.Timedelta(days=365.25)
+    return float(labels[j] - labels[i])
+
+
+def _contrast(a: Array, b: Array, years: float, level: float) -> dict[str, float]:
+    """Changes between draws (S,) of two periods."""
+    ends = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
+    change, percent = b - a, 100.0 * (b / a - 1.0)
+    lower, upper = np.quantile(change, ends)
+    low, high = np.quantile(percent, ends)
+    return {
+        "change": change.mean(),
+        "lower": lower,
+        "upper": upper,
+        "slope": change.mean() / years if years else np.nan,
+        "percent": percent.mean(),
+        "percent_lower": low,
+        "percent_upper": high,
+        "p_increase": float(np.mean(change > 0.0)),
+    }
