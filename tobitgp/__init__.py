@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tobitgp import datasets, distributions, errors, metrics, nondetects, sklearn
     from tobitgp.api import fit
-    from tobitgp.flow import FlowNormalised, flow_normalise
+    from tobitgp.flow import flow_normalise
     from tobitgp.formula import formula_functions
     from tobitgp.inference import EP, VI, Laplace
     from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
@@ -47,7 +47,6 @@ __all__ = [
     "BoxCoxResults",
     "CompetingRisksResults",
     "CureResults",
-    "FlowNormalised",
     "GPResults",
     "GenGamma",
     "HazardResults",
@@ -86,7 +85,7 @@ __all__ = [
 # Rooms and the names from there, imported at their first use: nobody waits for what is not asked for.
 _ROOMS = {
     "api": ["fit"],
-    "flow": ["FlowNormalised", "flow_normalise"],
+    "flow": ["flow_normalise"],
     "formula": ["formula_functions"],
     "inference": ["EP", "VI", "Laplace"],
     "likelihoods.families": ["BoxCox", "GenGamma", "Student"],

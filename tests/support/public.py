@@ -28,6 +28,7 @@ ANSWERS = (
     "tobitgp.diagnostics.elpd.LOO",
     "tobitgp.diagnostics.elpd.WAIC",
     "tobitgp.results.views.ModelView",
+    "tobitgp.flow.trend.FlowNormalised",
     "tobitgp.nondetects.groups.GroupResults",
     "tobitgp.nondetects.kendall.KendallResults",
     "tobitgp.nondetects.paired.PairedResults",

@@ -77,6 +77,8 @@ class FlowNormalised:
         Share of days with a discharge outside those of the samples; NaN for a fit that holds no rows.
     left_out : tuple of str
         Periods of which more than a tenth of the days is missing.
+    samples : Samples or None
+        Dates, discharges and concentrations that the model was fitted to, in the units of the data, for the figure.
 
     References
     ----------
