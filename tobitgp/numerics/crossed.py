@@ -6,7 +6,6 @@ entries of the inverse: (RAN5), (RAN6) and (RAN7) of the theory pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,7 +20,7 @@ from tobitgp.numerics.factored import Factored
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower, solve_upper
 from tobitgp.typing import Array, BoolArray, IntArray
 
-SLAB, KEPT = 2**22, 2**20  # numbers of the inverse that are held at a time, and so few that they are kept
+AT_ONCE = 2**22  # products that are held at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,31 +55,45 @@ class CrossedFactor(Factor):
     @cached_property
     def inverse_groups(self) -> Array:
         """The groups' blocks of ``B^-1``, (G, m, m)."""
-        T, W = self.groups, self.solved
-        out, m = T.transpose(0, 2, 1) @ T, T.shape[1]
-        for start, S in self._slabs():
-            row = W.indptr[start * m : (start + len(S)) * m + 1]
-            at = np.repeat(np.arange(len(S) * m), np.diff(row))
-            entries = slice(row[0], row[-1])
-            through = S[at // m, :, W.indices[entries]] * W.data[entries, None]
-            for i in range(m):
-                out[start : start + len(S), i] += np.bincount(at, through[:, i], len(S) * m).reshape(-1, m)
-        return out
-
-    def _slabs(self) -> Iterator[tuple[int, Array]]:
-        """``W`` times the corner of ``B^-1``, (g, m, p), some of the groups after others from a first one on."""
-        if self.solved.shape[0] * len(self.L) <= KEPT:
-            yield 0, self._all
-            return
-        m = self.groups.shape[1]
-        size = max(1, SLAB // (m * len(self.L)))
-        for start in range(0, len(self.groups), size):
-            W = self.solved[start * m : (start + size) * m]
-            yield start, (W @ self.inverse_corner).reshape(-1, m, len(self.L))
+        T, key, W = self.groups, *self._pattern
+        own = T.transpose(0, 2, 1) @ T
+        through = self._through(key)
+        m, group = T.shape[1], key // len(self.L)
+        for i in range(m):
+            for j in range(m):
+                own[:, i, j] += np.bincount(group, W[:, i] * through[:, j], len(T))
+        return own
 
     @cached_property
-    def _all(self) -> Array:
-        return np.asarray(self.solved @ self.inverse_corner).reshape(*self.groups.shape[:2], -1)
+    def _pattern(self) -> tuple[IntArray, Array]:
+        """Where ``W`` has entries in rows of a group, ``group p + column`` ascending, (k,), and these, (k, m)."""
+        W, p, m = self.solved, len(self.L), self.groups.shape[1]
+        row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+        key, at = np.unique(row // m * p + W.indices, return_inverse=True)
+        value = np.zeros((len(key), m))
+        value[at, row % m] = W.data
+        return key, value
+
+    def _through(self, asked: IntArray) -> Array:
+        """Entries ``group p + column``, (q,), of ``W`` times the corner of ``B^-1``, (q, m)."""
+        key, W = self._pattern
+        p, S = len(self.L), self.inverse_corner
+        start = np.searchsorted(key, np.arange(len(self.groups) + 1) * p)
+        group, column = asked // p, asked % p
+        count = np.diff(start)[group]
+        ends, out = np.cumsum(count), np.zeros((len(asked), W.shape[1]))
+        first = 0
+        while first < len(asked):
+            done = ends[first] - count[first]
+            last = max(first + 1, int(np.searchsorted(ends, done + AT_ONCE)))
+            part = slice(first, last)
+            query = np.repeat(np.arange(last - first), count[part])
+            at = start[group[part]][query] + np.arange(len(query)) - (ends[part] - count[part] - done)[query]
+            values = S[key[at] % p, column[part][query]]
+            for i in range(W.shape[1]):
+                out[part, i] = np.bincount(query, values * W[at, i], last - first)
+            first = last
+        return out
 
     @property
     def groups(self) -> Array:
@@ -144,14 +157,10 @@ class CrossedFactor(Factor):
         """Borders in ``B^-1`` of each row's group: in dense columns (n, m, first), in the row's others (n, m, r)."""
         assert A.own is not None
         m, first, code = self.groups.shape[1], A.common.shape[1], A.own.code
-        by_common, by_spread = np.empty((len(code), m, first)), np.empty((len(code), m, at.shape[1]))
-        order = np.argsort(code, kind="stable")
-        for start, S in self._slabs():
-            rows = order[slice(*np.searchsorted(code[order], (start, start + len(S))))]
-            here = code[rows] - start
-            by_common[rows] = -S[here, :, :first]
-            by_spread[rows] = -S[here[:, None, None], np.arange(m)[:, None], at[rows][:, None, :]]
-        return by_common, by_spread
+        common = np.asarray(self.solved @ self.inverse_corner[:, :first]).reshape(len(self.groups), m, first)
+        asked, place = np.unique(code[:, None] * len(self.L) + at, return_inverse=True)
+        spread = self._through(asked)[place.reshape(at.shape)]
+        return -common[code], -spread.transpose(0, 2, 1)
 
     def covariance_of_sums(self, R: Any, own: BoolArray) -> Factored:
         """``R' B^-1 R`` of a sparse R (M, k), of whose columns ``own`` (k,) some have noise that no other has."""

@@ -133,12 +133,11 @@ def test_rows(case, rng):
             close(found.spread, np.take_along_axis(smooth[:, first:p], A.spread.at, axis=1))
 
 
-def test_a_slab_of_groups_at_a_time_is_all_of_them(rng, monkeypatch):
+def test_some_entries_at_a_time_are_all_of_them(rng, monkeypatch):
     A = loadings(2, 2, 9, 2, 6, rng)
     B = tuple(a + b for a, b in zip(identity(8, 2, 9, sparse=True), A.gram(np.ones(23)), strict=True))
     at_once = factorise(B).begin(A)
-    monkeypatch.setattr(crossed, "KEPT", 0)
-    monkeypatch.setattr(crossed, "SLAB", 40)
+    monkeypatch.setattr(crossed, "AT_ONCE", 10)
     variance, smooth = factorise(B).begin(A)
     close(variance, at_once[0])
     for got, want in zip(smooth, at_once[1], strict=True):
