@@ -137,7 +137,8 @@ def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x", s
     elif side == "x":
         from matplotlib.ticker import MaxNLocator
 
-        axis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 2.5, 5, 10]))
+        long = np.abs(x).max() >= 1000.0 and np.ptp(x) < 10.0  # numbers such as 2010.5
+        axis.set_major_locator(MaxNLocator(_TICKS - 2 * long, steps=[1, 2, 2.5, 5, 10]))
         axis.get_major_formatter().set_useOffset(False)
 
 
