@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.rivers import normalise
 
-from benchmarks import flow, intervals, metrics, rates, worker
+from benchmarks import flow, intervals, levels, metrics, rates, worker
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
@@ -121,3 +121,14 @@ def test_a_simulated_river_is_scored():
     table = flow.simulate(0)
     assert len(table) == 20
     assert (np.abs(table["flow_normalised"] / table["truth"] - 1) < 0.1).all()
+
+
+@pytest.mark.slow
+def test_levels_are_timed(capsys):
+    levels.main(["--fixed", "120", "--random", "200", "--rows", "2000"])
+    name, size, rows, seconds, memory, slope = (cell.strip() for cell in capsys.readouterr().out.split("|")[1:-1])
+    assert (name, size, rows) == ("tobitgp", "120 + 200", "2000")
+    assert float(seconds) > 0.0
+    assert float(memory) > 0.0
+    estimate, error = map(float, slope.rstrip(")").split(" ("))
+    assert abs(estimate - levels.SLOPE) < 4.0 * error
