@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csc_matrix, csr_matrix, issparse
 
+from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _NEGATIVE = 1e-9  # of the largest eigenvalue, beyond which one is no rounding error
 
@@ -32,6 +33,7 @@ class Clusters:
 
     code: IntArray  # (n, g)
     corrected: bool = False  # by factors for few clusters
+    levels: BoolArray | None = None  # (p,), linear columns of which rows of one cluster alone tell
 
     @classmethod
     def of(cls, groups: Clusters | IntArray | None) -> Clusters:
@@ -39,6 +41,10 @@ class Clusters:
         if groups is None:
             raise SpecError('cov_type "cluster" needs groups.')
         return groups if isinstance(groups, Clusters) else cls(np.asarray(groups)[:, None])
+
+    def beside(self, H: Columns) -> Clusters:
+        """The same, with what it needs to know of linear columns (n, p)."""
+        return self if self.code.shape[1] == 1 else replace(self, levels=_of_one_cluster(self.code, H))
 
     @property
     def fewest(self) -> int:
@@ -70,20 +76,56 @@ class Clusters:
         return list(self.sums(scores, weight, A, len(A)))[-1][1]
 
 
-def middle(clusters: Clusters, scores: Any, weight: Array, root: Array) -> Array:
-    """Middle (m, m) of the sandwich in the coordinates of a root of the covariance, no eigenvalue below 0."""
+def middle(clusters: Clusters, scores: Any, weight: Array, root: Array, levels: BoolArray) -> Array:
+    """Middle (m, m) of the sandwich in the coordinates of a root of the covariance, no eigenvalue below 0.
+
+    ``levels`` (k,) are put last: what has to change for that is theirs.
+    """
     total = np.sum([factor * part.T @ part for factor, part in clusters.sums(scores, weight, root, len(root))], axis=0)
     if clusters.code.shape[1] == 1:
         return np.asarray(total)
-    values, vectors = np.linalg.eigh(total)
-    if values.min(initial=0.0) < -_NEGATIVE * values.max(initial=0.0):
+    Q, m = np.linalg.qr(root[~levels].T, mode="complete")[0], int((~levels).sum())
+    total = Q.T @ total @ Q
+    A, negative = _not_negative(total[:m, :m])
+    if negative:
         warnings.warn(
             "The covariance of clusters in several directions had a negative eigenvalue, which was set to 0: there are "
             "too few clusters for so many parameters, or hardly any correlation within them.",
             BoundaryWarning,
             stacklevel=user_level(),
         )
-    return np.asarray(vectors * np.maximum(values, 0.0)) @ vectors.T
+    slopes = np.linalg.pinv(A, hermitian=True) @ total[:m, m:]
+    beside = A @ slopes
+    last = slopes.T @ beside
+    total = np.block([[A, beside], [beside.T, last + _not_negative(total[m:, m:] - last)[0]]])
+    return np.asarray(Q @ total @ Q.T)
+
+
+def _not_negative(A: Array) -> tuple[Array, bool]:
+    """A symmetric matrix with its negative eigenvalues at 0, and whether some were more than rounding errors."""
+    values, vectors = np.linalg.eigh(A)
+    negative = values.min(initial=0.0) < -_NEGATIVE * values.max(initial=0.0)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T, bool(negative)
+
+
+def _of_one_cluster(codes: IntArray, H: Columns) -> BoolArray:
+    """Which columns (p,) are zero but in one cluster of a direction, and those of the base level beside them.
+
+    The intercept is equal to a level in each cluster but that of the base, and so is a slope beside those of levels.
+    """
+    S = csc_matrix(H.sparse() if isinstance(H, Absorbed) else H)
+    S.eliminate_zeros()
+    out = np.diff(S.indptr) == 0
+    filled = np.flatnonzero(~out)
+    for code in codes.T:
+        low, high = (end.reduceat(code[S.indices], S.indptr[filled]) for end in (np.minimum, np.maximum))
+        within = filled[low == high]
+        levels = S[:, within].tocoo()
+        out[within] = True
+        for j in np.flatnonzero(~out) if len(within) else ():
+            same = S[:, [j]].toarray()[levels.row, 0] == levels.data
+            out[j] = len(np.unique(levels.row[same])) == len(np.unique(levels.row))
+    return np.asarray(out)
 
 
 def _sums(scores: Any, weight: Array, code: IntArray, A: Array) -> Array:

@@ -226,7 +226,10 @@ def _clustered(V: Array, clusters: Clusters, scores: Any, weight: Array, free: B
         return np.asarray(factor * total.T @ total)
     at, out = np.ix_(free, free), np.zeros_like(V)
     root = normal_root(V[at])
-    out[at] = root @ middle(clusters, scores[:, free], weight, root) @ root.T
+    levels = np.zeros(len(free), dtype=np.bool_)
+    if clusters.levels is not None:
+        levels[: len(clusters.levels)] = clusters.levels
+    out[at] = root @ middle(clusters, scores[:, free], weight, root, levels[free]) @ root.T
     return out
 
 

@@ -92,7 +92,8 @@ def of_maximum(
     groups: Clusters | None,
 ) -> dict[str, Any]:
     """Fields of `RegressionParts` of rows in memory, whose columns are not centred."""
-    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": groups}
+    clusters = None if groups is None else groups.beside(training.design.H)
+    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": clusters}
     names = named_columns([part.spec for part in training.state.parts], columns)
     return {
         "spec": spec,
