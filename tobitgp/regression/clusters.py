@@ -43,13 +43,31 @@ class Clusters:
         return groups if isinstance(groups, Clusters) else cls(np.asarray(groups)[:, None])
 
     def beside(self, H: Columns) -> Clusters:
-        """The same, with what it needs to know of linear columns (n, p)."""
-        return self if self.code.shape[1] == 1 else replace(self, levels=_of_one_cluster(self.code, H))
+        """The same, with what it needs to know of linear columns (n, p); of subjects with several rows nothing."""
+        return self if len(self.code) != H.shape[0] else replace(self, levels=_of_one_cluster(self.code, H))
+
+    def levels_among(self, k: int) -> BoolArray:
+        """Levels among all k parameters, linear ones first."""
+        own: Any = () if self.levels is None else self.levels
+        return np.pad(np.array(own, dtype=np.bool_), (0, k - len(own)))
 
     @property
-    def fewest(self) -> int:
-        """Number of clusters in the direction that has fewest."""
-        return min(len(np.unique(code)) for code in self.code.T)
+    def numbers(self) -> list[int]:
+        """Number of clusters in each direction."""
+        return [len(np.unique(code)) for code in self.code.T]
+
+    def check_number(self, free: BoolArray) -> None:
+        """Refuse one cluster, and warn of no more than parameters (k,) of which several of them tell."""
+        if min(self.numbers) < 2:
+            raise DataError("Clustered standard errors need at least two clusters.")
+        told, most = int((free & ~self.levels_among(len(free))).sum()), max(self.numbers)
+        if most <= told:
+            warnings.warn(
+                f"There are {most} clusters for {told} parameters, by which clustered standard errors are too small, "
+                "often by far; estimate fewer parameters, or use other clusters.",
+                BoundaryWarning,
+                stacklevel=user_level(),
+            )
 
     def ways(self) -> Iterator[tuple[float, IntArray]]:
         """Signs, and clusters (n,) of rows that share some of the directions."""
@@ -63,8 +81,6 @@ class Clusters:
 
         ``free`` parameters were estimated.
         """
-        if self.fewest < 2:
-            raise DataError("Clustered standard errors need at least two clusters.")
         n, k = float(weight.sum()), free
         for sign, code in self.ways():
             G = int(code.max()) + 1

@@ -220,16 +220,15 @@ def covariance(
 
 def _clustered(V: Array, clusters: Clusters, scores: Any, weight: Array, free: BoolArray) -> Array:
     """Covariance (k, k) by sums of scores within clusters."""
+    clusters.check_number(free)
     k = int(free.sum())
     if clusters.code.shape[1] == 1:
         [(factor, total)] = clusters.sums(scores, weight, V, k)
         return np.asarray(factor * total.T @ total)
     at, out = np.ix_(free, free), np.zeros_like(V)
     root = normal_root(V[at])
-    levels = np.zeros(len(free), dtype=np.bool_)
-    if clusters.levels is not None:
-        levels[: len(clusters.levels)] = clusters.levels
-    out[at] = root @ middle(clusters, scores[:, free], weight, root, levels[free]) @ root.T
+    levels = clusters.levels_among(len(free))[free]
+    out[at] = root @ middle(clusters, scores[:, free], weight, root, levels) @ root.T
     return out
 
 

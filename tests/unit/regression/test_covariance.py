@@ -180,11 +180,20 @@ def test_the_same_direction_twice_is_one(panel):
 def test_negative_eigenvalues_are_set_to_zero():
     rng = np.random.default_rng(5)
     data = pd.DataFrame(rng.normal(size=(24, 4)), columns=list("abcy")).assign(g=np.arange(24) % 3, h=np.arange(24) % 4)
-    with pytest.warns(BoundaryWarning, match="negative eigenvalue, which was set to 0"):
+    few = pytest.warns(BoundaryWarning, match="4 clusters for 5 parameters")
+    with few, pytest.warns(BoundaryWarning, match="negative eigenvalue, which was set to 0"):
         res = tg.fit("y ~ a + b + c", data, method="mle", cov_type="cluster", cov_kwds={"groups": ["g", "h"]})
     assert np.linalg.eigvalsh(res.cov_params()).min() > -1e-12
     ols = smf.ols("y ~ a + b + c", data).fit(cov_type="cluster", cov_kwds={"groups": data[["g", "h"]].to_numpy()})
     assert np.linalg.eigvalsh(ols.cov_params()).min() < -1e-4
+
+
+def test_no_more_clusters_than_parameters(panel):
+    """Scores add up to 0, and so hardly any direction is left; levels of the clusters themselves do not count."""
+    with pytest.warns(BoundaryWarning, match="There are 3 clusters for 3 parameters"):
+        res = tg.fit("free ~ x", panel.assign(g=panel["firm"] % 3), cov_type="cluster", cov_kwds={"groups": "g"})
+    assert np.linalg.matrix_rank(res.cov_params(), tol=1e-8) < 3
+    tg.fit("free ~ x + C(firm)", panel, cov_type="cluster", cov_kwds={"groups": "firm"})
 
 
 def test_every_kind_of_fit_takes_two_ways(panel):
