@@ -138,9 +138,10 @@ def _of_one_cluster(codes: IntArray, H: Columns) -> BoolArray:
         within = filled[low == high]
         levels = S[:, within].tocoo()
         out[within] = True
+        covered = np.bincount(levels.row, minlength=S.shape[0]) > 0
         for j in np.flatnonzero(~out) if len(within) else ():
             same = S[:, [j]].toarray()[levels.row, 0] == levels.data
-            out[j] = len(np.unique(levels.row[same])) == len(np.unique(levels.row))
+            out[j] = bool((np.bincount(levels.row[same], minlength=S.shape[0]) > 0)[covered].all())
     return np.asarray(out)
 
 
