@@ -76,20 +76,19 @@ class Clusters:
                 code = np.unique(self.code[:, some], axis=0, return_inverse=True)[1].reshape(-1)
                 yield (-1.0) ** (size + 1), code.astype(np.intp)
 
-    def sums(self, scores: Any, weight: Array, A: Array, free: int) -> Iterator[tuple[float, Array]]:
-        """Signs, with factors for few clusters, and sums (G, m) within clusters of weighted scores times A (k, m).
-
-        ``free`` parameters were estimated.
-        """
-        n, k = float(weight.sum()), free
+    def crossed(self, scores: Any, weight: Array, A: Array, free: int) -> Array:
+        """Middle (m, m) of the sandwich, of scores times A (k, m), where ``free`` parameters were estimated."""
+        n, k, total = float(weight.sum()), free, np.zeros((A.shape[1], A.shape[1]))
         for sign, code in self.ways():
             G = int(code.max()) + 1
             factor = G / (G - 1.0) * ((n - 1.0) / (n - k) if n > k else np.nan) if self.corrected else 1.0
-            yield sign * factor, _sums(scores, weight, code, A)
+            total += sign * factor * _crossed(scores, weight, code, A)
+        return total
 
-    def finest(self, scores: Any, weight: Array, A: Array) -> Array:
-        """Sums within the clusters of rows that share all directions."""
-        return list(self.sums(scores, weight, A, len(A)))[-1][1]
+    def finest(self, scores: Any, weight: Array, A: Array) -> tuple[int, Array]:
+        """Number of the clusters of rows that share all directions, and the middle of these alone."""
+        _, code = list(self.ways())[-1]
+        return int(code.max()) + 1, _crossed(scores, weight, code, A)
 
 
 def middle(clusters: Clusters, scores: Any, weight: Array, root: Array, levels: BoolArray) -> Array:
@@ -97,9 +96,7 @@ def middle(clusters: Clusters, scores: Any, weight: Array, root: Array, levels: 
 
     ``levels`` (k,) are put last: what has to change for that is theirs.
     """
-    total = np.sum([factor * part.T @ part for factor, part in clusters.sums(scores, weight, root, len(root))], axis=0)
-    if clusters.code.shape[1] == 1:
-        return np.asarray(total)
+    total = clusters.crossed(scores, weight, root, len(root))
     Q, m = np.linalg.qr(root[~levels].T, mode="complete")[0], int((~levels).sum())
     total = Q.T @ total @ Q
     A, negative = _not_negative(total[:m, :m])
@@ -145,10 +142,13 @@ def _of_one_cluster(codes: IntArray, H: Columns) -> BoolArray:
     return np.asarray(out)
 
 
-def _sums(scores: Any, weight: Array, code: IntArray, A: Array) -> Array:
+def _crossed(scores: Any, weight: Array, code: IntArray, A: Array) -> Array:
+    """Cross-products (m, m) of sums within clusters of weighted scores times A (k, m)."""
     G = int(code.max()) + 1
     if issparse(scores):
         of_cluster: Any = csr_matrix((weight, (code, np.arange(len(code)))), (G, len(code)))
-        return np.asarray((of_cluster @ scores) @ A)
+        sums = of_cluster @ scores
+        return np.asarray(A.T @ ((sums.T @ sums) @ A))
     D = (scores @ A) * weight[:, None]
-    return np.column_stack([np.bincount(code, weights=column, minlength=G) for column in D.T])
+    total = np.column_stack([np.bincount(code, weights=column, minlength=G) for column in D.T])
+    return np.asarray(total.T @ total, dtype=np.float64)
