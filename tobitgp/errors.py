@@ -58,6 +58,10 @@ class SpecError(TobitGPError):
     """The model asked for makes no sense, or is not supported."""
 
 
+class UnavailableError(SpecError, AttributeError):
+    """Another kind of fit has what was asked for."""
+
+
 class DataError(TobitGPError):
     """The data cannot be used as they are; the message names column and rows."""
 

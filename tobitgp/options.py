@@ -69,6 +69,7 @@ ELSEWHERE = {
     "strata": "write sigma='~ C(g)'",
     "time_effects": "effects of each period are a term: y ~ x + C(year)",
     "ul": "limits stand in the formula: y ~ x | censor(upper=4)",
+    "use_t": "tails are normal; for few clusters bootstrap(groups=) is of the results",
     "vce": "write cov_type='HC0', or cov_type='cluster', cov_kwds={'groups': 'g'}; bootstrap() is of the results",
     "vcov": "write cov_type='HC1', or cov_type='cluster', cov_kwds={'groups': ['g', 'year']}",
 }

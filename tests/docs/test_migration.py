@@ -34,7 +34,7 @@ def names(tmp_path_factory):
     n = 60
     x, z = rng.normal(size=(2, n))
     y = 5 + x + 0.5 * z + rng.normal(size=n)
-    data = pd.DataFrame({"x": x, "z": z, "g": rng.choice(list("abc"), n), "y": y, "y2": y + 1})
+    data = pd.DataFrame({"x": x, "z": z, "g": rng.choice(list("abcde"), n), "y": y, "y2": y + 1})
     data = data.assign(status=rng.choice([-1, 0, 1], n), w=rng.integers(1, 4, n), m=0.1, limit=0.0, l=0.0, u=7.0)
     data = data.assign(lb=y - 2, ub=y + 2, lo=y, hi=y + rng.choice([0.0, 0.5], n))
     data = data.assign(time=np.exp(y), event=rng.integers(0, 2, n), entry=np.exp(y - 3), code=rng.integers(1, 3, n))

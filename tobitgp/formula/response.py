@@ -155,7 +155,8 @@ def _part(syntax: Syntax, part: ast.expr) -> tuple[str, ast.Call]:
     """Name and call of a part."""
     if not isinstance(part, ast.Call):
         text = syntax.text(part)
-        group = f", C({text}), or (1 | {text}) in brackets" if isinstance(part, ast.Name) else ""
+        factors = " + ".join(f"C({name})" for name in text.split(" + "))
+        group = f", {factors}, or (1 | {text}) in brackets" if isinstance(part, (ast.Name, ast.BinOp)) else ""
         hint = f"did you mean sigma='~ {text}'{group}? " if not isinstance(part, ast.Constant) else ""
         syntax.fail(part, f"Only censor(...) and truncate(...) stand after '|'; {hint}For censoring {_HELP}")
     name = called(part)

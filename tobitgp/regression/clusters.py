@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csc_matrix, csr_matrix, issparse
 
+from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _NEGATIVE = 1e-9  # of the largest eigenvalue, beyond which one is no rounding error
 
@@ -32,6 +33,7 @@ class Clusters:
 
     code: IntArray  # (n, g)
     corrected: bool = False  # by factors for few clusters
+    levels: BoolArray | None = None  # (p,), linear columns of which rows of one cluster alone tell
 
     @classmethod
     def of(cls, groups: Clusters | IntArray | None) -> Clusters:
@@ -40,10 +42,32 @@ class Clusters:
             raise SpecError('cov_type "cluster" needs groups.')
         return groups if isinstance(groups, Clusters) else cls(np.asarray(groups)[:, None])
 
+    def beside(self, H: Columns) -> Clusters:
+        """The same, with what it needs to know of linear columns (n, p); of subjects with several rows nothing."""
+        return self if len(self.code) != H.shape[0] else replace(self, levels=_of_one_cluster(self.code, H))
+
+    def levels_among(self, k: int) -> BoolArray:
+        """Levels among all k parameters, linear ones first."""
+        own: Any = () if self.levels is None else self.levels
+        return np.pad(np.array(own, dtype=np.bool_), (0, k - len(own)))
+
     @property
-    def fewest(self) -> int:
-        """Number of clusters in the direction that has fewest."""
-        return min(len(np.unique(code)) for code in self.code.T)
+    def numbers(self) -> list[int]:
+        """Number of clusters in each direction."""
+        return [len(np.unique(code)) for code in self.code.T]
+
+    def check_number(self, free: BoolArray) -> None:
+        """Refuse one cluster, and warn of no more than parameters (k,) of which several of them tell."""
+        if min(self.numbers) < 2:
+            raise DataError("Clustered standard errors need at least two clusters.")
+        told, most = int((free & ~self.levels_among(len(free))).sum()), max(self.numbers)
+        if most <= told:
+            warnings.warn(
+                f"There are {most} clusters for {told} parameters, by which clustered standard errors are too small, "
+                "often by far; estimate fewer parameters, or use other clusters.",
+                BoundaryWarning,
+                stacklevel=user_level(),
+            )
 
     def ways(self) -> Iterator[tuple[float, IntArray]]:
         """Signs, and clusters (n,) of rows that share some of the directions."""
@@ -52,44 +76,79 @@ class Clusters:
                 code = np.unique(self.code[:, some], axis=0, return_inverse=True)[1].reshape(-1)
                 yield (-1.0) ** (size + 1), code.astype(np.intp)
 
-    def sums(self, scores: Any, weight: Array, A: Array, free: int) -> Iterator[tuple[float, Array]]:
-        """Signs, with factors for few clusters, and sums (G, m) within clusters of weighted scores times A (k, m).
-
-        ``free`` parameters were estimated.
-        """
-        if self.fewest < 2:
-            raise DataError("Clustered standard errors need at least two clusters.")
-        n, k = float(weight.sum()), free
+    def crossed(self, scores: Any, weight: Array, A: Array, free: int) -> Array:
+        """Middle (m, m) of the sandwich, of scores times A (k, m), where ``free`` parameters were estimated."""
+        n, k, total = float(weight.sum()), free, np.zeros((A.shape[1], A.shape[1]))
         for sign, code in self.ways():
             G = int(code.max()) + 1
             factor = G / (G - 1.0) * ((n - 1.0) / (n - k) if n > k else np.nan) if self.corrected else 1.0
-            yield sign * factor, _sums(scores, weight, code, A)
+            total += sign * factor * _crossed(scores, weight, code, A)
+        return total
 
-    def finest(self, scores: Any, weight: Array, A: Array) -> Array:
-        """Sums within the clusters of rows that share all directions."""
-        return list(self.sums(scores, weight, A, len(A)))[-1][1]
+    def finest(self, scores: Any, weight: Array, A: Array) -> tuple[int, Array]:
+        """Number of the clusters of rows that share all directions, and the middle of these alone."""
+        _, code = list(self.ways())[-1]
+        return int(code.max()) + 1, _crossed(scores, weight, code, A)
 
 
-def middle(clusters: Clusters, scores: Any, weight: Array, root: Array) -> Array:
-    """Middle (m, m) of the sandwich in the coordinates of a root of the covariance, no eigenvalue below 0."""
-    total = np.sum([factor * part.T @ part for factor, part in clusters.sums(scores, weight, root, len(root))], axis=0)
-    if clusters.code.shape[1] == 1:
-        return np.asarray(total)
-    values, vectors = np.linalg.eigh(total)
-    if values.min(initial=0.0) < -_NEGATIVE * values.max(initial=0.0):
+def middle(clusters: Clusters, scores: Any, weight: Array, root: Array, levels: BoolArray) -> Array:
+    """Middle (m, m) of the sandwich in the coordinates of a root of the covariance, no eigenvalue below 0.
+
+    ``levels`` (k,) are put last: what has to change for that is theirs.
+    """
+    total = clusters.crossed(scores, weight, root, len(root))
+    Q, m = np.linalg.qr(root[~levels].T, mode="complete")[0], int((~levels).sum())
+    total = Q.T @ total @ Q
+    A, negative = _not_negative(total[:m, :m])
+    if negative:
         warnings.warn(
             "The covariance of clusters in several directions had a negative eigenvalue, which was set to 0: there are "
             "too few clusters for so many parameters, or hardly any correlation within them.",
             BoundaryWarning,
             stacklevel=user_level(),
         )
-    return np.asarray(vectors * np.maximum(values, 0.0)) @ vectors.T
+    slopes = np.linalg.pinv(A, hermitian=True) @ total[:m, m:]
+    beside = A @ slopes
+    last = slopes.T @ beside
+    total = np.block([[A, beside], [beside.T, last + _not_negative(total[m:, m:] - last)[0]]])
+    return np.asarray(Q @ total @ Q.T)
 
 
-def _sums(scores: Any, weight: Array, code: IntArray, A: Array) -> Array:
+def _not_negative(A: Array) -> tuple[Array, bool]:
+    """A symmetric matrix with its negative eigenvalues at 0, and whether some were more than rounding errors."""
+    values, vectors = np.linalg.eigh(A)
+    negative = values.min(initial=0.0) < -_NEGATIVE * values.max(initial=0.0)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T, bool(negative)
+
+
+def _of_one_cluster(codes: IntArray, H: Columns) -> BoolArray:
+    """Which columns (p,) are zero but in one cluster of a direction, and those of the base level beside them.
+
+    The intercept is equal to a level in each cluster but that of the base, and so is a slope beside those of levels.
+    """
+    S = csc_matrix(H.sparse() if isinstance(H, Absorbed) else H)
+    S.eliminate_zeros()
+    out = np.diff(S.indptr) == 0
+    filled = np.flatnonzero(~out)
+    for code in codes.T:
+        low, high = (end.reduceat(code[S.indices], S.indptr[filled]) for end in (np.minimum, np.maximum))
+        within = filled[low == high]
+        levels = S[:, within].tocoo()
+        out[within] = True
+        covered = np.bincount(levels.row, minlength=S.shape[0]) > 0
+        for j in np.flatnonzero(~out) if len(within) else ():
+            same = S[:, [j]].toarray()[levels.row, 0] == levels.data
+            out[j] = bool((np.bincount(levels.row[same], minlength=S.shape[0]) > 0)[covered].all())
+    return np.asarray(out)
+
+
+def _crossed(scores: Any, weight: Array, code: IntArray, A: Array) -> Array:
+    """Cross-products (m, m) of sums within clusters of weighted scores times A (k, m)."""
     G = int(code.max()) + 1
     if issparse(scores):
         of_cluster: Any = csr_matrix((weight, (code, np.arange(len(code)))), (G, len(code)))
-        return np.asarray((of_cluster @ scores) @ A)
+        sums = of_cluster @ scores
+        return np.asarray(A.T @ ((sums.T @ sums) @ A))
     D = (scores @ A) * weight[:, None]
-    return np.column_stack([np.bincount(code, weights=column, minlength=G) for column in D.T])
+    total = np.column_stack([np.bincount(code, weights=column, minlength=G) for column in D.T])
+    return np.asarray(total.T @ total, dtype=np.float64)

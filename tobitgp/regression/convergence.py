@@ -250,8 +250,8 @@ def _separation(rows: BoolArray, directions: Array, outcome: Outcome, design: De
     return (
         f"The likelihood has no maximum: {listed}{together} separate{'s' * one} {those} from the others, and "
         f"{'its coefficient goes' if one else 'their coefficients go'} to infinity. "
-        f"Leave {'it' if one else 'them'} out, merge levels, fix {'its coefficient' if one else 'a coefficient'}, "
-        "or use a model with priors."
+        f"Leave {'it' if one else 'them'} out, or levels together with their rows, on which no other coefficient "
+        f"depends; merge levels, fix {'its coefficient' if one else 'a coefficient'}, or use a model with priors."
     )
 
 

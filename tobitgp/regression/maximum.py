@@ -220,13 +220,14 @@ def covariance(
 
 def _clustered(V: Array, clusters: Clusters, scores: Any, weight: Array, free: BoolArray) -> Array:
     """Covariance (k, k) by sums of scores within clusters."""
+    clusters.check_number(free)
     k = int(free.sum())
     if clusters.code.shape[1] == 1:
-        [(factor, total)] = clusters.sums(scores, weight, V, k)
-        return np.asarray(factor * total.T @ total)
+        return clusters.crossed(scores, weight, V, k)
     at, out = np.ix_(free, free), np.zeros_like(V)
     root = normal_root(V[at])
-    out[at] = root @ middle(clusters, scores[:, free], weight, root) @ root.T
+    levels = clusters.levels_among(len(free))[free]
+    out[at] = root @ middle(clusters, scores[:, free], weight, root, levels) @ root.T
     return out
 
 
@@ -248,10 +249,9 @@ def unidentified(
     root = normal_root(dense(V)[at])
     c = np.ones(fit.scores.shape[0]) if weight is None else weight
     if kind == "cluster":
-        scores = Clusters.of(groups).finest(fit.scores[:, fit.free], c, root)
-        if len(scores) <= len(root):
+        number, middle = Clusters.of(groups).finest(fit.scores[:, fit.free], c, root)
+        if number <= len(root):
             return fit.unidentified
-        middle = scores.T @ scores
     elif isinstance(V, Factored):
         scores = fit.scores[:, fit.free].multiply(np.sqrt(c)[:, None]).tocsr()
         middle = root.T @ ((scores.T @ scores) @ root)

@@ -171,10 +171,10 @@ def _split(text: str) -> list[str]:
 
 
 def _aliased(text: str, alias: dict[str, str]) -> str:
-    """Text with every coefficient under a plain name, the longest first."""
+    """Text that formulaic reads, with every coefficient under a plain name, the longest first."""
     for plain, name in sorted(alias.items(), key=lambda item: -len(item[1])):
         text = re.sub(rf"`{re.escape(name)}`|(?<![\w.]){re.escape(name)}(?![\w.\[(])", plain, text)
-    return text
+    return re.sub(r"=\s*-", "= 0 - ", text)  # formulaic knows no sign after "="
 
 
 _SPANNED, _LOCAL = 1e-8, 1e-6

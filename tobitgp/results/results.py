@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, UnavailableError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
@@ -46,6 +46,23 @@ from tobitgp.results.times import Scores
 from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
 from tobitgp.typing import Array, Frame
 
+_GENERAL = "LikelihoodResults", "DistributionalResults"
+# What serves in place of what a kind of fit does not have.
+_INSTEAD = {
+    "bootstrap": "A posterior has draws, by sample() and posterior(); cov_type='HC0' and 'cluster' are of maxima.",
+    "profile_interval": "conf_int() is of every fit.",
+    "marginal_effects": "predict() answers about the response, and plot_effect() draws it along a column.",
+    "get_margeff": "predict() answers about the response, and plot_effect() draws it along a column.",
+}
+
+
+def _kinds(of: type[Results]) -> Iterator[type[Results]]:
+    """All kinds of results that are loaded."""
+    for kind in of.__subclasses__():
+        if not kind.__name__.startswith("_") and kind.__name__ not in _GENERAL:
+            yield kind
+        yield from _kinds(kind)
+
 
 class Results:
     """A fit of any kind: what it was made of, its estimates, and the questions that it answers.
@@ -59,6 +76,18 @@ class Results:
     _of_subjects = False  # whether training rows are parts of the time of subjects
     _from_zero = True  # whether a path of covariates has to begin at time 0
     _no_mean = ""  # why times have no mean, where they have none
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse in words what other kinds of fits have."""
+            having = [kind.__name__ for kind in _kinds(Results) if hasattr(kind, name)]
+            if name.startswith("_") or hasattr(type(self), name) or not having:
+                return object.__getattribute__(self, name)  # the error that it raises
+            instead = f" {_INSTEAD[name]}" if name in _INSTEAD else ""
+            raise UnavailableError(
+                f"{name} is not available of {type(self).__name__}, but of {', '.join(having)}.{instead}"
+            )
 
     # -- what each kind says of itself --------------------------------------------------------------------------------
 
@@ -80,13 +109,9 @@ class Results:
 
     def _profile(self, name: str, alpha: float) -> tuple[float, float]:
         """Interval of a parameter by the profile likelihood."""
-        raise SpecError("method='profile' is of regressions fitted by maximum likelihood; this fit has method='wald'.")
-
-    def bootstrap(self, n: int = 999, groups: Any = None, statistic: Any = None, *, rng: Rng = None) -> Any:
-        """See :meth:`tobitgp.RegressionResults.bootstrap`, which regressions by maximum likelihood have."""
         raise SpecError(
-            "bootstrap() is of regressions by maximum likelihood: a posterior has draws, by posterior() and sample(), "
-            "and other fits by maximum likelihood have cov_type='HC0' and 'cluster'."
+            f"method='profile' is of regressions fitted by maximum likelihood, RegressionResults; this fit, "
+            f"{type(self).__name__}, has method='wald'."
         )
 
     def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:

@@ -152,6 +152,23 @@ def test_two_ways_by_hand(panel):
         pd.testing.assert_frame_equal(same.cov_params(), res.cov_params())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("copies", [1, 4])  # 4: more than a hundred firms, whose levels are absorbed
+@pytest.mark.parametrize("formula", ["free ~ z + x + C(firm) + C(year)", "free ~ z + x*C(year) + C(firm)"])
+def test_slopes_beside_fixed_effects_of_the_clusters_are_those_of_statsmodels(panel, formula, copies):
+    """Levels that one cluster alone tells of have negative eigenvalues, which change nothing about other columns."""
+    rng = np.random.default_rng(3)
+    data = pd.concat([panel.assign(firm=panel["firm"] + 100 * i) for i in range(copies)], ignore_index=True)
+    data = data.assign(z=rng.normal(size=len(data)), free=data["free"] + rng.normal(size=len(data)))
+    ways, at = ["firm", "year"], ["z"] if "*" in formula else ["z", "x"]
+    kwds = {"groups": data[ways].to_numpy(), "use_correction": False}
+    want = smf.ols(formula, data).fit(cov_type="cluster", cov_kwds=kwds).cov_params()
+    res = tg.fit(formula, data, cov_type="cluster", cov_kwds={"groups": ways})
+    np.testing.assert_allclose(res.cov_params().loc[at, at], want.loc[at, at], rtol=1e-6)
+    assert np.linalg.eigvalsh(res.cov_params()).min() > -1e-9
+    assert np.diag(want).min() < 0.0
+
+
 def test_the_same_direction_twice_is_one(panel):
     kwds = {"groups": ["firm", "twin"]}
     data = panel.assign(twin=panel["firm"] + 100)
@@ -163,11 +180,20 @@ def test_the_same_direction_twice_is_one(panel):
 def test_negative_eigenvalues_are_set_to_zero():
     rng = np.random.default_rng(5)
     data = pd.DataFrame(rng.normal(size=(24, 4)), columns=list("abcy")).assign(g=np.arange(24) % 3, h=np.arange(24) % 4)
-    with pytest.warns(BoundaryWarning, match="negative eigenvalue, which was set to 0"):
+    few = pytest.warns(BoundaryWarning, match="4 clusters for 5 parameters")
+    with few, pytest.warns(BoundaryWarning, match="negative eigenvalue, which was set to 0"):
         res = tg.fit("y ~ a + b + c", data, method="mle", cov_type="cluster", cov_kwds={"groups": ["g", "h"]})
     assert np.linalg.eigvalsh(res.cov_params()).min() > -1e-12
     ols = smf.ols("y ~ a + b + c", data).fit(cov_type="cluster", cov_kwds={"groups": data[["g", "h"]].to_numpy()})
     assert np.linalg.eigvalsh(ols.cov_params()).min() < -1e-4
+
+
+def test_no_more_clusters_than_parameters(panel):
+    """Scores add up to 0, and so hardly any direction is left; levels of the clusters themselves do not count."""
+    with pytest.warns(BoundaryWarning, match="There are 3 clusters for 3 parameters"):
+        res = tg.fit("free ~ x", panel.assign(g=panel["firm"] % 3), cov_type="cluster", cov_kwds={"groups": "g"})
+    assert np.linalg.matrix_rank(res.cov_params(), tol=1e-8) < 3
+    tg.fit("free ~ x + C(firm)", panel, cov_type="cluster", cov_kwds={"groups": "firm"})
 
 
 def test_every_kind_of_fit_takes_two_ways(panel):

@@ -34,6 +34,12 @@ def test_combinations(averaged):
         assert np.abs(test.conf_int(p) - 0.5).min() < 1e-6
 
 
+def test_a_sign_after_the_equals_sign():
+    R, null, _ = read_constraints(["log(p)", "z"], "log(p) = -1, z = - log(p), z=-0.5")
+    assert R.tolist() == [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+    assert null.tolist() == [-1.0, 0.0, -0.5]
+
+
 def test_wald(averaged):
     V = averaged.cov_params().iloc[1:3, 1:3].to_numpy()
     gap = averaged.params[NAMES[1:]].to_numpy() - [0.5, 1.0]

@@ -6,7 +6,7 @@ import pytest
 from support.processes import printed_by
 
 import tobitgp as tg
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, UnavailableError
 
 
 def test_statsmodels_vocabulary(averaged, mixed):
@@ -160,3 +160,22 @@ def test_import_stays_light():
         "print([m for m in ('statsmodels', 'matplotlib', 'scipy.stats', 'lifelines') if m in sys.modules])"
     )
     assert printed_by("-c", code).strip() == "[]"
+
+
+@pytest.mark.slow
+def test_what_other_kinds_of_fits_have_is_refused_in_words():
+    """By one mechanism, which is an AttributeError too, so that programs can look for what there is."""
+    lung = tg.datasets.load("lung")
+    res = tg.fit("Surv(time, event) ~ gp(age)", lung, family="weibull", hyper="maximize")
+    with pytest.raises(UnavailableError, match="profile_interval is not available of GPResults, but of RegressionRes"):
+        res.profile_interval("age")
+    with pytest.raises(UnavailableError, match=r"of RegressionResults.*A posterior has draws, by sample"):
+        res.bootstrap()
+    assert not hasattr(res, "lr_test")
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        res.nothing  # noqa: B018
+    power = tg.fit("time ~ age", lung, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+    for name in ("posterior", "standardise", "hazard_ratios", "k_hat", "group_effects", "plot_terms", "plot_forest"):
+        with pytest.raises(SpecError, match=f"{name} is not available of BoxCoxGPResults"):
+            getattr(power, name)()
+    assert power.plot() is not None

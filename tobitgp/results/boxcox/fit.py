@@ -16,7 +16,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_warnings import in_common
 from tobitgp.distributions.power_normal import POWERS, PowerNormal
-from tobitgp.errors import BoundaryWarning, SpecError, user_level
+from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BOXCOX, read_power
@@ -111,9 +111,17 @@ def unit_of(training: TrainingData, coefficients: Array, gamma: Array) -> float:
 
 
 def refuse_power(training: TrainingData, power: float | None) -> None:
-    """Refuse zeros with a power that has none."""
-    if power is not None and power < LEAST_POWER and holds_zeros(training.response):
+    """Refuse zeros with a power that has none, and a constant response without a power."""
+    response = training.response
+    if power is not None and power < LEAST_POWER and holds_zeros(response):
         raise SpecError(f"power={power:g} has no probability of a response of 0, and rows are 0; give one above 0.")
+    exact, ends = response.lower == response.upper, np.concatenate([response.lower, response.upper])
+    ends = ends[np.isfinite(ends) & (ends > 0.0)]
+    if power is None and exact.any() and ends.min() == ends.max():
+        raise DataError(
+            f"The response is {ends[0]:g} in all rows, which tells nothing of its power; give the power, as "
+            "family=tg.BoxCox(power=0.5), or take another family."
+        )
 
 
 def find_power(value: Callable[[float], float], low: float, high: float) -> float:

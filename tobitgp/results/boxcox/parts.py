@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +88,11 @@ class BoxCoxGPParts(Source):
     def names(self) -> list[str]:
         """Linear columns, then hyper-parameters."""
         return self.fits[self.best].names
+
+    @property
+    def gp(self) -> Any:
+        """What was modelled at the power with the highest evidence."""
+        return self.fits[self.best].gp
 
     def without_rows(self) -> BoxCoxGPParts:
         """Parts that answer the same about new rows."""

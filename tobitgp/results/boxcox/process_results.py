@@ -28,40 +28,6 @@ from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.typing import Array, Frame
 
 
-def no_effects(results: Any, **options: Any) -> None:
-    """Refused: a fit of linear terms by maximum likelihood has effects, on the scale of the response.
-
-    Parameters
-    ----------
-    **options : dict
-        Those of :meth:`RegressionResults.marginal_effects`.
-
-    Raises
-    ------
-    SpecError
-        Always.
-
-    References
-    ----------
-    (REG14) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> data = tg.datasets.load("tobin")
-    >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
-    >>> try:
-    ...     res.marginal_effects()
-    ... except tg.errors.SpecError as error:
-    ...     print(str(error).partition(" of ")[0])
-    marginal_effects() is not available
-    """
-    raise SpecError(
-        "marginal_effects() is not available of a process after a power transformation; method='mle' of linear terms "
-        "has it, and predict() answers about the response."
-    )
-
-
 class BoxCoxGPResults(Results):
     r"""A process, or a regression with priors, whose response is normal after a power transformation.
 
@@ -244,38 +210,6 @@ class BoxCoxGPResults(Results):
 
     plot = figures.plot
     plot_effect = figures.plot_effect
-    marginal_effects = no_effects
-    get_margeff = no_effects
-
-    def check(self, *, rng: Rng = None) -> None:  # type: ignore[override]
-        """Not available; residuals() and loo() look at single rows.
-
-        Parameters
-        ----------
-        rng : int or numpy Generator, optional
-            Of no use here.
-
-        Raises
-        ------
-        SpecError
-            Always.
-
-        References
-        ----------
-        (PRE9) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.load("tobin")
-        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
-        >>> try:
-        ...     res.check()
-        ... except tg.errors.SpecError as error:
-        ...     print(str(error)[:24])
-        check() is not available
-        """
-        raise self._none("check()")
 
     def _terms(self, asked: Asked) -> NoReturn:
         raise self._none("what='terms'")
@@ -289,21 +223,6 @@ class BoxCoxGPResults(Results):
 
     def _draws(self, draws: int, rng: Rng, question: str) -> NoReturn:
         raise self._none(question)
-
-    def _k_hat(self, draws: int, rng: Rng) -> NoReturn:
-        raise self._none("k_hat()")
-
-    def _findings(self, rng: Any) -> NoReturn:
-        raise self._none("check()")
-
-    def _averages(self, population: Any, sought: Any) -> NoReturn:
-        raise self._none("standardise()")
-
-    def _differences(self, contrasts: Any) -> NoReturn:
-        raise self._none("A difference of rows")
-
-    def _log_ratios(self, contrasts: Any, sign: float) -> NoReturn:
-        raise SpecError(NO_RATIO)
 
     def _ratio_kind(self) -> Kind:
         raise SpecError(NO_RATIO)

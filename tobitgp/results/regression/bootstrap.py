@@ -115,8 +115,8 @@ def bootstrap(
     """Draw rows, or whole clusters of them, again and fit each time.
 
     A row is drawn with what is known of it, so that censored rows stay censored; levels that were not drawn are left
-    out. Frequency weights count: a row of
-    weight c is c rows, unless clusters are drawn, which keep the weights of their rows.
+    out. Frequency weights count: a row of weight c is c rows, unless clusters are drawn, which keep the weights of
+    their rows.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ def bootstrap(
     Raises
     ------
     SpecError
-        For an ``n`` below 2, of start-stop rows or a fit without training rows, or where hardly any draw has a
-        maximum.
+        For an ``n`` below 2, another ``statistic``, of start-stop rows, a fit without training rows or one that has not
+        converged, or where hardly any draw has a maximum.
     DataError
         If the groups cannot be used.
 
@@ -169,6 +169,10 @@ def bootstrap(
         raise SpecError("bootstrap() draws rows, and start-stop rows are parts of subjects; use cov_type='cluster'.")
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
         raise SpecError(f"n={n!r}: a whole number of at least 2 is needed.")
+    if statistic is not None and not callable(statistic):
+        raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
+    if not parts.maximum.converged:
+        raise SpecError("bootstrap() starts from a maximum, and this fit has not converged; see its warning.")
     refit = _Refit(results, statistic)
     weight = parts.rows.response.weight
     code = None if groups is None else _read_groups(parts, groups)
@@ -176,7 +180,10 @@ def bootstrap(
     found = np.array([each for each in draws if each is not None])
     failed = n - len(found)
     if len(found) < 2:
-        raise SpecError(f"{failed} of {n} draws have no maximum; there are too few rows for so many parameters.")
+        raise SpecError(
+            f"{failed} of {n} draws have no maximum: there are too few rows for so many parameters, or all drawn rows "
+            "of a level are censored; draw clusters of rows with groups=."
+        )
     if failed > 0.1 * n:
         warnings.warn(
             f"{failed} of {n} draws have no maximum and are left out, by which intervals may be too short: levels or "
@@ -262,7 +269,11 @@ class _Refit:
         if self.statistic is None:
             return pd.Series(results.params)
         found = self.statistic(results)
-        return pd.Series(found if np.ndim(found) else [found], dtype=np.float64)
+        try:
+            return pd.Series(found if np.ndim(found) else [found], dtype=np.float64)
+        except (TypeError, ValueError):
+            kind = type(found).__name__
+            raise SpecError(f"statistic= gives a {kind}: a number, a Series or an array is needed.") from None
 
     def __call__(self, weight: Array) -> Array | None:
         """Numbers under weights (n,), None where there is no maximum."""

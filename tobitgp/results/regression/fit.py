@@ -92,7 +92,8 @@ def of_maximum(
     groups: Clusters | None,
 ) -> dict[str, Any]:
     """Fields of `RegressionParts` of rows in memory, whose columns are not centred."""
-    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": groups}
+    clusters = None if groups is None else groups.beside(training.design.H)
+    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": clusters}
     names = named_columns([part.spec for part in training.state.parts], columns)
     return {
         "spec": spec,
@@ -251,6 +252,7 @@ _COVARIANCES = {
     **dict.fromkeys(("robust", "white", "hetero", "sandwich"), "; it is called 'HC0' here"),
     **dict.fromkeys(("hc2", "hc3"), "; bootstrap() of the results serves small samples"),
     **dict.fromkeys(("crv1", "clustered", "twoway"), "; it is cov_type='cluster', cov_kwds={'groups': ...} here"),
+    **dict.fromkeys(("hac", "newey-west"), "; rows of a unit that is followed over time are a cluster"),
     "bootstrap": "; it is a method of the results, bootstrap()",
 }
 

@@ -385,3 +385,10 @@ def test_data_are_left_alone(rain):
         warnings.simplefilter("error")
         tg.fit("y ~ x | censor(0)", rain, family="boxcox")
     pd.testing.assert_frame_equal(rain, before)
+
+
+@pytest.mark.parametrize("method", ["mle", "ep"])
+def test_a_constant_response_has_no_power(method):
+    data = pd.DataFrame({"x": np.arange(9.0), "y": 2.0})
+    with pytest.raises(DataError, match="The response is 2 in all rows"):
+        tg.fit("y ~ x", data, family="boxcox", method=method)

@@ -144,7 +144,7 @@ def test_other_questions(rain, wet):
     for what in ("terms", "sigma"):
         with pytest.raises(SpecError):
             wet.predict(ROWS, what)
-    for name in ("waic", "marginal_effects", "to_arviz", "log_likelihood_draws"):
+    for name in ("waic", "to_arviz", "log_likelihood_draws"):
         with pytest.raises(SpecError, match="not available"):
             getattr(wet, name)()
     with pytest.raises(SpecError, match="new="):

@@ -130,8 +130,20 @@ def test_many_levels(rng):
     assert 0.6 < found.bse["x"] / clustered.bse["x"] < 1.5
 
 
+def test_a_fit_without_a_maximum_is_refused_at_once(panel):
+    data = panel.assign(y=panel["y"].where(panel["firm"] != 3, 0.0))
+    with pytest.warns(ConvergenceWarning, match="levels together with their rows, on which no other"):
+        res = tg.fit("y ~ x + C(firm) | censor(0)", data)
+    with pytest.raises(SpecError, match="this fit has not converged"):
+        res.bootstrap(9)
+    some = data[data.groupby("firm")["y"].transform("max") > 0.0]
+    rest = tg.fit("y ~ x + C(firm) | censor(0)", some)
+    assert rest.llf == pytest.approx(res.llf, abs=1e-6)
+    assert rest.params["x"] == pytest.approx(res.params["x"], rel=1e-5)
+
+
 def test_what_it_is_not_of(res, maximised, panel, tobin):
-    with pytest.raises(SpecError, match=r"a posterior has draws, by posterior\(\)"):
+    with pytest.raises(SpecError, match=r"A posterior has draws, by sample\(\)"):
         maximised.bootstrap()
     with pytest.raises(SpecError, match=r"give data\['firm'\]"):
         res.bootstrap(9, "firm")
@@ -140,5 +152,8 @@ def test_what_it_is_not_of(res, maximised, panel, tobin):
     for wrong in (1, True, 9.0):
         with pytest.raises(SpecError, match="a whole number of at least 2"):
             res.bootstrap(wrong)
+    for wrong, words in ((5, "a function of the results"), (lambda one: one.conf_int(), "gives a DataFrame")):
+        with pytest.raises(SpecError, match=words):
+            res.bootstrap(9, statistic=wrong)
     with pytest.raises(SpecError, match="'percentile', 'basic', 'bca'"):
         res.bootstrap(9).conf_int(method="studentized")
