@@ -14,7 +14,7 @@ from tobitgp.nondetects.families import family_of
 from tobitgp.nondetects.kaplan_meier import Tail, check_tail, kaplan_meier_of, km_means
 from tobitgp.nondetects.land import land_limit
 from tobitgp.nondetects.likelihood import maximise
-from tobitgp.nondetects.resampling import bca, check_resamples, fit_many
+from tobitgp.nondetects.resampling import MANY, bca, check_resamples, fit_many
 from tobitgp.nondetects.ros import ros_means, ros_of
 from tobitgp.nondetects.sample import Sample
 from tobitgp.typing import Array, IntArray
@@ -89,6 +89,11 @@ def _bootstrap(sample: Sample, options: MeanOptions, confidences: tuple[float, .
     # Leaving one row out has to leave a sample that can be estimated.
     sample.check_left("The bootstrap (method='bca')")
     sample.check_detects(least=3)
+    if len(sample) > MANY:
+        raise SpecError(
+            f"method='bca' takes each row away once, which {len(sample)} rows are too many for: at most {MANY}; the "
+            "mean of so many is near normal, and method='km-t' or 'profile' takes any number."
+        )
     if options.of == "mle":
         means = _likelihood_means(sample, options.family)
     elif options.of == "km":
@@ -120,8 +125,9 @@ def _likelihood_means(sample: Sample, name: str) -> Callable[[IntArray], Array]:
 def _kaplan_meier(sample: Sample, options: MeanOptions, confidences: tuple[float, ...]) -> MeanLimits:
     if options.km_tail == "bounds":
         raise SpecError("km_tail='bounds' gives bounds of the mean and no limits: 'efron' or 'smallest_detect'.")
-    found = kaplan_meier_of(sample, options.km_tail)
+    sample.check_left("Kaplan-Meier")
     sample.check_detects()
+    found = kaplan_meier_of(sample, options.km_tail)
     if options.method == "bca":
         return _bootstrap(sample, options, confidences, found.mean)
     if options.method == "km-t":

@@ -31,6 +31,8 @@ def read_columns(columns: Mapping[str, tuple[Any, Any]], **labels: Any) -> tuple
         k: np.asarray(v, dtype=object) for k, v in labels.items()
     }
     every |= {f"{name}_censored": flags for name, (_, flags) in arrays.items() if flags is not None}
+    if wrong := [name for name, array in every.items() if array.ndim != 1]:
+        raise DataError(f"{wrong[0]} must have one value for each row, and has {every[wrong[0]].ndim} dimensions.")
     if len({len(array) for array in every.values()}) > 1:
         raise DataError(f"Lengths differ: {', '.join(f'{len(array)} of {name}' for name, array in every.items())}.")
     kept = ~np.any([pd.isna(array) for array in every.values()], axis=0)

@@ -15,6 +15,7 @@ from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray, IntArray
 
+MANY = 5000  # rows, beyond which estimates are as good as normal and resamples take minutes
 _BATCHES = 10
 _CELLS = 1_000_000  # of a block of samples by rows
 _ITERATIONS = 60

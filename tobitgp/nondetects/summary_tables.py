@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.nondetects.answers import percent, sample_line
+from tobitgp.nondetects.answers import percent
+from tobitgp.nondetects.tables import report, sample_table
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.report.summary import FitSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,8 @@ class GroupSummary:
     methods : tuple
         What each method says.
     exceedance : tuple of float, or None
-        Share of detects above the highest limit with its limits, probabilities, where over 80% are non-detects.
+        Share of detects above the highest limit with its limits, probabilities, where over 80% are non-detects, or
+        there are fewer than two distinct detects.
     notes : tuple of str
         What else is to be known.
     """
@@ -78,7 +84,7 @@ class GroupSummary:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SampleSummary:
     """Summaries of one sample or of groups, by (NDT1) to (NDT8) of the theory pages; prints as its tables.
 
@@ -123,43 +129,46 @@ class SampleSummary:
         index = pd.MultiIndex.from_tuples(rows, names=["group", "method"])
         return pd.DataFrame(list(rows.values()), index=index)
 
-    def summary(self) -> str:
-        """The tables in words, each with its sample, the method that its share of non-detects calls for, and notes."""
-        return "\n\n".join("\n".join(self._of_group(group)) for group in self.groups)
+    def summary(self) -> FitSummary:
+        """All groups as statsmodels prints them: samples, a table of methods each, and notes, the choice among them."""
+        from tobitgp.report.summary import Section, interval_headers
 
-    def _of_group(self, group: GroupSummary) -> Iterator[str]:
-        yield sample_line(group.name, group.n, group.nondetects, group.limits)
-        table = pd.DataFrame(
-            {
-                found.label: [_number(found.mean), _number(found.sd), _ends(found)]
-                + [_number(v, found.below) for v in found.percentiles.values()]
-                for found in group.methods
-            },
-            index=["mean", "sd", f"{percent(self.confidence)} of mean", *map(_column, self.percentiles)],
-        )
-        yield from (f"  {line}" for line in table.T.to_string().split("\n"))
-        yield from (
-            f"  Limits of the mean, {found.label}: {found.interval}" for found in group.methods if found.interval
-        )
-        yield f"  Choice: {group.choice}"
+        samples = sample_table({group.name: (group.n, group.nondetects, group.limits) for group in self.groups})
+        ends = interval_headers(1.0 - self.confidence)
+        headers = ["mean", "sd", *ends, *map(_column, self.percentiles)]
+        several = len(self.groups) > 1
+        named = [(f"{group.name}: " * several, group) for group in self.groups]
+        rows = [[name + found.label, *_cells(found)] for name, group in named for found in group.methods]
+        notes = [name + note for name, group in named for note in self._notes(group)]
+        labels = dict.fromkeys(found.label for group in self.groups for found in group.methods)
+        numbers = [("Limits of means:", percent(self.confidence))]
+        title = f"Summary of {self.response} with non-detects"
+        return report(title, ", ".join(labels), numbers, samples, [Section(["", *headers], rows)], notes)
+
+    def _notes(self, group: GroupSummary) -> Iterator[str]:
+        yield f"choice: {group.choice}"
         if group.exceedance is not None:
             share, low, high = (f"{value:.3g}" for value in group.exceedance)
-            yield f"  Above the highest limit, {group.limits[-1]:g}: {share} ({low} to {high}, Clopper-Pearson)"
-        yield from (f"  {note}" for note in group.notes)
+            yield f"share above the highest limit, {group.limits[-1]:g}: {share} ({low} to {high}, Clopper-Pearson)."
+        how = [(found.label, found.interval) for found in group.methods if found.interval]
+        yield from (f"limits of the mean, {label}: {interval}." for label, interval in how)
+        yield from group.notes
 
     def __repr__(self) -> str:
-        return self.summary()
+        return str(self.summary())
 
 
 def _column(p: float) -> str:
     return f"p{100.0 * p:g}"
 
 
+def _cells(found: MethodSummary) -> list[str]:
+    """Mean, sd, limits and percentiles in words, those below a limit as ``<limit``."""
+    known = [_number(value) for value in (found.mean, found.sd, found.lower, found.upper)]
+    return [*known, *(_number(value, found.below) for value in found.percentiles.values())]
+
+
 def _number(value: float, below: float = np.nan) -> str:
     if not np.isnan(value):
         return f"{value:.4g}"
     return "" if np.isnan(below) else f"<{below:g}"
-
-
-def _ends(found: MethodSummary) -> str:
-    return "" if np.isnan(found.lower) else f"{found.lower:.4g} to {found.upper:.4g}"

@@ -10,19 +10,21 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from tobitgp.errors import DataError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.kendall import check_ranks, concordance, score_tail
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice, read_count
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_choice, read_count
 from tobitgp.numerics.nonparametric import turnbull
 from tobitgp.numerics.sampling import generator
+from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.report.summary import Rows
 
 RESAMPLES = 999
+_MOST_PAIRS = 20_000_000
 _INTERVALS = ("test", "bootstrap")
 
 
@@ -146,7 +148,7 @@ class TheilSenResults(NondetectResults):
 
 def slope_interval(steps: Steps, variance: float, draws: Array | None, alpha: float) -> tuple[float, float]:
     """Ends of an interval of the slope, (NDT26), or quantiles of draws where there are some."""
-    read_alpha(alpha)
+    check_alpha(alpha)
     if draws is None:
         return steps.inverted(float(ndtri(1.0 - 0.5 * alpha)) * float(np.sqrt(variance)))
     lower, upper = np.quantile(draws, [0.5 * alpha, 1.0 - 0.5 * alpha])
@@ -206,7 +208,7 @@ def theil_sen(
     Raises
     ------
     DataError
-        As :func:`tobitgp.nondetects.kendall`, and if all detected values are at one x.
+        As :func:`tobitgp.nondetects.kendall`, if all detected values are at one x, or there are too many rows.
     SpecError
         If ``interval`` is unknown, or values are right-censored or lie in intervals.
 
@@ -268,12 +270,20 @@ def lowest(y: Sample, floor: float | None) -> float:
     """Value above which non-detects lie."""
     if floor is None:
         return 0.0 if (y.values > 0.0).all() else -np.inf
+    if isinstance(floor, bool) or not isinstance(floor, (int, float, np.number)) or np.isnan(floor):
+        raise SpecError(f"floor={floor!r}: a number in the units of y is needed.")
     if (y.values < floor).any():
         raise DataError(f"floor={floor:g} lies above the smallest value or limit of y, {y.values.min():g}.")
-    return floor
+    return float(floor)
 
 
 def check_slope(groups: Sequence[tuple[Sample, Sample]]) -> None:
-    """Refuse data in which no group has detects at two values of x."""
+    """Refuse data in which no group has detects at two values of x, or whose pairs do not fit into memory."""
+    pairs = sum(len(y) * (len(y) - 1) // 2 for y, _ in groups)
+    if pairs > _MOST_PAIRS:
+        raise DataError(
+            f"The slope of all pairs of {sum(len(y) for y, _ in groups)} rows would take {pairs * 90e-9:.0f} GB; about "
+            "6,000 rows can be had. tg.fit('y ~ x | censor(limit)') takes any number."
+        )
     if not any(len(np.unique(x.values[~y.censored & ~x.censored])) > 1 for y, x in groups):
         raise DataError("A slope needs detected values of y at two values of x at least.")

@@ -93,8 +93,8 @@ def test_what_is_read_and_what_is_left_out():
     assert "P-value, permutations" in shown
     assert "33.3%" in shown
     assert res.summary_frame().loc["tau-a", "estimate"] == res.tau_a
-    assert "No value is a non-detect." not in shown
-    assert "No value is a non-detect." in str(tg.nondetects.kendall([1, 3, 2, 4], [1, 2, 3, 4]))
+    assert "Every value is detected" not in shown
+    assert "Every value is detected" in str(tg.nondetects.kendall([1, 3, 2, 4], [1, 2, 3, 4]))
 
 
 def test_bad_input():
@@ -131,3 +131,11 @@ def test_size_without_association():
     assert 0.025 < permuted < 0.075
     assert 0.025 < normal < 0.075
     assert nada < 0.02
+
+
+def test_shapes_that_are_no_columns():
+    for bad in ("abc", None, {"a": 1}, [[1, 2], [3, 4]]):
+        with pytest.raises(tg.errors.DataError, match="y must have one value for each row"):
+            tg.nondetects.kendall(bad, [1, 2, 3, 4])
+    with pytest.raises(tg.errors.SpecError, match="takes 5000 rows: of 5001 use 'normal'"):
+        tg.nondetects.kendall(np.arange(5001.0), np.arange(5001.0), method="permutation")

@@ -160,7 +160,7 @@ def test_bad_input():
         test([2.0, 1.0, 2.0], [1.0, -2.0, 5.0], log=True)
     with pytest.raises(tg.errors.SpecError, match="right-censored"):
         test([">2", "1", "2"], ["1", "2", "5"])
-    with pytest.raises(tg.errors.SpecError, match="alpha=0 must lie between 0 and 1"):
+    with pytest.raises(tg.errors.SpecError, match="alpha=0: a probability strictly between 0 and 1"):
         atrazine("mle").conf_int(0)
 
 

@@ -110,7 +110,7 @@ def test_bad_input():
         tg.nondetects.theil_sen(y, x, c, floor=1.0)
     with pytest.raises(tg.errors.SpecError, match="interval='wald'"):
         tg.nondetects.theil_sen(y, x, c, interval="wald")
-    with pytest.raises(tg.errors.SpecError, match="alpha=95 must lie between 0 and 1"):
+    with pytest.raises(tg.errors.SpecError, match="alpha=95: a probability strictly between 0 and 1"):
         tg.nondetects.theil_sen(y, x, c).conf_int(95)
 
 
@@ -125,3 +125,20 @@ def test_coverage_of_the_slope():
         ends = tg.nondetects.theil_sen(np.maximum(y, limit), x, y < limit).conf_int(0.1).loc["slope"]
         covered.append(ends.lower <= 1.0 <= ends.upper)
     assert 0.86 < np.mean(covered) < 0.95
+
+
+def test_too_many_pairs_are_refused_before_they_fill_memory():
+    y = np.arange(7000.0)
+    with pytest.raises(tg.errors.DataError, match="7000 rows would take 2 GB; about 6,000"):
+        tg.nondetects.theil_sen(y, y)
+
+
+@pytest.mark.parametrize("floor", ["0", np.nan, True])
+def test_a_floor_is_a_number(floor):
+    with pytest.raises(tg.errors.SpecError, match=r"floor=.*a number in the units of y"):
+        tg.nondetects.theil_sen([1.0, 2.0, 3.0, 5.0], [1, 2, 3, 4], floor=floor)
+
+
+def test_an_alpha_is_a_number():
+    with pytest.raises(tg.errors.SpecError, match="alpha='a': a probability"):
+        tg.nondetects.theil_sen([1.0, 2.0, 3.0, 5.0], [1, 2, 3, 4]).conf_int("a")
