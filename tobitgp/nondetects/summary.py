@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -186,9 +187,7 @@ def _kaplan_meier(sample: Sample, ps: Sequence[float], confidence: float, option
     percentiles = {p: found.quantile(p) for p in ps}
     if options["km_tail"] == "bounds":
         text = "bounds, with the mass below the smallest detect at 0 and there"
-        return MethodSummary(
-            "km", LABELS["km"], found.mean, found.sd, *found.bounds, text, percentiles, found.smallest, 0
-        )
+        return MethodSummary("km", LABELS["km"], found.mean, found.sd, *found.bounds, text, percentiles, found.smallest)
     return _with_limits("km", sample, confidence, options, found.mean, found.sd, percentiles, found.smallest)
 
 
@@ -221,22 +220,20 @@ def _with_limits(
     label = _label(method, options)
     many = len(sample) > MANY
     if method != "mle" and (len(np.unique(sample.detects)) < 3 or (many and method == "ros")):
-        return MethodSummary(method, label, mean, sd, np.nan, np.nan, "", percentiles, below, 0)
+        return MethodSummary(method, label, mean, sd, np.nan, np.nan, "", percentiles, below)
     tails, how = (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence), "km-t" if many and method == "km" else None
     chosen = read_options(method, how, options["family"], options["km_tail"], options["bootstrap"], options["rng"])
     found = mean_limits(sample, chosen, tails)
     text = "Student's" if how else "profile likelihood"
     if chosen.method == "bca":
-        redrawn = f", {found.redrawn} drawn again" if found.redrawn else ""
-        text = f"BCa bootstrap, {chosen.bootstrap} resamples{redrawn}, Monte Carlo error {max(found.error):.2g}"
-    return MethodSummary(
-        method, label, mean, sd, found.limits[0], found.limits[1], text, percentiles, below, found.redrawn
-    )
+        text = f"BCa bootstrap, {chosen.bootstrap} resamples"
+    lower, upper = found.limits
+    error = max(found.error)
+    return MethodSummary(method, label, mean, sd, lower, upper, text, percentiles, below, error, found.redrawn)
 
 
 def _above_limits(found: MethodSummary, highest: float) -> MethodSummary:
     """Only percentiles above the highest limit."""
     percentiles = {p: v if v > highest else np.nan for p, v in found.percentiles.items()}
-    return MethodSummary(
-        found.method, found.label, np.nan, np.nan, np.nan, np.nan, "", percentiles, highest, found.redrawn
-    )
+    kept = replace(found, interval="", percentiles=percentiles, below=highest, monte_carlo_error=0.0)
+    return replace(kept, mean=np.nan, sd=np.nan, lower=np.nan, upper=np.nan)

@@ -35,6 +35,8 @@ class MethodSummary:
         By probability, in the same units; NaN where only a limit is known that it lies below.
     below : float
         That limit, in the same units.
+    monte_carlo_error : float
+        Standard error of the limits by simulation, the larger one, in the same units; 0 without simulation.
     redrawn : int
         Resamples drawn again, since they had fewer than two distinct detects.
     """
@@ -48,6 +50,7 @@ class MethodSummary:
     interval: str
     percentiles: dict[float, float]
     below: float
+    monte_carlo_error: float = 0.0
     redrawn: int = 0
 
 
@@ -108,8 +111,8 @@ class SampleSummary:
     def summary_frame(self) -> pd.DataFrame:
         """A row for each group and method, in the units of the response.
 
-        Columns are ``n, nondetects, share, mean, sd, lower, upper, interval``, one for each percentile, such as
-        ``p50``, and ``below``, the limit that percentiles lie below which are NaN.
+        Columns are ``n, nondetects, share, mean, sd, lower, upper, interval, mc_error``, one for each percentile, such
+        as ``p50``, and ``below``, the limit that percentiles lie below which are NaN.
         """
         rows = {}
         for group in self.groups:
@@ -123,6 +126,7 @@ class SampleSummary:
                     "lower": found.lower,
                     "upper": found.upper,
                     "interval": found.interval,
+                    "mc_error": found.monte_carlo_error,
                     **{_column(p): value for p, value in found.percentiles.items()},
                     "below": found.below if any(np.isnan(v) for v in found.percentiles.values()) else np.nan,
                 }
@@ -136,23 +140,27 @@ class SampleSummary:
         samples = sample_table({group.name: (group.n, group.nondetects, group.limits) for group in self.groups})
         ends = interval_headers(1.0 - self.confidence)
         headers = ["mean", "sd", *ends, *map(_column, self.percentiles)]
-        several = len(self.groups) > 1
-        named = [(f"{group.name}: " * several, group) for group in self.groups]
+        named = [(f"{group.name}: " * (len(self.groups) > 1), group) for group in self.groups]
         rows = [[name + found.label, *_cells(found)] for name, group in named for found in group.methods]
-        notes = [name + note for name, group in named for note in self._notes(group)]
-        labels = dict.fromkeys(found.label for group in self.groups for found in group.methods)
-        numbers = [("Limits of means:", percent(self.confidence))]
-        title = f"Summary of {self.response} with non-detects"
-        return report(title, ", ".join(labels), numbers, samples, [Section(["", *headers], rows)], notes)
+        every = [found for group in self.groups for found in group.methods]
+        how = dict.fromkeys(f"Limits of means, {one.label}: {one.interval}." for one in every if one.interval)
+        return report(
+            f"Summary of {self.response} with non-detects",
+            ", ".join(dict.fromkeys(one.label for one in every)),
+            [("Limits of means:", percent(self.confidence))],
+            samples,
+            [Section(["", *headers], rows)],
+            [*self._notes(), *how],
+        )
 
-    def _notes(self, group: GroupSummary) -> Iterator[str]:
-        yield f"choice: {group.choice}"
-        if group.exceedance is not None:
-            share, low, high = (f"{value:.3g}" for value in group.exceedance)
-            yield f"share above the highest limit, {group.limits[-1]:g}: {share} ({low} to {high}, Clopper-Pearson)."
-        how = [(found.label, found.interval) for found in group.methods if found.interval]
-        yield from (f"limits of the mean, {label}: {interval}." for label, interval in how)
-        yield from group.notes
+    def _notes(self) -> Iterator[str]:
+        """Notes, each once, after the names of the groups that it is of."""
+        groups: dict[str, list[str]] = {}
+        for group in self.groups:
+            for note in (f"choice: {group.choice}", *_exceedance(group), *group.notes):
+                groups.setdefault(note, []).append(group.name)
+        for note, names in groups.items():
+            yield note if len(self.groups) == 1 else f"{', '.join(names)}: {note}"
 
     def __repr__(self) -> str:
         return str(self.summary())
@@ -160,6 +168,13 @@ class SampleSummary:
 
 def _column(p: float) -> str:
     return f"p{100.0 * p:g}"
+
+
+def _exceedance(group: GroupSummary) -> Iterator[str]:
+    """The share above the highest limit in words, where that is all there is."""
+    if group.exceedance is not None:
+        share, low, high = (f"{value:.3g}" for value in group.exceedance)
+        yield f"share above the highest limit, {group.limits[-1]:g}: {share} ({low} to {high}, Clopper-Pearson)."
 
 
 def _cells(found: MethodSummary) -> list[str]:

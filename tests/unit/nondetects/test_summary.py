@@ -65,7 +65,9 @@ def test_groups_are_summarised_one_by_one(columns):
     one = data[data["zone"] == "BasinTrough"].dropna()
     alone = summary(one, "zn", "zn_censored", methods=["km", "mle"]).summary_frame()
     pd.testing.assert_frame_equal(found.summary_frame().loc["BasinTrough"], alone.loc["zn"])
-    assert repr(found).count("choice: ") == 2
+    assert repr(found).count("choice: ") == 1
+    assert "AlluvialFan, BasinTrough: choice" in repr(found)
+    assert "AlluvialFan: 1 rows without a value" in repr(found)
 
 
 def test_the_choice_by_the_share_of_nondetects():
