@@ -131,6 +131,7 @@ def read_sample(data: Frame, response: str, censored: str | None = None) -> Samp
     return sample_of(Model(f"{written} ~ 1 {bar} {part}".strip(), data, family="gaussian"), left)
 
 
+@reads_frames
 def read_groups(data: Frame, response: str, censored: str | None, by: str | None) -> dict[str, Sample]:
     """One sample by the name of the response, or one for each group by its name, in their order."""
     if by is None:
@@ -153,8 +154,14 @@ def read_groups(data: Frame, response: str, censored: str | None, by: str | None
 
 def read_values(values: Any, censored: Any = None, name: str = "y") -> Sample:
     """Read an array of values, or of text such as ``<0.5``, and flags that are 1 for non-detects; (n,) each."""
-    data = {name: values} if censored is None else {name: values, "censored": censored}
+    data = {name: values} if censored is None else {name: values, "censored": typed(censored)}
     return read_sample(data, name, None if censored is None else "censored")
+
+
+def typed(flags: Any) -> Any:
+    """Flags of an array of objects, as lists with None make it, as numbers or booleans that may be missing."""
+    plain = isinstance(flags, (list, np.ndarray)) and np.asarray(flags).dtype == object
+    return pd.Series(np.asarray(flags), dtype=object).convert_dtypes() if plain else flags
 
 
 def sample_of(model: Model, name: str) -> Sample:

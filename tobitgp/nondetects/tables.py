@@ -119,7 +119,7 @@ def in_words(pvalue: float) -> str:
 
 def read_choice(value: str, name: str, allowed: Mapping[str, object] | tuple[str, ...]) -> str:
     """One of the words that an argument takes."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise SpecError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}.")
     return value
 

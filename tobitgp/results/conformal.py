@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.results.predict import check_probability
 from tobitgp.results.rows import Asked, ask, read_scored
@@ -84,6 +85,12 @@ class ConformalIntervals:
             high = float(self.above[-left_out])
         return low, high
 
+    @property
+    def _column_texts(self) -> Any:
+        """Texts that name the columns of new rows."""
+        return self.results._column_texts
+
+    @answers_in_kind
     def predict(self, new: Frame, interval: float = 0.95, side: str = "both") -> pd.DataFrame:
         """Intervals in new rows.
 
@@ -129,6 +136,7 @@ class ConformalIntervals:
         )
 
 
+@reads_frames
 def conformalise(results: Results, calibration: Frame, what: str = "uncensored") -> ConformalIntervals:
     r"""Make intervals of new responses that cover as often as they say, by rows that the fit has not seen.
 
