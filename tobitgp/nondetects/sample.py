@@ -66,7 +66,7 @@ class Sample:
             count, first = int(other.sum()), self.labels[other][0]
             raise SpecError(
                 f"{what} takes detected values and non-detects; {count} values of {self.name!r} are right-censored or "
-                f"lie in intervals (row {first}). Maximum likelihood (method='mle') takes them."
+                f"lie in intervals (row {first}). Maximum likelihood takes them, as in tg.fit()."
             )
 
     def check_detects(self, what: str = "", least: int = 2) -> None:

@@ -203,7 +203,7 @@ def conformalise(results: Results, calibration: Frame, what: str = "uncensored")
     times = results._time_rows(calibration, (), bands=False).times
     if times.discrete:
         raise SpecError("Counts have no conformal intervals: these are of responses that take every value.")
-    scored = read_scored(results.parts, calibration)
+    scored = read_scored(results.parts, calibration, "conformalise()")
     seen = scored.response
     below, above = (results._predicted_below(calibration, scored, end) for end in (seen.lower, seen.upper))
     if what == "observed":  # a row at a limit is shown there: the end of its interval that is known

@@ -139,3 +139,23 @@ def test_shapes_that_are_no_columns():
             tg.nondetects.kendall(bad, [1, 2, 3, 4])
     with pytest.raises(tg.errors.SpecError, match="takes 5000 rows: of 5001 use 'normal'"):
         tg.nondetects.kendall(np.arange(5001.0), np.arange(5001.0), method="permutation")
+
+
+def test_dates_of_every_kind_are_years():
+    days = pd.date_range("2001-01-01", periods=6, freq="YS")
+    y = [1.0, 3.0, 2.0, 4.0, 6.0, 5.0]
+    wanted = tg.nondetects.theil_sen(y, range(6)).slope
+    for dates in (days, pd.Series(days.tz_localize("Europe/Berlin")), [day.date() for day in days]):
+        assert tg.nondetects.theil_sen(y, dates).slope == pytest.approx(wanted, rel=0.01)
+    for text in ("2001-02-03", "3.2.2001", "2/3/2001 14:00"):
+        with pytest.raises(tg.errors.DataError, match=r"x holds dates as text, .*pd\.to_datetime"):
+            tg.nondetects.kendall(y, [text] * 6)
+
+
+def test_flags_that_are_missing_take_their_row_away():
+    y, flags = [1.0, 3.0, 2.0, 4.0, 6.0, 5.0], [None, False, True, False, False, False]
+    res = tg.nondetects.kendall(y, range(6), flags)
+    assert res.samples.loc["y", ["n", "nondetects"]].tolist() == [5, 1]
+    assert res.notes[0].startswith("1 of 6 rows")
+    with pytest.raises(tg.errors.DataError, match="1 flags are missing, and scores are of all rows"), pytest.warns():
+        tg.nondetects.gehan_scores(y, flags)
