@@ -34,6 +34,7 @@ _CURVE = 300
 _TICKS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _TICK = 0.028  # height of the marks of limits, as a share of the axes
 _WIDTH = 0.5
+_LETTERS = 70  # of names below boxes, beyond which they are turned
 _DASHES: tuple[Any, ...] = ("--", ":", "-.", (0, (5, 1)))
 
 
@@ -206,12 +207,16 @@ def plot_box(data: Frame, response: str, censored: str | None = None, by: str | 
     low, high = _beyond(shown, True)
     ax.set_ylim(low / (high / low) ** 0.12, high)
     _plain(ax.yaxis, low, high)
+    crowded = sum(max(len(str(name)), 8) for name in samples) > _LETTERS
+    turned = {"rotation": 90} if crowded else {}
     for k, (name, sample) in enumerate(samples.items()):
         colour = LEVELS[k % len(LEVELS)] if by else BLUE
         drawn = _draw_box(ax, k, sample, filled[name], colour) if name in filled else []
         if sample.censored.any():
-            _draw_limit(ax, k, sample, drawn, first=k == 0)
-    ax.set_xticks(range(len(samples)), [f"{as_label(name)}\nn = {len(sample)}" for name, sample in samples.items()])
+            _draw_limit(ax, k, sample, drawn, first=k == 0, short=crowded)
+    between = ", " if crowded else "\n"
+    names = [f"{as_label(name)}{between}n = {len(sample)}" for name, sample in samples.items()]
+    ax.set_xticks(range(len(samples)), names, **turned)
     ax.set_xlim(-0.6, len(samples) - 0.4)
     return finish(ax, by or "", response, legend="")
 
@@ -247,7 +252,7 @@ def _draw_box(ax: Any, k: int, sample: Sample, filled: RegressionOnOrderStatisti
     return [one for kind in drawn.values() for one in kind]
 
 
-def _draw_limit(ax: Any, k: int, sample: Sample, box: list[Any], *, first: bool) -> None:
+def _draw_limit(ax: Any, k: int, sample: Sample, box: list[Any], *, first: bool, short: bool) -> None:
     """The highest limit as a line, below which nothing of a box is shown, and the share of non-detects."""
     from matplotlib.patches import Rectangle
 
@@ -257,10 +262,10 @@ def _draw_limit(ax: Any, k: int, sample: Sample, box: list[Any], *, first: bool)
     for artist in box:
         artist.set_clip_path(above)
     ax.hlines(highest, k - 0.4, k + 0.4, color=VERMILION, linewidth=1.4, linestyle=(0, (4, 2)), zorder=4)
-    text = f"{sample.censored.mean():.0%} non-detects"
+    share = f"{sample.censored.mean():.0%}"
     note = {"ha": "center", "va": "top", "fontsize": "small", "color": GREY, "textcoords": "offset points"}
-    words = f"{text}\nhighest limit {highest:g}" if first else f"{text}\n{highest:g}"
-    ax.annotate(words, (k, highest), xytext=(0, -4), **note)
+    words = f"{share} non-detects\nhighest limit {highest:g}" if first else f"{share} non-detects\n{highest:g}"
+    ax.annotate(share if short else words, (k, highest), xytext=(0, -4), **note)
 
 
 @closing_what_fails

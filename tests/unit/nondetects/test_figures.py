@@ -1,5 +1,7 @@
 """Figures show the estimates, the limits, and nothing below the highest limit that nobody knows."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -108,3 +110,13 @@ def test_a_group_without_detects_is_a_line():
     assert len(ax.patches) == 1
     with pytest.raises(DataError, match="No group of 'well' has a detected value"):
         plot_box({"y": ["<1", "<2"], "well": ["a", "b"]}, "y", by="well")
+
+
+def test_many_names_are_turned():
+    y = np.tile(np.arange(1.0, 5.0), 24)
+    ax = plot_box({"y": y, "nd": y == 1.0, "g": [f"well {k // 4}" for k in range(96)]}, "y", "nd", by="g")
+    assert [text.get_text() for text in ax.texts] == ["25%"] * 24
+    assert {text.get_rotation() for text in ax.get_xticklabels()} == {90.0}
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.get_xticklabels()]
+    assert all(a.x1 <= b.x0 for a, b in pairwise(boxes))
