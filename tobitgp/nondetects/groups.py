@@ -13,10 +13,11 @@ from scipy.special import chdtrc, ndtri
 from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError
 from tobitgp.model import Model
+from tobitgp.nondetects.arguments import read_choice, read_count
 from tobitgp.nondetects.pairs import order_of
 from tobitgp.nondetects.sample import Sample, groups_of, sample_of
 from tobitgp.nondetects.scores import flipped, peto_scores, recensored
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_choice, read_count
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array, BoolArray, Frame, IntArray

@@ -8,6 +8,7 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.answers import Limit, limit_of, percent
+from tobitgp.nondetects.arguments import read_choice
 from tobitgp.nondetects.families import FamilyName, family_of
 from tobitgp.nondetects.kaplan_meier import Tail
 from tobitgp.nondetects.likelihood import MaximumLikelihood, maximise
@@ -162,8 +163,8 @@ def tolerance_limit(
     6.162
     """
     share, level = check_probability("coverage", coverage), check_probability("confidence", confidence)
-    if side not in ("upper", "lower"):
-        raise SpecError(f"side={side!r}: 'upper' or 'lower' is needed.")
+    read_choice(side, "side", ("upper", "lower"))
+    read_choice(method, "method", ("profile", "delta", "exact_complete", "nonparametric"))
     sample, upper = read_values(y, censored), side == "upper"
     p, at = (share, level) if upper else (1.0 - share, 1.0 - level)
     notes: tuple[str, ...] = ()
@@ -171,15 +172,13 @@ def tolerance_limit(
         sample.check_left("method='nonparametric'")
         estimate = float(np.quantile(sample.values, p, method="inverted_cdf"))
         limit = _order_statistic(sample, share, level, upper)
-    elif method in ("profile", "delta", "exact_complete"):
+    else:
         found = maximise(sample, family)
         estimate, offset = found.percentile(p), found.of_percentile(p)
         if method == "exact_complete":
             limit, notes = exact_complete(found, p, at), (COUNTED_AS_DETECTS,)
         else:
             limit = (found.profile_limit if method == "profile" else found.link_limit)(offset, at)
-    else:
-        raise SpecError(f"method={method!r}: 'profile', 'delta', 'exact_complete' or 'nonparametric' is needed.")
     return limit_of(
         sample,
         title=f"{side.capitalize()} {percent(level)} confidence limit of percentile {100.0 * p:.6g}",
@@ -278,6 +277,7 @@ def exceedance(
     (0.25, 0.032, 0.651)
     """
     level = check_probability("confidence", confidence)
+    read_choice(method, "method", ("mle", "binomial"))
     known = isinstance(standard, (int, float, np.number)) and not isinstance(standard, bool) and np.isfinite(standard)
     if not known or (standard <= 0.0 and method == "mle" and family_of(family).log):
         raise SpecError(f"standard={standard!r}: a number, above 0 with family={family!r}, is needed.")
@@ -289,10 +289,8 @@ def exceedance(
             raise DataError(f"standard={standard:g} lies below the limit {highest:g}: nobody knows what exceeds it.")
         above = int((sample.detects > standard).sum())
         found = (above / len(sample), *clopper_pearson(above, len(sample), level))
-    elif method == "mle":
-        found = maximise(sample, family).exceedance(standard, level)
     else:
-        raise SpecError(f"method={method!r}: 'mle' or 'binomial' is needed.")
+        found = maximise(sample, family).exceedance(standard, level)
     return limit_of(
         sample,
         title=f"{percent(level)} limits of the probability of more than {standard:g}",

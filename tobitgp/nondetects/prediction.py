@@ -9,10 +9,11 @@ from scipy.special import ndtr, stdtrit
 
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.answers import Limit, limit_of, percent
+from tobitgp.nondetects.arguments import read_choice, read_count, read_resamples
 from tobitgp.nondetects.families import FamilyName
 from tobitgp.nondetects.likelihood import MaximumLikelihood, maximise
 from tobitgp.nondetects.limits import COUNTED_AS_DETECTS
-from tobitgp.nondetects.resampling import MANY, check_resamples, draw_limits, few_detects, fit_many
+from tobitgp.nondetects.resampling import MANY, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import Sample, read_values
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.results.predict import check_probability
@@ -87,12 +88,9 @@ def prediction_limit(
     """
     level = check_probability("confidence", confidence)
     for name, value in (("k", k), ("mean_of", mean_of)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
-    if side not in ("upper", "lower", "two-sided"):
-        raise SpecError(f"side={side!r}: 'upper', 'lower' or 'two-sided' is needed.")
-    if method not in ("predictive", "exact_complete"):
-        raise SpecError(f"method={method!r}: 'predictive' or 'exact_complete' is needed.")
+        read_count(value, name)
+    read_choice(side, "side", ("upper", "lower", "two-sided"))
+    read_choice(method, "method", ("predictive", "exact_complete"))
     if family == "gamma":
         raise SpecError("family='gamma' has no prediction limits: 'lognormal', 'normal' or 'weibull'.")
     sample = read_values(y, censored)
@@ -105,7 +103,7 @@ def prediction_limit(
     error = 0.0
     notes: tuple[str, ...] = ()
     if method == "predictive":
-        simulated = simulate(sample, found, check_resamples(bootstrap), rng)
+        simulated = simulate(sample, found, read_resamples(bootstrap), rng)
         redrawn = simulated.redrawn
     for at, sign in ((0, -1.0), (1, 1.0)):
         if side == ("upper", "lower")[at]:

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import chdtrc
 
 from tobitgp.errors import DataError
+from tobitgp.nondetects.arguments import read_count
 from tobitgp.nondetects.kendall import (
     FEW,
     PERMUTATIONS,
@@ -24,7 +25,7 @@ from tobitgp.nondetects.kendall import (
 )
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample, groups_of
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_count
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.nondetects.theil_sen import (
     Steps,
     check_slope,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import SpecError
 from tobitgp.nondetects.sample import Sample
 from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array
@@ -115,17 +114,3 @@ def _section(name: str, table: pd.DataFrame) -> Section:
 def in_words(pvalue: float) -> str:
     """A p-value to four decimals, or with two digits where it is small."""
     return f"{pvalue:.4f}" if pvalue >= 1e-3 or np.isnan(pvalue) else f"{pvalue:.2g}"
-
-
-def read_choice(value: str, name: str, allowed: Mapping[str, object] | tuple[str, ...]) -> str:
-    """One of the words that an argument takes."""
-    if not isinstance(value, str) or value not in allowed:
-        raise SpecError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}.")
-    return value
-
-
-def read_count(value: int, name: str) -> int:
-    """How many permutations or resamples are drawn."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
-    return int(value)

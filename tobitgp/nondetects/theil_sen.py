@@ -11,10 +11,11 @@ import pandas as pd
 from scipy.special import ndtri
 
 from tobitgp.errors import DataError, SpecError
+from tobitgp.nondetects.arguments import read_resamples
 from tobitgp.nondetects.kendall import check_ranks, concordance, score_tail
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_choice, read_count
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.numerics.nonparametric import turnbull
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
@@ -23,9 +24,7 @@ from tobitgp.typing import Array
 if TYPE_CHECKING:
     from tobitgp.report.summary import Rows
 
-RESAMPLES = 999
 _MOST_PAIRS = 20_000_000
-_INTERVALS = ("test", "bootstrap")
 
 
 class Steps(NamedTuple):
@@ -115,7 +114,7 @@ class TheilSenResults(NondetectResults):
         Of S of the residuals over all permutations, in units of squared numbers of pairs.
     steps : Steps
         S as a function of the slope.
-    draws : array of float (n_resamples,), optional
+    draws : array of float (bootstrap,), optional
         Slopes of resampled rows, in units of y per x.
 
     References
@@ -176,8 +175,7 @@ def theil_sen(
     x_censored: Any = None,
     *,
     floor: float | None = None,
-    interval: str = "test",
-    n_resamples: int = RESAMPLES,
+    bootstrap: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> TheilSenResults:
     """Line through values with non-detects after Akritas, Theil and Sen.
@@ -193,10 +191,9 @@ def theil_sen(
     floor : float, optional
         Lowest possible value of y, in its units, above which non-detects lie: of the intercept. By default 0 where all
         values and limits are positive, else there is none.
-    interval : {"test", "bootstrap"}
-        Of the slope: values that Kendall's test does not reject, or quantiles over resampled rows.
-    n_resamples : int
-        How many times rows are resampled.
+    bootstrap : int, optional
+        Number of resamples of rows, 200 at least, whose quantiles are the interval of the slope; by default it has the
+        values that Kendall's test does not reject.
     rng : int or numpy Generator, optional
         Of the resampling; None is a fixed seed.
 
@@ -210,7 +207,7 @@ def theil_sen(
     DataError
         As :func:`tobitgp.nondetects.kendall`, if all detected values are at one x, or there are too many rows.
     SpecError
-        If ``interval`` is unknown, or values are right-censored or lie in intervals.
+        If ``bootstrap`` is no such number, or values are right-censored or lie in intervals.
 
     References
     ----------
@@ -229,14 +226,14 @@ def theil_sen(
     slope        0.3
     dtype: float64
     """
-    read_choice(interval, "interval", _INTERVALS)
-    read_count(n_resamples, "n_resamples")
+    if bootstrap is not None:
+        read_resamples(bootstrap)
     (of_y, of_x), kept = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
     check_ranks(of_y, of_x)
     check_slope([(of_y, of_x)])
     found, steps = concordance(of_y, of_x), steps_of([(of_y, of_x)])
     slope = steps.zero()
-    draws = resampled_slopes([(of_y, of_x)], n_resamples, generator(rng)) if interval == "bootstrap" else None
+    draws = None if bootstrap is None else resampled_slopes([(of_y, of_x)], bootstrap, generator(rng))
     return TheilSenResults(
         title="Akritas-Theil-Sen line with non-detects",
         method="slope without rank correlation",
