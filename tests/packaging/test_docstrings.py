@@ -29,7 +29,7 @@ WITHOUT_SOURCE = {
     r"params_?|hyperparameters|components|n_\w+|nobs|counts|fit_history|results_": "read off the fit",
     r"df_resid|(Regression|BoxCox|BoxCoxGP|Cure|Mixture|CompetingRisks)Results\.df_model": "count parameters",
     r"formula|model|method|cov_type|evidence_kind|converged|shape": "words, flags and shapes",
-    r"formula_functions|show_versions|metrics\.survival_at": "read tables",
+    r"formula_functions|show_versions|metrics\.survival_at|nondetects\.read": "read tables",
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
     r"Model|Model\.fit|select|SurvivalModel(\.\w+)?|CensoredGPRegressor\.fit": "hand on to fit() and results",
     r"distributions\.\w+\.(pdf|logpdf|cdf|logcdf|sf|logsf|ppf|isf|std|rvs)": "follow from the density of the class",

@@ -11,6 +11,7 @@ from tobitgp.nondetects.kendall import kendall
 from tobitgp.nondetects.limits import exceedance, tolerance_limit, upper_confidence_limit
 from tobitgp.nondetects.paired import test_paired
 from tobitgp.nondetects.prediction import prediction_limit
+from tobitgp.nondetects.reading import read
 from tobitgp.nondetects.ros import ros
 from tobitgp.nondetects.scores import gehan_scores
 from tobitgp.nondetects.seasonal import seasonal_kendall
@@ -27,6 +28,7 @@ __all__ = [
     "plot_probability",
     "plot_trend",
     "prediction_limit",
+    "read",
     "ros",
     "seasonal_kendall",
     "summary",

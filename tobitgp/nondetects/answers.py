@@ -1,42 +1,36 @@
-"""A limit computed from a sample with non-detects, and what every table says of its sample."""
+"""A limit computed from a sample with non-detects."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.nondetects.sample import Sample
-from tobitgp.report.axes import printable
-from tobitgp.typing import Array
+from tobitgp.nondetects.tables import describe, report
 
-ALL_DETECTED = "Every value is detected: these are the formulas of complete samples."
+if TYPE_CHECKING:
+    from tobitgp.report.summary import FitSummary
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Limit:
     """A confidence, tolerance or prediction limit by (NDT7) to (NDT11) of the theory pages; prints as its summary.
 
     Attributes
     ----------
-    what : str
-        What lies below (above, between) with the confidence.
-    name : str
-        What the values are called.
-    method : str
-        How it was computed.
+    title, method : str
+        What lies below (above, between) with the confidence, and how it was computed.
+    samples : DataFrame
+        One row: n, number and share of non-detects, their limits in the units of y.
     estimate : float
         Of what the limit is of, in the units of y, or a probability.
     lower, upper : float
         The limit in the same units, infinite on the side where there is none.
     confidence : float
         A probability.
-    n, nondetects : int
-        Rows, and how many of them are non-detects.
-    detection_limits : (m,) array
-        Distinct limits, in the units of y.
     monte_carlo_error : float
         Standard error of the limit by simulation, in its units; 0 without simulation.
     redrawn : int
@@ -45,16 +39,13 @@ class Limit:
         What else is to be known.
     """
 
-    what: str
-    name: str
+    title: str
     method: str
+    samples: pd.DataFrame
     estimate: float
     lower: float
     upper: float
     confidence: float
-    n: int
-    nondetects: int
-    detection_limits: Array
     monte_carlo_error: float = 0.0
     redrawn: int = 0
     notes: tuple[str, ...] = ()
@@ -69,42 +60,31 @@ class Limit:
             "method": self.method,
             "mc_error": self.monte_carlo_error,
             "redrawn": self.redrawn,
-            "n": self.n,
-            "nondetects": self.nondetects,
         }
-        return pd.DataFrame([row], index=[self.name])
+        return pd.DataFrame([row], index=self.samples.index).join(self.samples[["n", "nondetects"]])
 
-    def summary(self) -> str:
-        """The limit in words, with its sample and notes."""
-        ends = [f"{end:.6g}" for end in (self.lower, self.upper) if np.isfinite(end)] or ["infinite"]
-        lines = [
-            f"{self.what}: {' to '.join(ends)}",
-            f"  {sample_line(self.name, self.n, self.nondetects, self.detection_limits)}",
-            f"  method {self.method}; estimate {self.estimate:.6g}",
-        ]
+    def summary(self) -> FitSummary:
+        """The limit with its sample and notes, as statsmodels prints it."""
+        rows = [("Estimate:", f"{self.estimate:.6g}")]
+        if not np.isneginf(self.lower):
+            rows.append(("Lower:", f"{self.lower:.6g}"))
+        if self.lower == -np.inf or np.isfinite(self.upper):
+            rows.append(("Upper:", f"{self.upper:.6g}"))
         if self.monte_carlo_error:
-            lines.append(f"  Monte Carlo error {self.monte_carlo_error:.2g}; {self.redrawn} samples drawn again")
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+            rows += [("Monte Carlo error:", f"{self.monte_carlo_error:.2g}"), ("Drawn again:", str(self.redrawn))]
+        return report(self.title, self.method, rows, self.samples, [], self.notes)
 
     def __repr__(self) -> str:
-        return self.summary()
+        return str(self.summary())
 
 
 def limit_of(sample: Sample, *, notes: tuple[str, ...] = (), **found: Any) -> Limit:
     """A limit with the description of its sample."""
-    if not sample.censored.any():
-        notes = (*notes, ALL_DETECTED)
-    below, limits = int(sample.below.sum()), sample.limits
-    if others := int(sample.censored.sum()) - below:
+    if sample.dropped:
+        notes = (*notes, f"{sample.dropped} rows without a value are left out.")
+    if others := int(sample.censored.sum() - sample.below.sum()):
         notes = (*notes, f"{others} values are right-censored or lie in intervals.")
-    return Limit(name=sample.name, n=len(sample), nondetects=below, detection_limits=limits, notes=notes, **found)
-
-
-def sample_line(name: str, n: int, nondetects: int, limits: Array) -> str:
-    """Size, share of non-detects and limits of a sample in one line."""
-    shown = [f"{limit:g}" for limit in limits[:8]] + ["..."] * (len(limits) > 8)
-    listed = f"; limit{'s' * (len(limits) > 1)} {', '.join(shown)}" if shown else ""
-    return f"{printable(name)}: n = {n}, {nondetects} non-detects ({nondetects / n:.1%}){listed}"
+    return Limit(samples=describe({sample.name: sample}), notes=notes, **found)
 
 
 def percent(p: float) -> str:

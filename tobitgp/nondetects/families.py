@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, gammaincinv, gammaln, ndtri
@@ -12,7 +12,7 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.normal import Normal
-from tobitgp.errors import SpecError
+from tobitgp.nondetects.arguments import read_choice
 from tobitgp.typing import Array
 
 FamilyName = Literal["lognormal", "normal", "weibull", "gamma"]
@@ -117,9 +117,7 @@ FAMILIES = {
 
 def family_of(name: str) -> Family:
     """The family of a name."""
-    if not isinstance(name, str) or name not in FAMILIES:
-        raise SpecError(f"family={name!r}: one of {', '.join(map(repr, get_args(FamilyName)))} is needed.")
-    return FAMILIES[name]
+    return FAMILIES[read_choice(name, "family", FAMILIES)]
 
 
 def normal_quantile(p: float) -> float:

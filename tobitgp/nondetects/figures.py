@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.families import FamilyName
 from tobitgp.nondetects.kaplan_meier import KaplanMeier, kaplan_meier_of
 from tobitgp.nondetects.likelihood import maximise
@@ -34,6 +34,7 @@ _CURVE = 300
 _TICKS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _TICK = 0.028  # height of the marks of limits, as a share of the axes
 _WIDTH = 0.5
+_LETTERS = 70  # of names below boxes, beyond which they are turned
 _DASHES: tuple[Any, ...] = ("--", ":", "-.", (0, (5, 1)))
 
 
@@ -86,7 +87,8 @@ def plot_ecdf(
     """
     samples = read_groups(data, response, censored, by)
     for name, sample in samples.items():
-        sample.check_detects(f"group {name!r}" if by else "")
+        sample.check_left("A distribution function")
+        sample.check_detects(f"Group {name!r}" if by else "")
     ax = given_or_new(ax)
     values = np.concatenate([sample.values for sample in samples.values()])
     positive = bool((values > 0.0).all())
@@ -153,7 +155,8 @@ def plot_box(data: Frame, response: str, censored: str | None = None, by: str | 
     """Draw box plots of which nothing is shown below the highest limit of a group.
 
     Quartiles are those of robust regression on order statistics, or of Kaplan and Meier where all three lie above the
-    highest limit; whiskers reach to the last value within 1.5 interquartile ranges.
+    highest limit; whiskers reach to the last value within 1.5 interquartile ranges. A group without detects is a line
+    at its highest limit.
 
     Parameters
     ----------
@@ -176,7 +179,7 @@ def plot_box(data: Frame, response: str, censored: str | None = None, by: str | 
     Raises
     ------
     DataError
-        For columns that are missing, values that are not positive, or a group with fewer than two distinct detects.
+        For columns that are missing, values that are not positive, a group whose detects are all equal, or no detects.
     SpecError
         For right-censored rows or intervals.
 
@@ -191,18 +194,29 @@ def plot_box(data: Frame, response: str, censored: str | None = None, by: str | 
     >>> ax = tg.nondetects.plot_box(data, "lead")
     """
     samples = read_groups(data, response, censored, by)
+    filled = {}
     for name, sample in samples.items():
-        sample.check_detects(f"group {name!r}" if by else "")
-    filled = {name: ros_of(sample, force=True) for name, sample in samples.items()}
+        if by is None or len(sample.detects):
+            sample.check_detects(f"Group {name!r}" if by else "")
+            filled[name] = ros_of(sample, force=True)
+    if not filled:
+        raise DataError(f"No group of {by!r} has a detected value, so that there is no box to draw.")
     ax = given_or_new(ax)
     ax.set_yscale("log")
     shown = np.concatenate([_shown(sample) for sample in samples.values()])
     low, high = _beyond(shown, True)
     ax.set_ylim(low / (high / low) ** 0.12, high)
     _plain(ax.yaxis, low, high)
+    crowded = sum(max(len(str(name)), 8) for name in samples) > _LETTERS
+    turned = {"rotation": 90} if crowded else {}
     for k, (name, sample) in enumerate(samples.items()):
-        _draw_box(ax, k, sample, filled[name], LEVELS[k % len(LEVELS)] if by else BLUE, k == 0)
-    ax.set_xticks(range(len(samples)), [f"{as_label(name)}\nn = {len(sample)}" for name, sample in samples.items()])
+        colour = LEVELS[k % len(LEVELS)] if by else BLUE
+        drawn = _draw_box(ax, k, sample, filled[name], colour) if name in filled else []
+        if sample.censored.any():
+            _draw_limit(ax, k, sample, drawn, first=k == 0, short=crowded)
+    between = ", " if crowded else "\n"
+    names = [f"{as_label(name)}{between}n = {len(sample)}" for name, sample in samples.items()]
+    ax.set_xticks(range(len(samples)), names, **turned)
     ax.set_xlim(-0.6, len(samples) - 0.4)
     return finish(ax, by or "", response, legend="")
 
@@ -213,9 +227,8 @@ def _shown(sample: Sample) -> Array:
     return np.concatenate([highest, sample.detects[sample.detects > highest.max(initial=-np.inf)]])
 
 
-def _draw_box(ax: Any, k: int, sample: Sample, filled: RegressionOnOrderStatistics, colour: str, first: bool) -> None:
-    from matplotlib.patches import Rectangle
-
+def _draw_box(ax: Any, k: int, sample: Sample, filled: RegressionOnOrderStatistics, colour: str) -> list[Any]:
+    """The artists of a box."""
     highest = float(sample.limits.max(initial=0.0))
     found = kaplan_meier_of(sample)
     q1, median, q3 = (found.quantile(p) for p in (0.25, 0.5, 0.75))
@@ -236,17 +249,23 @@ def _draw_box(ax: Any, k: int, sample: Sample, filled: RegressionOnOrderStatisti
         flierprops={"marker": "o", "markersize": 4.5, "markerfacecolor": colour, **EDGE},
         manage_ticks=False,
     )
-    if not sample.censored.any():
-        return
+    return [one for kind in drawn.values() for one in kind]
+
+
+def _draw_limit(ax: Any, k: int, sample: Sample, box: list[Any], *, first: bool, short: bool) -> None:
+    """The highest limit as a line, below which nothing of a box is shown, and the share of non-detects."""
+    from matplotlib.patches import Rectangle
+
+    highest = float(sample.limits[-1])
     _, top = ax.get_ylim()
     above = Rectangle((k - 0.5, highest), 1.0, top - highest, transform=ax.transData)
-    for artist in [one for kind in drawn.values() for one in kind]:
+    for artist in box:
         artist.set_clip_path(above)
     ax.hlines(highest, k - 0.4, k + 0.4, color=VERMILION, linewidth=1.4, linestyle=(0, (4, 2)), zorder=4)
-    text = f"{sample.censored.mean():.0%} non-detects"
+    share = f"{sample.censored.mean():.0%}"
     note = {"ha": "center", "va": "top", "fontsize": "small", "color": GREY, "textcoords": "offset points"}
-    words = f"{text}\nhighest limit {highest:g}" if first else f"{text}\n{highest:g}"
-    ax.annotate(words, (k, highest), xytext=(0, -4), **note)
+    words = f"{share} non-detects\nhighest limit {highest:g}" if first else f"{share} non-detects\n{highest:g}"
+    ax.annotate(share if short else words, (k, highest), xytext=(0, -4), **note)
 
 
 @closing_what_fails

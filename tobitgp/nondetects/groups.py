@@ -13,11 +13,13 @@ from scipy.special import chdtrc, ndtri
 from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError
 from tobitgp.model import Model
+from tobitgp.nondetects.arguments import read_choice, read_count
 from tobitgp.nondetects.pairs import order_of
 from tobitgp.nondetects.sample import Sample, groups_of, sample_of
 from tobitgp.nondetects.scores import flipped, peto_scores, recensored
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice, read_count
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.numerics.sampling import generator
+from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ class GroupResults(NondetectResults):
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Intervals of ratios of geometric means, pure numbers, formed on the log scale; NaN of scores."""
-        reach = np.exp(float(ndtri(1.0 - 0.5 * read_alpha(alpha))) * self.errors)
+        reach = np.exp(float(ndtri(1.0 - 0.5 * check_alpha(alpha))) * self.errors)
         return pd.DataFrame({"lower": self.estimates / reach, "upper": self.estimates * reach})
 
     def _numbers(self) -> Rows:

@@ -20,7 +20,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import stdtrit
 
-from tobitgp.errors import SpecError
+from tobitgp.nondetects.arguments import read_choice
 from tobitgp.nondetects.sample import Sample
 from tobitgp.numerics.nonparametric import km_interval, risk_sets
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -58,8 +58,7 @@ class KaplanMeier:
 
 def check_tail(km_tail: str) -> None:
     """Refuse a convention that nobody has."""
-    if km_tail not in get_args(Tail):
-        raise SpecError(f"km_tail={km_tail!r}: one of {', '.join(map(repr, get_args(Tail)))} is needed.")
+    read_choice(km_tail, "km_tail", get_args(Tail))
 
 
 def kaplan_meier_of(sample: Sample, km_tail: Tail = "efron") -> KaplanMeier:

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from tobitgp.errors import DataError
+from tobitgp.errors import DataError, SpecError
+from tobitgp.nondetects.arguments import read_choice, read_count
 from tobitgp.nondetects.pairs import Order, dropped_note, order_of, read_columns
+from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_choice, read_count
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from tobitgp.report.summary import Rows
 
 PERMUTATIONS = 9999
-_FEW = 200  # rows up to which p comes from permutations
+FEW = 200  # rows up to which p comes from permutations
 _BLOCK = 1000
 _DISTINCT = 4
 _METHODS = ("auto", "permutation", "normal")
@@ -209,8 +211,8 @@ def kendall(
         If lengths differ, flags are not 0 or 1, x has fewer than 4 distinct values, or no two values of
         either are of known order.
     SpecError
-        If the method is unknown, ``n_permutations`` is no whole number above 0, or values are right-censored or lie in
-        intervals.
+        If the method is unknown, permutations are asked of more than 5,000 rows, ``n_permutations`` is no whole number
+        above 0, or values are right-censored or lie in intervals.
 
     References
     ----------
@@ -234,7 +236,9 @@ def kendall(
     check_ranks(of_y, of_x)
     found = concordance(of_y, of_x)
     normal, p, error = score_tail(found.score, found.variance), np.nan, np.nan
-    drawn = method == "permutation" or (method == "auto" and len(of_y) <= _FEW)
+    drawn = method == "permutation" or (method == "auto" and len(of_y) <= FEW)
+    if drawn and len(of_y) > MANY:
+        raise SpecError(f"method='permutation' keeps all pairs, and takes {MANY} rows: of {len(of_y)} use 'normal'.")
     if drawn:
         scores = permuted_scores(order_of(of_y), order_of(of_x), n_permutations, generator(rng))
         p, error = monte_carlo(found.score, scores)

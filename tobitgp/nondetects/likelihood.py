@@ -135,7 +135,8 @@ class MaximumLikelihood:
         at = probit(self.a, self.b)
         if not np.isfinite(at):
             raise DataError(
-                f"standard={standard:g}: the fitted {self.family.name} has no probability beyond it to see."
+                f"standard={standard:g} lies so far from the sample that the fitted {self.family.name} distribution "
+                "has all of its probability on one side."
             )
         gradient = np.array(
             [

@@ -8,6 +8,7 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.answers import Limit, limit_of, percent
+from tobitgp.nondetects.arguments import read_choice
 from tobitgp.nondetects.families import FamilyName, family_of
 from tobitgp.nondetects.kaplan_meier import Tail
 from tobitgp.nondetects.likelihood import MaximumLikelihood, maximise
@@ -67,7 +68,8 @@ def upper_confidence_limit(
     DataError
         For fewer than two distinct detects (three with ``"bca"``), or values that are not positive where they must be.
     SpecError
-        For ``"land"`` with any non-detect, methods that do not go together, right-censored rows or intervals.
+        For ``"land"`` with any non-detect, ``"bca"`` of more than 5,000 rows, methods that do not go together,
+        right-censored rows or intervals.
 
     References
     ----------
@@ -81,10 +83,9 @@ def upper_confidence_limit(
     --------
     >>> import tobitgp as tg
     >>> y = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"]
-    >>> tg.nondetects.upper_confidence_limit(y, method="profile")
-    Upper 95% confidence limit of the mean: 2.76471
-      y: n = 8, 2 non-detects (25.0%); limits 1, 2
-      method profile of mle (lognormal); estimate 1.43406
+    >>> tg.nondetects.upper_confidence_limit(y, method="profile").summary_frame()[["estimate", "upper", "n"]].round(3)
+       estimate  upper  n
+    y     1.434  2.765  8
     """
     level = check_probability("confidence", confidence)
     options = read_options(of, method, family, km_tail, bootstrap, rng)
@@ -94,7 +95,7 @@ def upper_confidence_limit(
     tail = {"mle": f" ({family})", "km": f" ({km_tail} tail)"}.get(options.of, "")
     return limit_of(
         sample,
-        what=f"Upper {percent(level)} confidence limit of the mean",
+        title=f"Upper {percent(level)} confidence limit of the mean",
         method="land" if options.method == "land" else f"{options.method} of {options.of}{tail}",
         estimate=found.estimate,
         lower=-np.inf,
@@ -158,14 +159,12 @@ def tolerance_limit(
     --------
     >>> import tobitgp as tg
     >>> y = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"]
-    >>> tg.nondetects.tolerance_limit(y, coverage=0.9)
-    Upper 95% confidence limit of percentile 90: 6.1623
-      y: n = 8, 2 non-detects (25.0%); limits 1, 2
-      method profile (lognormal); estimate 2.75676
+    >>> round(tg.nondetects.tolerance_limit(y, coverage=0.9).upper, 3)
+    6.162
     """
     share, level = check_probability("coverage", coverage), check_probability("confidence", confidence)
-    if side not in ("upper", "lower"):
-        raise SpecError(f"side={side!r}: 'upper' or 'lower' is needed.")
+    read_choice(side, "side", ("upper", "lower"))
+    read_choice(method, "method", ("profile", "delta", "exact_complete", "nonparametric"))
     sample, upper = read_values(y, censored), side == "upper"
     p, at = (share, level) if upper else (1.0 - share, 1.0 - level)
     notes: tuple[str, ...] = ()
@@ -173,18 +172,16 @@ def tolerance_limit(
         sample.check_left("method='nonparametric'")
         estimate = float(np.quantile(sample.values, p, method="inverted_cdf"))
         limit = _order_statistic(sample, share, level, upper)
-    elif method in ("profile", "delta", "exact_complete"):
+    else:
         found = maximise(sample, family)
         estimate, offset = found.percentile(p), found.of_percentile(p)
         if method == "exact_complete":
             limit, notes = exact_complete(found, p, at), (COUNTED_AS_DETECTS,)
         else:
             limit = (found.profile_limit if method == "profile" else found.link_limit)(offset, at)
-    else:
-        raise SpecError(f"method={method!r}: 'profile', 'delta', 'exact_complete' or 'nonparametric' is needed.")
     return limit_of(
         sample,
-        what=f"{side.capitalize()} {percent(level)} confidence limit of percentile {100.0 * p:.6g}",
+        title=f"{side.capitalize()} {percent(level)} confidence limit of percentile {100.0 * p:.6g}",
         method=method if method == "nonparametric" else f"{method} ({family})",
         estimate=estimate,
         lower=-np.inf if upper else limit,
@@ -275,12 +272,12 @@ def exceedance(
     --------
     >>> import tobitgp as tg
     >>> y = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"]
-    >>> tg.nondetects.exceedance(y, 2.5, method="binomial")
-    95% limits of the probability of more than 2.5: 0.031854 to 0.650856
-      y: n = 8, 2 non-detects (25.0%); limits 1, 2
-      method binomial; estimate 0.25
+    >>> share = tg.nondetects.exceedance(y, 2.5, method="binomial")
+    >>> share.estimate, round(share.lower, 3), round(share.upper, 3)
+    (0.25, 0.032, 0.651)
     """
     level = check_probability("confidence", confidence)
+    read_choice(method, "method", ("mle", "binomial"))
     known = isinstance(standard, (int, float, np.number)) and not isinstance(standard, bool) and np.isfinite(standard)
     if not known or (standard <= 0.0 and method == "mle" and family_of(family).log):
         raise SpecError(f"standard={standard!r}: a number, above 0 with family={family!r}, is needed.")
@@ -292,13 +289,11 @@ def exceedance(
             raise DataError(f"standard={standard:g} lies below the limit {highest:g}: nobody knows what exceeds it.")
         above = int((sample.detects > standard).sum())
         found = (above / len(sample), *clopper_pearson(above, len(sample), level))
-    elif method == "mle":
-        found = maximise(sample, family).exceedance(standard, level)
     else:
-        raise SpecError(f"method={method!r}: 'mle' or 'binomial' is needed.")
+        found = maximise(sample, family).exceedance(standard, level)
     return limit_of(
         sample,
-        what=f"{percent(level)} limits of the probability of more than {standard:g}",
+        title=f"{percent(level)} limits of the probability of more than {standard:g}",
         method=method if method == "binomial" else f"mle ({family})",
         estimate=found[0],
         lower=found[1],

@@ -10,11 +10,12 @@ import numpy as np
 from scipy.special import stdtrit
 
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.nondetects.arguments import read_choice, read_resamples
 from tobitgp.nondetects.families import family_of
 from tobitgp.nondetects.kaplan_meier import Tail, check_tail, kaplan_meier_of, km_means
 from tobitgp.nondetects.land import land_limit
 from tobitgp.nondetects.likelihood import maximise
-from tobitgp.nondetects.resampling import bca, check_resamples, fit_many
+from tobitgp.nondetects.resampling import MANY, bca, fit_many
 from tobitgp.nondetects.ros import ros_means, ros_of
 from tobitgp.nondetects.sample import Sample
 from tobitgp.typing import Array, IntArray
@@ -52,10 +53,10 @@ class MeanOptions(NamedTuple):
 
 def read_options(of: Any, method: Any, family: str, km_tail: Any, bootstrap: Any, rng: Any) -> MeanOptions:
     """The defaults of a method, and of what it is a method of; refuse what does not go together."""
-    if method is not None and method not in get_args(Method):
-        raise SpecError(f"method={method!r}: one of {', '.join(map(repr, get_args(Method)))} is needed.")
-    if of is not None and of not in METHODS:
-        raise SpecError(f"of={of!r}: one of 'km', 'ros', 'mle' is needed.")
+    if method is not None:
+        read_choice(method, "method", get_args(Method))
+    if of is not None:
+        read_choice(of, "of", METHODS)
     if of is None:
         of = "km" if method is None else next(name for name, methods in METHODS.items() if method in methods)
     method = METHODS[of][0] if method is None else method
@@ -67,7 +68,7 @@ def read_options(of: Any, method: Any, family: str, km_tail: Any, bootstrap: Any
     if method == "bca" and of == "mle" and family == "gamma":
         raise SpecError("method='bca' is not available for family='gamma'; use method='profile'.")
     check_tail(km_tail)
-    return MeanOptions(of, method, family, km_tail, check_resamples(bootstrap), rng)
+    return MeanOptions(of, method, family, km_tail, read_resamples(bootstrap), rng)
 
 
 def mean_limits(sample: Sample, options: MeanOptions, confidences: tuple[float, ...]) -> MeanLimits:
@@ -89,6 +90,11 @@ def _bootstrap(sample: Sample, options: MeanOptions, confidences: tuple[float, .
     # Leaving one row out has to leave a sample that can be estimated.
     sample.check_left("The bootstrap (method='bca')")
     sample.check_detects(least=3)
+    if len(sample) > MANY:
+        raise SpecError(
+            f"method='bca' takes each row away once, which {len(sample)} rows are too many for: at most {MANY}; the "
+            "mean of so many is near normal, and method='km-t' or 'profile' takes any number."
+        )
     if options.of == "mle":
         means = _likelihood_means(sample, options.family)
     elif options.of == "km":
@@ -120,8 +126,9 @@ def _likelihood_means(sample: Sample, name: str) -> Callable[[IntArray], Array]:
 def _kaplan_meier(sample: Sample, options: MeanOptions, confidences: tuple[float, ...]) -> MeanLimits:
     if options.km_tail == "bounds":
         raise SpecError("km_tail='bounds' gives bounds of the mean and no limits: 'efron' or 'smallest_detect'.")
-    found = kaplan_meier_of(sample, options.km_tail)
+    sample.check_left("Kaplan-Meier")
     sample.check_detects()
+    found = kaplan_meier_of(sample, options.km_tail)
     if options.method == "bca":
         return _bootstrap(sample, options, confidences, found.mean)
     if options.method == "km-t":

@@ -12,10 +12,12 @@ from scipy.special import bdtrc, ndtri
 
 from tobitgp.api import fit
 from tobitgp.errors import DataError
+from tobitgp.nondetects.arguments import read_choice
 from tobitgp.nondetects.kendall import normal_tail
 from tobitgp.nondetects.pairs import dropped_note, read_columns
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words
+from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ class PairedResults(NondetectResults):
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Interval of the mean difference, in units of x, or of the ratio; NaN of other estimates."""
-        reach = float(ndtri(1.0 - 0.5 * read_alpha(alpha))) * self.bse
+        reach = float(ndtri(1.0 - 0.5 * check_alpha(alpha))) * self.bse
         ends = {"lower": self.estimates - reach, "upper": self.estimates + reach}
         if self.ratio:
             ends = {"lower": self.estimates / np.exp(reach), "upper": self.estimates * np.exp(reach)}

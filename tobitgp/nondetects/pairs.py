@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from tobitgp.nondetects.sample import Sample, read_values
 from tobitgp.typing import Array, BoolArray
 
 Signs = npt.NDArray[np.int8]
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b.*")
 _EPOCH, _DAY = np.datetime64(0, "us"), np.timedelta64(1, "D")
 
 
@@ -24,13 +26,15 @@ def read_columns(columns: Mapping[str, tuple[Any, Any]], **labels: Any) -> tuple
     A column is its values and its flags, or None; dates are decimal years.
     """
     arrays = {
-        name: (_array(values), flags if flags is None else np.asarray(flags))
+        name: (_array(values, name), flags if flags is None else np.asarray(flags))
         for name, (values, flags) in columns.items()
     }
     every = {name: values for name, (values, _) in arrays.items()} | {
         k: np.asarray(v, dtype=object) for k, v in labels.items()
     }
     every |= {f"{name}_censored": flags for name, (_, flags) in arrays.items() if flags is not None}
+    if wrong := [name for name, array in every.items() if array.ndim != 1]:
+        raise DataError(f"{wrong[0]} must have one value for each row, and has {every[wrong[0]].ndim} dimensions.")
     if len({len(array) for array in every.values()}) > 1:
         raise DataError(f"Lengths differ: {', '.join(f'{len(array)} of {name}' for name, array in every.items())}.")
     kept = ~np.any([pd.isna(array) for array in every.values()], axis=0)
@@ -42,9 +46,15 @@ def read_columns(columns: Mapping[str, tuple[Any, Any]], **labels: Any) -> tuple
     return samples, kept
 
 
-def _array(values: Any) -> Any:
+def _array(values: Any, name: str) -> Any:
     """Values as an array, dates as decimal years."""
     array = np.asarray(values)
+    if array.dtype.kind in "OU" and array.ndim == 1:
+        text = next((value for value in array if isinstance(value, str)), "")
+        if _DATE.fullmatch(text):
+            raise DataError(f"{name} holds dates as text, such as {text!r}: make dates of them by pd.to_datetime().")
+        if pd.api.types.infer_dtype(array, skipna=True) in ("date", "datetime"):
+            array = pd.to_datetime(array, utc=True).tz_localize(None).to_numpy()
     return decimal_years((array - _EPOCH) / _DAY) if array.dtype.kind == "M" else array
 
 

@@ -9,10 +9,11 @@ from scipy.special import ndtr, stdtrit
 
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.answers import Limit, limit_of, percent
+from tobitgp.nondetects.arguments import read_choice, read_count, read_resamples
 from tobitgp.nondetects.families import FamilyName
 from tobitgp.nondetects.likelihood import MaximumLikelihood, maximise
 from tobitgp.nondetects.limits import COUNTED_AS_DETECTS
-from tobitgp.nondetects.resampling import check_resamples, draw_limits, few_detects, fit_many
+from tobitgp.nondetects.resampling import MANY, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import Sample, read_values
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.results.predict import check_probability
@@ -53,7 +54,8 @@ def prediction_limit(
     method : {"predictive", "exact_complete"}
         ``"predictive"`` is a parametric bootstrap of how far a new value lies from the estimates, under the limits of
         this sample, so that non-detects count as what they are, (NDT10) and (NDT11) of the theory pages. A detect's
-        own limit is drawn from those not above it. ``"exact_complete"`` is Student's t of complete samples.
+        own limit is drawn from those not above it. Beyond 5,000 rows estimates are drawn as normal.
+        ``"exact_complete"`` is Student's t of complete samples.
     bootstrap : int
         Number of samples, 200 at least.
     rng : int or numpy Generator, optional
@@ -81,20 +83,14 @@ def prediction_limit(
     --------
     >>> import tobitgp as tg
     >>> y = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"]
-    >>> tg.nondetects.prediction_limit(y, method="exact_complete")
-    Upper 95% prediction limit of 1 new value: 4.59722
-      y: n = 8, 2 non-detects (25.0%); limits 1, 2
-      method exact_complete (lognormal); estimate 1.12047
-      Non-detects count as if detected: kept for agreement with other programs.
+    >>> round(tg.nondetects.prediction_limit(y, method="exact_complete").upper, 3)
+    4.597
     """
     level = check_probability("confidence", confidence)
     for name, value in (("k", k), ("mean_of", mean_of)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
-    if side not in ("upper", "lower", "two-sided"):
-        raise SpecError(f"side={side!r}: 'upper', 'lower' or 'two-sided' is needed.")
-    if method not in ("predictive", "exact_complete"):
-        raise SpecError(f"method={method!r}: 'predictive' or 'exact_complete' is needed.")
+        read_count(value, name)
+    read_choice(side, "side", ("upper", "lower", "two-sided"))
+    read_choice(method, "method", ("predictive", "exact_complete"))
     if family == "gamma":
         raise SpecError("family='gamma' has no prediction limits: 'lognormal', 'normal' or 'weibull'.")
     sample = read_values(y, censored)
@@ -107,7 +103,7 @@ def prediction_limit(
     error = 0.0
     notes: tuple[str, ...] = ()
     if method == "predictive":
-        simulated = simulate(sample, found, check_resamples(bootstrap), rng)
+        simulated = simulate(sample, found, read_resamples(bootstrap), rng)
         redrawn = simulated.redrawn
     for at, sign in ((0, -1.0), (1, 1.0)):
         if side == ("upper", "lower")[at]:
@@ -119,7 +115,7 @@ def prediction_limit(
             notes = (COUNTED_AS_DETECTS,) if sample.censored.any() else ()
     return limit_of(
         sample,
-        what=f"{side.capitalize()} {percent(level)} prediction limit of {_new(k, mean_of)}",
+        title=f"{side.capitalize()} {percent(level)} prediction limit of {_new(k, mean_of)}",
         method=f"{method} ({family})",
         estimate=found.percentile(0.5),
         lower=float(ends[0]),
@@ -145,8 +141,14 @@ class Simulated(NamedTuple):
 
 
 def simulate(sample: Sample, found: MaximumLikelihood, size: int, rng: Any) -> Simulated:
-    """Draw samples of the fitted distribution under the limits of this one, and fit each."""
+    """Draw samples of the fitted distribution under the limits of this one, and fit each.
+
+    Of very many rows estimates are drawn from their normal distribution instead.
+    """
     stream, noise = generator(rng), found.family.noise
+    if len(sample) > MANY:
+        moves = stream.multivariate_normal([0.0, 0.0], found.covariance, size=size)
+        return Simulated(moves[:, 0] * np.exp(-found.b), np.exp(moves[:, 1]), 0)
     limits = (draw_limits(sample, size, stream, found.family.link) - found.a) * np.exp(-found.b)
     z = noise.ppf(open_uniform(stream, limits.shape))
     redrawn = 0

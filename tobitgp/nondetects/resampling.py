@@ -9,12 +9,12 @@ from typing import Any, cast
 import numpy as np
 
 from tobitgp.distributions.base import Distribution
-from tobitgp.errors import SpecError
 from tobitgp.nondetects.sample import Sample
 from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray, IntArray
 
+MANY = 5000  # rows, beyond which estimates are as good as normal and resamples take minutes
 _BATCHES = 10
 _CELLS = 1_000_000  # of a block of samples by rows
 _ITERATIONS = 60
@@ -93,13 +93,6 @@ def few_detects(detects: Array) -> BoolArray:
     low = np.where(np.isnan(detects), np.inf, detects).min(axis=1)
     high = np.where(np.isnan(detects), -np.inf, detects).max(axis=1)
     return np.asarray(low >= high)
-
-
-def check_resamples(resamples: Any) -> int:
-    """A number of resamples of which tails can be told."""
-    if isinstance(resamples, bool) or not isinstance(resamples, (int, np.integer)) or resamples < 200:
-        raise SpecError(f"bootstrap={resamples!r}: a whole number of resamples, 200 at least, is needed.")
-    return int(resamples)
 
 
 def draw_limits(sample: Sample, size: int, rng: np.random.Generator, link: Callable[[Array], Array]) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,16 @@ from scipy.special import ndtri
 
 from tobitgp.errors import DataError, user_level
 from tobitgp.nondetects.sample import Sample, read_values
+from tobitgp.nondetects.tables import report, sample_table
 from tobitgp.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.report.summary import FitSummary
 
 MOST_CENSORED = 0.8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RegressionOnOrderStatistics:
     """A sample whose non-detects are filled in by the line of (NDT5) of the theory pages; prints as its summary.
 
@@ -83,24 +87,21 @@ class RegressionOnOrderStatistics:
         }
         return pd.DataFrame([row], index=[self.name])
 
-    def summary(self) -> str:
-        """The table in words."""
-        n, below = len(self.values), int(self.censored.sum())
-        limits = ", ".join(f"{limit:g}" for limit in self.limits) or "none"
-        lines = [
-            f"Regression on order statistics: {self.name}",
-            f"  n = {n}, {below} non-detects ({below / n:.1%}); limits {limits}",
-            f"  line       log {self.name} = {self.intercept:.5g} + {self.slope:.5g} z, PPCC {self.correlation:.4f}",
-            f"  mean       {self.mean:.6g}",
-            f"  sd         {self.sd:.6g}",
-            "  quartiles  " + ", ".join(f"{q:.5g}" for q in self.quantile([0.25, 0.5, 0.75])),
-        ]
-        if self.dropped:
-            lines.append(f"  {self.dropped} non-detects above the largest detect are left out.")
-        return "\n".join(lines)
+    def summary(self) -> FitSummary:
+        """Line, moments and quartiles, as statsmodels prints them."""
+        from tobitgp.report.summary import Section, number
+
+        samples = sample_table({self.name: (len(self.values), int(self.censored.sum()), self.limits)})
+        quartiles = zip(("lower quartile", "median", "upper quartile"), self.quantile([0.25, 0.5, 0.75]), strict=True)
+        known = [("mean", self.mean), ("sd", self.sd), *quartiles]
+        line = [("intercept of log", self.intercept), ("slope of log", self.slope)]
+        section = Section(["", "estimate"], [[name, number(value)] for name, value in (*known, *line)])
+        notes = [f"{self.dropped} non-detects above the largest detect are left out."] * bool(self.dropped)
+        numbers = [("PPCC:", f"{self.correlation:.4f}")]
+        return report("Regression on order statistics", "line of log detects", numbers, samples, [section], notes)
 
     def __repr__(self) -> str:
-        return self.summary()
+        return str(self.summary())
 
 
 def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrderStatistics:
@@ -144,13 +145,10 @@ def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrd
     Examples
     --------
     >>> import tobitgp as tg
-    >>> tg.nondetects.ros(["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"])
-    Regression on order statistics: y
-      n = 8, 2 non-detects (25.0%); limits 1, 2
-      line       log y = 0.10779 + 0.82447 z, PPCC 0.9929
-      mean       1.42242
-      sd         1.04129
-      quartiles  0.71713, 0.87824, 1.975
+    >>> res = tg.nondetects.ros(["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"])
+    >>> res.summary_frame()[["n", "mean", "sd", "median", "ppcc"]].round(3)
+       n   mean     sd  median   ppcc
+    y  8  1.422  1.041   0.878  0.993
     """
     result = ros_of(read_values(y, censored), force=force)
     if result.dropped:

@@ -66,7 +66,7 @@ class Sample:
             count, first = int(other.sum()), self.labels[other][0]
             raise SpecError(
                 f"{what} takes detected values and non-detects; {count} values of {self.name!r} are right-censored or "
-                f"lie in intervals (row {first}). Maximum likelihood (method='mle') takes them."
+                f"lie in intervals (row {first}). Maximum likelihood takes them, as in tg.fit()."
             )
 
     def check_detects(self, what: str = "", least: int = 2) -> None:
@@ -76,11 +76,10 @@ class Sample:
             return
         have = ("no detected value", "one distinct detected value", f"{found} distinct detected values")[min(found, 2)]
         raise DataError(
-            f"{self.name!r}{f' of {what}' if what else ''} has {have} in {len(self)} rows, and {least} are needed. "
-            + self._what_is_known()
+            f"{what or repr(self.name)} has {have} in {len(self)} rows, and {least} are needed. " + self.what_is_known()
         )
 
-    def _what_is_known(self) -> str:
+    def what_is_known(self) -> str:
         """What a sample with next to no detects says."""
         if not len(self.limits):
             return "It has no non-detects either."
@@ -115,32 +114,54 @@ def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float
 def read_sample(data: Frame, response: str, censored: str | None = None) -> Sample:
     """Read a column, or an expression of columns, as the left side of a formula is read.
 
-    Without ``censored``, a column of 1 for non-detects, limits are in the text (``<0.5``) or in the expression.
+    Without ``censored``, a column of 1 for non-detects, limits are in the text (``<0.5``), in the expression, or in
+    what stands behind a bar, ``"conc | censor(limit)"``.
     """
-    if censored is not None and censored not in column_names(data):
-        raise DataError(f"censored={censored!r}: the data have no such column{nearest(censored, column_names(data))}")
-    part = "" if censored is None else f" | censor(nondetect={quote(censored)})"
-    left = quote(response) if response in column_names(data) else response
-    return sample_of(Model(f"{left} ~ 1{part}", data, family="gaussian"), response)
+    columns = column_names(data)
+    for name, value in (("response", response), ("censored", censored)):
+        if not isinstance(value, (str, type(None) if name == "censored" else str)):
+            raise DataError(f"{name}={value!r}: the name of a column is needed, as text.")
+    if censored is not None and censored not in columns:
+        raise DataError(f"censored={censored!r}: the data have no such column{nearest(censored, columns)}")
+    left, bar, part = (response, "", "") if response in columns else response.partition("|")
+    if censored is not None:
+        bar, part = "|", f"censor(nondetect={quote(censored)})"
+    left = left.strip()
+    written = quote(left) if left in columns else left
+    return sample_of(Model(f"{written} ~ 1 {bar} {part}".strip(), data, family="gaussian"), left)
 
 
+@reads_frames
 def read_groups(data: Frame, response: str, censored: str | None, by: str | None) -> dict[str, Sample]:
     """One sample by the name of the response, or one for each group by its name, in their order."""
     if by is None:
-        return {response: read_sample(data, response, censored)}
+        sample = read_sample(data, response, censored)
+        return {sample.name: sample}
     frame = pd.DataFrame(data) if isinstance(data, dict) else data
-    if by not in column_names(frame):
+    count = column_names(frame).count(by)
+    if not count:
         raise DataError(f"by={by!r}: the data have no such column{nearest(str(by), column_names(frame))}")
+    if count > 1:
+        raise DataError(f"The data have several columns named {by!r}; rename all but one")
     frame = frame.reset_index(drop=True)  # rows are found by their labels, which may be there twice
     sample = read_sample(frame, response, censored)
-    groups = groups_of(frame[by].iloc[sample.labels.astype(int)])
-    return {name: replace(sample.take(rows), name=name) for name, rows in groups.items()}
+    groups, every = groups_of(frame[by].iloc[sample.labels.astype(int)]), groups_of(frame[by])
+    return {
+        name: replace(sample.take(rows), name=name, dropped=int(every[name].sum() - rows.sum()))
+        for name, rows in groups.items()
+    }
 
 
 def read_values(values: Any, censored: Any = None, name: str = "y") -> Sample:
     """Read an array of values, or of text such as ``<0.5``, and flags that are 1 for non-detects; (n,) each."""
-    data = {name: values} if censored is None else {name: values, "censored": censored}
+    data = {name: values} if censored is None else {name: values, "censored": typed(censored)}
     return read_sample(data, name, None if censored is None else "censored")
+
+
+def typed(flags: Any) -> Any:
+    """Flags of an array of objects, as lists with None make it, as numbers or booleans that may be missing."""
+    plain = isinstance(flags, (list, np.ndarray)) and np.asarray(flags).dtype == object
+    return pd.Series(np.asarray(flags), dtype=object).convert_dtypes() if plain else flags
 
 
 def sample_of(model: Model, name: str) -> Sample:

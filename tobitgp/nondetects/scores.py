@@ -57,6 +57,8 @@ def gehan_scores(y: Any, censored: Any = None) -> Array:
     if pd.isna(array).any():
         raise DataError(f"Value {int(np.argmax(pd.isna(array)))} of y is missing, and scores are of all rows.")
     sample = read_values(array, censored)
+    if sample.dropped:
+        raise DataError(f"{sample.dropped} flags are missing, and scores are of all rows.")
     sample.check_left("gehan_scores()")
     return order_of(sample).scores()
 

@@ -11,7 +11,9 @@ import pandas as pd
 from scipy.special import chdtrc
 
 from tobitgp.errors import DataError
+from tobitgp.nondetects.arguments import read_count
 from tobitgp.nondetects.kendall import (
+    FEW,
     PERMUTATIONS,
     Concordance,
     check_ranks,
@@ -23,7 +25,7 @@ from tobitgp.nondetects.kendall import (
 )
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample, groups_of
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_count
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.nondetects.theil_sen import (
     Steps,
     check_slope,
@@ -61,8 +63,9 @@ class SeasonalKendallResults(NondetectResults):
     samples : DataFrame
         A row for each sample: n, number and share of non-detects, their limits in the units of y.
     statistic, pvalue : float
-        S summed over seasons, a number of pairs, and the probability: by permutations within seasons, or by the normal
-        approximation if ``serial=True``, where permuted rows would not keep their correlation.
+        S summed over seasons, a number of pairs, and the probability: by permutations within seasons of at most 200
+        rows, else by the normal approximation; so too if ``serial=True``, where permuted rows would not keep their
+        correlation.
     notes : tuple of str
         What the summary adds.
     tau : float
@@ -196,17 +199,18 @@ def seasonal_kendall(
     found = [concordance(s.y, s.time) for s in seasons]
     score = sum(f.score for f in found)
     normal, p, error = score_tail(score, _variance(seasons, serial)), np.nan, np.nan
-    if not serial:
+    drawn = not serial and all(len(s.y) <= FEW for s in seasons)
+    if drawn:
         p, error = _permutation_p(seasons, score, n_permutations, generator(rng))
     steps = steps_of([(s.y, s.time) for s in seasons])
     slope = steps.zero()
     used_y, used_time = of_y.take(rows), of_time.take(rows)
     return SeasonalKendallResults(
         title="Seasonal Kendall test with non-detects",
-        method="covariances of seasons" if serial else f"{n_permutations} permutations within seasons",
+        method=_label(serial, n_permutations if drawn else 0),
         samples=describe({"all": used_y} | {s.name: s.y for s in seasons}),
         statistic=float(score),
-        pvalue=normal if serial else p,
+        pvalue=p if drawn else normal,
         notes=(*dropped_note(kept), *notes, "Rows are compared within seasons; S, its variance and pairs are summed."),
         tau=score / sum(f.pairs for f in found),
         intercept=median_residual(used_y, used_time, slope, lowest(used_y, floor)),
@@ -219,6 +223,13 @@ def seasonal_kendall(
         pvalue_error=error,
         steps=steps,
     )
+
+
+def _label(serial: bool, drawn: int) -> str:
+    """What a table calls the test."""
+    if drawn:
+        return f"{drawn} permutations within seasons"
+    return "covariances of seasons" if serial else "normal approximation"
 
 
 def _split(y: Sample, time: Sample, labels: pd.Series[Any]) -> tuple[list[Season], BoolArray, list[str]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.answers import ALL_DETECTED
 from tobitgp.nondetects.families import FamilyName
 from tobitgp.nondetects.kaplan_meier import Tail, kaplan_meier_of
 from tobitgp.nondetects.likelihood import maximise
 from tobitgp.nondetects.means import METHODS, mean_limits, read_options, skewness_note
+from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.ros import MOST_CENSORED, ros_of
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_groups
 from tobitgp.nondetects.summary_tables import GroupSummary, MethodSummary, SampleSummary
@@ -21,6 +22,7 @@ from tobitgp.typing import Frame
 
 LABELS = {"km": "Kaplan-Meier", "ros": "ROS", "mle": "MLE"}
 _HALF = 0.5
+_TOO_FEW = "no estimates, since there are fewer than two distinct detects."
 _FEW_DETECTS, _FEW_ROWS = 5, 50
 
 
@@ -46,7 +48,7 @@ def summary(
         A row for each value.
     response : str
         Column of detects and of the limits of non-detects, in any units, or of text such as ``<0.5``; or the left
-        side of a formula.
+        side of a formula, with ``| censor(limit)`` behind it where limits stand in a column of their own.
     censored : str, optional
         Column that is 1 or True for non-detects.
     by : str, optional
@@ -57,7 +59,7 @@ def summary(
         Probabilities.
     confidence : float
         Of two-sided limits of the mean, a probability: bootstrap limits (bias-corrected and accelerated) of "km" and
-        "ros", profile likelihood of "mle".
+        "ros", profile likelihood of "mle". Beyond 5,000 rows Student's limits of "km", and none of "ros".
     bootstrap : int
         Number of resamples, 200 at least.
     rng : int or numpy Generator, optional
@@ -72,12 +74,13 @@ def summary(
     -------
     SampleSummary
         In the units of the response. Percentiles below every limit are given as ``<limit``, and with more than 80%
-        non-detects all below the highest, and no means.
+        non-detects all below the highest, and no means. A group with fewer than two distinct detects has its row, and
+        nothing but the share above its highest limit.
 
     Raises
     ------
     DataError
-        For columns that are missing, a group with fewer than two distinct detects, or values that are not positive
+        For columns that are missing, fewer than two distinct detects without ``by``, or values that are not positive
         where they must be.
     SpecError
         For unknown methods, probabilities outside (0, 1), and rows that a method cannot use.
@@ -91,24 +94,19 @@ def summary(
     --------
     >>> import tobitgp as tg
     >>> data = {"lead": ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9", "<0.4", "1.1"]}
-    >>> tg.nondetects.summary(data, "lead", methods="mle", percentiles=[0.1, 0.5])
-    lead: n = 10, 3 non-detects (30.0%); limits 0.4, 1, 2
-                      mean     sd      95% of mean     p10   p50
-      MLE lognormal  1.288  1.207  0.7579 to 3.257  0.3399  0.94
-      Limits of the mean, MLE lognormal: profile likelihood
-      Choice: Kaplan-Meier, since under 50% are non-detects.
+    >>> res = tg.nondetects.summary(data, "lead", methods="mle", percentiles=[0.1, 0.5])
+    >>> res.summary_frame().loc[("lead", "mle"), ["mean", "lower", "upper", "p50"]].astype(float).round(3).tolist()
+    [1.288, 0.758, 3.257, 0.94]
     """
     chosen = _read_methods(methods)
-    ps = tuple(
-        check_probability("percentiles", p, "each a probability", 0.95)
-        for p in np.ravel(np.asarray(percentiles, dtype=object))
-    )
+    given = np.ravel(np.asarray(percentiles, dtype=object))
+    ps = tuple(dict.fromkeys(check_probability("percentiles", p, "each a probability", 0.95) for p in given))
     level = check_probability("confidence", confidence)
     for method in chosen:
         read_options(method, None, family, km_tail, bootstrap, rng)
     options = {"family": family, "km_tail": km_tail, "bootstrap": bootstrap, "rng": rng}
     samples = read_groups(data, response, censored, by).values()
-    groups = tuple(_summarise(s, chosen, ps, level, options, f"group {s.name!r}" if by else "") for s in samples)
+    groups = tuple(_summarise(sample, chosen, ps, level, options, by is not None) for sample in samples)
     return SampleSummary(response, groups, ps, level)
 
 
@@ -117,29 +115,43 @@ def _read_methods(methods: Any) -> tuple[str, ...]:
     wrong = [method for method in chosen if method not in METHODS]
     if wrong or not chosen:
         raise SpecError(f"methods={methods!r}: one or more of 'km', 'ros', 'mle' are needed.")
-    return chosen
+    return tuple(dict.fromkeys(chosen))
 
 
 def _summarise(
-    sample: Sample, methods: Sequence[str], ps: Sequence[float], confidence: float, options: dict[str, Any], group: str
+    sample: Sample, methods: Sequence[str], ps: Sequence[float], confidence: float, options: dict[str, Any], group: bool
 ) -> GroupSummary:
-    sample.check_detects(group)
     n, below = len(sample), int(sample.below.sum())
-    share, notes = below / n, []
-    most = share > MOST_CENSORED
-    found = []
-    for method in methods:
+    few = len(np.unique(sample.detects)) < 2
+    if few and not group:
+        sample.check_detects()
+    most = few or below / n > MOST_CENSORED
+    found = [_unknown(sample, method, ps, options) for method in methods] if few else []
+    notes = [sample.what_is_known()] if few and not len(sample.limits) else []
+    for method in () if few else methods:
         if method == "ros" and most:
             notes.append("ROS is left out: it needs at most 80% non-detects.")
             continue
         one = _METHODS[method](sample, ps, confidence, options)
         found.append(_above_limits(one, float(sample.limits[-1])) if most else one)
     exceedance = None
-    if most:
+    if most and len(sample.limits):
         above = int((sample.detects > sample.limits[-1]).sum())
         exceedance = (above / n, *clopper_pearson(above, n, confidence))
-    notes += _notes(sample, methods, options)
-    return GroupSummary(sample.name, n, below, sample.limits, _choice(share), tuple(found), exceedance, tuple(notes))
+    notes += [] if few else _notes(sample, methods, options)
+    choice = _TOO_FEW if few else _choice(below / n)
+    return GroupSummary(sample.name, n, below, sample.limits, choice, tuple(found), exceedance, tuple(notes))
+
+
+def _unknown(sample: Sample, method: str, ps: Sequence[float], options: dict[str, Any]) -> MethodSummary:
+    """What a method says of a group with fewer than two distinct detects: nothing, but that non-detects are below."""
+    below = np.nan if len(sample.detects) else float(sample.limits[-1])
+    label = _label(method, options)
+    return MethodSummary(method, label, np.nan, np.nan, np.nan, np.nan, "", dict.fromkeys(ps, np.nan), below)
+
+
+def _label(method: str, options: dict[str, Any]) -> str:
+    return f"MLE {options['family']}" if method == "mle" else LABELS[method]
 
 
 def _choice(share: float) -> str:
@@ -155,8 +167,6 @@ def _choice(share: float) -> str:
 
 def _notes(sample: Sample, methods: Sequence[str], options: dict[str, Any]) -> Iterator[str]:
     n, share = len(sample), float(sample.below.mean())
-    if not sample.censored.any():
-        yield ALL_DETECTED
     if sample.dropped:
         yield f"{sample.dropped} rows without a value are left out."
     if (
@@ -177,9 +187,7 @@ def _kaplan_meier(sample: Sample, ps: Sequence[float], confidence: float, option
     percentiles = {p: found.quantile(p) for p in ps}
     if options["km_tail"] == "bounds":
         text = "bounds, with the mass below the smallest detect at 0 and there"
-        return MethodSummary(
-            "km", LABELS["km"], found.mean, found.sd, *found.bounds, text, percentiles, found.smallest, 0
-        )
+        return MethodSummary("km", LABELS["km"], found.mean, found.sd, *found.bounds, text, percentiles, found.smallest)
     return _with_limits("km", sample, confidence, options, found.mean, found.sd, percentiles, found.smallest)
 
 
@@ -209,24 +217,23 @@ def _with_limits(
     below: float,
 ) -> MethodSummary:
     """Add two-sided limits of the mean by the default of the method; none where they need more detects."""
-    label = f"MLE {options['family']}" if method == "mle" else LABELS[method]
-    if method != "mle" and len(np.unique(sample.detects)) < 3:
-        return MethodSummary(method, label, mean, sd, np.nan, np.nan, "", percentiles, below, 0)
-    tails = (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence)
-    chosen = read_options(method, None, options["family"], options["km_tail"], options["bootstrap"], options["rng"])
+    label = _label(method, options)
+    many = len(sample) > MANY
+    if method != "mle" and (len(np.unique(sample.detects)) < 3 or (many and method == "ros")):
+        return MethodSummary(method, label, mean, sd, np.nan, np.nan, "", percentiles, below)
+    tails, how = (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence), "km-t" if many and method == "km" else None
+    chosen = read_options(method, how, options["family"], options["km_tail"], options["bootstrap"], options["rng"])
     found = mean_limits(sample, chosen, tails)
-    text = "profile likelihood"
-    if method != "mle":
-        redrawn = f", {found.redrawn} drawn again" if found.redrawn else ""
-        text = f"BCa bootstrap, {chosen.bootstrap} resamples{redrawn}, Monte Carlo error {max(found.error):.2g}"
-    return MethodSummary(
-        method, label, mean, sd, found.limits[0], found.limits[1], text, percentiles, below, found.redrawn
-    )
+    text = "Student's" if how else "profile likelihood"
+    if chosen.method == "bca":
+        text = f"BCa bootstrap, {chosen.bootstrap} resamples"
+    lower, upper = found.limits
+    error = max(found.error)
+    return MethodSummary(method, label, mean, sd, lower, upper, text, percentiles, below, error, found.redrawn)
 
 
 def _above_limits(found: MethodSummary, highest: float) -> MethodSummary:
     """Only percentiles above the highest limit."""
     percentiles = {p: v if v > highest else np.nan for p, v in found.percentiles.items()}
-    return MethodSummary(
-        found.method, found.label, np.nan, np.nan, np.nan, np.nan, "", percentiles, highest, found.redrawn
-    )
+    kept = replace(found, interval="", percentiles=percentiles, below=highest, monte_carlo_error=0.0)
+    return replace(kept, mean=np.nan, sd=np.nan, lower=np.nan, upper=np.nan)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.nondetects.answers import percent, sample_line
+from tobitgp.nondetects.answers import percent
+from tobitgp.nondetects.tables import report, sample_table
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.report.summary import FitSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,8 @@ class MethodSummary:
         By probability, in the same units; NaN where only a limit is known that it lies below.
     below : float
         That limit, in the same units.
+    monte_carlo_error : float
+        Standard error of the limits by simulation, the larger one, in the same units; 0 without simulation.
     redrawn : int
         Resamples drawn again, since they had fewer than two distinct detects.
     """
@@ -43,6 +50,7 @@ class MethodSummary:
     interval: str
     percentiles: dict[float, float]
     below: float
+    monte_carlo_error: float = 0.0
     redrawn: int = 0
 
 
@@ -63,7 +71,8 @@ class GroupSummary:
     methods : tuple
         What each method says.
     exceedance : tuple of float, or None
-        Share of detects above the highest limit with its limits, probabilities, where over 80% are non-detects.
+        Share of detects above the highest limit with its limits, probabilities, where over 80% are non-detects, or
+        there are fewer than two distinct detects.
     notes : tuple of str
         What else is to be known.
     """
@@ -78,7 +87,7 @@ class GroupSummary:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SampleSummary:
     """Summaries of one sample or of groups, by (NDT1) to (NDT8) of the theory pages; prints as its tables.
 
@@ -102,8 +111,8 @@ class SampleSummary:
     def summary_frame(self) -> pd.DataFrame:
         """A row for each group and method, in the units of the response.
 
-        Columns are ``n, nondetects, share, mean, sd, lower, upper, interval``, one for each percentile, such as
-        ``p50``, and ``below``, the limit that percentiles lie below which are NaN.
+        Columns are ``n, nondetects, share, mean, sd, lower, upper, interval, mc_error``, one for each percentile, such
+        as ``p50``, and ``below``, the limit that percentiles lie below which are NaN.
         """
         rows = {}
         for group in self.groups:
@@ -117,49 +126,64 @@ class SampleSummary:
                     "lower": found.lower,
                     "upper": found.upper,
                     "interval": found.interval,
+                    "mc_error": found.monte_carlo_error,
                     **{_column(p): value for p, value in found.percentiles.items()},
                     "below": found.below if any(np.isnan(v) for v in found.percentiles.values()) else np.nan,
                 }
         index = pd.MultiIndex.from_tuples(rows, names=["group", "method"])
         return pd.DataFrame(list(rows.values()), index=index)
 
-    def summary(self) -> str:
-        """The tables in words, each with its sample, the method that its share of non-detects calls for, and notes."""
-        return "\n\n".join("\n".join(self._of_group(group)) for group in self.groups)
+    def summary(self) -> FitSummary:
+        """All groups as statsmodels prints them: samples, a table of methods each, and notes, the choice among them."""
+        from tobitgp.report.summary import Section, interval_headers
 
-    def _of_group(self, group: GroupSummary) -> Iterator[str]:
-        yield sample_line(group.name, group.n, group.nondetects, group.limits)
-        table = pd.DataFrame(
-            {
-                found.label: [_number(found.mean), _number(found.sd), _ends(found)]
-                + [_number(v, found.below) for v in found.percentiles.values()]
-                for found in group.methods
-            },
-            index=["mean", "sd", f"{percent(self.confidence)} of mean", *map(_column, self.percentiles)],
+        samples = sample_table({group.name: (group.n, group.nondetects, group.limits) for group in self.groups})
+        ends = interval_headers(1.0 - self.confidence)
+        headers = ["mean", "sd", *ends, *map(_column, self.percentiles)]
+        named = [(f"{group.name}: " * (len(self.groups) > 1), group) for group in self.groups]
+        rows = [[name + found.label, *_cells(found)] for name, group in named for found in group.methods]
+        every = [found for group in self.groups for found in group.methods]
+        how = dict.fromkeys(f"Limits of means, {one.label}: {one.interval}." for one in every if one.interval)
+        return report(
+            f"Summary of {self.response} with non-detects",
+            ", ".join(dict.fromkeys(one.label for one in every)),
+            [("Limits of means:", percent(self.confidence))],
+            samples,
+            [Section(["", *headers], rows)],
+            [*self._notes(), *how],
         )
-        yield from (f"  {line}" for line in table.T.to_string().split("\n"))
-        yield from (
-            f"  Limits of the mean, {found.label}: {found.interval}" for found in group.methods if found.interval
-        )
-        yield f"  Choice: {group.choice}"
-        if group.exceedance is not None:
-            share, low, high = (f"{value:.3g}" for value in group.exceedance)
-            yield f"  Above the highest limit, {group.limits[-1]:g}: {share} ({low} to {high}, Clopper-Pearson)"
-        yield from (f"  {note}" for note in group.notes)
+
+    def _notes(self) -> Iterator[str]:
+        """Notes, each once, after the names of the groups that it is of."""
+        groups: dict[str, list[str]] = {}
+        for group in self.groups:
+            for note in (f"choice: {group.choice}", *_exceedance(group), *group.notes):
+                groups.setdefault(note, []).append(group.name)
+        for note, names in groups.items():
+            yield note if len(self.groups) == 1 else f"{', '.join(names)}: {note}"
 
     def __repr__(self) -> str:
-        return self.summary()
+        return str(self.summary())
 
 
 def _column(p: float) -> str:
     return f"p{100.0 * p:g}"
 
 
+def _exceedance(group: GroupSummary) -> Iterator[str]:
+    """The share above the highest limit in words, where that is all there is."""
+    if group.exceedance is not None:
+        share, low, high = (f"{value:.3g}" for value in group.exceedance)
+        yield f"share above the highest limit, {group.limits[-1]:g}: {share} ({low} to {high}, Clopper-Pearson)."
+
+
+def _cells(found: MethodSummary) -> list[str]:
+    """Mean, sd, limits and percentiles in words, those below a limit as ``<limit``."""
+    known = [_number(value) for value in (found.mean, found.sd, found.lower, found.upper)]
+    return [*known, *(_number(value, found.below) for value in found.percentiles.values())]
+
+
 def _number(value: float, below: float = np.nan) -> str:
     if not np.isnan(value):
         return f"{value:.4g}"
     return "" if np.isnan(below) else f"<{below:g}"
-
-
-def _ends(found: MethodSummary) -> str:
-    return "" if np.isnan(found.lower) else f"{found.lower:.4g} to {found.upper:.4g}"

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import SpecError
 from tobitgp.nondetects.sample import Sample
+from tobitgp.results.predict import check_alpha
+from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.report.summary import FitSummary, Rows
+    from tobitgp.report.summary import FitSummary, Rows, Section
 
+ALL_DETECTED = "Every value is detected: these are the formulas of complete samples."
 _SHOWN = 4
 
 
 def describe(samples: Mapping[str, Sample]) -> pd.DataFrame:
     """Rows ``n, nondetects, share, limits`` by name of a sample."""
-    rows = {name: [len(s), int(s.censored.sum()), s.censored.mean(), _in_words(s)] for name, s in samples.items()}
+    return sample_table({name: (len(s), int(s.below.sum()), s.limits) for name, s in samples.items()})
+
+
+def sample_table(samples: Mapping[str, tuple[int, int, Array]]) -> pd.DataFrame:
+    """Rows ``n, nondetects, share, limits`` from the number of rows, of non-detects, and their distinct limits."""
+    rows = {name: [n, count, count / n, _in_words(limits)] for name, (n, count, limits) in samples.items()}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["n", "nondetects", "share", "limits"])
 
 
-def _in_words(sample: Sample) -> str:
+def _in_words(limits: Array) -> str:
     """Limits of non-detects: all, or the ends and how many."""
-    limits = [f"{limit:.4g}" for limit in sample.limits]
-    if len(limits) <= _SHOWN:
-        return ", ".join(limits) or "none"
-    return f"{limits[0]} to {limits[-1]} ({len(limits)})"
+    shown = [f"{limit:.4g}" for limit in limits]
+    if len(shown) <= _SHOWN:
+        return ", ".join(shown) or "none"
+    return f"{shown[0]} to {shown[-1]} ({len(shown)})"
+
+
+def report(
+    title: str, method: str, numbers: Rows, samples: pd.DataFrame, sections: Sequence[Section], notes: Sequence[str]
+) -> FitSummary:
+    """A summary as statsmodels prints it: method and numbers, samples, further tables, notes."""
+    from tobitgp.report.summary import Section, lay_out
+
+    rows = [[str(k), str(n), str(c), f"{100 * p:.1f}%", at] for k, n, c, p, at in samples.itertuples()]
+    described = Section(["", "n", "non-detects", "share", "limits"], rows)
+    complete = [] if samples.nondetects.any() else [ALL_DETECTED]
+    return lay_out(title, [("Method:", method)], numbers, [described, *sections], [*notes, *complete])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -50,7 +69,7 @@ class NondetectResults:
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Ends of intervals in the units of ``params``, columns ``lower, upper``, by name; NaN where there is none."""
-        read_alpha(alpha)
+        check_alpha(alpha)
         return pd.DataFrame(np.nan, index=self.params.index, columns=["lower", "upper"])
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
@@ -59,18 +78,15 @@ class NondetectResults:
 
     def summary(self, alpha: float = 0.05) -> FitSummary:
         """Everything in words and tables, as statsmodels prints it."""
-        from tobitgp.report.summary import Section, interval_headers, lay_out, number
+        from tobitgp.report.summary import Section, interval_headers, number
 
-        samples = [[str(k), str(n), str(c), f"{100 * p:.1f}%", at] for k, n, c, p, at in self.samples.itertuples()]
-        sections = [Section(["", "n", "non-detects", "share", "limits"], samples)]
-        complete = [] if self.samples.nondetects.any() else ["No value is a non-detect."]
         frame = self.summary_frame(alpha)
         bounded = bool(frame[["lower", "upper"]].notna().any(axis=None))
         kept = frame if bounded else frame[["estimate"]]
         rows = [[str(name), *map(number, row)] for name, row in zip(frame.index, kept.to_numpy(), strict=True)]
-        sections.append(Section(["", "estimate", *(interval_headers(alpha) if bounded else [])], rows))
+        sections = [Section(["", "estimate", *(interval_headers(alpha) if bounded else [])], rows)]
         sections += [_section(name, table) for name, table in self._tables().items()]
-        return lay_out(self.title, [("Method:", self.method)], self._numbers(), sections, [*self.notes, *complete])
+        return report(self.title, self.method, self._numbers(), self.samples, sections, self.notes)
 
     def _numbers(self) -> Rows:
         """Rows of the head of a summary."""
@@ -84,7 +100,7 @@ class NondetectResults:
         return str(self.summary())
 
 
-def _section(name: str, table: pd.DataFrame) -> Section:  # type: ignore[name-defined]  # noqa: F821
+def _section(name: str, table: pd.DataFrame) -> Section:
     """A table of numbers as a part of a summary."""
     from tobitgp.report.summary import Section, frame_rows, number
 
@@ -98,24 +114,3 @@ def _section(name: str, table: pd.DataFrame) -> Section:  # type: ignore[name-de
 def in_words(pvalue: float) -> str:
     """A p-value to four decimals, or with two digits where it is small."""
     return f"{pvalue:.4f}" if pvalue >= 1e-3 or np.isnan(pvalue) else f"{pvalue:.2g}"
-
-
-def read_alpha(alpha: float) -> float:
-    """One minus the confidence, inside (0, 1)."""
-    if not 0.0 < alpha < 1.0:
-        raise SpecError(f"alpha={alpha!r} must lie between 0 and 1: write .05 for intervals of 95%.")
-    return float(alpha)
-
-
-def read_choice(value: str, name: str, allowed: Mapping[str, object] | tuple[str, ...]) -> str:
-    """One of the words that an argument takes."""
-    if value not in allowed:
-        raise SpecError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}.")
-    return value
-
-
-def read_count(value: int, name: str) -> int:
-    """How many permutations or resamples are drawn."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
-    return int(value)

@@ -10,20 +10,21 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from tobitgp.errors import DataError
+from tobitgp.errors import DataError, SpecError
+from tobitgp.nondetects.arguments import read_resamples
 from tobitgp.nondetects.kendall import check_ranks, concordance, score_tail
 from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words, read_alpha, read_choice, read_count
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.numerics.nonparametric import turnbull
 from tobitgp.numerics.sampling import generator
+from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.report.summary import Rows
 
-RESAMPLES = 999
-_INTERVALS = ("test", "bootstrap")
+_MOST_PAIRS = 20_000_000
 
 
 class Steps(NamedTuple):
@@ -113,7 +114,7 @@ class TheilSenResults(NondetectResults):
         Of S of the residuals over all permutations, in units of squared numbers of pairs.
     steps : Steps
         S as a function of the slope.
-    draws : array of float (n_resamples,), optional
+    draws : array of float (bootstrap,), optional
         Slopes of resampled rows, in units of y per x.
 
     References
@@ -146,7 +147,7 @@ class TheilSenResults(NondetectResults):
 
 def slope_interval(steps: Steps, variance: float, draws: Array | None, alpha: float) -> tuple[float, float]:
     """Ends of an interval of the slope, (NDT26), or quantiles of draws where there are some."""
-    read_alpha(alpha)
+    check_alpha(alpha)
     if draws is None:
         return steps.inverted(float(ndtri(1.0 - 0.5 * alpha)) * float(np.sqrt(variance)))
     lower, upper = np.quantile(draws, [0.5 * alpha, 1.0 - 0.5 * alpha])
@@ -174,8 +175,7 @@ def theil_sen(
     x_censored: Any = None,
     *,
     floor: float | None = None,
-    interval: str = "test",
-    n_resamples: int = RESAMPLES,
+    bootstrap: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> TheilSenResults:
     """Line through values with non-detects after Akritas, Theil and Sen.
@@ -191,10 +191,9 @@ def theil_sen(
     floor : float, optional
         Lowest possible value of y, in its units, above which non-detects lie: of the intercept. By default 0 where all
         values and limits are positive, else there is none.
-    interval : {"test", "bootstrap"}
-        Of the slope: values that Kendall's test does not reject, or quantiles over resampled rows.
-    n_resamples : int
-        How many times rows are resampled.
+    bootstrap : int, optional
+        Number of resamples of rows, 200 at least, whose quantiles are the interval of the slope; by default it has the
+        values that Kendall's test does not reject.
     rng : int or numpy Generator, optional
         Of the resampling; None is a fixed seed.
 
@@ -206,9 +205,9 @@ def theil_sen(
     Raises
     ------
     DataError
-        As :func:`tobitgp.nondetects.kendall`, and if all detected values are at one x.
+        As :func:`tobitgp.nondetects.kendall`, if all detected values are at one x, or there are too many rows.
     SpecError
-        If ``interval`` is unknown, or values are right-censored or lie in intervals.
+        If ``bootstrap`` is no such number, or values are right-censored or lie in intervals.
 
     References
     ----------
@@ -227,14 +226,14 @@ def theil_sen(
     slope        0.3
     dtype: float64
     """
-    read_choice(interval, "interval", _INTERVALS)
-    read_count(n_resamples, "n_resamples")
+    if bootstrap is not None:
+        read_resamples(bootstrap)
     (of_y, of_x), kept = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
     check_ranks(of_y, of_x)
     check_slope([(of_y, of_x)])
     found, steps = concordance(of_y, of_x), steps_of([(of_y, of_x)])
     slope = steps.zero()
-    draws = resampled_slopes([(of_y, of_x)], n_resamples, generator(rng)) if interval == "bootstrap" else None
+    draws = None if bootstrap is None else resampled_slopes([(of_y, of_x)], bootstrap, generator(rng))
     return TheilSenResults(
         title="Akritas-Theil-Sen line with non-detects",
         method="slope without rank correlation",
@@ -268,12 +267,20 @@ def lowest(y: Sample, floor: float | None) -> float:
     """Value above which non-detects lie."""
     if floor is None:
         return 0.0 if (y.values > 0.0).all() else -np.inf
+    if isinstance(floor, bool) or not isinstance(floor, (int, float, np.number)) or np.isnan(floor):
+        raise SpecError(f"floor={floor!r}: a number in the units of y is needed.")
     if (y.values < floor).any():
         raise DataError(f"floor={floor:g} lies above the smallest value or limit of y, {y.values.min():g}.")
-    return floor
+    return float(floor)
 
 
 def check_slope(groups: Sequence[tuple[Sample, Sample]]) -> None:
-    """Refuse data in which no group has detects at two values of x."""
+    """Refuse data in which no group has detects at two values of x, or whose pairs do not fit into memory."""
+    pairs = sum(len(y) * (len(y) - 1) // 2 for y, _ in groups)
+    if pairs > _MOST_PAIRS:
+        raise DataError(
+            f"The slope of all pairs of {sum(len(y) for y, _ in groups)} rows would take {pairs * 90e-9:.0f} GB; about "
+            "6,000 rows can be had. tg.fit('y ~ x | censor(limit)') takes any number."
+        )
     if not any(len(np.unique(x.values[~y.censored & ~x.censored])) > 1 for y, x in groups):
         raise DataError("A slope needs detected values of y at two values of x at least.")

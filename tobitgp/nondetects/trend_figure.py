@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.errors import SpecError
 from tobitgp.nondetects.pairs import read_columns
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.tables import in_words
@@ -54,7 +55,7 @@ def plot_trend(
     DataError
         As :func:`tobitgp.nondetects.theil_sen`.
     SpecError
-        If ``ax`` is none, or values are right-censored or lie in intervals.
+        If ``ax`` is none, ``names`` are not two, or values are right-censored or lie in intervals.
 
     References
     ----------
@@ -68,6 +69,8 @@ def plot_trend(
     >>> ax.get_legend_handles_labels()[1]
     ['detected (6)', 'non-detect, below (2)', 'Akritas-Theil-Sen: slope 0.3, p = 0.0126']
     """
+    if isinstance(names, str) or len(names) != 2:
+        raise SpecError(f"names={names!r}: two names are needed, of the axes of x and y.")
     res = theil_sen(y, x, y_censored, x_censored, floor=floor)
     (of_y, of_x), _ = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
     ax = given_or_new(ax)

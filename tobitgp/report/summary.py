@@ -81,7 +81,8 @@ class FitSummary(Summary):  # type: ignore[misc]
         self.tables, self.width = list(tables), width
         self.notes = notes = [printable(note) for note in notes]
         lines = [textwrap.fill(f"[{i}] {note}", width, subsequent_indent="    ") for i, note in enumerate(notes, 1)]
-        self.add_extra_txt(["Notes:", *lines])
+        if lines:
+            self.add_extra_txt(["Notes:", *lines])
 
     def with_tests(self, tests: pd.DataFrame) -> FitSummary:
         """The summary with a table of joint tests of terms after its others."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.results.predict import check_probability
 from tobitgp.results.rows import Asked, ask, read_scored
@@ -84,6 +85,12 @@ class ConformalIntervals:
             high = float(self.above[-left_out])
         return low, high
 
+    @property
+    def _column_texts(self) -> Any:
+        """Texts that name the columns of new rows."""
+        return self.results._column_texts
+
+    @answers_in_kind
     def predict(self, new: Frame, interval: float = 0.95, side: str = "both") -> pd.DataFrame:
         """Intervals in new rows.
 
@@ -129,6 +136,7 @@ class ConformalIntervals:
         )
 
 
+@reads_frames
 def conformalise(results: Results, calibration: Frame, what: str = "uncensored") -> ConformalIntervals:
     r"""Make intervals of new responses that cover as often as they say, by rows that the fit has not seen.
 
@@ -195,7 +203,7 @@ def conformalise(results: Results, calibration: Frame, what: str = "uncensored")
     times = results._time_rows(calibration, (), bands=False).times
     if times.discrete:
         raise SpecError("Counts have no conformal intervals: these are of responses that take every value.")
-    scored = read_scored(results.parts, calibration)
+    scored = read_scored(results.parts, calibration, "conformalise()")
     seen = scored.response
     below, above = (results._predicted_below(calibration, scored, end) for end in (seen.lower, seen.upper))
     if what == "observed":  # a row at a limit is shown there: the end of its interval that is known

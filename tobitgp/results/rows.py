@@ -151,10 +151,10 @@ def response_of_rows(parts: Source, new: Frame | None, asked: Asked, needed_by: 
     return Scored(asked.among(known), build_response(parts.spec, table, np.ones(table.n)))
 
 
-def read_scored(parts: Source, df: Frame) -> Scored:
+def read_scored(parts: Source, df: Frame, needed_by: str = "score()") -> Scored:
     """Read what is known of new rows, their windows too."""
-    what_was_seen(parts, df, "score()")
-    scored = response_of_rows(parts, df, ask(parts, df), "score()")
+    what_was_seen(parts, df, needed_by)
+    scored = response_of_rows(parts, df, ask(parts, df), needed_by)
     if not scored.asked.usable.any():
-        raise SpecError("score() needs rows of which something is known, and these data have none.")
+        raise SpecError(f"{needed_by} needs rows of which something is known, and these data have none.")
     return scored

@@ -120,6 +120,8 @@ def test_every_question_takes_every_kind(kind, tmp_path):
     assert res.posterior(new).mean.equals(ref.posterior(rows).mean)
     assert res.hazard_ratios(at=new).equals(ref.hazard_ratios(at=rows))
     assert str(res.check(rng=0)) == str(ref.check(rng=0))
+    intervals, pandas = res.conformalise(data), ref.conformalise(frame)
+    np.testing.assert_array_equal(as_pandas(intervals.predict(new, 0.8)), pandas.predict(rows, 0.8))
     res.save(tmp_path / "fit.tobitgp")
     np.testing.assert_array_equal(
         as_pandas(tg.load(tmp_path / "fit.tobitgp").predict(new)), as_pandas(ref.predict(rows))
@@ -213,6 +215,19 @@ def test_figures_take_every_kind():
     times.plot_survival(df=of_kind(frame.head(2), "polars"))
     times.plot_survival(by="g")
     times.plot_effect("x")
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_nondetects_take_every_kind(kind):
+    frame = table().assign(nd=lambda d: d["y"] <= 2.0)
+    data, room = of_kind(frame, kind), tg.nondetects
+    given = ("y", "nd", "g")
+    told, reference = (room.summary(d, *given, methods=["km", "mle"], bootstrap=200) for d in (data, frame))
+    pd.testing.assert_frame_equal(told.summary_frame(), reference.summary_frame())
+    pd.testing.assert_frame_equal(room.read(data, "y", "nd"), room.read(frame, "y", "nd"))
+    assert room.test_groups("y ~ g | censor(nondetect=nd)", data).statistic > 0.0
+    for draw in (room.plot_ecdf, room.plot_box):
+        assert len(draw(data, *given).lines)
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Figures show the estimates, the limits, and nothing below the highest limit that nobody knows."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,7 +97,26 @@ def test_what_they_refuse(pyrene):
         plot_probability(pyrene, "pyrene", "censored", family="normal")
     with pytest.raises(SpecError, match="takes matplotlib axes"):
         plot_box(pyrene, "pyrene", "censored", ax="site")
-    with pytest.raises(DataError, match="'b' of group 'b' has no detected value"):
+    with pytest.raises(DataError, match="Group 'b' has no detected value"):
         plot_ecdf({"y": ["1", "2", "<3"], "g": ["a", "a", "b"]}, "y", by="g")
     with pytest.raises(DataError, match="'y' is 0 or below"):
         plot_box({"y": [-1.0, 2.0, 3.0]}, "y")
+
+
+def test_a_group_without_detects_is_a_line():
+    data = {"y": ["<1", "2", "3", "1.5", "<2", "<1"], "well": list("aaaabb")}
+    ax = plot_box(data, "y", by="well")
+    assert [text.get_text() for text in ax.texts] == ["25% non-detects\nhighest limit 1", "100% non-detects\n2"]
+    assert len(ax.patches) == 1
+    with pytest.raises(DataError, match="No group of 'well' has a detected value"):
+        plot_box({"y": ["<1", "<2"], "well": ["a", "b"]}, "y", by="well")
+
+
+def test_many_names_are_turned():
+    y = np.tile(np.arange(1.0, 5.0), 24)
+    ax = plot_box({"y": y, "nd": y == 1.0, "g": [f"well {k // 4}" for k in range(96)]}, "y", "nd", by="g")
+    assert [text.get_text() for text in ax.texts] == ["25%"] * 24
+    assert {text.get_rotation() for text in ax.get_xticklabels()} == {90.0}
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.get_xticklabels()]
+    assert all(a.x1 <= b.x0 for a, b in pairwise(boxes))

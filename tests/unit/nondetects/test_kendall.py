@@ -93,8 +93,8 @@ def test_what_is_read_and_what_is_left_out():
     assert "P-value, permutations" in shown
     assert "33.3%" in shown
     assert res.summary_frame().loc["tau-a", "estimate"] == res.tau_a
-    assert "No value is a non-detect." not in shown
-    assert "No value is a non-detect." in str(tg.nondetects.kendall([1, 3, 2, 4], [1, 2, 3, 4]))
+    assert "Every value is detected" not in shown
+    assert "Every value is detected" in str(tg.nondetects.kendall([1, 3, 2, 4], [1, 2, 3, 4]))
 
 
 def test_bad_input():
@@ -107,7 +107,7 @@ def test_bad_input():
         tg.nondetects.kendall(x, x, np.ones(10))
     with pytest.raises(tg.errors.DataError, match="must be 0 or 1, but holds 1, 2"):
         tg.nondetects.kendall(y, x, c + 1)
-    with pytest.raises(tg.errors.SpecError, match="method='exact' is not one of 'auto', 'permutation', 'normal'"):
+    with pytest.raises(tg.errors.SpecError, match="method='exact': one of 'auto', 'permutation', 'normal'"):
         tg.nondetects.kendall(y, x, c, method="exact")
     for draws in (0, 9.5, True):
         with pytest.raises(tg.errors.SpecError, match=f"n_permutations={draws}: a whole number"):
@@ -131,3 +131,31 @@ def test_size_without_association():
     assert 0.025 < permuted < 0.075
     assert 0.025 < normal < 0.075
     assert nada < 0.02
+
+
+def test_shapes_that_are_no_columns():
+    for bad in ("abc", None, {"a": 1}, [[1, 2], [3, 4]]):
+        with pytest.raises(tg.errors.DataError, match="y must have one value for each row"):
+            tg.nondetects.kendall(bad, [1, 2, 3, 4])
+    with pytest.raises(tg.errors.SpecError, match="takes 5000 rows: of 5001 use 'normal'"):
+        tg.nondetects.kendall(np.arange(5001.0), np.arange(5001.0), method="permutation")
+
+
+def test_dates_of_every_kind_are_years():
+    days = pd.date_range("2001-01-01", periods=6, freq="YS")
+    y = [1.0, 3.0, 2.0, 4.0, 6.0, 5.0]
+    wanted = tg.nondetects.theil_sen(y, range(6)).slope
+    for dates in (days, pd.Series(days.tz_localize("Europe/Berlin")), [day.date() for day in days]):
+        assert tg.nondetects.theil_sen(y, dates).slope == pytest.approx(wanted, rel=0.01)
+    for text in ("2001-02-03", "3.2.2001", "2/3/2001 14:00"):
+        with pytest.raises(tg.errors.DataError, match=r"x holds dates as text, .*pd\.to_datetime"):
+            tg.nondetects.kendall(y, [text] * 6)
+
+
+def test_flags_that_are_missing_take_their_row_away():
+    y, flags = [1.0, 3.0, 2.0, 4.0, 6.0, 5.0], [None, False, True, False, False, False]
+    res = tg.nondetects.kendall(y, range(6), flags)
+    assert res.samples.loc["y", ["n", "nondetects"]].tolist() == [5, 1]
+    assert res.notes[0].startswith("1 of 6 rows")
+    with pytest.raises(tg.errors.DataError, match="1 flags are missing, and scores are of all rows"), pytest.warns():
+        tg.nondetects.gehan_scores(y, flags)

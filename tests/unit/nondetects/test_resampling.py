@@ -6,9 +6,10 @@ import pytest
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.normal import Normal
 from tobitgp.errors import SpecError
+from tobitgp.nondetects.arguments import read_resamples
 from tobitgp.nondetects.kaplan_meier import km_means
 from tobitgp.nondetects.likelihood import maximise
-from tobitgp.nondetects.resampling import bca, check_resamples, draw_limits, few_detects, fit_many
+from tobitgp.nondetects.resampling import bca, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import read_values
 
 
@@ -78,5 +79,5 @@ def test_bca_by_hand(columns):
 
 @pytest.mark.parametrize("wrong", [100, 1000.0, True, "many"])
 def test_numbers_of_resamples(wrong):
-    with pytest.raises(SpecError, match=r"bootstrap=.*200 at least"):
-        check_resamples(wrong)
+    with pytest.raises(SpecError, match=r"bootstrap=.*at least 200"):
+        read_resamples(wrong)

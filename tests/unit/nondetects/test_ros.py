@@ -33,7 +33,7 @@ def test_nondetects_above_the_largest_detect_are_left_out_and_counted():
         found = tg.nondetects.ros(["1", "2", "<1.5", "4", "<9", "<5"])
     assert found.dropped == 2
     assert len(found.values) == 4
-    assert "2 non-detects above the largest detect are left out." in found.summary()
+    assert "2 non-detects above the largest detect are left out." in str(found)
     assert found.summary_frame().loc["y", "dropped"] == 2
 
 

@@ -167,3 +167,15 @@ def test_bad_input():
         tg.nondetects.seasonal_kendall(y, year % 2, season, c)
     with pytest.raises(tg.errors.DataError, match="Lengths differ"):
         tg.nondetects.seasonal_kendall(y, year, season[:-1], c)
+
+
+def test_long_seasons_have_the_normal_approximation():
+    rng = np.random.default_rng(4)
+    y, time = rng.normal(size=402), np.arange(402.0)
+    res = tg.nondetects.seasonal_kendall(y, time, np.arange(402) % 2)
+    assert res.method == "normal approximation"
+    assert res.pvalue == res.pvalue_normal
+    assert np.isnan(res.pvalue_permutation)
+    for season in (None, "wet"):
+        with pytest.raises(tg.errors.DataError, match="season must have one value for each row"):
+            tg.nondetects.seasonal_kendall(y, time, season)

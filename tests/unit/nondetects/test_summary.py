@@ -36,9 +36,10 @@ def test_numbers_of_r(case):
 
 def test_the_table_in_words():
     text = repr(summary(LEAD, "lead", methods=["km", "mle"], percentiles=[0.1, 0.5], bootstrap=200))
-    assert text.startswith("lead: n = 10, 3 non-detects (30.0%); limits 0.4, 1, 2\n")
+    assert text.split("\n")[0].strip() == "Summary of lead with non-detects"
+    assert "0.4, 1, 2" in text
     assert "<0.4" in text
-    assert "Choice: Kaplan-Meier, since under 50% are non-detects." in text
+    assert "choice: Kaplan-Meier, since under 50% are non-detects." in text
     assert "BCa bootstrap, 200 resamples" in text
     assert "profile likelihood" in text
     frame = summary(LEAD, "lead", methods="km", percentiles=[0.1, 0.5]).summary_frame()
@@ -64,7 +65,9 @@ def test_groups_are_summarised_one_by_one(columns):
     one = data[data["zone"] == "BasinTrough"].dropna()
     alone = summary(one, "zn", "zn_censored", methods=["km", "mle"]).summary_frame()
     pd.testing.assert_frame_equal(found.summary_frame().loc["BasinTrough"], alone.loc["zn"])
-    assert repr(found).count("Choice: ") == 2
+    assert repr(found).count("choice: ") == 1
+    assert "AlluvialFan, BasinTrough: choice" in repr(found)
+    assert "AlluvialFan: 1 rows without a value" in repr(found)
 
 
 def test_the_choice_by_the_share_of_nondetects():
@@ -90,8 +93,8 @@ def test_above_eighty_percent_only_what_is_above_the_limits():
     share, low, high = group.exceedance
     assert share == 0.1
     np.testing.assert_allclose([low, high], [stats.beta.ppf(0.025, 2, 19), stats.beta.ppf(0.975, 3, 18)], rtol=1e-9)
-    text = found.summary()
-    assert "Above the highest limit, 1: 0.1 (0.0123 to 0.317, Clopper-Pearson)" in text
+    text = " ".join(str(found.summary()).split())
+    assert "share above the highest limit, 1: 0.1 (0.0123 to 0.317, Clopper-Pearson)" in text
     assert "ROS is left out" in text
 
 
@@ -102,8 +105,9 @@ def test_notes():
         "ROS leaves out 1 non-detects above the largest detect.",
     )
     y = np.exp(2.0 * stats.norm.ppf(np.arange(1, 20) / 20))
-    all_detected, skew = summary({"y": y}, "y", bootstrap=200).groups[0].notes
-    assert all_detected.startswith("Every value is detected")
+    complete = summary({"y": y}, "y", bootstrap=200)
+    assert "Every value is detected" in str(complete)
+    (skew,) = complete.groups[0].notes
     assert "s = 1.7" in skew
     bounds = summary(LEAD, "lead", methods="km", km_tail="bounds").groups[0].methods[0]
     assert np.isnan(bounds.mean)
@@ -137,12 +141,46 @@ def test_bad_input_is_named():
         with pytest.raises(error, match=words):
             summary(LEAD, "lead", **given)
     hostile = {"y": [1.0, 2.0, 3.0], "g": ["a\x1b[2J"] * 3}
-    assert "\x1b" not in summary(hostile, "y", by="g", methods="mle", percentiles=0.5).summary()
-    groups = {"y": ["<1", "2", "3", "<2", "5"], "g": ["a", "a", "a", "b", "b"]}
-    with pytest.raises(DataError, match="'b' of group 'b' has one distinct detected value in 2 rows"):
-        summary(groups, "y", by="g")
+    assert "\x1b" not in str(summary(hostile, "y", by="g", methods="mle", percentiles=0.5))
+    with pytest.raises(DataError, match="'y' has one distinct detected value in 2 rows"):
+        summary({"y": ["<2", "5"]}, "y")
+    with pytest.raises(DataError, match="response=0: the name of a column is needed, as text"):
+        summary(pd.DataFrame({0: [1.0, 2.0]}), 0)
+    with pytest.raises(DataError, match="several columns named 'g'"):
+        summary(pd.DataFrame([["1", 0, 0]], columns=["y", "g", "g"]), "y", by="g")
     with pytest.raises(DataError, match=r"'y' is 0 or below in 1 rows \(row 0\)"):
         summary({"y": [0.0, 1.0, 2.0], "c": [1, 0, 0]}, "y", "c")
     with pytest.raises(SpecError, match="right-censored"):
         summary({"y": ["<1", "2", ">3", "5"]}, "y")
     assert summary({"y": ["<1", "2", ">3", "5"]}, "y", methods="mle").groups[0].nondetects == 1
+
+
+def test_a_well_without_detects_has_its_row():
+    data = {"y": ["<1", "2", "3", "1.5", "<2", "<1", "<2", "4"], "well": list("aaaabbbc")}
+    found = summary(data, "y", by="well", methods=["km", "mle"], percentiles=[0.5], bootstrap=200)
+    frame = found.summary_frame()
+    assert frame["mean"].notna().tolist() == [True, True, False, False, False, False]
+    assert frame.loc["b", "below"].tolist() == [2.0, 2.0]
+    assert frame.loc["c", ["p50", "below"]].isna().all(axis=None)
+    share, low, high = found.groups[1].exceedance
+    assert (share, low) == (0.0, 0.0)
+    assert high == pytest.approx(1.0 - 0.025 ** (1.0 / 3.0))
+    assert "fewer than two distinct detects" in found.groups[1].choice
+    assert "b: Kaplan-Meier" in str(found)
+
+
+def test_what_is_asked_twice_is_said_once():
+    found = summary(LEAD, "lead", methods=["mle", "mle"], percentiles=[0.5, 0.5])
+    assert len(found.groups[0].methods) == 1
+    assert found.percentiles == (0.5,)
+    assert "MLE lognormal" in str(found)
+
+
+@pytest.mark.slow
+def test_very_many_rows_have_the_limits_of_normal_means():
+    rng = np.random.default_rng(1)
+    y = np.exp(rng.normal(size=6000))
+    data = {"y": np.maximum(y, 0.5), "c": y < 0.5}
+    frame = summary(data, "y", "c").summary_frame().loc["y"]
+    assert frame["interval"].tolist() == ["Student's", "", "profile likelihood"]
+    assert frame.loc["km", "lower"] < np.exp(0.5) < frame.loc["km", "upper"]

@@ -82,13 +82,13 @@ def test_an_interval_holds_what_the_test_does_not_reject():
 
 def test_bootstrap_by_hand():
     y, x, c = simulate(30, 2, trend=1.0)
-    res = tg.nondetects.theil_sen(y, x, c, interval="bootstrap", n_resamples=50, rng=3)
+    res = tg.nondetects.theil_sen(y, x, c, bootstrap=200, rng=3)
     rng, slopes = np.random.default_rng(3), []
-    for _ in range(50):
+    for _ in range(200):
         rows = rng.integers(30, size=30)
         slopes.append(tg.nondetects.theil_sen(y[rows], x[rows], c[rows]).slope)
     np.testing.assert_allclose(res.conf_int().loc["slope"], np.quantile(slopes, [0.025, 0.975]))
-    assert "50 resamples" in str(res.summary())
+    assert "200 resamples" in str(res.summary())
 
 
 def test_rows_without_a_known_x_have_no_part_in_the_intercept():
@@ -108,9 +108,9 @@ def test_bad_input():
         tg.nondetects.theil_sen(y, np.where(c, x, 0.5), c)
     with pytest.raises(tg.errors.DataError, match="floor=1 lies above the smallest value or limit of y, 0"):
         tg.nondetects.theil_sen(y, x, c, floor=1.0)
-    with pytest.raises(tg.errors.SpecError, match="interval='wald'"):
-        tg.nondetects.theil_sen(y, x, c, interval="wald")
-    with pytest.raises(tg.errors.SpecError, match="alpha=95 must lie between 0 and 1"):
+    with pytest.raises(tg.errors.SpecError, match="bootstrap=50: a whole number of at least 200"):
+        tg.nondetects.theil_sen(y, x, c, bootstrap=50)
+    with pytest.raises(tg.errors.SpecError, match="alpha=95: a probability strictly between 0 and 1"):
         tg.nondetects.theil_sen(y, x, c).conf_int(95)
 
 
@@ -125,3 +125,20 @@ def test_coverage_of_the_slope():
         ends = tg.nondetects.theil_sen(np.maximum(y, limit), x, y < limit).conf_int(0.1).loc["slope"]
         covered.append(ends.lower <= 1.0 <= ends.upper)
     assert 0.86 < np.mean(covered) < 0.95
+
+
+def test_too_many_pairs_are_refused_before_they_fill_memory():
+    y = np.arange(7000.0)
+    with pytest.raises(tg.errors.DataError, match="7000 rows would take 2 GB; about 6,000"):
+        tg.nondetects.theil_sen(y, y)
+
+
+@pytest.mark.parametrize("floor", ["0", np.nan, True])
+def test_a_floor_is_a_number(floor):
+    with pytest.raises(tg.errors.SpecError, match=r"floor=.*a number in the units of y"):
+        tg.nondetects.theil_sen([1.0, 2.0, 3.0, 5.0], [1, 2, 3, 4], floor=floor)
+
+
+def test_an_alpha_is_a_number():
+    with pytest.raises(tg.errors.SpecError, match="alpha='a': a probability"):
+        tg.nondetects.theil_sen([1.0, 2.0, 3.0, 5.0], [1, 2, 3, 4]).conf_int("a")

@@ -49,3 +49,8 @@ def test_what_fails_leaves_no_figure():
     assert plt.get_fignums() == []
     with pytest.raises(tg.errors.SpecError, match="ax= takes matplotlib axes"):
         tg.nondetects.plot_trend(y, x, c, ax="lead")
+
+
+def test_names_are_two():
+    with pytest.raises(tg.errors.SpecError, match="names='lead': two names are needed"):
+        tg.nondetects.plot_trend([1.0, 2.0, 3.0, 5.0], [1, 2, 3, 4], names="lead")

@@ -110,3 +110,12 @@ def test_what_has_no_guarantee_is_refused(lung):
     counts = tg.fit("n ~ mixture(2)", {"n": np.random.default_rng(1).poisson(3.0, 50)}, family="poisson")
     with pytest.raises(tg.errors.SpecError, match="Counts have no conformal intervals"):
         counts.conformalise({"n": [1, 2, 3]})
+
+
+def test_rows_without_what_was_seen_are_said_to_lack_it():
+    lung = tg.datasets.load("lung")
+    res = tg.fit("Surv(time, event) ~ age", lung[:100], family="weibull")
+    with pytest.raises(
+        tg.errors.SpecError, match=r"conformalise\(\) needs what was seen of each row; the new data lack 'time'"
+    ):
+        res.conformalise({"age": [50.0], "event": [1]})
