@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.diagnostics.draws import read_draws
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import single_blas_thread
@@ -30,6 +31,7 @@ FAR_OUTSIDE = 0.05  # share of days, above which a warning is given
 _CELLS = 2_000_000
 
 
+@reads_frames
 def flow_normalise(
     results: GPResults | RegressionResults,
     daily: Frame,
