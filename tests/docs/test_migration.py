@@ -52,13 +52,28 @@ def names(tmp_path_factory):
             "ph": tg.fit("Surv(time, event) ~ x", data, family="ph"),
             "flexible": tg.fit("Surv(time, event) ~ x", data, family=tg.PH("spline", df=2)),
         }
+        lab = pd.DataFrame({"conc": np.exp(x), "x": z, "zone": rng.choice(list("ab"), n), "time": np.arange(n) + 1.0})
+        lab = lab.assign(limit=0.7, season=np.arange(n) % 2, flow=z, later=np.exp(z))
+        lab = lab.assign(nd=(lab["conc"] < 0.7).astype(int), conc=lab["conc"].clip(lower=0.7))
+        daily = pd.DataFrame({"date": pd.date_range("2001-01-01", "2003-12-31")})
+        daily["q"] = np.exp(0.5 * rng.normal(size=len(daily)))
+        samples = daily.iloc[::20].assign(c=lambda rows: rows["q"] ** 0.5 * np.exp(0.1 * rng.normal(size=len(rows))))
+        river = tg.fit("c ~ decimal_year(date) + log(q)", samples, family="lognormal")
     path = tmp_path_factory.mktemp("fits") / "fit.tgp"
     fits["line"].save(path)
-    return {"tg": tg, "data": data, "path": path, "summary_col": summary_col, **fits}
+    return {
+        "tg": tg,
+        "data": data,
+        "path": path,
+        "summary_col": summary_col,
+        "lab": lab,
+        "daily": daily,
+        "river": river,
+    } | fits
 
 
 def test_the_tables_are_read():
-    assert len({page for page, _ in CASES}) == 9
+    assert len({page for page, _ in CASES}) == 10
     assert all(sum(page == name for name, _ in CASES) >= 15 for page, _ in CASES)
 
 
@@ -71,7 +86,7 @@ def test_the_tables_are_read():
 def test_runs(page, code, names, tmp_path):
     if (code.split("(")[0].isidentifier() and "~" in code) or re.match(r"^\w+ ~", code):
         family = "weibull" if code.startswith("Surv") else "gaussian"
-        assert tg.fit(code, names["data"], family=family).converged
+        assert tg.fit(code, names["lab" if "conc" in code else "data"], family=family).converged
     elif code.startswith("line.save"):
         names["line"].save(tmp_path / "fit.tgp")
     else:
