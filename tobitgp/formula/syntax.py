@@ -176,7 +176,7 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
             masked[token.start - start : token.end - start] = "^ "
     text = "".join(masked)
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree = _parse(text)
     except SyntaxError as error:
         raise _syntax_error(error, formula, tokens) from None
     except (RecursionError, MemoryError, ValueError):
@@ -192,6 +192,13 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
             if argument.arg in [other.arg for other in arguments[:i]]:
                 syntax.fail(argument, f"{argument.arg}= is given twice")
     return syntax
+
+
+def _parse(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SystemError:  # CPython to 3.11.7 miscounts the depth where threads parse at once (gh-106905)
+        return ast.parse(text, mode="eval").body
 
 
 def names_in(tree: ast.expr) -> list[ast.Name]:

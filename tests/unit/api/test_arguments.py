@@ -28,7 +28,7 @@ def test_an_argument_of_another_program_is_refused_with_what_to_write(name, tobi
 
 
 def test_what_the_words_say_is_taken(tobin):
-    data = tobin.assign(g=["a", "b"] * 10, m=0.1)
+    data = tobin.assign(g=list("abcde") * 4, m=0.1)
     for option in ({"cov_type": "HC0"}, {"cov_type": "cluster", "cov_kwds": {"groups": "g"}}, {"sigma": "~ C(g)"}):
         assert tg.fit(FORMULA, data, **option).converged
 
