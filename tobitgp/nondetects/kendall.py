@@ -184,7 +184,7 @@ def kendall(
     """Kendall's rank correlation of two variables with non-detects.
 
     Pairs of rows count where the order is known in both variables: two detects, or a non-detect and a detect at or
-    above its limit. Without non-detects it is :func:`scipy.stats.kendalltau`.
+    above its limit. Without non-detects it is ``scipy.stats.kendalltau``.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ def theil_sen(
     """Line through values with non-detects after Akritas, Theil and Sen.
 
     The slope b is where Kendall's S of y - b x and x is zero, found exactly among the slopes of pairs; the intercept is
-    Turnbull's median of the residuals. Without non-detects the slope is that of :func:`scipy.stats.theilslopes`. All
+    Turnbull's median of the residuals. Without non-detects the slope is that of ``scipy.stats.theilslopes``. All
     pairs are kept: 3,000 rows need 400 MB.
 
     Parameters

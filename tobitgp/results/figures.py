@@ -112,7 +112,7 @@ def plot_effect(
         A column of the model; its only one without.
     what : str
         ``"median"``, ``"mean"``, ``"quantile"``, ``"survival"`` or ``"risk"`` at ``times``, ``"latent"``,
-        ``"observed"``, ``"sigma"`` or, of a cure model, ``"cured"``; with ``average`` one that :meth:`standardise` has.
+        ``"observed"``, ``"sigma"`` or, of a cure model, ``"cured"``; with ``average`` one that ``standardise()`` has.
     ax : matplotlib axes, optional
         To draw on; new ones without.
     times : float or list of float, optional
@@ -124,7 +124,7 @@ def plot_effect(
     at : dict, optional
         Values at which other columns are held instead.
     average : bool
-        Average the number over the rows of the fit, all of which are given a value of ``x``, by :meth:`standardise`.
+        Average the number over the rows of the fit, all of which are given a value of ``x``, by ``standardise()``.
     interval : float or None
         Probability of the pointwise intervals.
 
