@@ -65,7 +65,8 @@ def flow_normalise(
         dates as ``decimal_year(date)``. Other columns of the formula must be among those of ``daily``, and are taken
         as they are on the day.
     daily : DataFrame or dict of columns
-        One row a day, in the order of the days; days may be missing. Never modified.
+        One row a day, in the order of the days; days may be missing. Dates with a time zone are days of its clocks.
+        Never modified.
     discharge, time : str
         Its columns of discharge (m3/s for loads), named as in the formula, and of dates.
     window : "all" or int
@@ -82,7 +83,7 @@ def flow_normalise(
     interval : float
         Probability of the intervals.
     contrasts : list of pairs of periods, optional
-        Periods to compare, as ``[(1985, 2010)]``; the first and the last by default.
+        Periods to compare, as ``[(1985, 2010)]``; the first and the last by default, none of a single one.
     draws : int
         Draws of the surface.
     rng : int or numpy Generator, optional
@@ -198,16 +199,18 @@ def _check_words(results: Any, window: Any, half_window_days: Any, what: Any) ->
         )
     if not isinstance(what, str) or what not in WHATS:
         raise SpecError(f"what={what!r} is not known; choose one of {', '.join(map(repr, WHATS))}.")
-    if window != "all" and (isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1):
+    years = isinstance(window, int | np.integer) and not isinstance(window, bool) and window >= 1
+    if not years and not (isinstance(window, str) and window == "all"):
         raise SpecError(f"window={window!r}: a number of years, or 'all'.")
     whole = isinstance(half_window_days, int | np.integer) and not isinstance(half_window_days, bool)
     if not whole or not 0 <= half_window_days <= 182:
         raise SpecError(f"half_window_days={half_window_days!r}: a whole number of days from 0 to 182.")
     response = results.model.endog_names
-    if not results.parts.family.log_time and re.search(r"\blog\w*\(", response):
+    if power := re.search(r"\b(?:log\w*|sqrt|exp\w*)\(|\*\*", response):
+        kind = "a logarithm" if power[0].startswith("log") else "a transformation"
         raise SpecError(
-            f"The response is {response}, a logarithm whose mean is no concentration; fit the concentration itself "
-            "with family='lognormal'."
+            f"The response is {response}, {kind} whose mean is no concentration; fit the concentration itself with "
+            "family='lognormal'."
         )
 
 
