@@ -28,6 +28,7 @@ from tobitgp.typing import Array, Frame
 WHATS = ("concentration", "flux", "median")
 TO_LOAD = 86.4  # m3/s times mg/l, in kg a day
 FAR_OUTSIDE = 0.05  # share of days, above which a warning is given
+_HALF_YEAR = pd.Timedelta(days=183)
 _CELLS = 2_000_000
 
 
@@ -110,7 +111,8 @@ def flow_normalise(
     Warns
     -----
     ApproximationWarning
-        Where more than one day in twenty has a discharge outside those of the samples.
+        Where more than one day in twenty has a discharge outside those of the samples, or days are more than half a
+        year before the first sample or after the last.
 
     References
     ----------
@@ -144,6 +146,7 @@ def flow_normalise(
     surface = _Surface(what, exclude, size, generator(rng))
     normalised, estimated = surface.averages(results, river.grid(grid.knots, np.exp(grid.log_q)), operators)
     samples = Samples.of(results, time, discharge)
+    _warn_beyond(samples, river)
     outside = _outside(samples, river)
     used = periods.code >= 0
     q = np.bincount(periods.code[used], weights=river.q[used]) / periods.count
@@ -211,6 +214,22 @@ def _check_words(results: Any, window: Any, half_window_days: Any, what: Any) ->
         raise SpecError(
             f"The response is {response}, {kind} whose mean is no concentration; fit the concentration itself with "
             "family='lognormal'."
+        )
+
+
+def _warn_beyond(samples: Samples | None, river: Daily) -> None:
+    """Say that there are days long before the first sample, or after the last."""
+    if samples is None or samples.dates is None:
+        return
+    first, last = samples.dates.min(), samples.dates.max()
+    far = int(np.sum((river.dates < first - _HALF_YEAR) | (river.dates > last + _HALF_YEAR)))
+    if far:
+        warnings.warn(
+            f"{far} of {len(river.dates)} days are more than half a year before the first sample or after the last "
+            f"({first:%Y-%m-%d} to {last:%Y-%m-%d}): the trend there, and contrasts with it, are the model's alone. "
+            "Give the days of the years that were sampled.",
+            ApproximationWarning,
+            stacklevel=user_level(),
         )
 
 

@@ -227,6 +227,13 @@ def test_discharges_that_no_sample_had(daily):
     assert found.outside == pytest.approx(share)
 
 
+def test_years_without_samples(daily):
+    res = tg.fit(LINEAR, make_samples(daily[daily["date"] < "2003-01-20"], every=5), family="lognormal")
+    with pytest.warns(ApproximationWarning, match=r"days are more than half a year .*\(2001-01-01 to 2003-01-\d\d\)"):
+        tg.flow_normalise(res, daily, draws=20)
+    tg.flow_normalise(res, daily[daily["date"] < "2003-06-01"], draws=20)
+
+
 def test_a_stored_fit_without_rows_is_asked_the_same(daily, linear, tmp_path):
     linear.save(tmp_path / "fit.tgp")
     again = tg.load(tmp_path / "fit.tgp")
