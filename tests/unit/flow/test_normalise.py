@@ -216,6 +216,7 @@ def test_one_year_has_nothing_to_be_compared_with(daily, linear):
     assert found.contrasts.empty
     assert "p_increase" in found.contrasts
     assert "2002 to 2002" in str(found.summary())
+    assert "flow-normalised, 90% interval" in found.plot().get_legend_handles_labels()[1]
 
 
 def test_discharges_that_no_sample_had(daily):
@@ -270,3 +271,14 @@ def test_the_figure_shows_samples_points_and_a_band(daily):
     loads = tg.flow_normalise(res, daily, what="flux", draws=20).plot()
     assert loads.get_ylabel() == "load (kg/day)"
     assert "samples" not in loads.get_legend_handles_labels()[1]
+
+
+def test_the_figure_shows_samples_above_a_limit_at_it(daily):
+    samples = make_samples(daily).assign(above=lambda s: s["c"] > 1.5)
+    samples["upper"] = np.where(samples["above"], np.inf, samples["c"])
+    samples["lower"] = np.minimum(samples["c"], 1.5)
+    res = tg.fit("interval(lower, upper) ~ decimal_year(date) + log(q)", samples, family="lognormal")
+    drawn = {line.get_label(): line.get_ydata() for line in tg.flow_normalise(res, daily, draws=20).plot().lines}
+    assert len(drawn["samples"]) == (~samples["above"]).sum()
+    np.testing.assert_allclose(drawn["above a limit, at it"], np.full(samples["above"].sum(), 1.5))
+    assert "non-detects, at their limits" not in drawn
