@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,13 @@ class Daily:
         after = self.dates.is_leap_year & (self.dates.dayofyear > 59)
         return np.asarray(self.dates.dayofyear - 1 - after, dtype=np.intp)
 
+    @property
+    def others(self) -> list[Array]:
+        """Columns but date and discharge as numbers, those of levels as their codes, (n,) each."""
+        columns = (self.frame[name] for name in self.frame if name not in (self.time, self.discharge))
+        numbers = pd.api.types.is_numeric_dtype
+        return [(c if numbers(c) else pd.Series(pd.factorize(c)[0])).to_numpy(dtype=np.float64) for c in columns]
+
     def grid(self, knots: IntArray, q: Array) -> pd.DataFrame:
         """Rows of some days with every discharge, those of a day one after the other; other columns as on the day."""
         rows = self.frame.iloc[np.repeat(knots, len(q))].reset_index(drop=True)
@@ -68,6 +76,9 @@ def read_daily(daily: Frame, discharge: str, time: str, needed: tuple[str, ...])
     frame = pd.DataFrame({name: daily[name] for name in names}).reset_index(drop=True)
     dates, q = _read_dates(frame[time], time), _read_numbers(frame[discharge], discharge)
     _check(dates, q, discharge)
+    for name in names[2:]:
+        if (gone := (frame[name].isna() | frame[name].isin([np.inf, -np.inf])).to_numpy(dtype=bool)).any():
+            raise DataError(f"{_name(dates[gone])} have no {name!r}, which the formula needs of every day.")
     return Daily(frame.assign(**{time: dates}), time, discharge, dates, q)
 
 
@@ -75,7 +86,9 @@ def _read_dates(column: pd.Series[Any], time: str) -> pd.DatetimeIndex:
     try:
         if pd.api.types.is_numeric_dtype(column):
             raise ValueError(f"{column.dtype} holds numbers")
-        dates = pd.DatetimeIndex(pd.to_datetime(column, utc=True)).tz_localize(None).normalize()
+        with warnings.catch_warnings():  # of pandas, about mixed time zones, which are refused
+            warnings.simplefilter("ignore")
+            dates = pd.DatetimeIndex(pd.to_datetime(column)).tz_localize(None).normalize()
     except (ValueError, TypeError) as error:
         raise DataError(f"time={time!r}: a column of dates is needed, as pd.to_datetime makes it; {error}") from None
     if dates.hasnans:

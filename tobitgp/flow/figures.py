@@ -71,7 +71,12 @@ def plot_trend(trend: FlowNormalised, ax: Any = None, *, samples: bool = True) -
         ax.plot(x, table["estimate"].to_numpy(), "o", **look)
     shown = table.rename(columns={"flow_normalised": "value"})
     band = f"{trend.interval:.0%} interval"
-    draw_curve(ax, x, shown, BLUE, of="value", label="flow-normalised", band=band, alpha=0.25)
+    if len(table) > 1:
+        draw_curve(ax, x, shown, BLUE, of="value", label="flow-normalised", band=band, alpha=0.25)
+    else:
+        value, lower, upper = shown[["value", "lower", "upper"]].to_numpy().T
+        bar = {"color": BLUE, "capsize": 3.0, "label": f"flow-normalised, {band}"}
+        ax.errorbar(x, value, [value - lower, upper - value], fmt="s", markersize=5.0, zorder=3, **bar)
     label_axis(ax, "", x)
     return finish(ax, "", LABELS[trend.what])
 
@@ -80,13 +85,17 @@ def _draw_samples(ax: Any, trend: FlowNormalised) -> None:
     samples = trend.samples
     assert samples is not None
     assert samples.dates is not None
-    x, below = samples.dates.to_numpy(), samples.lower < samples.upper
+    x, above = samples.dates.to_numpy(), np.isposinf(samples.upper)
+    below = (samples.lower < samples.upper) & ~above
     look: dict[str, Any] = {"color": GREY, "alpha": 0.5, "markersize": 2.8, "zorder": 1, "linestyle": "none"}
-    ax.plot(x[~below], samples.upper[~below], marker="o", label="samples", markeredgewidth=0, **look)
-    if below.any():
-        ax.plot(
-            x[below], samples.upper[below], marker="v", label="non-detects, at their limits", fillstyle="none", **look
-        )
+    seen = ~(below | above)
+    ax.plot(x[seen], samples.upper[seen], marker="o", label="samples", markeredgewidth=0, **look)
+    for rows, ends, marker, label in (
+        (below, samples.upper, "v", "non-detects, at their limits"),
+        (above, samples.lower, "^", "above a limit, at it"),
+    ):
+        if rows.any():
+            ax.plot(x[rows], ends[rows], marker=marker, label=label, fillstyle="none", **look)
 
 
 def middles(labels: pd.Index) -> Any:

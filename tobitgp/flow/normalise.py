@@ -28,6 +28,7 @@ from tobitgp.typing import Array, Frame
 WHATS = ("concentration", "flux", "median")
 TO_LOAD = 86.4  # m3/s times mg/l, in kg a day
 FAR_OUTSIDE = 0.05  # share of days, above which a warning is given
+_HALF_YEAR = pd.Timedelta(days=183)
 _CELLS = 2_000_000
 
 
@@ -65,7 +66,8 @@ def flow_normalise(
         dates as ``decimal_year(date)``. Other columns of the formula must be among those of ``daily``, and are taken
         as they are on the day.
     daily : DataFrame or dict of columns
-        One row a day, in the order of the days; days may be missing. Never modified.
+        One row a day, in the order of the days; days may be missing. Dates with a time zone are days of its clocks.
+        Never modified.
     discharge, time : str
         Its columns of discharge (m3/s for loads), named as in the formula, and of dates.
     window : "all" or int
@@ -82,7 +84,7 @@ def flow_normalise(
     interval : float
         Probability of the intervals.
     contrasts : list of pairs of periods, optional
-        Periods to compare, as ``[(1985, 2010)]``; the first and the last by default.
+        Periods to compare, as ``[(1985, 2010)]``; the first and the last by default, none of a single one.
     draws : int
         Draws of the surface.
     rng : int or numpy Generator, optional
@@ -109,7 +111,8 @@ def flow_normalise(
     Warns
     -----
     ApproximationWarning
-        Where more than one day in twenty has a discharge outside those of the samples.
+        Where more than one day in twenty has a discharge outside those of the samples, or days are more than half a
+        year before the first sample or after the last.
 
     References
     ----------
@@ -143,6 +146,7 @@ def flow_normalise(
     surface = _Surface(what, exclude, size, generator(rng))
     normalised, estimated = surface.averages(results, river.grid(grid.knots, np.exp(grid.log_q)), operators)
     samples = Samples.of(results, time, discharge)
+    _warn_beyond(samples, river)
     outside = _outside(samples, river)
     used = periods.code >= 0
     q = np.bincount(periods.code[used], weights=river.q[used]) / periods.count
@@ -198,16 +202,34 @@ def _check_words(results: Any, window: Any, half_window_days: Any, what: Any) ->
         )
     if not isinstance(what, str) or what not in WHATS:
         raise SpecError(f"what={what!r} is not known; choose one of {', '.join(map(repr, WHATS))}.")
-    if window != "all" and (isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1):
+    years = isinstance(window, int | np.integer) and not isinstance(window, bool) and window >= 1
+    if not years and not (isinstance(window, str) and window == "all"):
         raise SpecError(f"window={window!r}: a number of years, or 'all'.")
     whole = isinstance(half_window_days, int | np.integer) and not isinstance(half_window_days, bool)
     if not whole or not 0 <= half_window_days <= 182:
         raise SpecError(f"half_window_days={half_window_days!r}: a whole number of days from 0 to 182.")
     response = results.model.endog_names
-    if not results.parts.family.log_time and re.search(r"\blog\w*\(", response):
+    if power := re.search(r"\b(?:log\w*|sqrt|exp\w*)\(|\*\*", response):
+        kind = "a logarithm" if power[0].startswith("log") else "a transformation"
         raise SpecError(
-            f"The response is {response}, a logarithm whose mean is no concentration; fit the concentration itself "
-            "with family='lognormal'."
+            f"The response is {response}, {kind} whose mean is no concentration; fit the concentration itself with "
+            "family='lognormal'."
+        )
+
+
+def _warn_beyond(samples: Samples | None, river: Daily) -> None:
+    """Say that there are days long before the first sample, or after the last."""
+    if samples is None or samples.dates is None:
+        return
+    first, last = samples.dates.min(), samples.dates.max()
+    far = int(np.sum((river.dates < first - _HALF_YEAR) | (river.dates > last + _HALF_YEAR)))
+    if far:
+        warnings.warn(
+            f"{far} of {len(river.dates)} days are more than half a year before the first sample or after the last "
+            f"({first:%Y-%m-%d} to {last:%Y-%m-%d}): the trend there, and contrasts with it, are the model's alone. "
+            "Give the days of the years that were sampled.",
+            ApproximationWarning,
+            stacklevel=user_level(),
         )
 
 

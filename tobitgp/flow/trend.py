@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from tobitgp.flow.figures import plot_trend, summarise
 from tobitgp.results.results import Results
 from tobitgp.typing import Array
 
+_CONTRAST = ("change", "lower", "upper", "slope", "percent", "percent_lower", "percent_upper", "p_increase")
 _SOON = 30.0  # days between samples whose residuals are correlated
 
 
@@ -63,8 +64,8 @@ class FlowNormalised:
         and quantiles over the normal distribution of its estimates.
     contrasts : DataFrame
         Index ``(start, end)``: ``change`` of the flow-normalised value with ``lower`` and ``upper``, ``slope`` per
-        year, ``percent`` with ``percent_lower`` and ``percent_upper``, and ``p_increase``, the posterior probability
-        that it rose.
+        year, ``percent`` with ``percent_lower`` and ``percent_upper``, NaN where a normal distribution lets the first
+        value be negative, and ``p_increase``, the posterior probability that it rose. Empty of a single period.
     formula : str
         Of the model.
     what : str
@@ -186,7 +187,10 @@ def read_contrasts(
     contrasts: Sequence[tuple[Any, Any]] | None, labels: pd.Index, values: Array, level: float
 ) -> pd.DataFrame:
     """Differences of periods of which draws (P, S) are known."""
-    pairs = [(labels[0], labels[-1])] if contrasts is None else list(contrasts)
+    if contrasts is not None and not isinstance(contrasts, Iterable):
+        raise SpecError(f"contrasts={contrasts!r}: pairs of periods are needed, as [(1985, 2010)].")
+    ends = [(labels[0], labels[-1])] if len(labels) > 1 else []
+    pairs = ends if contrasts is None else list(contrasts)
     rows = []
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -194,13 +198,13 @@ def read_contrasts(
         i, j = (_find(labels, label) for label in pair)
         rows.append(_contrast(values[i], values[j], _years(labels, i, j), level))
     index = pd.MultiIndex.from_tuples([tuple(pair) for pair in pairs], names=["start", "end"])
-    return pd.DataFrame(rows, index=index)
+    return pd.DataFrame(rows, index=index, columns=list(_CONTRAST))
 
 
 def _find(labels: pd.Index, label: Any) -> int:
     try:
         place = labels.get_loc(label)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
         place = None
     if not isinstance(place, int | np.integer):
         raise SpecError(f"contrasts= names {label!r}; the periods are {labels[0]} to {labels[-1]}, whole ones only.")
@@ -219,16 +223,10 @@ def _years(labels: pd.Index, i: int, j: int) -> float:
 def _contrast(a: Array, b: Array, years: float, level: float) -> dict[str, float]:
     """Changes between draws (S,) of two periods."""
     ends = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
-    change, percent = b - a, 100.0 * (b / a - 1.0)
+    change = b - a
+    percent = 100.0 * (b / a - 1.0) if (a > 0.0).all() else np.full_like(a, np.nan)
     lower, upper = np.quantile(change, ends)
     low, high = np.quantile(percent, ends)
-    return {
-        "change": change.mean(),
-        "lower": lower,
-        "upper": upper,
-        "slope": change.mean() / years if years else np.nan,
-        "percent": percent.mean(),
-        "percent_lower": low,
-        "percent_upper": high,
-        "p_increase": float(np.mean(change > 0.0)),
-    }
+    slope, rose = change.mean() / years if years else np.nan, float(np.mean(change > 0.0))
+    found = (change.mean(), lower, upper, slope, percent.mean(), low, high, rose)
+    return dict(zip(_CONTRAST, found, strict=True))

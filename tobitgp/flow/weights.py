@@ -22,7 +22,9 @@ from scipy.sparse import coo_array, csr_array
 from tobitgp.flow.daily import Daily, Periods
 from tobitgp.typing import Array, IntArray
 
-STEP, LEVELS = 12, 40  # days between nodes of time, nodes of log discharge
+STEP, LEVELS = 12, 40  # days between nodes of time, least number of nodes of log discharge
+WIDEST = 0.3  # of log discharge between nodes
+BEND = 5e-4  # standard deviations by which a column's change a day may differ from that of the day before
 DAYS = 365
 
 
@@ -38,10 +40,12 @@ class Grid:
 
 
 def make_grid(daily: Daily) -> Grid:
-    """Nodes a few weeks apart, and evenly over the range of log discharge."""
+    """Nodes at most 12 days apart, where other columns bend closer, and evenly over the range of log discharge."""
     day, log_q = daily.day, np.log(daily.q)
-    knots = np.unique(np.searchsorted(day, np.append(np.arange(0, day[-1], STEP), day[-1])))
-    levels = np.linspace(log_q.min(), log_q.max(), LEVELS) if np.ptp(log_q) > 0.0 else log_q[0] + np.array([0.0, 1.0])
+    even = np.searchsorted(day, np.append(np.arange(0, day[-1], STEP), day[-1]))
+    knots = np.unique(np.concatenate([even, *(_bends(column, day) for column in daily.others)]))
+    number, spread = max(LEVELS, int(np.ptp(log_q) / WIDEST) + 2), np.ptp(log_q) > 0.0
+    levels = np.linspace(log_q.min(), log_q.max(), number) if spread else log_q[0] + np.array([0.0, 1.0])
     place, share = between(day.astype(float), day[knots].astype(float))
     low, high = between(log_q, levels)
     at = np.zeros((len(day), len(levels)))
@@ -49,6 +53,12 @@ def make_grid(daily: Daily) -> Grid:
     at[rows, low] = 1.0 - high
     at[rows, low + 1] += high
     return Grid(knots, levels, place, share, at)
+
+
+def _bends(column: Array, day: IntArray) -> IntArray:
+    """Days at which a column (n,) leaves the straight line that it is on between nodes."""
+    change = np.diff(column) / np.diff(day)
+    return np.flatnonzero(np.abs(np.diff(change)) > BEND * column.std()) + 1
 
 
 def between(x: Array, nodes: Array) -> tuple[IntArray, Array]:

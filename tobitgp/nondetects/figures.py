@@ -27,6 +27,7 @@ from tobitgp.report.axes import (
     draw_curve,
     finish,
     given_or_new,
+    plain_numbers,
 )
 from tobitgp.typing import Array, Frame
 
@@ -95,7 +96,7 @@ def plot_ecdf(
     ends = _beyond(values, positive)
     if positive:
         ax.set_xscale("log")
-        _plain(ax.xaxis, *ends)
+        plain_numbers(ax.xaxis, *ends)
     names = [family] if isinstance(family, str) else list(family)
     for k, (name, sample) in enumerate(samples.items()):
         colour = LEVELS[k % len(LEVELS)]
@@ -111,16 +112,6 @@ def plot_ecdf(
     ax.set(xlim=ends, ylim=(-_TICK * (len(samples) + 0.6), 1.02))
     place = "outside" if len(samples) > 3 else "below"
     return finish(ax, response, "share at or below", legend=place, title=by or "")
-
-
-def _plain(axis: Any, low: float, high: float) -> None:
-    """Label a logarithmic axis in plain numbers, between powers of ten too where there are few."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    few = np.log10(high / low) < 3.0
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _beyond(values: Array, log: bool) -> tuple[float, float]:
@@ -206,7 +197,7 @@ def plot_box(data: Frame, response: str, censored: str | None = None, by: str | 
     shown = np.concatenate([_shown(sample) for sample in samples.values()])
     low, high = _beyond(shown, True)
     ax.set_ylim(low / (high / low) ** 0.12, high)
-    _plain(ax.yaxis, low, high)
+    plain_numbers(ax.yaxis, low, high)
     crowded = sum(max(len(str(name)), 8) for name in samples) > _LETTERS
     turned = {"rotation": 90} if crowded else {}
     for k, (name, sample) in enumerate(samples.items()):
@@ -327,7 +318,7 @@ def plot_probability(
     ax.plot(grid, np.exp(filled.intercept + filled.slope * grid), color=BLUE, linewidth=1.6, label="ROS line")
     curve = [found.percentile(float(p)) for p in ndtr(grid)]
     ax.plot(grid, curve, color=INK, linestyle="--", linewidth=1.3, label=f"{family} by maximum likelihood")
-    _plain(ax.yaxis, *ax.get_ylim())
+    plain_numbers(ax.yaxis, *ax.get_ylim())
     shown = [p for p in _TICKS if grid[0] <= ndtri(p) <= grid[-1]]
     ax.set_xticks(ndtri(shown), [f"{100.0 * p:g}" for p in shown])
     corner = {"transform": ax.transAxes, "ha": "right", "va": "bottom", "fontsize": "small", "color": GREY}

@@ -124,6 +124,22 @@ def finish(ax: Any, x: object, y: object, *, legend: str = "best", title: str = 
     return ax
 
 
+def plain_numbers(axis: Any, low: float, high: float) -> None:
+    """Label a logarithmic axis in plain numbers, between powers of ten too where there are few."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    few = np.log10(high / low) < 3.0
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def log_scale(ax: Any) -> None:
+    """Make the vertical axis of what is drawn logarithmic, in plain numbers."""
+    ax.set_yscale("log")
+    plain_numbers(ax.yaxis, *ax.get_ylim())
+
+
 def row_kinds(lower: Array, upper: Array) -> list[tuple[str, BoolArray, str, str]]:
     """Kinds of rows that there are: what a legend calls them, which they are, their marker and their colour."""
     exact, left, right = lower == upper, np.isneginf(lower), np.isposinf(upper)

@@ -20,6 +20,7 @@ from tobitgp.report.axes import (
     draw_rows,
     finish,
     given_or_new,
+    log_scale,
     response_name,
     row_kinds,
     shorten,
@@ -211,7 +212,7 @@ def _finish(ax: Any, effect: Effect, *, outside: bool) -> None:
     else:
         y = response
         if log_time and effect.what not in ("latent", "sigma") and rows_above_zero(effect.results):
-            ax.set_yscale("log")
+            log_scale(ax)
     many = len(ax.get_legend_handles_labels()[0]) > _ENTRIES
     finish(ax, effect.x, y, legend="outside" if many or outside else "best")
     if effect.average:

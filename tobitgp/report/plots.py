@@ -27,6 +27,7 @@ from tobitgp.report.axes import (
     draw_rows,
     finish,
     given_or_new,
+    log_scale,
     panel_axes,
     response_name,
 )
@@ -126,7 +127,7 @@ def _draw_panel(
         inside: Any = results.predict(rows, "observed", exclude=left_out)
         ax.plot(at, inside, color=ORANGE, linewidth=1.4, label="mean in the window", zorder=3)
     if log_time and rows_above_zero(results):
-        ax.set_yscale("log")
+        log_scale(ax)
     label_axis(ax, column, at)
     ax.spines[["top", "right"]].set_visible(False)
     rest = f"{', '.join(left_out)} left out" if left_out else ""

@@ -11,7 +11,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.report.axes import as_label, closing_what_fails, draw_curve, draw_rows, panel_axes
+from tobitgp.report.axes import as_label, closing_what_fails, draw_curve, draw_rows, log_scale, panel_axes
 from tobitgp.report.terms import grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.results.multivariate.estimates import RESIDUAL
 
@@ -41,7 +41,7 @@ def plot_several(results: MultivariateResults, x: str | None, *, interval: float
         curve = pd.DataFrame(table[[label]].set_axis(["estimate"], axis=1) if interval is None else table[label])
         draw_curve(ax, at, curve, label="median", band=None if interval is None else f"{100 * interval:g}% band")
         if results._stack.log_time:
-            ax.set_yscale("log")
+            log_scale(ax)
         label_axis(ax, column, at)
         ax.set_ylabel(as_label(label))
         ax.spines[["top", "right"]].set_visible(False)

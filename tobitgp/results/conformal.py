@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.frames import answers_in_kind, reads_frames
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.results.predict import check_probability
 from tobitgp.results.rows import Asked, ask, read_scored
 from tobitgp.typing import Array, Frame
@@ -177,6 +179,11 @@ def conformalise(results: Results, calibration: Frame, what: str = "uncensored")
     DataError
         If the rows cannot be used.
 
+    Warns
+    -----
+    ApproximationWarning
+        If these are all the rows of the fit, of which nothing follows about new ones.
+
     References
     ----------
     (CON1) and (CON2) of the theory pages.
@@ -205,6 +212,7 @@ def conformalise(results: Results, calibration: Frame, what: str = "uncensored")
         raise SpecError("Counts have no conformal intervals: these are of responses that take every value.")
     scored = read_scored(results.parts, calibration, "conformalise()")
     seen = scored.response
+    _warn_training(results, seen)
     below, above = (results._predicted_below(calibration, scored, end) for end in (seen.lower, seen.upper))
     if what == "observed":  # a row at a limit is shown there: the end of its interval that is known
         at_limit = np.isneginf(seen.lower) | np.isposinf(seen.upper)
@@ -213,3 +221,18 @@ def conformalise(results: Results, calibration: Frame, what: str = "uncensored")
     return ConformalIntervals(
         results, what, np.sort(below), np.sort(above), censored, 0.0 if times.positive else -np.inf
     )
+
+
+def _warn_training(results: Results, seen: CensoredResponse) -> None:
+    """Say that the rows are those of the fit."""
+    training = results.parts.training
+    if training is None:
+        return
+    ends = ((training.response.lower, seen.lower), (training.response.upper, seen.upper))
+    if all(np.array_equal(fitted, given) for fitted, given in ends):
+        warnings.warn(
+            "conformalise() was given the rows of the fit itself, to which it is closer than to new ones: intervals "
+            "may be too narrow. Fit to some rows, and calibrate with the others.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )

@@ -21,6 +21,10 @@ CASES = {
     "no dates": (lambda: make_daily().assign(date=range(1461)), "a column of dates is needed"),
     "no numbers": (lambda: make_daily().assign(q="high"), "a column of numbers is needed"),
     "one day": (lambda: make_daily().head(1), "fewer than two days"),
+    "times of several zones": (
+        lambda: {"date": ["2001-01-01T00:00+01:00", "2001-07-01T00:00+02:00"], "q": [1.0, 2.0]},
+        "a column of dates is needed",
+    ),
     "no table": (lambda: None, "not NoneType"),
     "unequal lengths": (lambda: {"date": ["2001-01-01"], "q": [1.0, 2.0]}, "length"),
     "no column": (lambda: make_daily().rename(columns={"q": "Q"}), "discharge='q'.*no such column"),
@@ -31,6 +35,19 @@ CASES = {
 def test_bad_days_are_refused(make, message):
     with pytest.raises(DataError, match=message):
         read_daily(make(), "q", "date", ("date", "q"))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_days_without_another_column_are_refused(value):
+    with pytest.raises(DataError, match=r"1 days \(2001-01-06\) have no 'temp'"):
+        read_daily(make_daily().assign(temp=np.where(np.arange(1461) == 5, value, 1.0)), "q", "date", ("q", "temp"))
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Tokyo", "America/New_York"])
+def test_days_of_a_time_zone_are_those_of_its_clocks(zone):
+    daily = make_daily()
+    local = daily.assign(date=daily["date"].dt.tz_localize(zone))
+    assert read_daily(local, "q", "date", ("date", "q")).dates.equals(read_daily(daily, "q", "date", ("q",)).dates)
 
 
 def test_a_model_without_discharge_is_refused():

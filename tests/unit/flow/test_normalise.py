@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
-from support.rivers import make_daily, make_samples, normalise, pools
+from support.rivers import make_daily, make_samples, normalise, pools, years
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, DataError, SpecError
@@ -157,6 +157,10 @@ def test_a_fitted_shape_is_drawn(daily):
         ({"by": "week"}, SpecError, "by='week'"),
         ({"contrasts": [(2001, 2044)]}, SpecError, "names 2044; the periods are 2001 to 2004"),
         ({"contrasts": [2001]}, SpecError, "pairs of periods"),
+        ({"contrasts": 2001}, SpecError, "contrasts=2001: pairs of periods"),
+        ({"contrasts": [({}, 2001)]}, SpecError, "names {}; the periods are"),
+        ({"window": [1, 2]}, SpecError, "window=[1, 2]"),
+        ({"window": np.array([1, 2])}, SpecError, "window=array([1, 2])"),
         ({"discharge": "flow"}, DataError, "discharge='flow'"),
         ({"exclude": "season"}, SpecError, "season"),
     ],
@@ -173,6 +177,46 @@ def test_other_fits_are_refused(daily):
     logs = tg.fit("log(c) ~ decimal_year(date) + log(q)", samples, family="gaussian")
     with pytest.raises(SpecError, match=r"log\(c\), a logarithm.*family='lognormal'"):
         tg.flow_normalise(logs, daily)
+    roots = tg.fit("sqrt(c) ~ decimal_year(date) + log(q)", samples, family="lognormal")
+    with pytest.raises(SpecError, match=r"sqrt\(c\), a transformation"):
+        tg.flow_normalise(roots, daily)
+
+
+def test_a_column_that_changes_every_day_is_taken_as_it_is_on_each(daily):
+    warm = daily.assign(temp=np.random.default_rng(3).normal(size=len(daily)))
+    samples = make_samples(warm)
+    samples["c"] *= np.exp(0.8 * samples["temp"])
+    res = tg.fit(LINEAR + " + temp", samples, family="lognormal")
+    found = tg.flow_normalise(res, warm, draws=2000, rng=1).table["flow_normalised"]
+    a, slope, flow, heat, sigma = res.params
+    t, log_q = years(warm["date"]), np.log(warm["q"].to_numpy())
+    of_pools = np.array([np.mean(np.exp(flow * log_q[rows])) for rows in pools(warm)])
+    of_day = of_pools * np.exp(a + slope * t + heat * warm["temp"] + sigma**2 / 2)
+    np.testing.assert_allclose(found, of_day.groupby(warm["date"].dt.year).mean(), rtol=5e-3)
+
+
+def test_p_increase_is_that_of_the_slope(daily):
+    res = tg.fit(LINEAR, make_samples(daily, trend=0.01, sigma=0.5), family="lognormal")
+    found = tg.flow_normalise(res, daily, draws=4000, rng=3).contrasts["p_increase"].iloc[0]
+    known = norm.cdf(res.params.iloc[1] / res.bse.iloc[1])
+    assert 0.5 < known < 0.8
+    assert found == pytest.approx(known, abs=4 * 0.5 / np.sqrt(4000))
+
+
+def test_values_that_may_be_negative_have_no_percent(daily):
+    samples = make_samples(daily)
+    res = tg.fit(LINEAR.replace("c ", "log_c "), samples.assign(log_c=np.log(samples["c"])), family="gaussian")
+    found = tg.flow_normalise(res, daily, draws=50, rng=1).contrasts.iloc[0]
+    assert found[["percent", "percent_lower", "percent_upper"]].isna().all()
+    assert found["change"] > 0
+
+
+def test_one_year_has_nothing_to_be_compared_with(daily, linear):
+    found = tg.flow_normalise(linear, daily[daily["date"].dt.year == 2002], draws=20)
+    assert found.contrasts.empty
+    assert "p_increase" in found.contrasts
+    assert "2002 to 2002" in str(found.summary())
+    assert "flow-normalised, 90% interval" in found.plot().get_legend_handles_labels()[1]
 
 
 def test_discharges_that_no_sample_had(daily):
@@ -182,6 +226,13 @@ def test_discharges_that_no_sample_had(daily):
         found = tg.flow_normalise(res, daily, draws=20)
     share = np.mean((daily["q"] < low["q"].min()) | (daily["q"] > low["q"].max()))
     assert found.outside == pytest.approx(share)
+
+
+def test_years_without_samples(daily):
+    res = tg.fit(LINEAR, make_samples(daily[daily["date"] < "2003-01-20"], every=5), family="lognormal")
+    with pytest.warns(ApproximationWarning, match=r"days are more than half a year .*\(2001-01-01 to 2003-01-\d\d\)"):
+        tg.flow_normalise(res, daily, draws=20)
+    tg.flow_normalise(res, daily[daily["date"] < "2003-06-01"], draws=20)
 
 
 def test_a_stored_fit_without_rows_is_asked_the_same(daily, linear, tmp_path):
@@ -220,3 +271,14 @@ def test_the_figure_shows_samples_points_and_a_band(daily):
     loads = tg.flow_normalise(res, daily, what="flux", draws=20).plot()
     assert loads.get_ylabel() == "load (kg/day)"
     assert "samples" not in loads.get_legend_handles_labels()[1]
+
+
+def test_the_figure_shows_samples_above_a_limit_at_it(daily):
+    samples = make_samples(daily).assign(above=lambda s: s["c"] > 1.5)
+    samples["upper"] = np.where(samples["above"], np.inf, samples["c"])
+    samples["lower"] = np.minimum(samples["c"], 1.5)
+    res = tg.fit("interval(lower, upper) ~ decimal_year(date) + log(q)", samples, family="lognormal")
+    drawn = {line.get_label(): line.get_ydata() for line in tg.flow_normalise(res, daily, draws=20).plot().lines}
+    assert len(drawn["samples"]) == (~samples["above"]).sum()
+    np.testing.assert_allclose(drawn["above a limit, at it"], np.full(samples["above"].sum(), 1.5))
+    assert "non-detects, at their limits" not in drawn

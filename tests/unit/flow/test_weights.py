@@ -67,3 +67,25 @@ def test_periods(by, first, number):
     assert len(periods.labels) == number
     assert periods.labels[0] == (pd.Timestamp(first) if by is None else first)
     assert (periods.count > 0).all()
+
+
+def test_nodes_stand_wherever_another_column_bends():
+    n, rng = len(make_daily()), np.random.default_rng(1)
+    even = np.append(np.arange(0, n - 1, 12), n - 1)
+    columns = {
+        "line": (np.arange(n) / 365.25, even),
+        "step": (np.arange(n) // 500, np.union1d(even, [499, 500, 999, 1000])),
+        "noise": (rng.normal(size=n), np.arange(n)),
+        "level": (np.where(np.arange(n) < 500, "a", "b"), np.union1d(even, [499, 500])),
+        "same": (np.full(n, "a"), even),
+    }
+    for name, (column, known) in columns.items():
+        river = read_daily(make_daily().assign(**{name: column}), "q", "date", ("date", "q", name))
+        np.testing.assert_array_equal(make_grid(river).knots, known, err_msg=name)
+
+
+def test_discharges_over_ten_powers_of_ten_have_more_nodes():
+    daily = make_daily()
+    daily["q"] = daily["q"] ** 6
+    found, _ = averages(daily, lambda t, log_q: np.exp(0.4 * log_q) + 0 * t)
+    np.testing.assert_allclose(found, normalise(daily, lambda t, log_q: np.exp(0.4 * log_q) + 0 * t), rtol=2e-3)

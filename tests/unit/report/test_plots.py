@@ -63,6 +63,9 @@ def test_log_time(lung):
     assert len(axes) == 2
     assert [ax.get_xlabel() for ax in axes] == ["age", "wt_loss"]
     assert all(ax.get_yscale() == "log" for ax in axes)
+    low, high = axes[0].get_ylim()
+    shown = [text for text, at in zip(axes[0].get_yticklabels(), axes[0].get_yticks(), strict=True) if low < at < high]
+    assert "100" in [text.get_text() for text in shown]
     assert "sex = 1" in axes[0].get_title(loc="left")
     assert "wt_loss" in axes[0].get_title(loc="left")
     right = next(item for item in axes[0].lines if str(item.get_label()).startswith("right-censored"))

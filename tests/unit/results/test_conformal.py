@@ -104,12 +104,19 @@ def test_what_has_no_guarantee_is_refused(lung):
     with pytest.raises(tg.errors.SpecError, match="what='median' has no conformal intervals"):
         res.conformalise(lung, "median")
     with pytest.raises(tg.errors.SpecError, match=r"limits are unknown.*or use what='uncensored'"):
-        res.conformalise(lung, "observed").predict(lung)
+        res.conformalise(lung[1:], "observed").predict(lung)
     with pytest.raises(tg.errors.SpecError, match="side='left'"):
-        res.conformalise(lung).predict(lung, side="left")
+        res.conformalise(lung[1:]).predict(lung, side="left")
     counts = tg.fit("n ~ mixture(2)", {"n": np.random.default_rng(1).poisson(3.0, 50)}, family="poisson")
     with pytest.raises(tg.errors.SpecError, match="Counts have no conformal intervals"):
         counts.conformalise({"n": [1, 2, 3]})
+
+
+def test_rows_of_the_fit_are_no_calibration(lung):
+    res = tg.fit("Surv(time, event) ~ age", lung, family="weibull")
+    with pytest.warns(tg.errors.ApproximationWarning, match="the rows of the fit itself"):
+        res.conformalise(lung)
+    res.conformalise(lung[1:])
 
 
 def test_rows_without_what_was_seen_are_said_to_lack_it():
