@@ -9,7 +9,7 @@ features, with the gradient averaged over f, at every node.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,7 +33,7 @@ from tobitgp.results.effect_questions import Asked, by_point, read_asked
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.posterior import nodes_of
-from tobitgp.results.regression.parts import RegressionParts, distributions_at, predictors, scale_design
+from tobitgp.results.regression.parts import RegressionParts, predictors, scale_design
 from tobitgp.results.rows import Limits, mean_limits, no_limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame
@@ -73,11 +73,11 @@ def _regression_effect(parts: RegressionParts, change: Change, rows: Rows, asked
         x = np.array([weight @ x])
         high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
     share, number = weight * x / width, asked.of_row(_question(parts, asked, rows))
-    value, k, made = 0.0, len(parts.covariance), _made_of(parts)
+    value, k = 0.0, len(parts.covariance)
     gradient, size = np.zeros(k), np.zeros(k)
     for sign, side in ((1.0, high), (-1.0, low)):
         unit = (np.exp(side.x[1]), *(np.ones_like(x) for x in side.x[1:]))
-        at = Estimates(made, side.x, unit, np.empty(0), np.empty(0))
+        at = Estimates(parts.at, side.x, unit, np.empty(0), np.empty(0))
         value += sign * float(share @ number(at.new))
         slopes, designs = share * at.slopes(number), (side.H, side.W, np.ones((len(share), 1)))
         gradient += sign * np.concatenate([x @ design for x, design in zip(slopes, designs, strict=False)])
@@ -85,7 +85,7 @@ def _regression_effect(parts: RegressionParts, change: Change, rows: Rows, asked
     gradient[np.abs(gradient) <= _ROUNDING * size] = 0.0
     intensive = np.nan
     if asked.split:
-        (mass, mean), (mass_low, mean_low) = (made(s.x).inside(*rows.limits) for s in (high, low))
+        (mass, mean), (mass_low, mean_low) = (parts.at(s.x).inside(*rows.limits) for s in (high, low))
         intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
     variance, lost = (float(of_sums(gradient[None], V).item()) for V in (parts.covariance, parts.unidentified))
     return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
@@ -104,11 +104,6 @@ def _question(parts: RegressionParts, asked: Asked, rows: Rows) -> Question:
         if asked.what == "latent":
             return TRANSFORMED
     return asked.question(parts.family.log_time, rows)
-
-
-def _made_of(parts: RegressionParts) -> Callable[[tuple[Array, ...]], Any]:
-    """Gives distributions of the response at values of the parameters of rows."""
-    return parts.at if isinstance(parts, BoxCoxParts) else lambda x: distributions_at(parts, x)
 
 
 def side_of(parts: RegressionParts, design: Design) -> Side:

@@ -15,7 +15,7 @@ from tobitgp.posterior.questions import Question, survival
 from tobitgp.regression.maximum import hide
 from tobitgp.results.averages import Estimated, Population, Sought, averaged_median
 from tobitgp.results.effects import CHUNK, side_of
-from tobitgp.results.regression.parts import RegressionParts, distributions_at, predictors
+from tobitgp.results.regression.parts import RegressionParts, predictors
 from tobitgp.typing import Array
 
 # Averages (m,) under a setting, their derivatives (m, k) in all parameters and (n, m) by how much each row moves them.
@@ -61,7 +61,7 @@ def _mean(parts: RegressionParts, design: Design, share: Array, question: Questi
         side = side_of(parts, design.rows(rows))
         x = tuple(value[:, None] for value in side.x)
         unit = (np.exp(x[1]), *(np.ones_like(value) for value in x[1:]))
-        at = Estimates(lambda x: distributions_at(parts, x), x, unit, np.empty(0), np.empty(0))
+        at = Estimates(parts.at, x, unit, np.empty(0), np.empty(0))
         return at, (side.H, side.W, np.ones((len(x[0]), 1)))
 
     return delta_mean(of_rows, share, question)

@@ -13,7 +13,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.results.counterfactuals import Rows, column_levels
 from tobitgp.results.effect_questions import Asked, read_asked
-from tobitgp.results.regression.parts import RegressionParts, as_written, distributions_at, predictors
+from tobitgp.results.regression.parts import RegressionParts, as_written, predictors
 from tobitgp.results.rows import Limits, ask, no_limits
 from tobitgp.typing import Array
 
@@ -176,4 +176,4 @@ def _predicted(parts: RegressionParts, asked: Asked, theta: Array, exog: _Exog) 
     limits = exog.limits() if asked.what == "observed" else no_limits(n)
     question = asked.question(parts.family.log_time, Rows(exog.table, np.ones(n), limits))
     x = predictors(moved, exog.design)
-    return np.asarray(question.number(distributions_at(moved, x)))
+    return np.asarray(question.number(moved.at(x)))

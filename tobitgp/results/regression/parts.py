@@ -67,6 +67,13 @@ class RegressionParts(Source):
         """Of the linear columns as written, (p,)."""
         return uncentred(self, self.maximum.coefficients)
 
+    def at(self, x: tuple[Array, ...]) -> Any:
+        """Distributions of the response at locations, log scales and, where it is estimated, shapes."""
+        noise = self.noise
+        if len(x) > 2:
+            noise = noise.at_coordinate(float(x[2].flat[0])) if x[2].size else noise
+        return LocationScale(noise, x[0], np.exp(x[1]), self.family.log_time)
+
     @property
     def scale_names(self) -> list[str]:
         """Parameters of the noise."""
@@ -203,17 +210,9 @@ def predictors(parts: RegressionParts, design: Design) -> tuple[Array, Array]:
     return centred(design.H, parts.centre) @ parts.maximum.coefficients + design.offset, tau
 
 
-def distributions_at(parts: RegressionParts, x: tuple[Array, ...]) -> LocationScale:
-    """Distributions of the response at locations, log scales and, where it is estimated, shapes."""
-    noise = parts.noise
-    if len(x) > 2:
-        noise = noise.at_coordinate(float(x[2].flat[0])) if x[2].size else noise
-    return LocationScale(noise, x[0], np.exp(x[1]), parts.family.log_time)
-
-
 def rows_at(parts: RegressionParts, design: Design) -> LocationScale:
     """Distributions of the response in the rows of a design, at the estimates."""
-    return distributions_at(parts, predictors(parts, design))
+    return parts.at(predictors(parts, design))
 
 
 def estimates_of(parts: RegressionParts, design: Design, *, bands: bool = True) -> Estimates:
@@ -227,7 +226,7 @@ def estimates_of(parts: RegressionParts, design: Design, *, bands: bool = True) 
     if bands:
         H, W = centred(design.H, parts.centre), scale_design(parts, design)
         V, N = (row_covariance(H, W, each, len(x)) for each in (parts.covariance, parts.unidentified))
-    return Estimates(lambda at: distributions_at(parts, at), x, unit, V, N)
+    return Estimates(parts.at, x, unit, V, N)
 
 
 def row_covariance(H: Columns, W: Array, V: Covariance, r: int) -> Array:

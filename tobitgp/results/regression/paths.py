@@ -14,7 +14,7 @@ from tobitgp.numerics.factored import dense
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import CURVES
 from tobitgp.results.paths import Paths
-from tobitgp.results.regression.parts import SHAPE_STEP, RegressionParts, distributions_at, predictors
+from tobitgp.results.regression.parts import SHAPE_STEP, RegressionParts, predictors
 from tobitgp.results.survival import STATISTICS
 from tobitgp.typing import Array
 
@@ -93,7 +93,7 @@ def _estimates(
         V, N = (_covariance(sides, dense(each)) for each in (parts.covariance, parts.unidentified))
 
     def at(x: tuple[Array, ...]) -> Accelerated:
-        return Accelerated(distributions_at(parts, x[:-1]), x[-1])
+        return Accelerated(parts.at(x[:-1]), x[-1])
 
     return Estimates(at, tuple(x), tuple(unit), V, N)
 
