@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tobitgp.data.prepare import TrainingData
+from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Step
 from tobitgp.likelihoods import FAMILIES
@@ -31,8 +32,7 @@ class BoxCoxModel(Model):
         wrong += ["censored="] * (reading.get("censored", "model") != "model")
         if wrong:
             raise SpecError(f"{wrong[0]} does not go with family='boxcox'.")
-        if isinstance(data, str) or hasattr(data, "dask"):
-            raise SpecError("family='boxcox' is fitted in memory; give a pandas DataFrame.")
+        refuse_partitioned(data, "family='boxcox' is fitted")
         super().__init__(formula, data, family="lognormal", **reading)
         if self.spec.mixture is not None:
             raise SpecError("family='boxcox' does not go with mixture().")

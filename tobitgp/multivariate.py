@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.several import read_wide
@@ -74,8 +75,7 @@ def fit_several(
     fitting: Mapping[str, Any],
 ) -> MultivariateResults:
     """Fit ``mvbind(y1, y2) ~ ...``, with what :class:`~tobitgp.Model` and its ``fit`` are asked for."""
-    if engine is not None or isinstance(data, str) or hasattr(data, "dask"):
-        raise SpecError("Several responses are fitted in memory; give a pandas DataFrame.")
+    refuse_partitioned(data, "Several responses are fitted", engine)
     data, functions = pd.DataFrame(data).copy(), reading["functions"]
     wide = read_wide(formula, sigma, rescor=rescor)
     family = choose_family(reading["family"], parse_formula(wide.formulas[0], list(data.columns), functions))

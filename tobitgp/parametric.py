@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.hazards import read_hazards
 from tobitgp.inference.fitted import Step
@@ -24,8 +25,7 @@ from tobitgp.results.paths import read_subjects
 
 def check_reading(data: Any, reading: dict[str, Any]) -> None:
     """Take away what does not go with hazards, and refuse it where it was given."""
-    if reading.pop("engine", None) is not None or isinstance(data, str) or hasattr(data, "dask"):
-        raise SpecError("family='ph' is fitted in memory; give a pandas DataFrame.")
+    refuse_partitioned(data, "family='ph' is fitted", reading.pop("engine", None))
     for name, default in (("sigma", None), ("cure", None), ("var_weights", None), ("censored", "model")):
         if reading.pop(name, default) != default:
             raise SpecError(f"{name}= does not go with family='ph'.")

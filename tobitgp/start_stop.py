@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
+from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods import Family
 from tobitgp.model import Model
@@ -24,8 +25,7 @@ class StartStopModel(Model):
     """Rows of subjects that have met their data."""
 
     def __init__(self, formula: str, data: Any, *, id: Any, **reading: Any):
-        if reading.pop("engine", None) is not None or isinstance(data, str) or hasattr(data, "dask"):
-            raise SpecError("id= goes with rows in memory; give a pandas DataFrame.")
+        refuse_partitioned(data, "Subjects of id= are fitted", reading.pop("engine", None))
         for name, default in (("sigma", None), ("cure", None), ("var_weights", None), ("censored", "model")):
             if reading.pop(name, default) != default:
                 raise SpecError(f"{name}= does not go with id=, by which rows are parts of a subject's time.")

@@ -64,6 +64,12 @@ def is_dask(data: Any) -> bool:
     return module in ("dask", "dask_expr") and hasattr(data, "to_delayed") and hasattr(data, "columns")
 
 
+def refuse_partitioned(data: Any, what: str, engine: Any = None) -> None:
+    """Refuse files, dask DataFrames and clusters for ``what`` has to have its rows in memory."""
+    if engine is not None or isinstance(data, str | os.PathLike) or is_dask(data):
+        raise SpecError(f"{what} in memory: give a DataFrame or a dict of columns, and no engine=.")
+
+
 def find_client(engine: Any, data: Any) -> Any:
     """The client of a cluster to work on, None to work here."""
     distributed = sys.modules.get("distributed")
