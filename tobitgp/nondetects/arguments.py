@@ -8,6 +8,8 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 
+PERMUTATIONS = 9999
+
 
 def read_choice(value: str, name: str, allowed: Iterable[str]) -> str:
     """One of the words that an argument takes."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import gammainc, gammaincc, gammaincinv, gammaln, ndtri
+from scipy.special import gammainc, gammaincc, gammaincinv, gammaln
 
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
@@ -118,8 +118,3 @@ FAMILIES = {
 def family_of(name: str) -> Family:
     """The family of a name."""
     return FAMILIES[read_choice(name, "family", FAMILIES)]
-
-
-def normal_quantile(p: float) -> float:
-    """Standard normal quantile."""
-    return float(ndtri(p))

@@ -13,7 +13,7 @@ from scipy.special import chdtrc, ndtri
 from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError
 from tobitgp.model import Model
-from tobitgp.nondetects.arguments import read_choice, read_count
+from tobitgp.nondetects.arguments import PERMUTATIONS, read_choice, read_count
 from tobitgp.nondetects.pairs import order_of
 from tobitgp.nondetects.sample import Sample, groups_of, sample_of
 from tobitgp.nondetects.scores import flipped, peto_scores, recensored
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Groups = dict[str, BoolArray]
 
-PERMUTATIONS = 9999
 # Of lifelines' multivariate_logrank_test on flipped values, with the name that tables have.
 _WEIGHTS: dict[str, tuple[str, dict[str, Any]]] = {
     "peto": ("Peto-Peto, weights S (G-rho with rho = 1)", {"weightings": "fleming-harrington", "p": 1, "q": 0}),
@@ -257,12 +256,7 @@ def _permuted(sample: Sample, code: IntArray, draws: int, rng: np.random.Generat
 
 def _fit_lognormal(sample: Sample, code: IntArray) -> Any:
     """Lognormal distributions of groups, whose logarithms have one standard deviation."""
-    bad = sample.upper <= 0.0
-    if bad.any():
-        shown = ", ".join(map(str, sample.labels[bad][:5]))
-        raise DataError(
-            f"method='mle' is of lognormal values, and {sample.name!r} has values or limits <= 0 (rows {shown})."
-        )
+    sample.check_positive("method='mle'")
     data = {"lower": np.maximum(sample.lower, 0.0), "upper": sample.upper, "group": [f"{k:09d}" for k in code]}
     return fit("interval(lower, upper) ~ group", data, family="lognormal")
 

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.arguments import read_choice, read_count
+from tobitgp.nondetects.arguments import PERMUTATIONS, read_choice, read_count
 from tobitgp.nondetects.pairs import Order, dropped_note, order_of, read_columns
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.sample import Sample
@@ -21,7 +21,6 @@ from tobitgp.typing import Array
 if TYPE_CHECKING:
     from tobitgp.report.summary import Rows
 
-PERMUTATIONS = 9999
 FEW = 200  # rows up to which p comes from permutations
 _BLOCK = 1000
 _DISTINCT = 4

@@ -34,11 +34,6 @@ def land_limit(m: float, s: float, n: int, confidence: float) -> float:
     return float(brentq(lambda theta: _share_below(theta, m, s, n) - (1.0 - confidence), low, high, xtol=1e-12))
 
 
-def land_factor(s: float, n: int, confidence: float = 0.95) -> float:
-    """Land's C (the H of regulators), such that the limit is m + s^2 / 2 + s C / sqrt(n - 1)."""
-    return (land_limit(0.0, s, n, confidence) - 0.5 * s * s) * float(np.sqrt(n - 1.0)) / s
-
-
 def _share_below(theta: float, m: float, s: float, n: int) -> float:
     """Conditional probability of a smaller m than was seen, were theta the log of the mean."""
     size = np.hypot(m - theta, s * np.sqrt((n - 1.0) / n))

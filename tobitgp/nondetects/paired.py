@@ -142,7 +142,10 @@ def test_paired(
     (of_x, of_y), kept = read_columns({"x": (x, x_censored), "y": (y, y_censored)})
     for sample in (of_x, of_y):
         sample.check_left("test_paired()")
-        _check_positive(sample, method, log)
+        if log:
+            sample.check_positive("log=True")
+        elif method == "mle":
+            sample.take(sample.censored).check_positive("method='mle'")
     difference = _tied_differences(of_x, of_y, log)
     found = _TESTS[method](of_x, of_y, difference, log)
     signs = {"x > y": difference > 0.0, "x < y": difference < 0.0, "tied": difference == 0.0}
@@ -152,14 +155,6 @@ def test_paired(
         counts={name: int(rows.sum()) for name, rows in signs.items()},
         **found | {"notes": (*dropped_note(kept), *found["notes"])},
     )
-
-
-def _check_positive(sample: Sample, method: str, log: bool) -> None:
-    """Refuse values that cannot be concentrations, where the method takes them to be."""
-    bad = sample.values <= 0.0 if log else sample.censored & (sample.values <= 0.0)
-    if bad.any() and (log or method == "mle"):
-        what = "values or limits <= 0, which have no logarithm" if log else "limits <= 0, below which nothing lies"
-        raise DataError(f"{sample.name!r} has {what} (rows {', '.join(map(str, sample.labels[bad][:5]))}).")
 
 
 def _tied_differences(x: Sample, y: Sample, log: bool) -> Array:

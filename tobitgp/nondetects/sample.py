@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
-from tobitgp.data.table import column_names
+from tobitgp.data.table import MAX_ROWS_NAMED, RowNames, column_names
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.model import Model
@@ -95,10 +95,10 @@ class Sample:
         """Refuse values and limits that have no logarithm."""
         wrong = self.upper <= 0.0
         if wrong.any():
-            rows = ", ".join(str(label) for label in self.labels[wrong][:5]) + ", ..." * bool(wrong.sum() > 5)
+            rows = RowNames(int(wrong.sum()), tuple(map(str, self.labels[wrong][:MAX_ROWS_NAMED])))
             raise DataError(
-                f"{what} needs positive values and limits, but {self.name!r} is 0 or below in {int(wrong.sum())} rows "
-                f"(row {rows}). A non-detect below 0 says nothing: give it the limit that the laboratory had."
+                f"{what} needs positive values and limits, but {self.name!r} is 0 or below in {rows}. A non-detect "
+                "below 0 says nothing: give it the limit that the laboratory had."
             )
 
 
@@ -118,8 +118,8 @@ def read_sample(data: Frame, response: str, censored: str | None = None) -> Samp
     what stands behind a bar, ``"conc | censor(limit)"``.
     """
     columns = column_names(data)
-    for name, value in (("response", response), ("censored", censored)):
-        if not isinstance(value, (str, type(None) if name == "censored" else str)):
+    for name, value in (("response", response), ("censored", "" if censored is None else censored)):
+        if not isinstance(value, str):
             raise DataError(f"{name}={value!r}: the name of a column is needed, as text.")
     if censored is not None and censored not in columns:
         raise DataError(f"censored={censored!r}: the data have no such column{nearest(censored, columns)}")

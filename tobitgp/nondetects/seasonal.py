@@ -11,10 +11,9 @@ import pandas as pd
 from scipy.special import chdtrc
 
 from tobitgp.errors import DataError
-from tobitgp.nondetects.arguments import read_count
+from tobitgp.nondetects.arguments import PERMUTATIONS, read_count
 from tobitgp.nondetects.kendall import (
     FEW,
-    PERMUTATIONS,
     Concordance,
     check_ranks,
     concordance,

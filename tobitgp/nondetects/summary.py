@@ -200,7 +200,9 @@ def _ros(sample: Sample, ps: Sequence[float], confidence: float, options: dict[s
 def _mle(sample: Sample, ps: Sequence[float], confidence: float, options: dict[str, Any]) -> MethodSummary:
     found = maximise(sample, options["family"])
     percentiles = {p: found.percentile(p) for p in ps}
-    return _with_limits("mle", sample, confidence, options, found.mean, found.sd, percentiles, np.nan)
+    lower, upper = (found.profile_limit(found.family.mean, at) for at in _tails(confidence))
+    label = _label("mle", options)
+    return MethodSummary("mle", label, found.mean, found.sd, lower, upper, "profile likelihood", percentiles, np.nan)
 
 
 _METHODS = {"km": _kaplan_meier, "ros": _ros, "mle": _mle}
@@ -216,20 +218,23 @@ def _with_limits(
     percentiles: dict[float, float],
     below: float,
 ) -> MethodSummary:
-    """Add two-sided limits of the mean by the default of the method; none where they need more detects."""
+    """Add two-sided limits of a mean without a family; none where they need more detects."""
     label = _label(method, options)
     many = len(sample) > MANY
-    if method != "mle" and (len(np.unique(sample.detects)) < 3 or (many and method == "ros")):
+    if len(np.unique(sample.detects)) < 3 or (many and method == "ros"):
         return MethodSummary(method, label, mean, sd, np.nan, np.nan, "", percentiles, below)
-    tails, how = (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence), "km-t" if many and method == "km" else None
+    how = "km-t" if many else "bca"
     chosen = read_options(method, how, options["family"], options["km_tail"], options["bootstrap"], options["rng"])
-    found = mean_limits(sample, chosen, tails)
-    text = "Student's" if how else "profile likelihood"
-    if chosen.method == "bca":
-        text = f"BCa bootstrap, {chosen.bootstrap} resamples"
+    found = mean_limits(sample, chosen, _tails(confidence))
+    text = "Student's" if many else f"BCa bootstrap, {chosen.bootstrap} resamples"
     lower, upper = found.limits
     error = max(found.error)
     return MethodSummary(method, label, mean, sd, lower, upper, text, percentiles, below, error, found.redrawn)
+
+
+def _tails(confidence: float) -> tuple[float, float]:
+    """Orders of the ends of a two-sided interval."""
+    return 0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence
 
 
 def _above_limits(found: MethodSummary, highest: float) -> MethodSummary:

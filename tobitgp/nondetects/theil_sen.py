@@ -280,7 +280,7 @@ def check_slope(groups: Sequence[tuple[Sample, Sample]]) -> None:
     if pairs > _MOST_PAIRS:
         raise DataError(
             f"The slope of all pairs of {sum(len(y) for y, _ in groups)} rows would take {pairs * 90e-9:.0f} GB; about "
-            "6,000 rows can be had. tg.fit('y ~ x | censor(limit)') takes any number."
+            "6,000 rows are the most. tg.fit('y ~ x | censor(limit)') takes any number."
         )
     if not any(len(np.unique(x.values[~y.censored & ~x.censored])) > 1 for y, x in groups):
         raise DataError("A slope needs detected values of y at two values of x at least.")

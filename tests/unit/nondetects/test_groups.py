@@ -241,7 +241,7 @@ def test_bad_input():
             test(formula, data)
     with pytest.raises(tg.errors.DataError, match="must be 0 or 1, but holds 1, 2"):
         test("conc ~ zone | censor(nondetect=nd)", data.assign(nd=data.nd + 1))
-    with pytest.raises(tg.errors.DataError, match=r"'conc' has values or limits <= 0 \(rows 3\)"):
+    with pytest.raises(tg.errors.DataError, match=r"'conc' is 0 or below in row 3\."):
         test("conc ~ zone", data.assign(conc=np.where(data.index == 3, 0.0, data.conc)), method="mle")
     with pytest.raises(tg.errors.SpecError, match="method='wilcoxon': one of 'peto'"):
         test("conc ~ zone", data, method="wilcoxon")

@@ -62,7 +62,7 @@ def test_bounds_of_the_mean():
     assert np.isnan(found.mean)
     np.testing.assert_allclose(found.bounds, [5 / 3, 7 / 3])
     assert kaplan_meier_of(sample).mean == pytest.approx(2.0)
-    with pytest.raises(DataError, match="'y' is 0 or below in 1 rows"):
+    with pytest.raises(DataError, match="'y' is 0 or below in row "):
         kaplan_meier_of(read_values([-1.0, 2.0, 3.0], [1, 0, 0]), "bounds")
 
 

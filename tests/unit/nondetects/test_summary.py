@@ -148,7 +148,7 @@ def test_bad_input_is_named():
         summary(pd.DataFrame({0: [1.0, 2.0]}), 0)
     with pytest.raises(DataError, match="several columns named 'g'"):
         summary(pd.DataFrame([["1", 0, 0]], columns=["y", "g", "g"]), "y", by="g")
-    with pytest.raises(DataError, match=r"'y' is 0 or below in 1 rows \(row 0\)"):
+    with pytest.raises(DataError, match=r"'y' is 0 or below in row 0\."):
         summary({"y": [0.0, 1.0, 2.0], "c": [1, 0, 0]}, "y", "c")
     with pytest.raises(SpecError, match="right-censored"):
         summary({"y": ["<1", "2", ">3", "5"]}, "y")
