@@ -17,7 +17,7 @@ from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.errors import SpecError, UnavailableError
+from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
@@ -43,25 +43,9 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.rows import Asked, Scored, ask, no_limits, read_scored
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.times import Scores
+from tobitgp.results.unavailable import missing_attribute
 from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
 from tobitgp.typing import Array, Frame
-
-_GENERAL = "LikelihoodResults", "DistributionalResults"
-# What serves in place of what a kind of fit does not have.
-_INSTEAD = {
-    "bootstrap": "A posterior has draws, by sample() and posterior(); cov_type='HC0' and 'cluster' are of maxima.",
-    "profile_interval": "conf_int() is of every fit.",
-    "marginal_effects": "predict() answers about the response, and plot_effect() draws it along a column.",
-    "get_margeff": "predict() answers about the response, and plot_effect() draws it along a column.",
-}
-
-
-def _kinds(of: type[Results]) -> Iterator[type[Results]]:
-    """All kinds of results that are loaded."""
-    for kind in of.__subclasses__():
-        if not kind.__name__.startswith("_") and kind.__name__ not in _GENERAL:
-            yield kind
-        yield from _kinds(kind)
 
 
 class Results:
@@ -81,13 +65,7 @@ class Results:
 
         def __getattr__(self, name: str) -> Any:
             """Refuse in words what other kinds of fits have."""
-            having = [kind.__name__ for kind in _kinds(Results) if hasattr(kind, name)]
-            if name.startswith("_") or hasattr(type(self), name) or not having:
-                return object.__getattribute__(self, name)  # the error that it raises
-            instead = f" {_INSTEAD[name]}" if name in _INSTEAD else ""
-            raise UnavailableError(
-                f"{name} is not available of {type(self).__name__}, but of {', '.join(having)}.{instead}"
-            )
+            return missing_attribute(self, name, Results)
 
     # -- what each kind says of itself --------------------------------------------------------------------------------
 

@@ -261,13 +261,20 @@ def test_truncated_fits_show_the_mean_in_their_window(visits):
     np.testing.assert_allclose(inside.get_ydata(), res.predict({"x": inside.get_xdata()}, "observed"))
 
 
-def test_years_have_room_beside_each_other():
+@pytest.mark.parametrize("span", [(1979.7, 2011.2), (2009.1, 2010.2)])
+def test_years_have_room_beside_each_other(span):
     rng = np.random.default_rng(0)
-    data = pd.DataFrame({"year": rng.uniform(1979.7, 2011.2, 60), "x": rng.normal(size=60), "z": rng.normal(size=60)})
+    data = pd.DataFrame({"year": rng.uniform(*span, 60), "x": rng.normal(size=60), "z": rng.normal(size=60)})
     data["y"] = np.sin(data["year"] / 4) + rng.normal(size=60)
-    axes = tg.fit("y ~ year + x + z", data).plot()
-    axes[0].figure.canvas.draw()
-    boxes = [tick.get_window_extent() for tick in axes[0].get_xticklabels() if tick.get_text()]
-    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
-    assert "year = " in axes[1].get_title(loc="left")
-    assert "e+03" not in axes[1].get_title(loc="left")
+    res = tg.fit("y ~ year + x + z", data)
+    for axes in (res.plot(), res.plot_terms()):
+        ax = axes[0]
+        ax.figure.canvas.draw()
+        low, high = ax.get_xlim()
+        shown = [tick for tick, at in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True) if low <= at <= high]
+        assert all(low <= float(tick.get_text()) <= high for tick in shown)  # years, not what they are more than one
+        boxes = [tick.get_window_extent() for tick in shown]
+        assert all(right.x0 - left.x1 > 0.5 * left.width for left, right in itertools.pairwise(boxes))
+    title = res.plot()[1].get_title(loc="left")
+    assert "year = " in title
+    assert "e+03" not in title

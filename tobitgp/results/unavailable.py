@@ -1,0 +1,37 @@
+"""What a kind of fit does not have and another has, refused in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tobitgp.errors import UnavailableError
+
+_GENERAL = "LikelihoodResults", "DistributionalResults"
+# What serves in place of what a kind of fit does not have.
+_INSTEAD = {
+    "bootstrap": "A posterior has draws, by sample() and posterior(); cov_type='HC0' and 'cluster' are of maxima.",
+    "profile_interval": "conf_int() is of every fit.",
+    "marginal_effects": "predict() answers about the response, and plot_effect() draws it along a column.",
+    "get_margeff": "predict() answers about the response, and plot_effect() draws it along a column.",
+}
+
+
+def missing_attribute(results: Any, name: str, every: type) -> Any:
+    """Raise the error of an attribute that ``results`` lack, in words if other kinds of ``every`` result have it."""
+    having: list[str] = []
+    if not name.startswith("_") and not hasattr(type(results), name):
+        having = [kind.__name__ for kind in _kinds(every) if hasattr(kind, name)]
+    if not having:
+        return object.__getattribute__(results, name)
+    instead = f" {_INSTEAD[name]}" if name in _INSTEAD else ""
+    raise UnavailableError(f"{name} is not available of {type(results).__name__}, but of {', '.join(having)}.{instead}")
+
+
+def _kinds(of: type) -> Iterator[type]:
+    """All kinds of results that are loaded."""
+    kinds: list[type] = of.__subclasses__()
+    for kind in kinds:
+        if not kind.__name__.startswith("_") and kind.__name__ not in _GENERAL:
+            yield kind
+        yield from _kinds(kind)
