@@ -11,7 +11,7 @@ Royston and Parmar (2002), *Statistics in Medicine* 21, 2175-2197. Burridge (198
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -39,7 +39,9 @@ from tobitgp.regression.rising import climb_rising, falls
 from tobitgp.typing import Array
 
 _FAR, _LARGE = 18.0, 4.0  # of the logarithm of a shape
+_NEARLY_FLAT = 1e-6  # information of a direction in which a search makes no way
 _NO_FRAILTY = -9.0  # of the logarithm of the variance of frailties
+_FREE_STEPS = 30  # of a search without bounds, after which it is seen whether a spline falls
 _APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
 
 
@@ -76,8 +78,8 @@ def maximise_hazards(
             best = _highest(model, max_iter, {})
         if best.reason == "impossible" or (start and _begins_far(model, at)):
             raise SpecError(
-                "The likelihood is as good as 0 at these values of start= or fixed=: the baseline has to rise at all "
-                "events, and not in a leap."
+                "The likelihood is 0, or as good as 0, at these values of start= or fixed=. Give values with which the "
+                "baseline rises at all times, and not in a leap."
             )
         return _in_users_units(best, scores=scores)
 
@@ -146,19 +148,28 @@ def _from(model: HazardModel, parameters: Array, max_iter: int) -> End:
     problem = hazard_problem(model)
     x = problem.nearest(problem.here(parameters))
 
-    def search(function: Callable[[Array], State], at: Array) -> Climb:
+    first = evaluate(problem, x)
+    if not first.finite or falls(problem, x):
+        return End(problem, Climb(first, 0, "impossible"), np.eye(len(x)), "impossible")
+
+    def stop(at: Array) -> bool:
+        return _runs_off(problem, at)
+
+    def search(state: State, steps: int) -> Climb:
         return climb(
-            function,
+            lambda at: evaluate(problem, at),
             lambda state: guarded_step(state, lambda move: _reach(problem, move)),
-            function(at),
-            max_iter=max_iter,
-            stop=lambda now: _runs_off(problem, now),
+            state,
+            max_iter=steps,
+            stop=stop,
         )
 
-    first = evaluate(problem, x)
-    end = search(lambda at: evaluate(problem, at), x) if first.finite else Climb(first, 0, "impossible")
-    if first.finite and falls(problem, end.state.x):
-        end = climb_rising(problem, x, search)
+    end = search(first, min(max_iter, _FREE_STEPS))
+    if end.reason == "limit" and not falls(problem, end.state.x):
+        more = search(end.state, max_iter - end.iterations)
+        end = replace(more, iterations=end.iterations + more.iterations)
+    if falls(problem, end.state.x):
+        end = climb_rising(problem, x, max_iter, stop)
     unit = _unit(problem, end.state.x)
     return End(problem, end, unit, _judge(problem, end, unit))
 
@@ -215,13 +226,12 @@ def _unit(problem: HazardProblem, x: Array) -> Array:
 
 def _judge(problem: HazardProblem, end: Climb, unit: Array) -> str:
     """Whether an end is a maximum, or why not."""
-    if end.reason == "impossible":
-        return end.reason
     if _without_frailty(problem, end.state.x):
         return "frailty"
-    if end.reason in ("stalled", "limit"):
-        return "shape" if _runs_off(problem, end.state.x, _LARGE) else end.reason
     least = np.linalg.eigvalsh(problem.information(end.state, unit)).min(initial=1.0)
+    if end.reason in ("stalled", "limit"):
+        slow = "flat" if least < _NEARLY_FLAT else end.reason
+        return "shape" if _runs_off(problem, end.state.x, _LARGE) else slow
     return "shape" if end.reason == "stopped" else "flat" if least < FLAT else "converged"
 
 

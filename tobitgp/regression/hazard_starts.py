@@ -16,6 +16,7 @@ _TAUS = (-3.0, 1.0)
 _TURNS = (-3.0, -1.0, 1.0, 3.0)  # of log hazards over the follow-up
 _BEFORE = (0.03, 0.3, 3.0, 30.0)  # cumulative hazards at the first entry, in those of the follow-up
 _POWERS = (1.0, 3.0)  # of the time since then
+_RISE = 0.1  # least slope of a first spline
 _GRID, _LONG = 40, 10.0
 
 Embedding = Callable[[Array], Array]
@@ -43,6 +44,9 @@ def constant(model: HazardModel) -> tuple[HazardModel, Array]:
     shape = np.repeat(model.baseline.start, L)
     own = slice(p, p + len(shape))
     known[own] = np.where(np.isnan(known[own]), shape, known[own])
+    if isinstance(model.baseline, SplineBaseline) and np.isnan(model.known[p : p + L]).all():
+        least = model.baseline.lowest(list(known[own].reshape(-1, L)))[1].min(axis=0)
+        known[p : p + L] += np.maximum(_RISE - least, 0.0)
     parameters = np.where(np.isnan(known), 0.0, known)
     parameters[p + len(shape) :] = np.where(np.isnan(known[p + len(shape) :]), FIRST_TAU, known[p + len(shape) :])
     free = np.isnan(known[:p])

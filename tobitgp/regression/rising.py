@@ -1,11 +1,13 @@
-r"""Maxima among the splines that rise everywhere, by an interior-point method.
+r"""Maxima among the splines that rise everywhere, by sequential quadratic programmes.
 
-The slope of a natural cubic spline is a parabola between knots and constant beyond them. It is kept above 0 at some log
-times by a barrier, :math:`\mu \sum_k \log s'(v_k)`, and where it is least between them these times are added.
+The slope of a natural cubic spline is linear in its parameters, a parabola of log time between knots and constant
+beyond them. Newton's step is the best one that leaves it at 0 or above at some log times, to which those are added at
+which it would be less: the programme is one of least distance, by non-negative least squares.
 
 References
 ----------
-Nocedal and Wright (2006), *Numerical Optimization*, chapter 19. Fiacco and McCormick (1968), *Nonlinear Programming*.
+Lawson and Hanson (1974), *Solving Least Squares Problems*, chapter 23. Nocedal and Wright (2006), *Numerical
+Optimization*, chapter 18.
 """
 
 from __future__ import annotations
@@ -17,14 +19,13 @@ import numpy as np
 
 from tobitgp.distributions.baselines import SplineBaseline
 from tobitgp.regression.hazards import HazardProblem, evaluate
-from tobitgp.regression.newton import Climb, State
+from tobitgp.regression.newton import Climb, State, Step, climb
 from tobitgp.typing import Array
 
-_BARRIERS = (1e-1, 1e-3, 1e-5, 1e-7, 1e-9)  # nats for a factor e in a slope
-_ROUNDS = 12
-_LEAST = 1e-9  # of the largest slope, below which it counts as 0
-
-Search = Callable[[Callable[[Array], State], Array], Climb]
+_MORE_TIMES = 6  # added at a step
+_FLOOR = 1e-8
+_HELD = 1e-7  # of the largest slope, below which it counts as held at 0
+_STIFF = 1e4  # curvature of what is held, in the largest of the likelihood
 
 
 def lowest(problem: HazardProblem, x: Array) -> tuple[Array, Array]:
@@ -39,45 +40,72 @@ def falls(problem: HazardProblem, x: Array) -> bool:
     return isinstance(problem.model.baseline, SplineBaseline) and bool(lowest(problem, x)[1].min() < 0.0)
 
 
-def climb_rising(problem: HazardProblem, x: Array, search: Search) -> Climb:
-    """The maximum of splines without a negative slope from one on that rises everywhere.
+def climb_rising(problem: HazardProblem, x: Array, max_iter: int, stop: Callable[[Array], bool]) -> Climb:
+    """The maximum of splines without a negative slope, from one on that rises everywhere.
 
-    The Hessian of its state is that with the barrier, so that what is held at 0 has no variance.
+    What is held at 0 has no slope in the state at the end, and hardly a variance.
     """
-    knots = np.array(getattr(problem.model.baseline, "knots", ()))
-    points, first, iterations = np.concatenate([knots, 0.5 * (knots[1:] + knots[:-1])]), x, 0
-    for k in range(_ROUNDS):
-        for size in _BARRIERS[2 * (k > 0) :]:
-            end = search(lambda at, points=points, size=size: _barred(problem, at, points, size), x)  # type: ignore[misc]
-            x, iterations = end.state.x, iterations + end.iterations
-        v, slope = lowest(problem, x)
-        if slope.min() > -_LEAST * np.abs(slope).max():
+    v, slope = lowest(problem, x)
+    times = [v.ravel()]
+
+    def step(state: State) -> Step:
+        move = _bounded_step(problem, state, times)
+        decrement = float(state.gradient @ move)
+        return Step(lambda t: state.x + t * move, decrement, decrement)
+
+    end = climb(lambda at: evaluate(problem, at), step, evaluate(problem, x), max_iter=max_iter, stop=stop)
+    at, other = lowest(problem, end.state.x)[1], slope.min()
+    share = float((np.maximum(-at, 0.0) / (np.maximum(-at, 0.0) + other)).max())
+    state = evaluate(problem, end.state.x + share * (1.0 + _FLOOR) * (x - end.state.x))
+    A, b = _slopes(problem, state.x, np.unique(np.concatenate([lowest(problem, state.x)[0].ravel(), times[0]])))
+    held = A[b <= _HELD * np.abs(b).max()]
+    corner, directions = state.hessian.corner, np.linalg.svd(held, full_matrices=False)[2]
+    stiff = _STIFF * float(np.abs(np.linalg.eigvalsh(corner)).max())
+    hessian = replace(state.hessian, corner=corner - stiff * directions.T @ directions)
+    free = state.gradient - directions.T @ (directions @ state.gradient)
+    return replace(end, state=replace(state, gradient=free, hessian=hessian))
+
+
+def _bounded_step(problem: HazardProblem, state: State, times: list[Array]) -> Array:
+    """Newton's step with slopes of 0 or more; ``times`` grow by those at which they would be less."""
+    root = _inverse_root(-state.hessian.corner)
+    wanted = root.T @ state.gradient
+    for _ in range(_MORE_TIMES):
+        A, b = _slopes(problem, state.x, np.concatenate(times))
+        move = root @ _nearest(wanted, A @ root, -np.maximum(b, 0.0))
+        v, slope = lowest(problem, state.x + move)
+        if slope.min() > -1e-9 * np.abs(slope).max():
             break
-        points, x = np.append(points, v[slope < 0.0]), _blend(problem, x, first, 2.0)
-    x = _blend(problem, x, first, 1.0)
-    value, barred = evaluate(problem, x).value, _barred(problem, x, points, _BARRIERS[-1])
-    return replace(end, state=replace(barred, value=value), iterations=iterations)
+        times.append(v[slope < 0.0])
+    return np.asarray(move)
 
 
-def _barred(problem: HazardProblem, x: Array, points: Array, size: float) -> State:
-    """The log likelihood with the barrier."""
-    state, (p, m, L) = evaluate(problem, x), problem.model.sizes
+def _slopes(problem: HazardProblem, x: Array, v: Array) -> tuple[Array, Array]:
+    """Slopes at log times in each stratum, as rows (j, k) of what they change by with x, and as they are, (j,)."""
+    baseline, (p, m, L) = problem.model.baseline, problem.model.sizes
+    assert isinstance(baseline, SplineBaseline)
+    basis = np.array(baseline.basis(v)[1])
+    blocks = problem.to_users[p : p + m * L].reshape(m, L, -1)
+    A = np.einsum("mj,mlk->jlk", basis, blocks).reshape(-1, blocks.shape[2])
     c = problem.model.split(problem.given + problem.to_users @ x)[1]
-    to = problem.to_users[p : p + m * L].reshape(m, L, -1)
-    value, gradient, corner = state.value, state.gradient.copy(), state.hessian.corner.copy()
-    for own in range(L):
-        bent = problem.model.baseline.bent(points, [np.full(len(points), each[own]) for each in c])
-        value += size * bent.log_slope.sum()
-        gradient += size * bent.log_slope_c.sum(axis=1) @ to[:, own]
-        corner += size * to[:, own].T @ bent.log_slope_cc.sum(axis=2) @ to[:, own]
-    return State(x, float(value), gradient, replace(state.hessian, corner=corner))
+    return A, np.einsum("mj,ml->jl", basis, c).ravel()
 
 
-def _blend(problem: HazardProblem, x: Array, first: Array, more: float) -> Array:
-    """The least of the other, times a factor, that makes all slopes positive."""
-    _, slope = lowest(problem, x)
-    _, other = lowest(problem, first)
-    short = np.maximum(-slope, 0.0)
-    share = min(0.5, more * float((short / (short + other.min())).max(initial=0.0)) + 1e-15)
-    return (1.0 - share) * x + share * first if short.any() else x
+def _inverse_root(curvature: Array) -> Array:
+    """R (k, k) with ``R R'`` the inverse of a curvature made positive."""
+    size = np.sqrt(np.maximum(np.abs(np.diag(curvature)), 1e-200))
+    values, vectors = np.linalg.eigh(curvature / size / size[:, None])
+    values = np.maximum(np.abs(values), _FLOOR * float(np.abs(values).max()))
+    return np.asarray(vectors / np.sqrt(values) / size[:, None])
 
+
+def _nearest(goal: Array, A: Array, least: Array) -> Array:
+    """The point nearest to a goal with ``A z >= least``."""
+    from scipy.optimize import nnls
+
+    length = np.maximum(np.linalg.norm(A, axis=1), 1e-200)
+    G, h = A / length[:, None], least / length - (A / length[:, None]) @ goal
+    unit = np.append(np.zeros(len(goal)), 1.0)
+    E = np.vstack([G.T, h])
+    rest = E @ nnls(E, unit)[0] - unit
+    return np.asarray(goal - rest[:-1] / rest[-1])
