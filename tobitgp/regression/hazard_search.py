@@ -41,7 +41,7 @@ from tobitgp.typing import Array
 _FAR, _LARGE = 18.0, 4.0  # of the logarithm of a shape
 _NEARLY_FLAT = 1e-6  # information of a direction in which a search makes no way
 _NO_FRAILTY = -9.0  # of the logarithm of the variance of frailties
-_FREE_STEPS = 30  # of a search without bounds, after which it is seen whether a spline falls
+_FREE_STEPS = 30  # of one of several searches, and of one without bounds on splines
 _APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
 
 
@@ -75,7 +75,9 @@ def maximise_hazards(
             at = _with_given(model, start)
             best = _from(model, at, max_iter)
         else:
-            best = _highest(model, max_iter, {})
+            best = _highest(model, min(max_iter, _FREE_STEPS), {})
+            if best.climb.reason == "limit" and max_iter > _FREE_STEPS:
+                best = _from(model, best.parameters, max_iter)
         if best.reason == "impossible" or (start and _begins_far(model, at)):
             raise SpecError(
                 "The likelihood is 0, or as good as 0, at these values of start= or fixed=. Give values with which the "

@@ -14,8 +14,7 @@ from tobitgp.typing import Array, BoolArray
 FIRST_TAU, LEAST_TAU = -1.0, -7.0  # logarithms of the variance of frailties
 _TAUS = (-3.0, 1.0)
 _TURNS = (-3.0, -1.0, 1.0, 3.0)  # of log hazards over the follow-up
-_BEFORE = (0.03, 0.3, 3.0, 30.0)  # cumulative hazards at the first entry, in those of the follow-up
-_POWERS = (1.0, 3.0)  # of the time since then
+_BEFORE = (0.03, 1.0, 30.0)  # cumulative hazards at the first entry, in those of the follow-up
 _RISE = 0.1  # least slope of a first spline
 _GRID, _LONG = 40, 10.0
 
@@ -129,7 +128,7 @@ def _moved(model: HazardModel, parameters: Array, c: Array, by: float) -> Array:
 
 
 def _histories(model: HazardModel) -> Iterator[tuple[Array, float]]:
-    """Baselines of hazards that are powers of the time since the first entry, after several cumulative hazards.
+    """Baselines of constant hazards after several cumulative hazards at the first entry.
 
     Each with what it adds to the level of a constant hazard.
     """
@@ -141,11 +140,10 @@ def _histories(model: HazardModel) -> Iterator[tuple[Array, float]]:
     level = _level(model)
     total = np.exp(level) * (np.exp(last) - first)
     values = baseline.basis(v)[0] if isinstance(baseline, SplineBaseline) else [v]
-    for power in _POWERS:
-        for before in _BEFORE:
-            z = model.noise.inverse_log_sf(-total * (before + passed**power))
-            own, *c = np.linalg.lstsq(np.column_stack([np.ones(_GRID), *values]), z, rcond=None)[0]
-            slope, straight = np.polyfit(v, z, 1)
-            if isinstance(baseline, SplineBaseline) and baseline.lowest(c)[1].min() <= 0.0:
-                own, c = straight, [slope, *[0.0] * (len(c) - 1)]
-            yield np.log(c) if baseline.positive else np.array(c), own - level
+    for before in _BEFORE:
+        z = model.noise.inverse_log_sf(-total * (before + passed))
+        own, *c = np.linalg.lstsq(np.column_stack([np.ones(_GRID), *values]), z, rcond=None)[0]
+        slope, straight = np.polyfit(v, z, 1)
+        if isinstance(baseline, SplineBaseline) and baseline.lowest(c)[1].min() <= 0.0:
+            own, c = straight, [slope, *[0.0] * (len(c) - 1)]
+        yield np.log(c) if baseline.positive else np.array(c), own - level

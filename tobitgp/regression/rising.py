@@ -54,8 +54,8 @@ def climb_rising(problem: HazardProblem, x: Array, max_iter: int, stop: Callable
         return Step(lambda t: state.x + t * move, decrement, decrement)
 
     end = climb(lambda at: evaluate(problem, at), step, evaluate(problem, x), max_iter=max_iter, stop=stop)
-    at, other = lowest(problem, end.state.x)[1], slope.min()
-    share = float((np.maximum(-at, 0.0) / (np.maximum(-at, 0.0) + other)).max())
+    short = max(0.0, -float(lowest(problem, end.state.x)[1].min()))
+    share = short / (short + float(slope.min())) if short else 0.0
     state = evaluate(problem, end.state.x + share * (1.0 + _FLOOR) * (x - end.state.x))
     A, b = _slopes(problem, state.x, np.unique(np.concatenate([lowest(problem, state.x)[0].ravel(), times[0]])))
     held = A[b <= _HELD * np.abs(b).max()]
