@@ -40,7 +40,7 @@ from tobitgp.typing import Array
 
 _FAR, _LARGE = 18.0, 4.0  # of the logarithm of a shape
 _NEARLY_FLAT = 1e-6  # information of a direction in which a search makes no way
-_NO_FRAILTY = -9.0  # of the logarithm of the variance of frailties
+_NO_FRAILTY = -17.0  # of the logarithm of the variance of frailties
 _FREE_STEPS = 30  # of one of several searches, and of one without bounds on splines
 _APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
 

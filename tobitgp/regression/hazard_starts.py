@@ -11,7 +11,7 @@ from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline
 from tobitgp.regression.hazards import HazardModel, follow_up, known_times
 from tobitgp.typing import Array, BoolArray
 
-FIRST_TAU, LEAST_TAU = -1.0, -7.0  # logarithms of the variance of frailties
+FIRST_TAU, LEAST_TAU = -1.0, -12.0  # logarithms of the variance of frailties
 _TAUS = (-3.0, 1.0)
 _TURNS = (-3.0, -1.0, 1.0, 3.0)  # of log hazards over the follow-up
 _BEFORE = (0.03, 1.0, 30.0)  # cumulative hazards at the first entry, in those of the follow-up
