@@ -160,11 +160,21 @@ def read_response(
     lower, upper = open_far(lower, upper)
     limit_lower, limit_upper = open_far(limit_lower, limit_upper)
     entry, exit = open_far(*read_window(spec, table))
+    if spec.response.kind == "surv":
+        _check_after_entry(lower, entry, table)
     kind = np.select([lower == upper, np.isneginf(lower), np.isposinf(upper)], [0, -1, 1], 2)
     if censored == "ignore":
         middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
         lower, upper = middle, middle.copy()
     return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, exit, weight), kind, beyond
+
+
+def _check_after_entry(end: Array, entry: Array, table: Table) -> None:
+    """Refuse times, of censored rows too, at which the row had not entered."""
+    early = np.isfinite(end) & np.isfinite(entry) & (end <= entry)
+    if early.any():
+        what = f"The time must be after the entry, and is not in {table.rows(early)}"
+        raise DataError(f"{what}. Correct these rows, whose dates may be swapped, or leave them out.")
 
 
 def warn_beyond(rows: RowNames) -> None:

@@ -212,7 +212,8 @@ def _unit(problem: HazardProblem, x: Array) -> Array:
     """Coordinates in which the transformed times of the rows, at an end that is known, are orthonormal."""
     seen, at = problem.seen, problem.of_baseline(x)
     times = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
-    bent = bent_here(problem, times, np.full(len(seen), -np.inf), at[1:])
+    since = seen.entry if problem.model.given_entry else np.full(len(seen), -np.inf)
+    bent = bent_here(problem, times, since, at[1:])
     slopes = [np.ones((1, len(seen))), *bent.s_c[:, None]]
     D = np.hstack([slope.T * design for slope, design in zip(slopes, problem.designs, strict=False)])
     share = seen.weight / seen.weight.sum()
