@@ -1,4 +1,4 @@
-"""How often the default search for a spline hazard ends below the best of many starts: ``python -m benchmarks.hazard_maxima``.
+"""Default searches for spline hazards beside the best of many starts: ``python -m benchmarks.hazard_maxima``.
 
 Small data sets with late entry, intervals, ties and few events, three links, one to five degrees of freedom. The other
 starts are the default end and its nested models moved at random, each followed to its own maximum.
@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 import tobitgp as tg
-from tobitgp.typing import Array
 
 BELOW = 0.01  # nats
 KINDS = ("right", "ties", "late", "late, old", "late, ties", "intervals", "intervals, late")

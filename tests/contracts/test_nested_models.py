@@ -1,4 +1,4 @@
-"""A model never fits worse than one that is a case of it: every kind of fit by maximum likelihood, on rows of every kind.
+"""A model fits no worse than one that is a case of it: fits by maximum likelihood to rows of every kind.
 
 A new kind is one more row of ``PAIRS``.
 """
@@ -13,6 +13,7 @@ import pytest
 
 import tobitgp as tg
 
+pytestmark = pytest.mark.slow
 CLOSE = 1e-6  # nats
 WEIBULL, GOMPERTZ, GAMMA = tg.PH("weibull"), tg.PH("gompertz"), {"family": tg.PH("weibull", frailty="gamma")}
 TERMS = "x + z"
@@ -79,7 +80,11 @@ PAIRS = {
     },
     **{
         f"factor < strata, {name}": Pair(options, options, small_terms="x + C(g)", terms="x + strata(g)")
-        for name, options in {"weibull": {"family": WEIBULL}, "gompertz": {"family": GOMPERTZ}, "spline": spline(2)}.items()
+        for name, options in {
+            "weibull": {"family": WEIBULL},
+            "gompertz": {"family": GOMPERTZ},
+            "spline": spline(2),
+        }.items()
     },
     "one sigma < sigma by a column": Pair({"family": "weibull"}, {"family": "weibull", "sigma": "~ x"}),
     "no cure < cure": Pair({"family": "weibull"}, {"family": "weibull", "cure": "~ 1"}, only=ONE_SIDED),
@@ -110,7 +115,15 @@ def rows(kind, seed, n=80):
         seen[:n], x[n:] = False, x[n:] + 0.5
     data = data * (365.25e3 if kind == "other units" else 1.0) + 2000.0 * ("calendar" in kind)
     count, k = rng.integers(1, 4, len(data)), rng.integers(0, 20, n)
-    own = {"x": x, "z": z, "g": g, "seen": seen * 1, "w": count, "k": np.resize(k, len(data)), "id": np.resize(np.arange(n), len(data))}
+    own = {
+        "x": x,
+        "z": z,
+        "g": g,
+        "seen": seen * 1,
+        "w": count,
+        "k": np.resize(k, len(data)),
+        "id": np.resize(np.arange(n), len(data)),
+    }
     return data.reset_index(drop=True).assign(**own)
 
 
@@ -127,7 +140,9 @@ def takes(pair, kind):
     """Whether both models take rows of a kind; start-stop rows are those of hazards that add up."""
     families = [options["family"] for options in (pair.small, pair.large)]
     if kind == "start-stop":
-        return all(isinstance(family, tg.PH) and family.link == "hazard" and family.frailty is None for family in families)
+        return all(
+            isinstance(family, tg.PH) and family.link == "hazard" and family.frailty is None for family in families
+        )
     return not pair.only or kind in pair.only
 
 
@@ -137,7 +152,6 @@ CASES = [(name, kind) for name, pair in PAIRS.items() for kind in LEFT if takes(
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_a_model_fits_no_worse_than_a_case_of_it(name, kind):
     pair = PAIRS[name]
-    for seed in (1, 2):
-        data = rows(kind, seed)
-        small = log_likelihood(kind, data, pair.small_terms, pair.small)
-        assert log_likelihood(kind, data, pair.terms, pair.large) >= small - CLOSE
+    data = rows(kind, 1)
+    small = log_likelihood(kind, data, pair.small_terms, pair.small)
+    assert log_likelihood(kind, data, pair.terms, pair.large) >= small - CLOSE

@@ -1,4 +1,4 @@
-r"""Baselines: functions s of log time that rise, by which survival is a known one of :math:`\eta + s(\log t)`; (PH5), (PH9).
+r"""Baselines: functions s of log time that rise, by which survival is known of :math:`\eta + s(\log t)`; (PH5), (PH9).
 
 :math:`g(S(t)) = \eta + s(v)`, v the logarithm of t, with g the inverse of the survival function of a distribution:
 that of minima for proportional hazards, where s is the log cumulative baseline hazard but for a constant.
@@ -69,7 +69,7 @@ class Baseline:
         raise NotImplementedError
 
     def bent_since(self, v: Array, since: Array, c: Sequence[Array]) -> Bent:
-        """The logarithm of what exp(s) grows by from log times ``since`` (n,) on, with derivatives; nan where s falls."""
+        """The logarithm of the growth of exp(s) since log times (n,), with derivatives; nan where s falls."""
         late = np.isfinite(since)
         to, at = self.bent(v, c), self.bent(np.where(late, since, v), c)
         gap, turn = np.where(late, to.s - at.s, np.inf), to.s_c - at.s_c

@@ -20,6 +20,7 @@ import numpy as np
 from tobitgp.distributions.baselines import SplineBaseline
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
+from tobitgp.numerics.factored import dense
 from tobitgp.regression.hazard_starts import LEAST_TAU, constant, elsewhere, is_concave, nested
 from tobitgp.regression.hazards import (
     HazardModel,
@@ -98,8 +99,8 @@ def _in_users_units(best: End, *, scores: bool) -> Maximum:
         found,
         coefficients=parameters[:p],
         gamma=parameters[p:],
-        inverse_information=turn @ found.inverse_information @ turn.T,
-        unidentified=turn @ found.unidentified @ turn.T,
+        inverse_information=turn @ dense(found.inverse_information) @ turn.T,
+        unidentified=turn @ dense(found.unidentified) @ turn.T,
         scores=None if told is None else (told @ np.linalg.inv(turn)) * problem.free,
     )
 
@@ -248,4 +249,3 @@ _WORDS = {
     "stalled": "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model.",
     "limit": "Not converged when the limit of iterations was reached; raise max_iter.",
 }
-

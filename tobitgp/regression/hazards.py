@@ -79,7 +79,10 @@ class HazardProblem(Predictors):
     def turn(self, parameters: Array) -> Array:
         """Derivatives (k, k) of the users' parameters in those of this origin."""
         p, m, L = self.model.sizes
-        slope, out = self.model.baseline.level(self.origin, list(self.model.split(parameters)[1]))[1], np.eye(len(parameters))
+        slope, out = (
+            self.model.baseline.level(self.origin, list(self.model.split(parameters)[1]))[1],
+            np.eye(len(parameters)),
+        )
         for i, place in enumerate(self.model.levels):
             own = 0 if self.model.alike else i
             out[place, p + own + L * np.arange(m)] = -slope[:, own]
@@ -88,7 +91,7 @@ class HazardProblem(Predictors):
 
 def hazard_problem(model: HazardModel) -> HazardProblem:
     """Columns made orthonormal, and an origin near the times that were seen where no level is known."""
-    seen, (_, m, L), none = model.seen, model.sizes, np.zeros(len(model.H))
+    seen, m, none = model.seen, model.baseline.size, np.zeros(len(model.H))
     levels = np.ones((len(none), 1)) if model.alike else model.H[:, model.levels]
     beta, c, tau = model.split(model.known)
     designs, offsets, known = [model.H, *[levels] * m], [model.offset, *[none] * m], [beta, *c]
@@ -143,7 +146,7 @@ def _of_end(end: _End, value: Array, d1: Array, d2: Array) -> Local:
 
 
 def bent_here(problem: HazardProblem, v: Array, since: Array, c: Sequence[Array]) -> Bent:
-    """s of this origin at log times, from others on where these are finite."""
+    """The s of this origin at log times, from others on where these are finite."""
     baseline = problem.model.baseline
     found = baseline.bent_since(v, since, c) if np.isfinite(since).any() else baseline.bent(v, c)
     s, s_c, s_cc = baseline.level(problem.origin, c)

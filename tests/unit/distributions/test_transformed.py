@@ -144,7 +144,9 @@ def test_hazards_since_an_entry(which, begin):
         one, two = (baseline.bent_since(v, since, values) for values in (up, down))
         for name in ("s", "log_slope"):
             first, second = getattr(bent, f"{name}_c"), getattr(bent, f"{name}_cc")
-            np.testing.assert_allclose((getattr(one, name) - getattr(two, name)) / (2 * h), first[j], rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(
+                (getattr(one, name) - getattr(two, name)) / (2 * h), first[j], rtol=1e-5, atol=1e-7
+            )
             slopes = (getattr(one, f"{name}_c") - getattr(two, f"{name}_c")) / (2 * h)
             np.testing.assert_allclose(slopes, second[j], rtol=1e-4, atol=1e-5)
 
@@ -156,7 +158,9 @@ def test_gompertz_hazards_do_not_care_where_time_begins(shape):
     for origin in (100.0, 2010.0, 1e5):
         far = GompertzBaseline().bent_since(np.log(origin + spans), np.log(np.full(5, origin)), c)
         np.testing.assert_allclose(far.s - shape * origin, near.s - shape, atol=1e-9 * max(1.0, shape * origin))
-        np.testing.assert_allclose(far.log_slope - np.log(origin + spans), near.log_slope - np.log(1.0 + spans), atol=1e-8)
+        np.testing.assert_allclose(
+            far.log_slope - np.log(origin + spans), near.log_slope - np.log(1.0 + spans), atol=1e-8
+        )
 
 
 def test_least_slopes_of_splines():

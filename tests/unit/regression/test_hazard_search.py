@@ -78,14 +78,19 @@ class Written:
         return -value if np.isfinite(value) and self.slopes(c).min() >= 0.0 else 1e9
 
 
-def many_starts(written, df, number=12):
+def many_starts(written, df, number=6):
     """The highest value of simplex searches from slopes and levels at random."""
     rng, best = np.random.default_rng(df), np.inf
     for _ in range(number):
         start = np.zeros(2 + df)
         start[0], start[2] = rng.uniform(-5.0, 3.0), np.exp(rng.normal(0.5, 1.0))
         for _ in range(3):
-            found = minimize(written.minus, start, method="Nelder-Mead", options={"maxiter": 3000, "maxfev": 3000, "fatol": 1e-7, "xatol": 1e-6})
+            found = minimize(
+                written.minus,
+                start,
+                method="Nelder-Mead",
+                options={"maxiter": 3000, "maxfev": 3000, "fatol": 1e-7, "xatol": 1e-6},
+            )
             start = found.x
         best = min(best, float(found.fun))
     return -best
@@ -93,9 +98,8 @@ def many_starts(written, df, number=12):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("link", ["hazard", "odds", "probit"])
-@pytest.mark.parametrize("seed", [1, 2])
-def test_no_start_of_scipy_leads_higher_with_late_entry(link, seed):
-    data, df = late(seed), 2
+def test_no_start_of_scipy_leads_higher_with_late_entry(link):
+    data, df = late(1), 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         res = tg.fit("interval(b, c) ~ x | truncate(a)", data, family=tg.PH("spline", df=df, link=link))
@@ -103,7 +107,6 @@ def test_no_start_of_scipy_leads_higher_with_late_entry(link, seed):
     assert res.llf >= best - 1e-3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [25, 62])
 def test_splines_of_intervals_are_the_highest_that_rise(seed):
     data = intervals(seed)
@@ -159,7 +162,9 @@ def test_gompertz_hazards_do_not_care_where_time_begins(shape, origin):
 @pytest.mark.parametrize("cov_type", ["nonrobust", "HC0"])
 def test_weibull_hazards_in_calendar_years_are_weibull_times(cov_type):
     data = years(0.15, 2010.0)
-    res, aft = (tg.fit("Surv(a, b, e) ~ x", data, family=family, cov_type=cov_type) for family in (tg.PH("weibull"), "weibull"))
+    res, aft = (
+        tg.fit("Surv(a, b, e) ~ x", data, family=family, cov_type=cov_type) for family in (tg.PH("weibull"), "weibull")
+    )
     assert res.converged
     assert res.llf == pytest.approx(aft.llf, abs=1e-6)
     assert res.params["shape"] == pytest.approx(1.0 / aft.params["sigma"], rel=1e-5)

@@ -140,7 +140,11 @@ def _warn_level(baseline: SplineBaseline, c: Array) -> None:
     v, slope = baseline.lowest(list(c))
     held = np.exp(v[slope <= _LEVEL * slope.max(axis=0)])
     if len(held):
-        between = f"at {held[0]:.4g}" if np.ptp(held) < 1e-3 * held.max() else f"between {held.min():.4g} and {held.max():.4g}"
+        between = (
+            f"at {held[0]:.4g}"
+            if np.ptp(held) < 1e-3 * held.max()
+            else f"between {held.min():.4g} and {held.max():.4g}"
+        )
         warnings.warn(
             f"The hazard is held at 0 at times {between}: without this bound the spline would fall there, and survival "
             "rise. Standard errors treat the times at which it is 0 as known. Give a smaller df.",
