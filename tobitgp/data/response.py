@@ -173,8 +173,9 @@ def _check_after_entry(end: Array, entry: Array, table: Table) -> None:
     """Refuse times, of censored rows too, at which the row had not entered."""
     early = np.isfinite(end) & np.isfinite(entry) & (end <= entry)
     if early.any():
-        what = f"The time must be after the entry, and is not in {table.rows(early)}"
-        raise DataError(f"{what}. Correct these rows, whose dates may be swapped, or leave them out.")
+        hold, values = "holds" if early.sum() == 1 else "hold", ", ".join(f"{value:g}" for value in end[early][:5])
+        what = "The row ends at or before its entry, where nothing could have been seen"
+        raise DataError(f"{what}: {table.rows(early)} {hold} {values}. Correct or drop them.")
 
 
 def warn_beyond(rows: RowNames) -> None:

@@ -105,7 +105,7 @@ def _is_prime(k: int) -> bool:
 
 
 def elsewhere(model: HazardModel, parameters: Array) -> Iterator[Array]:
-    """Other parameters (k,) than those of a constant hazard: frailties, slopes, and histories before the first entry."""
+    """Other parameters (k,) than those of a constant hazard: frailties, slopes, histories before the first entry."""
     _, c, rest = (np.isnan(part) for part in model.split(model.known))
     if len(rest) and rest.all():
         yield from (np.append(parameters[:-1], tau) for tau in _TAUS)
