@@ -1,4 +1,4 @@
-r"""Baselines: functions s of log time that rise, by which survival is known of :math:`\eta + s(\log t)`; (PH5), (PH9).
+r"""Baselines: functions s of log time that rise, which give survival from :math:`\eta + s(\log t)`; (PH5), (PH10).
 
 :math:`g(S(t)) = \eta + s(v)`, v the logarithm of t, with g the inverse of the survival function of a distribution:
 that of minima for proportional hazards, where s is the log cumulative baseline hazard but for a constant.

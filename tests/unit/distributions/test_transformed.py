@@ -126,7 +126,7 @@ def test_baselines_and_their_derivatives(which):
 @EACH
 @pytest.mark.parametrize("begin", [-3.0, 1.0, -np.inf])
 def test_hazards_since_an_entry(which, begin):
-    """(PH9), by a difference of cumulative hazards, with differences of its derivatives."""
+    """(PH10), by a difference of cumulative hazards, with differences of its derivatives."""
     baseline, c = BASELINES[which]
     v, since = np.linspace(1.01, 3.0, 9), np.full(9, begin)
     full = [np.full(9, value) for value in c]
