@@ -26,6 +26,7 @@ from tobitgp.diagnostics.residual_tests import (
     repeated,
     residual_tests,
 )
+from tobitgp.diagnostics.survival_test import survival_test
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
@@ -212,11 +213,17 @@ def posterior_findings(results: Any, rng: Any) -> Iterator[Finding]:
     yield plain("posterior", f"{found.words} (k-hat {found.k:.2f})", value=float(found.k), good=found.good)
 
 
-def mixture_findings(results: Any) -> Iterator[Finding]:
-    """Of a mixture: components that hardly any exact row tells of."""
+def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
+    """Of a mixture: components that hardly any exact row tells of, and the survival curve of lifetimes."""
     fit = results.parts.fit
     vague = [str(i + 1) for i in range(fit.k) if fit.exact_counts[i] < 1.0 <= fit.counts[i]]
     words = "every component holds exact rows"
     if vague:
         words = f"component {', '.join(vague)} holds less than one exact row; try fewer components, or priors="
     yield plain("components", words, value=float(len(vague)), good=not vague)
+    lower, upper, weight = results._training_ends()
+    lifetimes = results.parts.family.support == "positive" or ((lower != upper) & np.isfinite(lower)).any()
+    if lifetimes and weight.sum() >= LEAST_ROWS:
+        test = survival_test(results, _noise(results))
+        if test is not None:
+            yield test
