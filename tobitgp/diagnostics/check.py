@@ -74,9 +74,9 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
     Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
     probabilities, in a process given the other rows; quantile residuals of these, censored ones at a random point of
     their mass: symmetry, tails, spread along the fit and each column of numbers, patterns along each; rows that do not
-    fit the others (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three
-    rows. Tail probabilities are adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was
-    found is large. How often right models are flagged, and wrong ones found, is on the page of trust.
+    fit the others (leave-one-out); of mixtures of times, the survival curve beside Kaplan and Meier's or Turnbull's; of
+    a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail probabilities are
+    adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was found is large. How often right models are flagged, and wrong ones found, is on the page of trust.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
 
     References
     ----------
-    (CHK11) to (CHK16) of the theory pages, and the table among them.
+    (CHK11) to (CHK17) of the theory pages, and the table among them.
 
     Examples
     --------

@@ -29,7 +29,12 @@ from tobitgp.typing import Array
 _TIMES, _DRAWS, _CHUNK = 60, 20_000, 2_000
 _LEAST = 3.0  # variance of a sum, in events, from which on it is looked at
 _LARGE = 0.02  # difference of the curves from which on it is
+_DOUBT = 0.02
 _STEP = 1e-3
+_OF_PRIOR = (
+    "Its prior draws the mixture away: the maximum of the likelihood of this family would not leave it. Fit by "
+    "method='em', or give weaker priors=."
+)
 
 
 def survival_test(results: Any, noise: Noise) -> RawTest | None:
@@ -41,11 +46,11 @@ def survival_test(results: Any, noise: Noise) -> RawTest | None:
     seen = square > _LEAST
     if not seen.any():
         return None
-    times, away, size = times[seen], away[:, seen], np.sqrt(square[seen])
-    covariance = _covariance(away, _scores(results, lower, upper), weight) / np.outer(size, size)
-    gaps = (weight @ away) / size
+    times, away = times[seen], away[:, seen]
+    left, moved = _beside_scores(away, _scores(results, lower, upper), weight)
+    gaps, p = _largest(weight @ away, left, np.sqrt(square[seen]))
+    prior = results.parts.bayes and _largest(weight @ away - moved, left, np.sqrt(square[seen]))[1] >= _DOUBT
     at = int(np.argmax(np.abs(gaps)))
-    p = _tail(float(np.abs(gaps[at])), covariance)
     free, ours = _nonparametric(times[at], lower, upper, weight), float(predictive.sf(times[at]))
     right = bool(((lower == upper) | np.isposinf(upper)).all())
     curve = "Kaplan-Meier" if right else "Turnbull"
@@ -57,7 +62,7 @@ def survival_test(results: Any, noise: Noise) -> RawTest | None:
         f"the fitted survival curve keeps to the {curve} curve as sampling allows",
         f"the fitted survival curve leaves the {curve} curve: beyond {times[at]:.4g} lie {ours:.1%} by the mixture and "
         f"{free:.1%} of the rows",
-        noise.remedy,
+        _OF_PRIOR if prior else noise.remedy,
     )
 
 
@@ -90,22 +95,23 @@ def _scores(results: Any, lower: Array, upper: Array) -> Array:
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _covariance(away: Array, scores: Array, weight: Array) -> Array:
-    """Covariance (m, m) of sums over the rows, less what fitting the parameters takes out."""
+def _beside_scores(away: Array, scores: Array, weight: Array) -> tuple[Array, Array]:
+    """Covariance (m, m) of sums over the rows less what fitting parameters takes out, and what that is of them, (m,)."""
     root = np.sqrt(weight)[:, None]
-    left = root * away
-    left -= root * scores @ np.linalg.lstsq(root * scores, left, rcond=1e-8)[0]
-    return np.asarray(left.T @ left)
+    slopes = np.linalg.lstsq(root * scores, root * away, rcond=1e-8)[0]
+    left = root * (away - scores @ slopes)
+    return np.asarray(left.T @ left), np.asarray(weight @ scores @ slopes)
 
 
-def _tail(largest: float, covariance: Array) -> float:
-    """Probability that the largest of normal numbers with this covariance is larger in size."""
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+def _largest(sums: Array, covariance: Array, size: Array) -> tuple[Array, float]:
+    """Sums (m,) in their sizes, and the probability that the largest of normal ones with a covariance is larger."""
+    gaps = sums / size
+    values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
+    root, largest = vectors * np.sqrt(np.maximum(values, 0.0)), np.abs(gaps).max()
     rng, beyond = np.random.default_rng(0), 0
     for _ in range(_DRAWS // _CHUNK):
         beyond += int((np.abs(rng.standard_normal((_CHUNK, len(root))) @ root.T).max(axis=1) >= largest).sum())
-    return (beyond + 1.0) / (_DRAWS + 1.0)
+    return gaps, (beyond + 1.0) / (_DRAWS + 1.0)
 
 
 def _nonparametric(time: float, lower: Array, upper: Array, weight: Array) -> float:

@@ -12,8 +12,8 @@ from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run
 from tobitgp.mixture.family import Family
-from tobitgp.mixture.floors import Floor
 from tobitgp.mixture.fitted import Mixture, MixtureFit, describe, order_components
+from tobitgp.mixture.floors import Floor
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Dirichlet, DirichletProcess, Model, Points, State, Weights

@@ -286,7 +286,7 @@ class Bayes:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The log likelihood of a mixture at point estimates (EMCM); (EM1) to (EM3) of the theory pages."""
+    """The log likelihood of a mixture at point estimates (EMCM); (EM1) to (EM3) and (EM8) of the theory pages."""
 
     family: Family
     k: int
