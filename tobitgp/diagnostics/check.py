@@ -76,7 +76,8 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
     their mass: symmetry, tails, spread along the fit and each column of numbers, patterns along each; rows that do not
     fit the others (leave-one-out); of mixtures of times, the survival curve beside Kaplan and Meier's or Turnbull's; of
     a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail probabilities are
-    adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was found is large. How often right models are flagged, and wrong ones found, is on the page of trust.
+    adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was found is large. How often
+    right models are flagged, and wrong ones found, is on the page of trust.
 
     Parameters
     ----------

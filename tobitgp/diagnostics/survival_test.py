@@ -74,7 +74,7 @@ def _times(lower: Array, upper: Array) -> Array:
 
 
 def _away(predictive: Predictive, times: Array, lower: Array, upper: Array) -> Array:
-    """Probability of each row (n,) to lie at or below times (m,), given what is known of it, less that of any; (n, m)."""
+    """Probability that each row (n,) lies at or below times (m,), given what is known of it, less F there; (n, m)."""
     above, start, end = (np.asarray(predictive.sf(x)) for x in (times, lower, upper))
     exact, mass = lower == upper, start - end
     share = (start[:, None] - np.clip(above, end[:, None], start[:, None])) / np.where(mass > 0.0, mass, 1.0)[:, None]
@@ -96,7 +96,7 @@ def _scores(results: Any, lower: Array, upper: Array) -> Array:
 
 
 def _beside_scores(away: Array, scores: Array, weight: Array) -> tuple[Array, Array]:
-    """Covariance (m, m) of sums over the rows less what fitting parameters takes out, and what that is of them, (m,)."""
+    """Covariance (m, m) of sums over the rows beside the scores, and what of the sums lies along these, (m,)."""
     root = np.sqrt(weight)[:, None]
     slopes = np.linalg.lstsq(root * scores, root * away, rcond=1e-8)[0]
     left = root * (away - scores @ slopes)

@@ -88,10 +88,9 @@ def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> t
     """
     if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
         raise SpecError(
-            "mixture() takes no truncated rows, late entry among them: lives and values that could not be seen are not "
-            "censored, and without them what is left of the others is no mixture of this form. Regressions, cure "
-            "models and hazards take late entry: as family='weibull' without mixture(), family='gengamma', or "
-            "family='ph'. Without entry times the fit would take lives for longer than they are."
+            "mixture() takes no truncated rows, nor late entry: what could never have been seen is not censored; "
+            "to fit the rest as if nothing were missing would make values, or lives, larger than they are. "
+            "Regressions, family='gengamma' and family='ph' take truncation and late entry."
         )
     lower, upper = response.lower, response.upper
     if family.support != "counts":
