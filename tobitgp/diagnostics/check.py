@@ -26,6 +26,7 @@ from tobitgp.diagnostics.residual_tests import (
     repeated,
     residual_tests,
 )
+from tobitgp.diagnostics.survival_test import survival_test
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
@@ -73,9 +74,10 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
     Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
     probabilities, in a process given the other rows; quantile residuals of these, censored ones at a random point of
     their mass: symmetry, tails, spread along the fit and each column of numbers, patterns along each; rows that do not
-    fit the others (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three
-    rows. Tail probabilities are adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was
-    found is large. How often right models are flagged, and wrong ones found, is on the page of trust.
+    fit the others (leave-one-out); of mixtures of times, the survival curve beside Kaplan and Meier's or Turnbull's; of
+    a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail probabilities are
+    adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was found is large. How often
+    right models are flagged, and wrong ones found, is on the page of trust.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
 
     References
     ----------
-    (CHK11) to (CHK16) of the theory pages, and the table among them.
+    (CHK11) to (CHK17) of the theory pages, and the table among them.
 
     Examples
     --------
@@ -212,11 +214,17 @@ def posterior_findings(results: Any, rng: Any) -> Iterator[Finding]:
     yield plain("posterior", f"{found.words} (k-hat {found.k:.2f})", value=float(found.k), good=found.good)
 
 
-def mixture_findings(results: Any) -> Iterator[Finding]:
-    """Of a mixture: components that hardly any exact row tells of."""
+def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
+    """Of a mixture: components that hardly any exact row tells of, and the survival curve of lifetimes."""
     fit = results.parts.fit
     vague = [str(i + 1) for i in range(fit.k) if fit.exact_counts[i] < 1.0 <= fit.counts[i]]
     words = "every component holds exact rows"
     if vague:
         words = f"component {', '.join(vague)} holds less than one exact row; try fewer components, or priors="
     yield plain("components", words, value=float(len(vague)), good=not vague)
+    lower, upper, weight = results._training_ends()
+    lifetimes = results.parts.family.support == "positive" or ((lower != upper) & np.isfinite(lower)).any()
+    if lifetimes and weight.sum() >= LEAST_ROWS:
+        test = survival_test(results, _noise(results))
+        if test is not None:
+            yield test

@@ -13,7 +13,8 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from scipy.special import digamma, expit, gammaln, polygamma
 
-from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.mixture.floors import Floor
+from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -234,7 +235,7 @@ class Family(ABC):
         """Ends (R, K) of central intervals for the user's parameters (R, K) with standard errors (R, K)."""
 
     @abstractmethod
-    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
+    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
         """New point estimates (D, K) from sums taken at theta; where cautious, never of a lower likelihood."""
 
     @abstractmethod
@@ -242,17 +243,21 @@ class Family(ABC):
         """Derivative of the log likelihood in theta, (D, K)."""
 
     @abstractmethod
-    def bounds(self, floor: float) -> tuple[Array, Array]:
-        """Between what point estimates lie, (D, 1) each; a floor keeps likelihoods finite."""
+    def floor(self, working: Working) -> Floor:
+        """What keeps the likelihood of these rows finite, and is not felt elsewhere."""
 
-    def possible(self, theta: Array, floor: float) -> bool:
+    @abstractmethod
+    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
+        """Between what point estimates (D, K) lie, of a shape that broadcasts to theirs."""
+
+    def possible(self, theta: Array, floor: Floor) -> bool:
         """Whether point estimates lie where they may."""
-        low, high = self.bounds(floor)
+        low, high = self.bounds(theta, floor)
         return bool(((theta >= low - _ROUNDING) & (theta <= high + _ROUNDING)).all())
 
-    def held(self, theta: Array, floor: float) -> BoolArray:
+    def held(self, theta: Array, floor: Floor) -> BoolArray:
         """Which point estimates (D, K) stand at a bound."""
-        low, high = self.bounds(floor)
+        low, high = self.bounds(theta, floor)
         return np.asarray((theta <= low + _AT_BOUND) | (theta >= high - _AT_BOUND))
 
     @abstractmethod

@@ -27,7 +27,7 @@ from tobitgp.errors import SpecError
 from tobitgp.mixture.ascent import Climb, chunks_of, evaluate, probabilities, sum_over
 from tobitgp.mixture.family import blocks
 from tobitgp.mixture.methods import EMCM, Method
-from tobitgp.mixture.model import Bayes, DirichletProcess, Model, State
+from tobitgp.mixture.model import Bayes, DirichletProcess, Model, Points, State
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows
 from tobitgp.numerics.log_probabilities import weighted
@@ -257,7 +257,7 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
     if not _is_process(model):
         state, order = State(state.weights[order], state.components[:, order]), np.arange(len(order))
     return MixtureFit(
-        model=model,
+        model=model.settled(state) if isinstance(model, Points) else model,
         method=method,
         state=state,
         order=order,

@@ -25,12 +25,14 @@ from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.distributions.student import Student
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
-from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.mixture.floors import Floor, least, spacing_of
+from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.truncated import between, lower_tail, moments
 from tobitgp.typing import Array
 
 _FEWEST_DF = 1.0
 _FAR = 1e100
+_WAY = np.array([1.0, 0.5, 0.25, 0.1, 0.0])[:, None]  # towards a mean beyond which no sd may be so small
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -292,18 +294,27 @@ class Gaussian(Family):
         away = np.exp(t * of_log)
         return np.stack([mean - t * of_mean, sd / away]), np.stack([mean + t * of_mean, sd * away])
 
-    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
+    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
         centre, scatter = _centre_and_scatter(theta, sums, theta[0])
-        variance = np.divide(scatter, sums.counts, out=np.exp(2.0 * theta[1]), where=sums.counts > 0.0)
-        return np.stack([centre, 0.5 * np.log(np.maximum(variance, floor))])
+        square = np.divide(scatter, sums.counts, out=np.exp(2.0 * theta[1]), where=sums.counts > 0.0)
+        sd = np.sqrt(square)
+        narrow = sd < least(floor, centre)
+        if narrow.any():
+            best = _held_back(theta[0], centre, square, floor)
+            centre, sd = np.where(narrow, best, [centre, sd])
+        return np.stack([centre, np.log(sd)])
 
     def score(self, theta: Array, sums: Sums) -> Array:
         z, square = sums.statistics
         return np.stack([z * np.exp(-theta[1]), square - sums.counts])
 
-    def bounds(self, floor: float) -> tuple[Array, Array]:
-        """A floor bounds the variance from below, in that of the rows."""
-        return np.array([[-np.inf], [0.5 * np.log(floor)]]), np.full((2, 1), np.inf)
+    def floor(self, working: Working) -> Floor:
+        return spacing_of(working)
+
+    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
+        """A floor bounds the sd from below."""
+        low = np.stack([np.full(theta.shape[1], -np.inf), np.log(least(floor, theta[0]))])
+        return low, np.full((2, 1), np.inf)
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         sd = units.scale * np.exp(theta[1])
@@ -320,6 +331,15 @@ class Gaussian(Family):
     def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
         kind = LogNormal if self.logarithm else Normal
         return kind(units.shift + units.scale * theta[0], units.scale * np.exp(theta[1]))
+
+
+def _held_back(start: Array, goal: Array, square: Array, floor: Floor) -> Array:
+    """Means and sds (2, K) at a floor, the best of some means on the way to a goal: a floor may rise on it."""
+    mean = start + _WAY * (goal - start)
+    squares = square + (mean - goal) ** 2
+    sd = np.maximum(np.sqrt(squares), least(floor, mean))
+    best = np.argmin(np.log(sd) + 0.5 * squares / sd**2, axis=0), np.arange(len(goal))
+    return np.stack([mean[best], sd[best]])
 
 
 def _centre_and_scatter(theta: Array, sums: Sums, empty: Array) -> tuple[Array, Array]:

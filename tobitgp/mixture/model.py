@@ -12,7 +12,7 @@ and appendix A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from scipy.special import betaln, digamma, gammaln, polygamma
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, blocks, gamma_divergence
+from tobitgp.mixture.floors import Floor, least
 from tobitgp.mixture.rows import Units
 from tobitgp.typing import Array, BoolArray
 
@@ -285,11 +286,11 @@ class Bayes:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The log likelihood of a mixture at point estimates (EMCM); (EM1) to (EM3) of the theory pages."""
+    """The log likelihood of a mixture at point estimates (EMCM); (EM1) to (EM3) and (EM8) of the theory pages."""
 
     family: Family
     k: int
-    floor: float  # smallest variance of a Gaussian component, where the variance of the rows is 1
+    floor: Floor  # smallest spreads on the scale that is modelled; of a finished fit those of its components, (K,)
 
     def view(self, state: State) -> View:
         with np.errstate(divide="ignore"):
@@ -339,6 +340,10 @@ class Points:
         with np.errstate(divide="ignore", invalid="ignore"):
             of_weights = np.where(state.weights > 0.0, sums.counts / state.weights, 0.0) - sums.counts.sum()
         return np.concatenate([of_weights, self.family.score(state.components, sums).ravel()])
+
+    def settled(self, state: State) -> Points:
+        """With the floors of a state alone, which is what a finished fit needs of them."""
+        return replace(self, floor=np.array(least(self.floor, state.components[0])))
 
     def estimated_weights(self, state: State) -> tuple[Array, Array]:
         return state.weights, np.eye(self.k)

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
-from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.mixture.floors import Floor
+from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array
 
@@ -240,7 +241,7 @@ class Weibull(Family):
         away = np.exp(ndtri(0.5 + 0.5 * level) * np.where(of_log > _LARGEST_ERROR, np.nan, of_log))
         return values / away, values * away
 
-    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
+    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
         """One Newton step, or the rate alone."""
         if cautious:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -251,7 +252,10 @@ class Weibull(Family):
     def score(self, theta: Array, sums: Sums) -> Array:
         return np.stack([sums.counts - sums.statistics[0], sums.statistics[1]])
 
-    def bounds(self, floor: float) -> tuple[Array, Array]:
+    def floor(self, working: Working) -> Floor:
+        return 0.0
+
+    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
         """There is no floor: shapes are held between .01 and 100."""
         return np.array([[-np.inf], [SMALLEST_SHAPE]]), np.array([[np.inf], [LARGEST_SHAPE]])
 

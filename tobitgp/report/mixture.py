@@ -106,13 +106,20 @@ def _notes(results: MixtureResults, kind: CovKind | None) -> list[str]:
     notes.append(_errors_note(results, kind))
     if isinstance(fit.model, Points):
         if parts.family.free_of == "location and scale":
-            notes.append(f"Variances are held above {fit.model.floor:g} of that of the rows; see tg.EMCM(floor=).")
+            notes.append(_floor_note(fit))
         return notes
     if "shape" in parts.family.parameters:
         notes.append("Shapes are point estimates, at the maximum of the bound.")
     if results.log_evidence != results.elbo:
         notes.append("Log evidence is ELBO + log K!, for the K! orders of the components.")
     return [*notes, f"Prior of every component, by the names of priors=: {_prior(fit.model, fit)}."]
+
+
+def _floor_note(fit: MixtureFit) -> str:
+    floor = getattr(fit.method, "floor", None)
+    if floor is not None:
+        return f"Variances are held above {floor:g} of that of the rows; see tg.EMCM(floor=)."
+    return "No sd is far below the distance of the rows next to its mean: the likelihood rises there without end."
 
 
 def _errors_note(results: MixtureResults, kind: CovKind | None) -> str:

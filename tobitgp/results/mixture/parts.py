@@ -88,8 +88,9 @@ def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> t
     """
     if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
         raise SpecError(
-            "mixture() takes no truncated rows, delayed entry among them: what could never have been seen is not "
-            "censored, and treating it as left-censored would be wrong. Leave truncate() or the entry time out."
+            "mixture() takes no truncated rows, nor late entry: what could never have been seen is not censored; "
+            "to fit the rest as if nothing were missing would make values, or lives, larger than they are. "
+            "Regressions, family='gengamma' and family='ph' take truncation and late entry."
         )
     lower, upper = response.lower, response.upper
     if family.support != "counts":

@@ -116,6 +116,8 @@ def _answer(posterior: Estimates, question: Question, n: int, level: float | Non
     at = np.column_stack(question.at) if question.at else np.zeros((min(n, 1), 1))
     _, first, back = np.unique(at, axis=0, return_index=True, return_inverse=True)
     columns = posterior.statistics(question.take(first), level, se=se)
+    if question.response and posterior.new.discrete:
+        columns["estimate"] = np.rint(columns["estimate"])  # by way of its logarithm it is whole but for rounding
     return {name: np.broadcast_to(np.ravel(values)[back.ravel()], n) for name, values in columns.items()}
 
 

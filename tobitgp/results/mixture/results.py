@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from tobitgp.diagnostics.check import mixture_findings
 from tobitgp.diagnostics.draws import read_draws, training_rows
-from tobitgp.diagnostics.residual_tests import Finding
+from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.mixture import Predictive
@@ -239,7 +239,7 @@ class MixtureResults(Results):
             return "Log likelihood", f"{self.llf:.2f}"
         return "Log evidence", f"{self.log_evidence:.2f}"
 
-    def _findings(self, rng: Any) -> Iterator[Finding]:
+    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         return mixture_findings(self)
 
     # -- questions ----------------------------------------------------------------------------------------------------
