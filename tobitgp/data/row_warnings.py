@@ -50,14 +50,33 @@ def warn_copies(design: Design, response: CensoredResponse, effective: float) ->
         )
 
 
+def are_whole(weight: Array) -> bool:
+    """Whether weights (n,) may be frequencies."""
+    return bool((weight == np.round(weight)).all())
+
+
+def warn_whole(weight: Array) -> None:
+    """Warn where a robust covariance takes weights (n,) for frequencies, and no row was seen but once."""
+    least = float(weight[weight > 0.0].min(initial=np.inf))
+    if 1.0 < least < np.inf and are_whole(weight):
+        warnings.warn(
+            f"weights= are whole numbers of {least:g} and more. Robust standard errors treat them as frequencies, so "
+            f"that there are {weight.sum():g} observations. For sampling weights, add cov_kwds={{'weights': 'sampling'}}; "
+            "for frequencies, add cov_kwds={'weights': 'frequency'}.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+
+
 def warn_fractions(weight: Array) -> None:
     """Warn of weights that are no whole numbers, and so no frequencies."""
     broken = weight != np.round(weight)
-    if broken.any():
+    if not are_whole(weight):
         warnings.warn(
-            f"{broken.sum()} weights are not whole numbers, as {weight[broken][0]:g}: weights= are frequencies, and "
-            f"standard errors are those of {weight.sum():g} rows. Weights of precision (noise variance sigma^2 / w) "
-            "are var_weights=; sampling weights go with method='mle' and cov_type='HC0'.",
+            f"weights=: {broken.sum()} weights are not whole numbers, e.g. {weight[broken][0]:g}. Standard errors treat "
+            f"them as frequencies, so that there are {weight.sum():g} observations. For sampling weights, use "
+            "maximum likelihood (method='mle') with cov_type='HC0' or 'cluster'. For weights of precision (noise "
+            "variance sigma^2 / w), use var_weights=.",
             UserWarning,
             stacklevel=user_level(),
         )

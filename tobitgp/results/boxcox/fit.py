@@ -44,6 +44,7 @@ def fit_boxcox(
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
     groups: Clusters | None = None,
+    sampling: bool = False,
     max_iter: int = 200,
 ) -> BoxCoxResults:
     """Fit a regression after a power transformation, of a power that is estimated where none is given."""
@@ -83,7 +84,7 @@ def fit_boxcox(
         llnull = at(
             find_power(lambda x: at(x, null=True).log_likelihood, low, high) if power is None else power, null=True
         ).log_likelihood
-    made = of_maximum(spec, training, BOXCOX, covariates, columns, maximum, seen, cov_type, groups)
+    made = of_maximum(spec, training, BOXCOX, covariates, columns, maximum, seen, cov_type, groups, sampling)
     ends = np.where(np.isfinite(training.response.upper), training.response.upper, training.response.lower)
     return BoxCoxResults(
         BoxCoxParts(

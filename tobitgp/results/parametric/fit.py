@@ -41,6 +41,7 @@ def fit_parametric(
     start: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
     groups: Clusters | None = None,
+    sampling: bool = False,
     max_iter: int = 200,
     frailty: tuple[str, Any] | None = None,
 ) -> ParametricHazardResults:
@@ -72,7 +73,7 @@ def fit_parametric(
     _warn_falling(baseline, maximum.gamma[: len(own)].reshape(-1, levels.shape[1]), training.response, last)
     return ParametricHazardResults(
         ParametricParts(
-            **of_maximum(spec, training, noise, covariates, columns, maximum, seen, cov_type, groups),
+            **of_maximum(spec, training, noise, covariates, columns, maximum, seen, cov_type, groups, sampling),
             last=last,
             baseline=baseline,
             formula=written.formula,
