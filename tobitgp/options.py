@@ -234,9 +234,7 @@ def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray, weig
     if given or (cov_kwds is not None and not isinstance(cov_kwds, Mapping)):
         takes = "'groups', 'use_correction' (False by default) and 'weights'" if cov_type == "cluster" else "'weights'"
         wrong = ", ".join(map(repr, given)) or repr(cov_kwds)
-        raise SpecError(
-            f"cov_kwds= with {wrong}: cov_type={cov_type!r} takes a dict of {takes}. Intervals are normal."
-        )
+        raise SpecError(f"cov_kwds= with {wrong}: cov_type={cov_type!r} takes a dict of {takes}. Intervals are normal.")
     if cov_type == "nonrobust" and meant is not None:
         raise SpecError(f"cov_kwds={{'weights': {meant!r}}}: cov_type must be 'HC0', 'HC1' or 'cluster' for it.")
     if meant not in (None, *_WEIGHTS):

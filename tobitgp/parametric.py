@@ -39,10 +39,12 @@ class ParametricModel(Model):
         check_reading(data, reading)
         data, self.written, self.family, self.id = pd.DataFrame(data), read_hazards(formula), family, id
         super().__init__(self.written.linear, data, family=LINKS[family.link], **reading)
+        self.subject: Any = None
         self.frailty = None if family.frailty is None else self._read_frailty(data)
         self._refuse_terms()
         if id is not None:
-            self._check_subjects(read_subjects(id, data)[self.training.kept])
+            self.subject = read_subjects(id, data)[self.training.kept]
+            self._check_subjects(self.subject)
 
     def _refuse_terms(self) -> None:
         """Refuse what only a posterior has."""
@@ -113,8 +115,10 @@ class ParametricModel(Model):
             clusters = {"groups": by, **(clusters or {})}
         if self.frailty is not None and asked.cov_type not in ("nonrobust", "cluster"):
             raise SpecError(f"cov_type={asked.cov_type!r} takes rows as independent; with frailty= use 'cluster'.")
-        options["frailty"] = self.frailty
-        options |= read_robust(asked.cov_type, clusters, self._source, self.training.kept, self.training.response.weight)
+        options |= {"frailty": self.frailty, "subject": self.subject}
+        options |= read_robust(
+            asked.cov_type, clusters, self._source, self.training.kept, self.training.response.weight
+        )
         covariates = self._covariates()
         assert covariates is not None
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
