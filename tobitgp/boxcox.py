@@ -53,9 +53,7 @@ class BoxCoxModel(Model):
         covariates = self._covariates()
         assert covariates is not None
         options: dict[str, Any] = {"fixed": asked.fixed, "cov_type": asked.cov_type, "power": self.power}
-        options |= read_robust(
-            asked.cov_type, asked.cov_kwds, self._source, self.training.kept, self.training.response.weight
-        )
+        options |= read_robust(asked.cov_type, asked.cov_kwds, self._source, self.training)
         options["max_iter"] = asked.max_iter or MAX_ITER
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             found = fit_boxcox(self.spec, self.training, covariates, self._columns, **options)

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_arguments import read_clusters
 from tobitgp.data.row_warnings import are_whole, warn_whole
 from tobitgp.data.table import column_names
@@ -29,7 +30,7 @@ from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.regression.clusters import Clusters
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.typing import BoolArray, Frame
 
 MLE = "mle"
 MAX_ITER = 200
@@ -226,10 +227,11 @@ def read_rng(rng: int | np.random.Generator | None) -> int | np.random.Generator
     return rng
 
 
-def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray, weight: Array) -> dict[str, Any]:
-    """What a robust covariance knows of the rows used: clusters, and whether weights (n,) are those of a sample."""
+def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, training: TrainingData) -> dict[str, Any]:
+    """What a robust covariance knows of the rows used: clusters, and whether weights are those of a sample."""
+    weight = training.response.weight
     given = dict(cov_kwds) if isinstance(cov_kwds, Mapping) else {}
-    groups = read_groups(cov_type, given, data, kept)
+    groups = read_groups(cov_type, given, data, training.kept)
     meant = given.pop("weights", None)
     if given or (cov_kwds is not None and not isinstance(cov_kwds, Mapping)):
         takes = "'groups', 'use_correction' (False by default) and 'weights'" if cov_type == "cluster" else "'weights'"
@@ -241,7 +243,7 @@ def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray, weig
         raise SpecError(f"cov_kwds={{'weights': {meant!r}}}: weights must be one of {', '.join(map(repr, _WEIGHTS))}.")
     if meant == _WEIGHTS[0] and not are_whole(weight):
         raise SpecError(
-            "cov_kwds={'weights': 'frequency'}: frequencies must be whole numbers. Use cov_kwds={'weights': 'sampling'}."
+            "cov_kwds={'weights': 'frequency'}: frequencies must be whole numbers. Use 'sampling' for sampling weights."
         )
     if meant is None and cov_type in ("HC0", "HC1"):
         warn_whole(weight)

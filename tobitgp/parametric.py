@@ -116,9 +116,7 @@ class ParametricModel(Model):
         if self.frailty is not None and asked.cov_type not in ("nonrobust", "cluster"):
             raise SpecError(f"cov_type={asked.cov_type!r} takes rows as independent; with frailty= use 'cluster'.")
         options |= {"frailty": self.frailty, "subject": self.subject}
-        options |= read_robust(
-            asked.cov_type, clusters, self._source, self.training.kept, self.training.response.weight
-        )
+        options |= read_robust(asked.cov_type, clusters, self._source, self.training)
         covariates = self._covariates()
         assert covariates is not None
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:

@@ -61,8 +61,8 @@ def warn_whole(weight: Array) -> None:
     if 1.0 < least < np.inf and are_whole(weight):
         warnings.warn(
             f"weights= are whole numbers of {least:g} and more. Robust standard errors treat them as frequencies, so "
-            f"that there are {weight.sum():g} observations. For sampling weights, add cov_kwds={{'weights': 'sampling'}}; "
-            "for frequencies, add cov_kwds={'weights': 'frequency'}.",
+            f"that there are {weight.sum():g} observations. For sampling weights, add "
+            "cov_kwds={'weights': 'sampling'}; for frequencies, add cov_kwds={'weights': 'frequency'}.",
             UserWarning,
             stacklevel=user_level(),
         )
@@ -73,8 +73,8 @@ def warn_fractions(weight: Array) -> None:
     broken = weight != np.round(weight)
     if not are_whole(weight):
         warnings.warn(
-            f"weights=: {broken.sum()} weights are not whole numbers, e.g. {weight[broken][0]:g}. Standard errors treat "
-            f"them as frequencies, so that there are {weight.sum():g} observations. For sampling weights, use "
+            f"weights=: {broken.sum()} weights are not whole numbers, e.g. {weight[broken][0]:g}. Standard errors "
+            f"treat them as frequencies, so that there are {weight.sum():g} observations. For sampling weights, use "
             "maximum likelihood (method='mle') with cov_type='HC0' or 'cluster'. For weights of precision (noise "
             "variance sigma^2 / w), use var_weights=.",
             UserWarning,

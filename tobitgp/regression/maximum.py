@@ -299,5 +299,6 @@ def normal_root(covariance: Array) -> Array:
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     size = np.where(sd > 0.0, sd, 1.0)
     values, vectors = np.linalg.eigh(covariance / size / size[:, None])
-    values = np.where(values > _ROUNDING * values.max(initial=0.0), values, 0.0)
+    least = 8 * len(values) * np.finfo(np.float64).eps  # columns far from 0 leave little between this and 1
+    values = np.where(values > least * values.max(initial=0.0), values, 0.0)
     return np.asarray(size[:, None] * vectors * np.sqrt(values))
