@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-
 _LEFT = 3600.0  # seconds after which what a process was writing is taken for left behind
 _SHOWN = 60  # characters of a name, which leave room below 255 bytes
 

@@ -28,7 +28,9 @@ def cut(whole, share):
 def test_bands_end_at_events(whole, even):
     pieces = cut(whole, 0.7)
     one = AtRisk(np.zeros(len(whole)), whole["time"].to_numpy(), whole["event"].to_numpy() == 1, np.ones(len(whole)))
-    two = AtRisk(*(pieces[name].to_numpy() for name in ("start", "stop")), pieces["event"].to_numpy() == 1, np.ones(160))
+    two = AtRisk(
+        *(pieces[name].to_numpy() for name in ("start", "stop")), pieces["event"].to_numpy() == 1, np.ones(160)
+    )
     np.testing.assert_array_equal(choose_bands(one, 8, even=even), choose_bands(two, 8, even=even))
     inner = choose_bands(one, 8, even=even)[1:-1]
     assert np.isin(inner, whole["time"][whole["event"] == 1]).all()
