@@ -166,7 +166,7 @@ def choose_bands(risk: AtRisk, number: int, *, even: bool) -> Array:
     """Ends of bands from 0 to the last exit: quantiles of event times, with ``even`` every other step of log time.
 
     Steps end at times of events: between days there are none, and hazards of parts of days would leap. Other ends of
-    rows are those of follow-up, which may be cut in pieces.
+    rows say how follow-up was written, which does not matter.
     """
     times, last = risk.exit[risk.event], float(risk.exit.max())
     order = np.argsort(times, kind="stable")
