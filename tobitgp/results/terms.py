@@ -41,7 +41,8 @@ def model_terms(parts: Source) -> list[Term]:
     out = [Term(name, columns, None, (name,)) for name, columns in linear_terms(parts.state.linear)]
     first = 1 if parts.state.linear.columns else 0
     for t, term in enumerate(parts.spec.gps):
-        out.append(Term(term.name, (), first + t, *_process_texts(term)))
+        texts, slopes = _process_texts(term)
+        out.append(Term(term.name, (), first + t, texts, slopes=slopes))
     if parts.spec.offsets:
         out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))
     return out
