@@ -151,3 +151,15 @@ def test_the_bootstrap_keeps_sampling_weights() -> None:
     res = tg.fit("y ~ x", data, weights="w", cov_type="HC0")
     again = res.bootstrap(300, rng=1)
     np.testing.assert_allclose(again.bse["x"], res.bse["x"], rtol=0.15)
+
+
+@pytest.mark.parametrize(
+    ("family", "remedy"), [("ph", {"family": tg.PH("spline")}), ("weibull", {"family": "weibull", "method": "mle"})]
+)
+def test_the_remedy_for_sampling_weights_runs(family: str, remedy: dict[str, Any]) -> None:
+    data = simulate()
+    with pytest.warns(UserWarning, match="not whole numbers") as said:
+        tg.fit("Surv(time, event) ~ x", data, family=family, weights="w")
+    assert ("tg.PH('spline')" if family == "ph" else "method='mle'") in str(said[0].message)
+    res = tg.fit("Surv(time, event) ~ x", data, weights="w", cov_type="HC0", **remedy)
+    assert np.isfinite(res.bse).all()

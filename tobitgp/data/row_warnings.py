@@ -68,15 +68,17 @@ def warn_whole(weight: Array) -> None:
         )
 
 
-def warn_fractions(weight: Array) -> None:
-    """Warn of weights that are no whole numbers, and so no frequencies."""
+_ROBUST = "maximum likelihood (method='mle') with cov_type='HC0' or 'cluster'"
+
+
+def warn_fractions(weight: Array, robust: str = _ROBUST) -> None:
+    """Warn of weights that are no whole numbers, and so no frequencies; ``robust`` is what suits those of a sample."""
     broken = weight != np.round(weight)
-    if not are_whole(weight):
+    if broken.any():
         warnings.warn(
             f"weights=: {broken.sum()} weights are not whole numbers, e.g. {weight[broken][0]:g}. Standard errors "
             f"treat them as frequencies, so that there are {weight.sum():g} observations. For sampling weights, use "
-            "maximum likelihood (method='mle') with cov_type='HC0' or 'cluster'. For weights of precision (noise "
-            "variance sigma^2 / w), use var_weights=.",
+            f"{robust}. For weights of precision (noise variance sigma^2 / w), use var_weights=.",
             UserWarning,
             stacklevel=user_level(),
         )
