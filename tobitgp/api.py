@@ -154,8 +154,8 @@ def fit(
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError that counts them.
     weights : str or (n,) array, optional
-        Frequency weights, or the column that holds them: a row of weight 2 is two rows. Not the precision of a row,
-        which is what ``var_weights`` give.
+        Frequency weights, or the column that holds them: a row of weight 2 is two rows. For sampling weights, add a
+        robust ``cov_type``; for the precision of a row, use ``var_weights``.
     var_weights : str or (n,) array, optional
         Variance weights w, or the column that holds them: the noise of a row has the variance
         :math:`\sigma^2 \bar w / w`, with :math:`\bar w` the mean of the weights over the rows used, so that their
@@ -185,7 +185,8 @@ def fit(
         For ``cov_type="cluster"`` ``{"groups": column or array}``, of clusters in several directions a list of columns,
         ``{"groups": ["firm", "year"]}``, by (ECO2) of the theory pages. ``"use_correction": True`` multiplies by
         G / (G - 1) (n - 1) / (n - k) for few clusters, as statsmodels does; by default there is no factor, as in R's
-        survreg.
+        survreg. With any robust covariance ``"weights"`` says what ``weights`` are: ``"frequency"``, the default of
+        whole numbers, or ``"sampling"``, that of others, which has the sandwich of weighted scores.
     engine : distributed.Client, optional
         The dask cluster to work on; for a dask DataFrame that of the session, if there is one. Without, the work is
         done here, in threads.

@@ -160,7 +160,7 @@ class HazardModel:
         for name in ("fixed", "start", "priors"):
             if isinstance(fitting.get(name), Mapping) and SIGMA.name in fitting[name]:
                 raise SpecError(f"{name}= names sigma, which proportional hazards have not; leave it out.")
-        warn_fractions(self.training.response.weight)
+        warn_fractions(self.training.response.weight, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
         processes = bool(self.spec.processes)
         fitter = Fitter(self.written, self.family, self.frame, processes, self.risk, self.functions, fitting)
         cells, cuts = _fit(fitter)

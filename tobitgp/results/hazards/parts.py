@@ -52,7 +52,12 @@ class HazardParts(Source):
     @property
     def names(self) -> list[str]:
         """Linear columns, then hyper-parameters; the exponential distribution has no scale of its own."""
-        return [name for name in self.cells.names if name != "sigma"]
+        return [name for name, kept in zip(self.cells.names, self.reported, strict=True) if kept]
+
+    @property
+    def reported(self) -> list[bool]:
+        """Which parameters of the cells are those of hazards: all columns, and what is not the scale of the noise."""
+        return [i < self.n_linear or name != "sigma" for i, name in enumerate(self.cells.names)]
 
     def without_rows(self) -> HazardParts:
         """Parts that answer the same about new rows."""

@@ -99,8 +99,8 @@ class HazardResults(Results):
 
     @cached_property
     def _rest(self) -> Transformed:
-        names = self._parts.cells.names[self._parts.n_linear :]
-        kept: Transformed = self.cells._rest.some(np.array([name != "sigma" for name in names]))
+        reported = self._parts.reported[self._parts.n_linear :]
+        kept: Transformed = self.cells._rest.some(np.array(reported, dtype=bool))
         return kept
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,12 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.hazard_search import maximise_hazards
 from tobitgp.regression.hazards import HazardModel, frailties_at, hazard_problem
+from tobitgp.regression.maximum import Maximum
 from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.results.parametric.parts import LINKS, THETA, ParametricParts, baseline_names, level_columns
 from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.regression.fit import check_covariance, of_maximum, read_number, warn_of
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 _LEVEL = 1e-6  # share of the largest slope of a spline below which it is held at 0
 
@@ -43,12 +45,14 @@ def fit_parametric(
     start: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
     groups: Clusters | None = None,
+    sampling: bool = False,
     max_iter: int = 200,
     frailty: tuple[str, Any] | None = None,
+    subject: Any = None,
 ) -> ParametricHazardResults:
     """Fit a parametric baseline with linear terms by maximum likelihood.
 
-    Shapes: groups (n,); ``frailty`` is a column and the group of each row, (n,).
+    Shapes: groups (n,); ``frailty`` is a column and the group of each row, (n,), ``subject`` whose row it is, (n,).
     """
     check_covariance(cov_type)
     _check_events(training.response)
@@ -70,11 +74,13 @@ def fit_parametric(
         start={i: float(value) for i, value in enumerate(begin) if not np.isnan(value)},
     )
     warn_of(maximum)
+    if subject is not None and cov_type in ("HC0", "HC1"):
+        maximum, seen = _by_subjects(maximum, seen, pd.factorize(subject)[0])
     if isinstance(baseline, SplineBaseline):
         _warn_level(baseline, maximum.gamma[: len(own)].reshape(-1, len(places)))
     return ParametricHazardResults(
         ParametricParts(
-            **of_maximum(spec, training, noise, covariates, columns, maximum, seen, cov_type, groups),
+            **of_maximum(spec, training, noise, covariates, columns, maximum, seen, cov_type, groups, sampling),
             last=_last(training.response),
             baseline=baseline,
             formula=written.formula,
@@ -83,6 +89,18 @@ def fit_parametric(
             frailties=None if frailty is None else frailties_at(hazard_problem(model), maximum.parameters),
         )
     )
+
+
+def _by_subjects(maximum: Maximum, seen: Outcome, code: IntArray) -> tuple[Maximum, Outcome]:
+    """Scores of subjects, who are the independent observations, at the first row of each; the others count nothing."""
+    first = np.unique(code, return_index=True)[1]
+    weight = np.zeros(len(code))
+    weight[first] = seen.weight[first]
+    sums = np.zeros((len(first), maximum.scores.shape[1]))
+    np.add.at(sums, code, seen.weight[:, None] * maximum.scores)
+    scores = np.zeros_like(maximum.scores)
+    scores[first] = sums / np.where(weight[first] > 0.0, weight[first], 1.0)[:, None]
+    return replace(maximum, scores=scores), replace(seen, weight=weight)
 
 
 def _check_events(seen: CensoredResponse) -> None:
