@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.data.factors import as_numbers
 from tobitgp.data.table import Column, Table, column_names
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, nearest
@@ -114,7 +115,7 @@ def _name_value(syntax: Syntax, node: ast.Name, table: Table) -> Any:
     name = node.id
     if syntax.is_constant(node):
         return np.float64(CONSTANTS[name])
-    column = table.columns[name]
+    column = as_numbers(table.columns[name])
     if column.levels is not None:
         raise DataError(f"Column {name!r} holds text where a number is needed, in {_examples(column, table)}")
     return column.values

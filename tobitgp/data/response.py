@@ -12,6 +12,7 @@ import numpy as np
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.columns import bare_column, call_by_name, evaluate, finite
+from tobitgp.data.rounding import rounding, same
 from tobitgp.data.spellings import (
     check_ends,
     open_far,
@@ -22,9 +23,10 @@ from tobitgp.data.spellings import (
     read_window,
 )
 from tobitgp.data.table import RowNames, Table
+from tobitgp.data.values import EPS
 from tobitgp.data.text_limits import is_absent, is_limit, read_detects
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
-from tobitgp.formula.spec import Expression, Flag, ModelSpec
+from tobitgp.formula.spec import CensoringSpec, Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _NONE_CENSORED = (
@@ -60,8 +62,9 @@ def refuse_misread_limits(spec: ModelSpec, table: Table) -> None:
         if limit is None:
             continue
         values = evaluate(limit, table)
-        met = bool((y == values).any())
-        beyond = y < values if side == "lower" else y > values
+        met_in = same(y, values, rounding(response, table) + rounding(limit, table))
+        met = bool(met_in.any())
+        beyond = (y < values if side == "lower" else y > values) & ~met_in
         flags = spec.flag is None and bare_column(limit, table) is not None
         if flags and set(np.unique(values)) == {0.0, 1.0} and (beyond.any() or not met):
             what = f"The {side} limit {limit.text} holds only 0 and 1"
@@ -139,6 +142,7 @@ def read_response(
         assert spec.response.upper is not None
         lower = read_end(spec.response.value, "lower", -np.inf, table)
         upper = read_end(spec.response.upper, "upper", np.inf, table)
+        lower = np.where(same(lower, upper, _roundings(spec, table, spec.response.upper)), upper, lower)
         check_ends(lower, upper, table)
     elif spec.flag is not None and spec.limit is not None:
         below = read_flag(spec.flag, spec, table) == -1
@@ -152,8 +156,11 @@ def read_response(
     else:
         y = _read_value(spec, table)
         limit_lower, limit_upper = read_limits(spec, table)
-        beyond = (y < limit_lower) | (y > limit_upper)
-        side = (y >= limit_upper).astype(np.intp) - (y <= limit_lower).astype(np.intp)
+        given = spec.censoring or CensoringSpec()
+        at_lower = same(y, limit_lower, _roundings(spec, table, given.lower))
+        at_upper = same(y, limit_upper, _roundings(spec, table, given.upper))
+        beyond = (y < limit_lower) & ~at_lower | (y > limit_upper) & ~at_upper
+        side = (at_upper | (y > limit_upper)).astype(np.intp) - (at_lower | (y < limit_lower)).astype(np.intp)
         lower, upper = _one_sided(np.where(side < 0, limit_lower, np.where(side > 0, limit_upper, y)), side)
     if spec.limit is not None:
         limit_lower, limit_upper = evaluate(spec.limit, table), np.full(table.n, np.inf)
@@ -165,6 +172,11 @@ def read_response(
         middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
         lower, upper = middle, middle.copy()
     return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, exit, weight), kind, beyond
+
+
+def _roundings(spec: ModelSpec, table: Table, other: Expression | None) -> Array:
+    """Bound of the rounding errors of the response and of what it is compared with, (n,)."""
+    return rounding(spec.response.value, table) + rounding(other, table)
 
 
 def warn_beyond(rows: RowNames) -> None:
@@ -227,7 +239,8 @@ def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray]:
     if spec.limit is None:
         return y, side
     limits = _limits_below(spec.limit, absent, table)
-    other = (side < 0) & ~absent & (y != limits) & ~np.isnan(limits)
+    error = EPS * np.abs(y) + rounding(spec.limit, table)
+    other = (side < 0) & ~absent & ~same(y, limits, error) & ~np.isnan(limits)
     if other.any():
         pairs = "; ".join(f"<{a:g} beside {b:g}" for a, b in zip(y[other][:3], limits[other][:3], strict=True))
         raise DataError(
