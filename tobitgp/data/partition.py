@@ -26,7 +26,7 @@ from tobitgp.data.response import (
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.schema import Schema, conform, describe_table
 from tobitgp.data.sources import Loader
-from tobitgp.data.spellings import spell_numbers
+from tobitgp.data.spellings import code_names, spell_numbers
 from tobitgp.data.table import RowNames, Table, read_table
 from tobitgp.data.training_summary import RowFacts, measure_columns, measure_facts
 from tobitgp.engines import Store
@@ -237,10 +237,11 @@ def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: 
     """
     counted = weight > 0
     unknown = unknown_rows(spec, table)
-    uncoded = table.missing(spec.names("event"))
+    codes = code_names(spec)
+    uncoded = table.missing(codes)
     refuse_unknown_limits(spec, table, counted & unknown & ~uncoded)
     incomplete = counted & (unknown | uncoded | table.missing(inputs))
-    names = dict.fromkeys((*spec.names("response", "event"), *inputs))
+    names = dict.fromkeys((*spec.names("response"), *codes, *inputs))
     missing = {repr(name): int((table.columns[name].missing & incomplete).sum()) for name in names}
     if spec.response.kind == "interval":
         missing = {f"both ends of {spec.response.label}": int((unknown & counted).sum()), **missing}

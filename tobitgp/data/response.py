@@ -12,9 +12,11 @@ import numpy as np
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.columns import bare_column, call_by_name, evaluate, finite
+from tobitgp.data.factors import holds_numbers
 from tobitgp.data.rounding import rounding, same
 from tobitgp.data.spellings import (
     check_ends,
+    code_names,
     open_far,
     open_rows,
     read_bound,
@@ -24,7 +26,7 @@ from tobitgp.data.spellings import (
 )
 from tobitgp.data.table import RowNames, Table
 from tobitgp.data.values import EPS
-from tobitgp.data.text_limits import is_absent, is_limit, read_detects
+from tobitgp.data.text_limits import is_absent, is_limit, is_unread, read_detects
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.spec import CensoringSpec, Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -106,7 +108,8 @@ def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
     column = bare_column(spec.response.value, table)
     if spec.response.kind != "value" or spec.flag is not None or column is None or column.levels is None:
         return spec
-    if spec.censoring is not None and not any(map(is_absent, column.levels)):
+    plain = not any(is_absent(level) or is_unread(level) for level in column.levels)
+    if holds_numbers(column.levels) or (spec.censoring is not None and plain):
         return spec
     return replace(spec, response=replace(spec.response, kind="text"))
 
@@ -137,7 +140,7 @@ def read_response(
     Shapes: weight (n,); gives kind, beyond (n,).
     """
     limit_lower, limit_upper = np.full(table.n, np.nan), np.full(table.n, np.nan)
-    beyond = np.zeros(table.n, dtype=bool)
+    beyond, closed = np.zeros(table.n, dtype=bool), None
     if spec.response.kind == "interval":
         assert spec.response.upper is not None
         lower = read_end(spec.response.value, "lower", -np.inf, table)
@@ -151,7 +154,7 @@ def read_response(
     elif spec.flag is not None:
         lower, upper = _coded_ends(spec, spec.flag, table)
     elif spec.response.kind == "text":
-        y, side = _read_text(spec, table)
+        y, side, closed = _read_text(spec, table)
         lower, upper = _one_sided(y, side)
     else:
         y = _read_value(spec, table)
@@ -171,7 +174,7 @@ def read_response(
     if censored == "ignore":
         middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
         lower, upper = middle, middle.copy()
-    return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, exit, weight), kind, beyond
+    return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, exit, weight, closed), kind, beyond
 
 
 def _roundings(spec: ModelSpec, table: Table, other: Expression | None) -> Array:
@@ -193,7 +196,7 @@ def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
         return open_rows(spec, table)
     unknown = table.missing(spec.names("response"))
     if spec.flag is not None and spec.limit is not None:
-        coded = unknown & ~table.missing(spec.names("event"))
+        coded = unknown & ~table.missing(code_names(spec))
         unknown[coded] = read_flag(spec.flag, spec, table.take(coded)) != -1
     return unknown
 
@@ -226,18 +229,18 @@ def _limits_below(limit: Expression, below: BoolArray, table: Table) -> Array:
     return values
 
 
-def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray]:
-    """Values and sides of text, non-detects without a limit of their own at that of ``censor(limit)``; (n,) each."""
+def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray, BoolArray]:
+    """Values, sides, closed (n,) of text, non-detects without a limit of their own at that of ``censor(limit)``."""
     column = bare_column(spec.response.value, table)
     assert column is not None
-    y, side = read_detects(column, table)
+    y, side, closed = read_detects(column, table)
     absent = np.isnan(y)
     if absent.any() and spec.limit is None:
         found = (column.levels or ())[int(column.values[absent][0])]
         remedy = "write | censor(limit), with the column of their limits"
         raise DataError(f"Column {column.name!r} holds {found!r} in {table.rows(absent)}, without a limit; {remedy}")
     if spec.limit is None:
-        return y, side
+        return y, side, closed
     limits = _limits_below(spec.limit, absent, table)
     error = EPS * np.abs(y) + rounding(spec.limit, table)
     other = (side < 0) & ~absent & ~same(y, limits, error) & ~np.isnan(limits)
@@ -246,7 +249,7 @@ def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray]:
         raise DataError(
             f"The limits in column {column.name!r} are not those of {spec.limit.text} in {table.rows(other)} ({pairs})"
         )
-    return np.where(absent, limits, y), side
+    return np.where(absent, limits, y), side, closed
 
 
 def _coded_ends(spec: ModelSpec, flag: Flag, table: Table) -> tuple[Array, Array]:
@@ -273,7 +276,7 @@ def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
     for name in spec.names("response", "bound"):
         levels = table.columns[name].levels or ()
         limits, absent = any(map(is_limit, levels)), any(map(is_absent, levels))
-        if not (limits or absent):
+        if not (limits or absent) or any(map(is_unread, levels)):
             continue
         held = "limits such as '<0.5'" if limits else "non-detects such as 'ND'"
         what = f"Column {name!r} holds text with {held}, which say by themselves what is censored"

@@ -108,8 +108,8 @@ def parse_scale_formula(
 
 
 def one_line(text: str) -> str:
-    """Replace every white space by a blank, so that offsets stay."""
-    return re.sub(r"\s", " ", text)
+    """Replace every white space by a blank, names in backticks apart, so that offsets stay."""
+    return re.sub(r"(`[^`]*`)|\s", lambda match: match[1] or " ", text)
 
 
 def split_sides(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, ...], int, tuple[Token, ...]]:
