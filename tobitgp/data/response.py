@@ -171,10 +171,23 @@ def read_response(
     limit_lower, limit_upper = open_far(limit_lower, limit_upper)
     entry, exit = open_far(*read_window(spec, table))
     kind = np.select([lower == upper, np.isneginf(lower), np.isposinf(upper)], [0, -1, 1], 2)
+    if spec.flag is not None and spec.flag.codes in ("event", "survival"):
+        _refuse_late_entry((kind == 1) & (lower <= entry), spec, table)
     if censored == "ignore":
         middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
         lower, upper = middle, middle.copy()
     return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, exit, weight, closed), kind, beyond
+
+
+def _refuse_late_entry(wrong: BoolArray, spec: ModelSpec, table: Table) -> None:
+    """Refuse right-censored rows that end at or before their entry, and so were never seen."""
+    if wrong.any():
+        assert spec.truncation is not None and spec.truncation.lower is not None
+        time, entry = spec.response.value.text, spec.truncation.lower.text
+        raise DataError(
+            f"{time} is not after {entry} in {table.rows(wrong)}: these rows end at or before their entry, where "
+            "nothing could have been seen. Correct or drop them."
+        )
 
 
 def _roundings(spec: ModelSpec, table: Table, other: Expression | None) -> Array:
