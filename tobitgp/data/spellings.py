@@ -208,7 +208,7 @@ def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:
             raise DataError(f"The codes {flag.text} must be {meaning}, but hold {listed} (see {place})")
         what = call_by_name("event", flag.expression, table) if flag.codes == "event" else flag.text
         numbers = plain_levels(np.unique(values))
-        if flag.codes == "event" and numbers == (1, 2):
+        if flag.codes != "nondetect" and numbers == (1, 2):
             numbers = (2,)  # as Surv of R reads them
         raise DataError(f"{what} must be 0 or 1, but holds {listed} (see {place}); {_say_which(flag, numbers)}")
     kinds = np.zeros(table.n, dtype=np.intp)

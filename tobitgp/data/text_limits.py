@@ -31,7 +31,8 @@ _QUALIFIERS = {
     "H": "held too long before the analysis",
     "N": "identified tentatively",
 }
-_CODE = re.compile(rf"[<>=≤≥\s]*{_NUMBER}\s*(?P<code>[UJR{''.join(_QUALIFIERS)}]{{1,3}}[-+]?)")
+_LETTERS = "R" + "".join(_QUALIFIERS)
+_CODE = re.compile(rf"[<>=≤≥\s]*{_NUMBER}\s*(?=[UJ]*[{_LETTERS}])(?P<code>[UJ{_LETTERS}]{{1,3}}[-+]?)")
 _COMMA = re.compile(r".*[0-9],[0-9].*", re.DOTALL)
 _UNIT = re.compile(rf"[<>=≤≥\s]*{_NUMBER}\s*(?!uj?$|j$)(?P<unit>[^\W\d_].*|[%‰°].*)", re.IGNORECASE)
 _SIDES = {"<": -1, "≤": -1, "": 0, ">": 1, "≥": 1}
@@ -128,7 +129,7 @@ def _qualified(name: str, codes: Sequence[str]) -> str:
     listed = ", ".join(map(repr, codes[:5]))
     if any("R" in code for code in codes):
         code = f"df = df[~df[{name!r}].astype(str).str.contains('[0-9] *[A-Z]*R')]"
-        return f"{listed}: R marks a rejected result, which is unusable; leave these rows out: {code}"
+        return f"R marks a rejected result, which is unusable; leave these rows out: {code}"
     letters = [letter for letter in _QUALIFIERS if any(letter in code for code in codes)]
     meaning = "; ".join(f"{letter} {_QUALIFIERS[letter]}" for letter in letters)
     pattern = f"[{''.join(letters)}](?=[A-Z+-]*$)"
