@@ -23,15 +23,15 @@ _MEANT = {
 }
 
 
-def read_weights(weights: Any, data: Frame, n: int, what: str = "weights") -> Array:
-    """Weights of all rows, frequencies unless told otherwise; weights (n,); gives (n,)."""
+def read_weights(weights: Any, data: Frame, n: int, what: str = "weights", *, gaps: bool = False) -> Array:
+    """Weights of all rows, frequencies unless told otherwise, some missing where gaps may be; (n,) each."""
     if weights is None:
         return np.ones(n)
     column, table = _read(what, weights, data, n)
     if column.kind in _WRONG:
         raise DataError(f"The {what} {column.name!r} hold {_WRONG[column.kind]}")
     values = np.asarray(column.values, dtype=np.float64)
-    wrong = ~(np.isfinite(values) & (values >= 0))
+    wrong = ~(np.isfinite(values) & (values >= 0)) & ~(gaps & np.isnan(values))
     if wrong.any():
         raise DataError(f"The {what} {column.name!r} are negative, missing or infinite in {table.rows(wrong)}")
     tiny = (values > 0 if what == "weights" else True) & (values < LEAST_WEIGHT)
