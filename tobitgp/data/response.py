@@ -25,8 +25,8 @@ from tobitgp.data.spellings import (
     read_window,
 )
 from tobitgp.data.table import RowNames, Table
-from tobitgp.data.values import EPS
 from tobitgp.data.text_limits import is_absent, is_limit, is_unread, read_detects
+from tobitgp.data.values import EPS
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.spec import CensoringSpec, Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -182,8 +182,8 @@ def read_response(
 def _refuse_late_entry(wrong: BoolArray, spec: ModelSpec, table: Table) -> None:
     """Refuse right-censored rows that end at or before their entry, and so were never seen."""
     if wrong.any():
-        assert spec.truncation is not None and spec.truncation.lower is not None
-        time, entry = spec.response.value.text, spec.truncation.lower.text
+        assert spec.truncation is not None
+        time, entry = (end.text if end else "" for end in (spec.response.value, spec.truncation.lower))
         raise DataError(
             f"{time} is not after {entry} in {table.rows(wrong)}: these rows end at or before their entry, where "
             "nothing could have been seen. Correct or drop them."

@@ -31,7 +31,8 @@ def rounding(expression: Expression | None, table: Table) -> Array:
         column = table.columns[name]
         if column.levels is None:
             with np.errstate(all="ignore"):
-                nudged = replace(column, values=column.values * (1.0 + _ULPS * column.precision))
+                values: Array = np.multiply(column.values, 1.0 + _ULPS * column.precision, dtype=np.float64)
+                nudged = replace(column, values=values)
                 moved = evaluate(expression, replace(table, columns={**table.columns, name: nudged}))
                 error = error + np.abs(moved - value)
     largest = float(np.max(np.abs(value), where=np.isfinite(value), initial=0.0))

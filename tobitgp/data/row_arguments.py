@@ -87,7 +87,10 @@ def aligned(columns: Mapping[str, Any]) -> dict[str, Any]:
             f"all of them as columns of one table, or as arrays by .to_numpy()"
         )
     index = series[first].index
-    return {name: by_label(f"The values of {name}", name, columns[name], index) if name in series else None for name in columns}
+    return {
+        name: by_label(f"The values of {name}", name, columns[name], index) if name in series else None
+        for name in columns
+    }
 
 
 def by_label(what: str, name: str, given: pd.Series[Any], index: pd.Index) -> pd.Series[Any]:

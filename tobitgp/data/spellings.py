@@ -185,7 +185,9 @@ def _say_which(flag: Flag, levels: Sequence[Any]) -> str:
     marks = "nondetect" if flag.codes == "nondetect" else "event"
     meaning = "value is a detection limit" if marks == "nondetect" else "value is an event"
     words = {level: str(level).strip() for level in levels}
-    found = [x for x, word in words.items() if _MARKS[marks].fullmatch(word) or (marks == "nondetect" and is_absent(word))]
+    found = [
+        x for x, word in words.items() if _MARKS[marks].fullmatch(word) or (marks == "nondetect" and is_absent(word))
+    ]
     others = [x for x in words if x not in found and not _NO_MARKS[marks].fullmatch(words[x])]
     chosen = found or (others if len(others) == 1 else [])
     if chosen:

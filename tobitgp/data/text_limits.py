@@ -87,7 +87,7 @@ def is_unread(level: Any) -> bool:
 
 
 def read_detects(column: Column, table: Table) -> tuple[Array, IntArray, BoolArray]:
-    """Read numbers and limits from a column of text; gives values, NaN where a limit is not named, sides, closed (n,)."""
+    """Read numbers and limits from text; gives values, NaN where a limit is not named, sides and closed (n,)."""
     assert column.levels is not None
     found = [read_text(level) for level in column.levels]
     codes = column.values.astype(np.intp)
@@ -121,7 +121,9 @@ def _remedy(column: Column, wrong: Sequence[Any]) -> str:
         return f"{listed} are no part of a number: bring the column to one unit, and leave the unit out"
     pattern = r"\s*" + re.escape(units[0])
     code = f"df[{name!r}] = df[{name!r}].replace({pattern!r}, '', regex=True)"
-    return f"{listed} is no part of a number (of qualifiers, U, UJ and J are read); where it is a unit, remove it: {code}"
+    return (
+        f"{listed} is no part of a number (of qualifiers, U, UJ and J are read); where it is a unit, remove it: {code}"
+    )
 
 
 def _qualified(name: str, codes: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -48,7 +48,7 @@ def as_written(values: Array, dtype: Any) -> Array:
     return out
 
 
-def plain_levels(levels: Sequence[Any]) -> tuple[Any, ...]:
+def plain_levels(levels: Iterable[Any]) -> tuple[Any, ...]:
     """Levels of a factor as text or numbers: whole numbers without a fraction, dates and intervals as text."""
     levels = list(levels)
     if levels and all(isinstance(level, Real) for level in levels):

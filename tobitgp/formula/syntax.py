@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, NoReturn
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, UserFunctions
-from tobitgp.formula.spec import Expression, Role, Variable
+from tobitgp.formula.spec import Expression, Role, Variable, squeezed
 
 MAX_LENGTH = 20_000
 MAX_NESTING = 20
@@ -107,7 +107,7 @@ class Syntax:
     def text(self, node: ast.expr) -> str:
         """Text of a node as written, blanks squeezed."""
         first, last = self.span(node)
-        return " ".join(self.formula[first:last].split())
+        return squeezed(self.formula[first:last])
 
     def is_quoted(self, node: ast.Name) -> bool:
         """Tell whether a name stands in backticks."""

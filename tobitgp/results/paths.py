@@ -60,7 +60,10 @@ def check_order(subject: Any, risk: AtRisk, labels: Any, *, from_zero: bool) -> 
     again = frame["id"].eq(frame["id"].shift())
     before = frame["stop"].shift()
     checks = [
-        (again & (frame["start"] - before > SAME_TIME * before), "has a gap in time before it, or a row was left out there"),
+        (
+            again & (frame["start"] - before > SAME_TIME * before),
+            "has a gap in time before it, or a row was left out there",
+        ),
         (again & (frame["weight"] != frame["weight"].shift()), "differs in its weight from the row before"),
     ]
     if from_zero:

@@ -99,8 +99,7 @@ class HazardResults(Results):
 
     @cached_property
     def _rest(self) -> Transformed:
-        names = self._parts.cells.names[self._parts.n_linear :]
-        kept: Transformed = self.cells._rest.some(np.array([name != "sigma" for name in names]))
+        kept: Transformed = self.cells._rest.some(self._parts.kept[self._parts.n_linear :])
         return kept
 
     @property
