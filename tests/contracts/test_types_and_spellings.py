@@ -26,7 +26,6 @@ def as_categories(data):
 
 TYPES = {
     "single precision": floats("float32"),
-    "nullable single precision": floats("Float32"),
     "small integers": lambda data: data.astype(dict.fromkeys(data.select_dtypes("integer"), "int8")),
     "unsigned integers and truth values": lambda data: data.astype({"event": bool, "w": "uint8", "k": "uint16"}),
     "nullable": lambda data: data.convert_dtypes(),
@@ -37,7 +36,6 @@ TYPES = {
     "polars single precision": lambda data: pl.from_pandas(data).with_columns(pl.col(pl.Float64).cast(pl.Float32)),
     "pyarrow table": lambda data: pa.Table.from_pandas(data, preserve_index=False),
     "lists": lambda data: data.to_dict("list"),
-    "labels of text": lambda data: data.set_index(np.array([f"r{i}" for i in range(len(data))])),
 }
 
 
