@@ -183,3 +183,13 @@ def test_names_of_columns(name, called):
     options = {**kind.options, **({"sigma": f"~ `{called}`"} if "sigma" in kind.options else {})}
     res = tg.fit(f"{left} ~ {terms.replace('z', f'`{called}`', 1)}", data[:N], **options)
     same(answers(res, data[N:]), expected(name), f"{name}, a column {called!r}")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_questions_about_no_rows(name):
+    data = rows()
+    res = KINDS[name].fit(data[:N])
+    asked = res if hasattr(res, "predict") else res[1]
+    some, none = asked.predict(data[N:]), asked.predict(data[:0])
+    assert len(none) == 0
+    assert pd.DataFrame(none).columns.equals(pd.DataFrame(some).columns)

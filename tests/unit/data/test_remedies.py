@@ -143,8 +143,8 @@ def test_a_blank_remark_is_no_mark_and_a_blank_status_is_missing():
     assert tg.fit("y ~ 1 | censor(nondetect=q == 'U')", none, family="lognormal").counts["exact"] == 6
     with pytest.warns(UserWarning, match=r"2 of 6 rows are dropped: missing values in 'q' \(2\)"):
         assert tg.fit("Surv(y, q == 'J') ~ 1", LAB, family="lognormal").counts["dropped"] == 2
+    flags = LAB.assign(nd=(LAB["q"] == "U").astype(float).where(LAB["q"].notna()))
     with pytest.warns(UserWarning, match=r"2 of 6 rows are dropped: missing values in 'nd' \(2\)"):
-        flags = LAB.assign(nd=(LAB["q"] == "U").astype(float).where(LAB["q"].notna()))
         tg.fit("y ~ 1 | censor(nondetect=nd)", flags, family="lognormal")
 
 
