@@ -84,6 +84,7 @@ class CensoredResponse(HasRows):
     entry: Array  # (n,), window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation
     exit: Array  # (n,), window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation
     weight: Array  # (n,), frequency weights, > 0
+    closed: BoolArray | None = None  # (n,), rows of text that say ``<=2`` or ``>=5``, not ``<2`` or ``>5``
 
 
 class Groups(NamedTuple):

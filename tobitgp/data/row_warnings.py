@@ -84,6 +84,7 @@ def warn_fractions(weight: Array, robust: str = _ROBUST) -> None:
         )
 
 
+_SAME = 1e-9  # of a time, below which two are the same
 _LINKS = 3  # rows that begin where another ended, below which nothing is said
 
 
@@ -116,8 +117,8 @@ def _changes(column: pd.Series, training: TrainingData, covariates: pd.DataFrame
     before, after = order[:-1], order[1:]
     same = (code[before] == code[after]) & (code[before] >= 0)
     before, after = before[same], after[same]
-    links = entry[after] == end[before]
-    if links.sum() < _LINKS or 2 * links.sum() < len(links) or (entry[after] < end[before]).any():
+    links = np.isclose(entry[after], end[before], rtol=_SAME, atol=0.0)
+    if links.sum() < _LINKS or 2 * links.sum() < len(links) or ((entry[after] < end[before]) & ~links).any():
         return False
     x = covariates.reset_index(drop=True)
     return bool((x.iloc[before].to_numpy() != x.iloc[after].to_numpy()).any())

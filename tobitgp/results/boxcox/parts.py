@@ -119,7 +119,9 @@ def transformed(training: TrainingData, power: float, log_unit: float = 0.0) -> 
     """Rows whose response, limits and windows are transformed, in some unit: (BC1)."""
     response = training.response
     names = ("lower", "upper", "limit_lower", "limit_upper", "entry", "exit")
-    ends = {name: _transformed(getattr(response, name), power, log_unit, lowest=name == "upper") for name in names}
+    ends: dict[str, Any] = {
+        name: _transformed(getattr(response, name), power, log_unit, lowest=name == "upper") for name in names
+    }
     return replace(training, response=replace(response, **ends))
 
 

@@ -261,12 +261,16 @@ def cell_frame(frame: pd.DataFrame, band: IntArray, cuts: Array, stratum: str | 
     return pd.concat([frame.reset_index(drop=True), of_band], axis=1)
 
 
+SAME_TIME = 1e-9  # of a time, below which two are the same
+
+
 def check_subjects(subject: Any, risk: AtRisk, labels: Any) -> None:
     """Refuse rows of a subject that overlap, and an event before its last row."""
     frame = pd.DataFrame({"id": subject, "start": risk.entry, "stop": risk.exit, "event": risk.event, "row": labels})
     frame = frame.sort_values(["id", "start"], kind="stable")
     again = frame["id"].eq(frame["id"].shift())
-    overlapping = again & (frame["start"] < frame["stop"].shift())
+    before = frame["stop"].shift()
+    overlapping = again & (before - frame["start"] > SAME_TIME * before)
     early = again & frame["event"].shift(fill_value=False)
     for wrong, words in (
         (overlapping, "has rows that overlap in time"),

@@ -99,8 +99,7 @@ class HazardResults(Results):
 
     @cached_property
     def _rest(self) -> Transformed:
-        reported = self._parts.reported[self._parts.n_linear :]
-        kept: Transformed = self.cells._rest.some(np.array(reported, dtype=bool))
+        kept: Transformed = self.cells._rest.some(self._parts.kept[self._parts.n_linear :])
         return kept
 
     @property

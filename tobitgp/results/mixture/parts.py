@@ -84,7 +84,8 @@ class MixtureParts(Source):
 def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:
     """Ends (lower, upper] of the rows of a response, (n,) each.
 
-    Of counts ``censor(upper=6)`` means at least 6, a flag (as of ``Surv``) or ``>6`` more than 6, ``<6`` at most 5.
+    Of counts ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as of ``Surv``) or ``>6`` more than 6, ``<6`` at
+    most 5, and ``<=6`` at most 6.
     """
     if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
         raise SpecError(
@@ -98,9 +99,10 @@ def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> t
     if spec.response.kind == "value" and spec.flag is None:
         at_limit = np.isposinf(upper) & np.isfinite(lower)
         lower = np.where(at_limit, np.ceil(lower) - 1.0, lower)
-    if spec.response.kind == "text":
-        below = np.isneginf(lower) & np.isfinite(upper)
-        upper = np.where(below, np.ceil(upper) - 1.0, upper)
+    if response.closed is not None:
+        below, above = np.isneginf(lower) & np.isfinite(upper), np.isposinf(upper) & np.isfinite(lower)
+        upper = np.where(below & ~response.closed, np.ceil(upper) - 1.0, upper)
+        lower = np.where(above & response.closed, np.ceil(lower) - 1.0, lower)
     return lower, upper
 
 

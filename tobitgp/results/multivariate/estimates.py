@@ -76,8 +76,8 @@ class Estimates:
         for name, row in zip(map(str, frame.index), frame.to_numpy(), strict=True):
             if not (RESIDUAL in name or name == "sigma" or name.startswith(f"log(sigma)[{EACH}[T.")):
                 rows[self.name(name)] = row * [*[self._factor(name)] * 2, 1.0, 1.0, *[self._factor(name)] * 2]
-        rest = pd.DataFrame.from_dict({**rows, **self._residual(alpha)}, orient="index", columns=COLUMNS)
-        return pd.concat([pd.DataFrame(found, names, COLUMNS), rest])
+        rest = {**rows, **self._residual(alpha)}  # a column called sigma has coefficients of the name of the noise
+        return pd.DataFrame(np.vstack([found, *rest.values()]), index=[*names, *rest], columns=COLUMNS)
 
     @property
     def coefficient_names(self) -> list[str]:

@@ -13,6 +13,8 @@ import pandas as pd
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.design import DesignState, input_names, learn_design
 from tobitgp.data.linear import Independence, check_independence
+from tobitgp.data.outcome import outcome
+from tobitgp.data.partition import naming
 from tobitgp.data.prepare import prepare
 from tobitgp.data.table import read_table
 from tobitgp.errors import DataError, SpecError, user_level
@@ -201,6 +203,8 @@ def read_ends(
         there = np.flatnonzero(data[own].notna().any(axis=1))
         if len(there):
             read = prepare(spec, data.iloc[there], log_time=log_time)
+            with naming(wide.labels[j]):
+                outcome(read.response, log_time=log_time, labels=read.labels)
             ends[:, there[read.kept], j] = read.response.lower, read.response.upper
         elif not new:
             raise DataError(f"The response {wide.labels[j]} has no value in these rows.")
