@@ -50,7 +50,7 @@ def problem(name, lower, upper, weight=None, *, k=2, weights=None, prior=None, e
         return Points(family, k, 1e-3), working
     return Bayes(
         family,
-        read_prior(family, prior, units, max(raw.upper[raw.upper < np.inf].mean(), 1.0), weights.expected_number(k)),
+        read_prior(family, prior, units, max(raw.upper[raw.upper < np.inf].mean(), 1.0)),
         weights,
         k,
     ), working

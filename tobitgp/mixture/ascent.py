@@ -249,7 +249,7 @@ def partial_fit(
     raw = read_rows(family, lower, upper, weight)
     if not len(raw.lower):
         return stream
-    working = arrange(family, raw, stream.units)
+    working = arrange(family, raw, stream.units, ties=stream.model.adapts)
     seen = stream.seen + working.total
     size = (seen if stream.total is None else stream.total) / working.total
     batch = chunks_of(working, stream.model.k)

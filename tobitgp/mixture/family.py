@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import digamma, expit, gammaln, polygamma
@@ -16,6 +16,9 @@ from scipy.special import digamma, expit, gammaln, polygamma
 from tobitgp.mixture.rows import Rows, Support, Units
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.mixture.prior import ComponentPrior
 
 _MOST_DOUBLINGS, _MOST_HALVINGS = 2200, 200
 _TINY = 1e-300
@@ -194,8 +197,12 @@ class Family(ABC):
         return self.sizes(theta)
 
     @abstractmethod
-    def default_prior(self, typical: float, k: float) -> Array:
-        """Hyper-parameters (P,) of one of k components, on the scale that is modelled, for rows of a typical size."""
+    def default_prior(self, typical: float) -> ComponentPrior:
+        """The prior where none is given, on the scale that is modelled, for rows of a typical size."""
+
+    @abstractmethod
+    def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
+        """What the learnt hyper-parameters multiply in minus the expected log prior of each component, (H, K)."""
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
         """A prior (P,) given in the user's units."""

@@ -16,6 +16,7 @@ from tobitgp.mixture.fitted import Mixture, MixtureFit, describe, order_componen
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Dirichlet, DirichletProcess, Model, Points, State, Weights
+from tobitgp.mixture.prior import ComponentPrior
 from tobitgp.mixture.rates import Exponential, Poisson
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
 from tobitgp.mixture.starts import choose_units, crude_values, drop_components, moved, starts
@@ -43,15 +44,15 @@ def resolve_mixture_family(name: object) -> Family:
     raise SpecError(f"family={name!r} is not supported for mixtures; choose one of {allowed}.")
 
 
-def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float, k: float) -> Array:
-    """Hyper-parameters of the components' prior, (P,), on the scale that is modelled."""
+def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float) -> ComponentPrior:
+    """The components' prior, on the scale that is modelled, given or for rows of a typical size."""
     if prior is None:
-        return family.default_prior(typical, k)
+        return family.default_prior(typical)
     values = np.array([prior[name] for name in family.hyperparameters], dtype=np.float64)
     for name, value in zip(family.hyperparameters, values, strict=True):
         if not np.isfinite(value) or (name != "mean" and value <= 0.0):
             raise SpecError(f"prior={{{name!r}: {value:g}}}: a positive number is needed.")
-    return family.prior_to_working(values, units)
+    return ComponentPrior(family.prior_to_working(values, units))
 
 
 def fit_mixture(
@@ -125,13 +126,20 @@ def _prepare(
         raise DataError("There is no row that says anything of the response.")
     k = min(check_number(k), n) if isinstance(weights, DirichletProcess) else check_number(k, n)
     units = choose_units(kind, raw)
-    working = arrange(kind, raw, units)
-    if isinstance(method, EMCM):
-        return Points(kind, k, method.floor), working, raw
-    weights = Dirichlet() if weights is None else weights
-    typical = float(np.average(crude_values(kind, raw), weights=raw.weight))
-    values = read_prior(kind, prior, units, typical if typical > 0.0 else 1.0, weights.expected_number(k))
-    return Bayes(kind, values, weights, k), working, raw
+    model: Model = (
+        Points(kind, k, method.floor)
+        if isinstance(method, EMCM)
+        else Bayes(
+            kind, read_prior(kind, prior, units, _typical(kind, raw)), Dirichlet() if weights is None else weights, k
+        )
+    )
+    return model, arrange(kind, raw, units, ties=model.adapts), raw
+
+
+def _typical(family: Family, raw: Raw) -> float:
+    """Mean of the rows on the scale that is modelled, which is 1 or 0 but for counts."""
+    typical = float(np.average(crude_values(family, raw), weights=raw.weight)) if family.free_of == "nothing" else 1.0
+    return typical if typical > 0.0 else 1.0
 
 
 def _stop(method: Method, total: float) -> Stop:

@@ -88,7 +88,7 @@ class Mixture:
 
     def predictive(self) -> Predictive:
         """Distribution of a new value: parameters integrated over their posterior, or at their estimates."""
-        state = State(self.state.weights, self.state.components[:, self.order])
+        state = self.state.ordered(self.state.weights, self.order)
         return Predictive(self.weights, self.model.distribution(state, self.units))
 
     def plug_in(self) -> Predictive:
@@ -148,7 +148,8 @@ class MixtureFit(Mixture):
 def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array | None = None) -> Array:
     """Covariance (p, p) of the parameters by linear response, or from the observed information of point estimates."""
     model = fit.model
-    chunks = chunks_of(arrange(model.family, read_rows(model.family, lower, upper, weight), fit.units), fit.k)
+    raw = read_rows(model.family, lower, upper, weight)
+    chunks = chunks_of(arrange(model.family, raw, fit.units, ties=model.adapts), fit.k)
     at, unit = fit.state.flat(), _units(fit)
 
     def gradient(x: Array) -> Array:
@@ -203,7 +204,8 @@ def _slopes(fit: MixtureFit) -> Array:
     """Derivatives of the parameters in the coordinates, (p, coordinates)."""
     of_weights = fit.model.estimated_weights(fit.state)[1]
     of_components = fit.model.estimates(fit.state, fit.units)[1]
-    return np.asarray(block_diag(of_weights[fit.order], blocks(of_components[:, :, fit.order], fit.order)))
+    out = block_diag(of_weights[fit.order], blocks(of_components[:, :, fit.order], fit.order))
+    return np.pad(out, ((0, 0), (0, len(fit.state.scales))))
 
 
 def intervals(fit: MixtureFit, V: Array, level: float = 0.95) -> Array:
@@ -255,7 +257,7 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
     medians = np.array([Predictive(np.ones(1), alone[[i]]).ppf(0.5) for i in range(len(order))])
     notes = _notes(model, method, best, working, exact_counts + between_counts, counts, medians, raw)
     if not _is_process(model):
-        state, order = State(state.weights[order], state.components[:, order]), np.arange(len(order))
+        state, order = state.ordered(state.weights[order], order), np.arange(len(order))
     return MixtureFit(
         model=model,
         method=method,

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units
 from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array
@@ -187,9 +188,12 @@ class Weibull(Family):
     def steps(self, theta: Array) -> Array:
         return np.stack([-theta[1], theta[1]])
 
-    def default_prior(self, typical: float, k: float) -> Array:
-        """A gamma(2, 1) rate of (time / median)^shape, and a log shape of mean 0 and sd 1."""
-        return np.array([2.0, 1.0, 1.0])
+    def default_prior(self, typical: float) -> ComponentPrior:
+        """A gamma(1, b) rate of (time / median)^shape whose b is learnt, and a log shape of mean 0 and sd 1."""
+        return learning(np.array([1.0, np.nan, 1.0]), (1,), (1.0,), np.ones(1))
+
+    def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
+        return (q[0] / q[1])[None][: len(prior.learnt)]
 
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         a, b, shape = q
