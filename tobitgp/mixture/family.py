@@ -270,6 +270,10 @@ class Family(ABC):
     def predictive(self, q: Array, units: Units) -> ComponentDistribution:
         """Distribution of a new value, its parameters integrated out."""
 
+    def with_mean(self, q: Array) -> Array:
+        """Posteriors (P, K) whose predictive distributions have a mean, where the family has one at all."""
+        return q
+
     @abstractmethod
     def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
         """Distribution of a new value at given parameters."""

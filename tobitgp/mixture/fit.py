@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
-from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run
+from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run, to_come
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fitted import Mixture, MixtureFit, describe, order_components
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
@@ -29,6 +29,7 @@ _FIRST_STARTS, _FIRST_PASSES = 10, 10  # of a stream
 _MOVES, _TRIAL_PASSES = 12, 16  # of each component at most, passes to tell which leads highest
 _ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
 _GAIN = 1e-3  # nats for which a round was not in vain
+_JUDGED_PASSES, _LEFT = 6, 0.1  # passes and nats that say whether stochastic steps have come to an optimum
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 MIXTURE_FAMILIES: dict[str, Family] = {
@@ -155,9 +156,9 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
     if isinstance(method, SVBCM):
         begins = [run(model, working, state, method, rng) for state in begins]
         if not method.polish:
-            climbs = [climb(model, chunks_of(working, k), state, replace(stop, passes=1)) for state in begins]
-            best = replace(_highest(climbs), converged=True)
-            return best, np.array([one.value for one in climbs])
+            chunks = chunks_of(working, k)
+            climbs = [climb(model, chunks, state, replace(stop, passes=1)) for state in begins]
+            return _judged(model, chunks, _highest(climbs), stop), np.array([one.value for one in climbs])
     climbs = _climb_all(model, chunks, begins, stop)
     if k > 1:
         climbs += _climb_beside(model, some, chunks, climbs, stop, method.n_init // 2, rng)
@@ -167,6 +168,14 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
     if some is not working:
         best = climb(model, chunks_of(working, k), best.state, stop)
     return best, np.array([one.value for one in climbs])
+
+
+def _judged(model: Model, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:
+    """The end of stochastic steps, converged where a few passes say that less than a tenth of a nat is left."""
+    more = climb(model, chunks, best.state, replace(stop, passes=_JUDGED_PASSES)).trace
+    gains = np.diff(more)
+    left = more[-1] - more[0] + (to_come(gains[-1], gains[-2]) if len(gains) > 1 else 0.0)
+    return replace(best, converged=bool(left < _LEFT))
 
 
 def _climb_all(model: Model, chunks: Sequence[Rows], begins: Sequence[State], stop: Stop) -> list[Climb]:

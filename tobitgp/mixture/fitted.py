@@ -26,7 +26,7 @@ from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.mixture.ascent import Climb, chunks_of, evaluate, probabilities, sum_over
 from tobitgp.mixture.family import blocks
-from tobitgp.mixture.methods import EMCM, Method
+from tobitgp.mixture.methods import EMCM, SVBCM, Method
 from tobitgp.mixture.model import Bayes, DirichletProcess, Model, State
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows
@@ -36,7 +36,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 _STEP = 0.05  # of a posterior standard deviation
 _LEAST = 1e-6  # smallest ratio of curvature to information that is taken for one
-HELD = 0.5  # expected rows from which a component of a Dirichlet process counts as one
+HELD = 0.5  # expected rows from which a component counts as one
 _CHUNK = 8192
 
 
@@ -141,8 +141,8 @@ class MixtureFit(Mixture):
 
     @property
     def n_effective(self) -> int:
-        """Number of components that hold more than a row and more than a hundredth of the rows."""
-        return int((self.counts > max(1.0, 0.01 * self.total)).sum())
+        """Number of components that hold half a row and more in expectation."""
+        return int((self.counts >= HELD).sum())
 
 
 def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array | None = None) -> Array:
@@ -284,7 +284,10 @@ def _notes(
     notes = []
     if not best.converged:
         passes = f"{best.passes} pass{'es' * (best.passes != 1)}"
-        notes.append(f"No convergence after {passes}; raise max_iter (now {method.max_iter} an ascent).")
+        words = f"No convergence after {passes}; raise max_iter (now {method.max_iter} an ascent)."
+        if isinstance(method, SVBCM) and not method.polish:
+            words = f"No convergence after {method.n_steps} stochastic steps; raise n_steps, or leave polish=True."
+        notes.append(words)
     kinds = {part.kind for part in working.parts}
     bayes = not isinstance(method, EMCM)
     if not kinds & {"exact", "interval"}:

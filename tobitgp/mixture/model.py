@@ -304,8 +304,12 @@ class Bayes:
         return self.family.estimates(state.components, units)
 
     def distribution(self, state: State, units: Units) -> ComponentDistribution:
-        """Distribution of a new value under each component; parameters are integrated out."""
-        return self.family.predictive(state.components, units)
+        """Distribution of a new value under each component; parameters are integrated out.
+
+        Where scales are learnt, components that hold next to nothing have the tails of two events.
+        """
+        q = self.family.with_mean(state.components) if self.prior.adapts else state.components
+        return self.family.predictive(q, units)
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,9 @@ class Exponential(RateFamily):
         a, b = q
         return Burr(units.scale * b, np.ones_like(b), a)
 
+    def with_mean(self, q: Array) -> Array:
+        return np.stack([np.maximum(q[0], 2.0), q[1]])
+
     def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
         return WeibullDistribution(units.scale * np.exp(-theta[0]), np.ones(theta.shape[1]))
 

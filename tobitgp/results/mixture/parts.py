@@ -89,7 +89,8 @@ def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> t
     if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
         raise SpecError(
             "mixture() takes no truncated rows, delayed entry among them: what could never have been seen is not "
-            "censored, and treating it as left-censored would be wrong. Leave truncate() or the entry time out."
+            "censored. Leaving the entry out would make times longer than they are: fit without mixture(), e.g. by "
+            "family='weibull', which allows for truncation."
         )
     lower, upper = response.lower, response.upper
     if family.support != "counts":

@@ -144,7 +144,7 @@ class MixtureResults(Results):
 
     @property
     def n_effective(self) -> int:
-        """Components that hold more than a row and more than a hundredth of the rows."""
+        """Components that hold half a row and more in expectation."""
         return self._parts.fit.n_effective
 
     @property
