@@ -269,7 +269,7 @@ class Bayes:
     def sizes(self, state: State, counts: Array) -> Array:
         """Rough standard deviations of the coordinates, flat; ``counts`` (K,) are expected rows."""
         information = np.diag(self.information(state))
-        return np.asarray(1.0 / np.sqrt(np.where(information > _NOTHING, information, 1.0)))
+        return np.asarray(1.0 / np.sqrt(np.where(information > 0.0, information, 1.0)))
 
     def information(self, state: State) -> Array:
         """Fisher's information of the posterior, in flat coordinates."""

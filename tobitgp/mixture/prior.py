@@ -74,7 +74,7 @@ class ComponentPrior:
 
 
 def learning(values: Array, learnt: tuple[int, ...], power: tuple[float, ...], size: Array) -> ComponentPrior:
-    """The default prior: what is learnt is gamma(0.2, 0.2 * size), ``size`` (H,) being the inverse of its typical size."""
+    """The default prior: what is learnt is gamma(0.2, 0.2 size), of a mean near 1 / size, (H,)."""
     at = np.array(learnt, dtype=np.int64)
     values = values.copy()
     values[at] = START / size
