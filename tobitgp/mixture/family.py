@@ -287,7 +287,7 @@ class Family(ABC):
         return theta + moves
 
 
-def gamma_divergence(a: Array, b: Array, a0: float, b0: float) -> Array:
+def gamma_divergence(a: Array, b: Array, a0: Array | float, b0: Array | float) -> Array:
     """KL[Gamma(a, b) || Gamma(a0, b0)], shapes and rates; (MIX12) of the theory pages."""
     of_shape = (a - a0) * digamma(a) - gammaln(a) + gammaln(a0)
     return np.asarray(of_shape + a0 * np.log(b / b0) + a * (b0 - b) / b)
