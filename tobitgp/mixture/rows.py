@@ -126,7 +126,7 @@ def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True, ti
 def rounding_of_ties(y: Array, weight: Array) -> Array:
     """Widths (n,) within which values (n,) that several rows share were rounded, (MIX22); 0 for those of one row.
 
-    The distance to the nearest other value, where it is no more than five typical ones.
+    The distance to the nearest other value, where it is no more than five typical ones; 1 where there is one value.
     """
     order = np.argsort(y)
     new = np.diff(y[order]) > _SAME * np.ptp(y)
@@ -134,7 +134,7 @@ def rounding_of_ties(y: Array, weight: Array) -> Array:
     total = np.bincount(group, weights=weight[order])
     gaps = np.diff(y[order][np.concatenate([[True], new])])
     if not len(gaps):
-        return np.full(len(y), float(total[0] > 1.0))
+        return np.ones(len(y))
     nearest = np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))
     by_size = np.argsort(nearest)
     middle = np.searchsorted(np.cumsum(total[by_size]), 0.5 * total.sum())
