@@ -148,7 +148,8 @@ def fit(
         all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,
         for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one, ``{"cor(re(g))[Intercept, z]": tg.LKJ(1)}`` that
         of all correlations of a random effect.
-        Of a mixture numbers by name, in the user's units: the prior of every component as a whole, for Gaussian ones
+        For a mixture, None learns the scale of the components' prior from all of them, (MIX18) of the theory pages.
+        Numbers by name, in the user's units, fix it: the prior of every component as a whole, for Gaussian ones
         ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, else its rate's ``a`` and ``b``, and ``"concentration"`` of
         the weights.
     missing : {"drop", "raise"}
@@ -238,7 +239,7 @@ def fit(
     ('ep', 'ep')
     >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
     >>> res.params.round(2).tolist()
-    [0.06, 0.94, 148.47, 431.1, 0.91, 1.39]
+    [0.68, 0.32, 421.43, 407.54, 1.56, 0.98]
     """
     reading: dict[str, Any] = {
         "family": family,

@@ -185,8 +185,8 @@ def _refuse_late_entry(wrong: BoolArray, spec: ModelSpec, table: Table) -> None:
         assert spec.truncation is not None
         time, entry = (end.text if end else "" for end in (spec.response.value, spec.truncation.lower))
         raise DataError(
-            f"{time} is not after {entry} in {table.rows(wrong)}: these rows end at or before their entry, where "
-            "nothing could have been seen. Correct or drop them."
+            f"{time} is not after {entry} in {table.rows(wrong)}: where a row ends at or before its entry, nothing "
+            "could have been observed. Correct or drop such rows."
         )
 
 

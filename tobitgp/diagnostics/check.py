@@ -217,7 +217,7 @@ def posterior_findings(results: Any, rng: Any) -> Iterator[Finding]:
 def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
     """Of a mixture: components that hardly any exact row tells of, and the survival curve of lifetimes."""
     fit = results.parts.fit
-    vague = [str(i + 1) for i in range(fit.k) if fit.exact_counts[i] < 1.0 <= fit.counts[i]]
+    vague = [str(i + 1) for i in np.flatnonzero(fit.shown) if fit.exact_counts[i].round(2) < 1.0]
     words = "every component holds exact rows"
     if vague:
         words = f"component {', '.join(vague)} holds less than one exact row; try fewer components, or priors="

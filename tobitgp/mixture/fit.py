@@ -10,13 +10,14 @@ import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
-from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run
+from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run, to_come
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fitted import Mixture, MixtureFit, describe, order_components
 from tobitgp.mixture.floors import Floor
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Dirichlet, DirichletProcess, Model, Points, State, Weights
+from tobitgp.mixture.prior import ComponentPrior
 from tobitgp.mixture.rates import Exponential, Poisson
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
@@ -32,6 +33,7 @@ _AT_ONCE = 3  # moves that go on to their ends together
 _ALIKE = 0.05  # difference of plug-in parameters up to which states are one
 _ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
 _GAIN = 1e-3  # nats for which a round was not in vain
+_JUDGED_PASSES, _LEFT = 6, 0.1  # passes and nats that say whether stochastic steps have come to an optimum
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 MIXTURE_FAMILIES: dict[str, Family] = {
@@ -47,15 +49,15 @@ def resolve_mixture_family(name: object) -> Family:
     raise SpecError(f"family={name!r} is not supported for mixtures; choose one of {allowed}.")
 
 
-def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float, k: float) -> Array:
-    """Hyper-parameters of the components' prior, (P,), on the scale that is modelled."""
+def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float) -> ComponentPrior:
+    """The components' prior, on the scale that is modelled, given or for rows of a typical size."""
     if prior is None:
-        return family.default_prior(typical, k)
+        return family.default_prior(typical)
     values = np.array([prior[name] for name in family.hyperparameters], dtype=np.float64)
     for name, value in zip(family.hyperparameters, values, strict=True):
         if not np.isfinite(value) or (name != "mean" and value <= 0.0):
             raise SpecError(f"prior={{{name!r}: {value:g}}}: a positive number is needed.")
-    return family.prior_to_working(values, units)
+    return ComponentPrior(family.prior_to_working(values, units))
 
 
 def fit_mixture(
@@ -129,13 +131,18 @@ def _prepare(
         raise DataError("There is no row that says anything of the response.")
     k = min(check_number(k), n) if isinstance(weights, DirichletProcess) else check_number(k, n)
     units = choose_units(kind, raw)
-    working = arrange(kind, raw, units)
     if isinstance(method, EMCM):
+        working = arrange(kind, raw, units)
         return Points(kind, k, _floor(kind, method.floor, working)), working, raw
-    weights = Dirichlet() if weights is None else weights
-    typical = float(np.average(crude_values(kind, raw), weights=raw.weight))
-    values = read_prior(kind, prior, units, typical if typical > 0.0 else 1.0, weights.expected_number(k))
-    return Bayes(kind, values, weights, k), working, raw
+    values = read_prior(kind, prior, units, _typical(kind, raw))
+    model = Bayes(kind, values, Dirichlet() if weights is None else weights, k)
+    return model, arrange(kind, raw, units, ties=model.adapts), raw
+
+
+def _typical(family: Family, raw: Raw) -> float:
+    """Mean of the rows on the scale that is modelled, which is 1 or 0 but for counts."""
+    typical = float(np.average(crude_values(family, raw), weights=raw.weight)) if family.free_of == "nothing" else 1.0
+    return typical if typical > 0.0 else 1.0
 
 
 def _floor(family: Family, given: float | None, working: Working) -> Floor:
@@ -158,9 +165,9 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
     if isinstance(method, SVBCM):
         begins = [run(model, working, state, method, rng) for state in begins]
         if not method.polish:
-            climbs = [climb(model, chunks_of(working, k), state, replace(stop, passes=1)) for state in begins]
-            best = replace(_highest(climbs), converged=True)
-            return best, np.array([one.value for one in climbs])
+            chunks = chunks_of(working, k)
+            climbs = [climb(model, chunks, state, replace(stop, passes=1)) for state in begins]
+            return _judged(model, chunks, _highest(climbs), stop), np.array([one.value for one in climbs])
     if isinstance(model, Points) and method.n_init > 1 and k > 1:
         begins = _best_of_more(model, some, chunks, begins, stop, rng)
     climbs = _climb_all(model, chunks, begins, stop)
@@ -172,6 +179,14 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
     if some is not working:
         best = climb(model, chunks_of(working, k), best.state, stop)
     return best, np.array([one.value for one in climbs])
+
+
+def _judged(model: Model, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:
+    """The end of stochastic steps, converged where a few passes say that less than a tenth of a nat is left."""
+    more = climb(model, chunks, best.state, replace(stop, passes=_JUDGED_PASSES)).trace
+    gains = np.diff(more)
+    left = more[-1] - more[0] + (to_come(gains[-1], gains[-2]) if len(gains) > 1 else 0.0)
+    return replace(best, converged=bool(left < _LEFT))
 
 
 def _climb_all(model: Model, chunks: Sequence[Rows], begins: Sequence[State], stop: Stop) -> list[Climb]:

@@ -8,8 +8,6 @@ References
 ----------
 Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 19-31,
 with the variance 1/lambda in place of 1/tau in eqs. 28-31.
-Fraley and Raftery (2007), Bayesian regularization for normal mixture estimation and model-based clustering, *Journal of
-Classification* 24, 155-181: the rule for the rate of the precision's prior.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.distributions.student import Student
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.floors import Floor, least, spacing_of
+from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.truncated import between, lower_tail, moments
 from tobitgp.typing import Array
@@ -203,6 +202,8 @@ class Gaussian(Family):
         z /= sd
         if rows.kind == "exact":
             square = z * z
+            if rows.width.any():
+                square += (rows.width / sd) ** 2 / 12.0
             log_p = -0.5 * square
             log_p -= theta[1][:, None] + _HALF_LOG_2PI
             return Terms(log_p, (z, square))
@@ -219,9 +220,14 @@ class Gaussian(Family):
     def sizes(self, theta: Array) -> Array:
         return np.stack([np.exp(theta[1]), np.ones_like(theta[1])])
 
-    def default_prior(self, typical: float, k: float) -> Array:
-        """Mean 0, worth a thousandth of a row, and a gamma(1, 1 / (2 k^2)) precision: components share the variance."""
-        return np.array([0.0, 1e-3, 1.0, 0.5 / k**2])
+    def default_prior(self, typical: float) -> ComponentPrior:
+        """Mean 0, worth as many rows as is learnt, and a gamma(1, b) precision whose b is learnt."""
+        return learning(np.array([0.0, np.nan, 1.0, np.nan]), (1, 3), (0.5, 1.0), np.ones(2))
+
+    def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
+        mean, tau, a, b = q
+        of = {1: 0.5 * (1.0 / tau + a / b * (mean - prior.values[0]) ** 2), 3: a / b}
+        return np.array([of[at] for at in prior.learnt.tolist()]).reshape(-1, q.shape[1])
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
         mean, tau, a, b = prior

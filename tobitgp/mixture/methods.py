@@ -65,7 +65,7 @@ class VBCM(Ascent):
     >>> lung, method = tg.datasets.load("lung"), tg.VBCM(n_init=3)
     >>> res = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="exponential", method=method)
     >>> res.method, round(res.elbo, 2)
-    ('vbcm', -1170.27)
+    ('vbcm', -1171.23)
     """
 
     name: ClassVar[str] = "vbcm"
@@ -109,7 +109,7 @@ class SVBCM(Ascent):
     >>> lung, method = tg.datasets.load("lung"), tg.SVBCM(n_steps=200)
     >>> res = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="exponential", method=method)
     >>> res.method, round(res.elbo, 2)
-    ('svbcm', -1170.27)
+    ('svbcm', -1171.23)
     """
 
     n_init: int = 1

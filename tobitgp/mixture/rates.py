@@ -18,6 +18,7 @@ from scipy.special import betainc, digamma, gammaincinv, ndtr
 
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.floors import Floor, least
+from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics import log_probabilities as counts
@@ -44,6 +45,13 @@ class RateFamily(Family):
     def posterior(self, prior: Array, theta: Array, sums: Sums, *, cautious: bool = False) -> Array:
         """Eqs. 37-39."""
         return prior[:, None] + self.events_and_exposure(sums)
+
+    def default_prior(self, typical: float) -> ComponentPrior:
+        """A gamma(1, b) rate whose b is learnt."""
+        return learning(np.array([1.0, np.nan]), (1,), (1.0,), np.array([typical]))
+
+    def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
+        return (q[0] / q[1])[None][: len(prior.learnt)]
 
     def divergence(self, q: Array, prior: Array) -> Array:
         return gamma_divergence(q[0], q[1], prior[0], prior[1])
@@ -125,10 +133,6 @@ class Exponential(RateFamily):
     def evenly(self, values: Array) -> Array:
         return np.log(np.maximum(values, 1e-6))
 
-    def default_prior(self, typical: float, k: float) -> Array:
-        """A gamma(2, 1) rate where the median of the times is 1."""
-        return np.array([2.0, 1.0])
-
     def prior_to_working(self, prior: Array, units: Units) -> Array:
         return np.array([prior[0], prior[1] / units.scale])
 
@@ -140,6 +144,9 @@ class Exponential(RateFamily):
         """Eq. 46, a Lomax distribution."""
         a, b = q
         return Burr(units.scale * b, np.ones_like(b), a)
+
+    def with_mean(self, q: Array) -> Array:
+        return np.stack([np.maximum(q[0], 2.0), q[1]])
 
     def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
         return WeibullDistribution(units.scale * np.exp(-theta[0]), np.ones(theta.shape[1]))
@@ -190,10 +197,6 @@ class Poisson(RateFamily):
 
     def evenly(self, values: Array) -> Array:
         return np.sqrt(values)
-
-    def default_prior(self, typical: float, k: float) -> Array:
-        """An exponential prior of the rate, of mean ``typical``."""
-        return np.array([1.0, 1.0 / typical])
 
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         """The plug-in rate is the geometric mean exp(E log rate)."""

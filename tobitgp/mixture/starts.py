@@ -248,7 +248,7 @@ def drop_components(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Sto
 def _by_size(model: Bayes, best: Climb) -> State:
     order = np.argsort(-best.sums.counts, kind="stable")
     weights = model.weights.posterior(best.state.weights, best.sums.counts[order])
-    return State(weights, best.state.components[:, order])
+    return best.state.ordered(weights, order)
 
 
 def _without(model: Bayes, best: Climb, j: int) -> State:

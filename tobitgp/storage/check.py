@@ -137,7 +137,11 @@ def check_mixture(parts: MixtureParts) -> None:
     wanted: Shapes = {"weights": (fit.state.weights, (size,)), "components": (fit.state.components, (len(names), k))}
     wanted |= {name: (getattr(fit, name), (k,)) for name in ("order", "counts", "exact_counts")}
     if isinstance(model, Bayes):
-        wanted["prior"] = (model.prior, (len(names),))
+        learnt = (model.prior.learnt.size,)
+        wanted |= {"prior": (model.prior.values, (len(names),)), "scales": (fit.state.scales, learnt)}
+        wanted |= {name: (getattr(model.prior, name), learnt) for name in ("learnt", "power", "shape", "rate")}
+        if not (np.isin(model.prior.learnt, np.arange(len(names))).all() and (fit.state.scales > 0.0).all()):
+            raise MalformedError("what its prior learns makes no sense")
         if not isinstance(model.weights, (Dirichlet, DirichletProcess)):
             raise MalformedError("its prior of the weights is of an unknown kind")
     if parts.covariance is None:

@@ -262,7 +262,7 @@ def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Genera
     size = np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", T, V, T), 0.0))
     z = np.divide(moves, size, out=np.zeros_like(moves), where=size > 0.0)
     error = np.sqrt(np.maximum(np.diag(V), 0.0))
-    prior = fit.model.prior if isinstance(fit.model, Bayes) else None
+    prior = fit.model.prior.values if isinstance(fit.model, Bayes) else None
     of_moves, of_z = (each[:, k:].reshape(draws, *theta.shape) for each in (moves, z))
     drawn = family.drawn(theta, of_moves, of_z, values, error[k:].reshape(theta.shape), prior)
     return _beta_weights(weights, error[:k], z[:, :k]), drawn
