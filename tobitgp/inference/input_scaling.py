@@ -46,6 +46,8 @@ def around_means(spec: ModelSpec, t: int, constant: bool) -> list[bool]:
 
     def is_held(i: int) -> bool:
         rest = {item.text for j, factor in enumerate(term.factors) if j != i for item in factor.inputs}
+        if not rest and term.by is not None and any(other.group == term.group for other in beside if not other.factors):
+            return False  # as in (z || g), whose levels and slopes are independent at zero
         if not rest:
             return noise or constant
         same = (other for other in beside if {item.text for item in other.inputs} == rest)

@@ -227,7 +227,7 @@ def make_plan(
     intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
     factor = next((own for own in found if own is None or own.term is None), found[0])
     centre = np.zeros(len(mean)) if intercept is None else column_centres(measured.H.mean, intercept, factor)
-    constant = spec.intercept or holds_constant(columns, measured.H)
+    constant = intercept is not None or (not spec.intercept and holds_constant(columns, measured.H))
     scaling = [
         effect_scaling(term, own, [hyper.name for hyper in hypers], given)
         if term.effects is not None
