@@ -72,6 +72,7 @@ class Search:
         self.grows, self.fell_back = self.problem.n > 3 * GROWN_ROWS, False
         self.others: list[tuple[float, Array]] = []
         # Only along a single input can rows be dense enough to show length-scales that need many features.
+        self.periods = multistart.unknown_periods(self.problem, self.prior.gps, self.parameters)
         self.single = any(
             gp.inputs.X.shape[1] == 1 and any(factor.n_scales for factor in gp.covariance.factors[:1])
             for gp in self.prior.gps
@@ -152,7 +153,9 @@ class Search:
 
     def _screen(self, maximum: Maximum) -> Maximum:
         """The maximum, or a higher one from where a screening of all rows predicts it."""
-        ends = []
+        octave = self._other_octave(maximum)
+        ends = [] if octave is None else [maximum, octave]
+        maximum = max([maximum, *ends], key=multistart.value_of)
         for _ in range(ROUNDS):
             candidate = self._worth_a_climb(maximum.posterior, maximum.value)
             if candidate is None:
@@ -173,6 +176,19 @@ class Search:
         if ends and self.stages[-1][3] < maximum.value:
             self.stages.append(("highest maximum", 0, 0, maximum.value))
         return maximum
+
+    def _other_octave(self, known: Maximum) -> Maximum | None:
+        """Where a multiple of a period leads on all rows, if it begins near the maximum or above."""
+        found: list[tuple[float, Array]] = []
+        if self.problem.n < self.data.n:  # its sample was asked
+            return None
+        for free in multistart.other_octaves(self.parameters, known.theta, self.periods):
+            theta = known.objective.theta(free)
+            precision = self.copies * likely_precisions(self.problem, theta)
+            value = self._objective("octave", self.data, self.prior, theta, precision, self.cap, LOOSE).value(free)
+            found.append((value, theta))
+        value, theta = max(found, key=itemgetter(0), default=(-np.inf, known.theta))
+        return self._from(theta, known, "a multiple of the period") if value > known.value - FAR else None
 
     def _worth_a_climb(self, posterior: Posterior, value: float) -> Candidate | None:
         """The candidate with most to gain, if it is much."""
@@ -248,7 +264,7 @@ class Search:
 
         tries = multistart.Tries(objective, parameters, data.weight, self.settings.max_iter)
         short = self.single and self.problem.n >= DENSE_ROWS
-        periods = multistart.unknown_periods(self.problem, self.prior.gps, parameters)
+        periods = self.periods
         candidates = multistart.starts(
             parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods
         )
