@@ -29,7 +29,7 @@ from tobitgp.diagnostics.residual_tests import (
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.fitted import FEW, NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
+from tobitgp.inference.fitted import NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
 from tobitgp.inference.screening import screen
 from tobitgp.numerics.sampling import random_points
 from tobitgp.results.views import Parts
@@ -176,7 +176,7 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
     fitted, gp = results.parts.fitted, results.parts.gp
     gain = fitted.neighbours_gain
     if np.isfinite(gain):
-        few, words = abs(gain) > FEW, neighbours_words(fitted)
+        few, words = abs(gain) > COARSE, neighbours_words(fitted)
         yield plain("neighbours", f"{words}; {NEIGHBOURS_REMEDY}" if few else words, value=float(gain), good=not few)
     if gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0):
         coarse = fitted.nats_left > COARSE

@@ -47,7 +47,7 @@ from tobitgp.inference.parameters import (
 )
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
-from tobitgp.priors.choice import MOST_PLACES
+from tobitgp.priors.choice import MOST_PLACES, of_several_inputs
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance
@@ -146,7 +146,7 @@ class Plan:
         columns = None if self.linear is None else self.linear.factor
         factor = None if columns is None else DenseBlock(*inputs.pop(), columns)
         chosen = _inducing(self.given.inducing, self.terms, units)
-        stand = _approximations(chosen, self.terms, self.measured.n)
+        stand = _approximations(chosen, self.terms, self.measured.n, inputs)
         if self.n_noise:
             stand = _all_low_rank(stand, moves=any(moves for _, moves in chosen))
         gps = tuple(
@@ -379,7 +379,9 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tupl
     return out
 
 
-def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm], n: int) -> list[str]:
+def _approximations(
+    chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm], n: int, inputs: Sequence[Inputs]
+) -> list[str]:
     """What may stand for each term in n rows; what was given of inducing inputs makes it one of low rank."""
     structured = [term for term in terms if term.approximation in ("markov", "vecchia")]
     shared = {(*(item.text for item in t.inputs), t.by and t.by.text, t.approximation) for t in structured}
@@ -389,7 +391,7 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm],
             "Vecchia, or several Markov ones of the same input; leave approximation= out of the others."
         )
     out = []
-    for (inducing, _), term in zip(chosen, terms, strict=True):
+    for (inducing, _), term, at in zip(chosen, terms, inputs, strict=True):
         given = inducing is None or not isinstance(inducing, str)
         clashes = {"dense": inducing is not None, "markov": given, "vecchia": given}
         if clashes.get(term.approximation):
@@ -397,8 +399,10 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm],
                 f"inducing= goes with low rank, and {term.name} has approximation={term.approximation!r}; leave out "
                 "one of the two."
             )
-        many = n > MOST_PLACES and len(term.inputs) > 1 and term.approximation == "auto"
-        out.append("low_rank" if given or many or term.approximation in ("low_rank", "dense") else term.approximation)
+        how = "low_rank" if given or term.approximation == "dense" else term.approximation
+        if how == "auto" and len(term.inputs) > 1:
+            how = "low_rank" if n > MOST_PLACES else of_several_inputs(term_covariance(term), at)
+        out.append(how)
     return out
 
 

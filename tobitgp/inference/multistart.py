@@ -35,12 +35,19 @@ def starts(
     *,
     short: bool = False,
     periods: Mapping[int, Array] | None = None,
+    spaced: Sequence[Array] = (),
 ) -> list[Array]:
-    """Free parts of theta to start from, best first: of a coarse grid, on which what the user gave stays."""
+    """Free parts of theta to start from, best first: of a coarse grid, on which what the user gave stays.
+
+    ``spaced`` (k,) has logarithms of length-scales that the distances of neighbours propose, NaN elsewhere.
+    """
     periods = periods or {}
     reach, first = _reach(parameters.roles), {i: tried[0] for i, tried in periods.items()}
     scales = [*itertools.product((0.15, 0.5, 1.5), (0.1, 0.4)), *(((0.015, 0.2), (0.05, 0.2)) if short else ())]
     grid = [_start(parameters, lengthscale, sigma, reach, first) for lengthscale, sigma in scales]
+    for own, sigma in itertools.product(spaced, (0.1, 0.4)):
+        at = dict(enumerate(own.tolist()))
+        grid.append(_start(parameters, 0.5, sigma, reach, first | {i: v for i, v in at.items() if not np.isnan(v)}))
     for tried in _combinations(periods):
         grid += [_start(parameters, lengthscale, 0.3, 0.0, tried) for lengthscale in (0.5, 1.5)]
     grid = list({start.tobytes(): start for start in grid}.values())  # values that were given make some equal
@@ -89,13 +96,13 @@ def _start(
     lengthscale: float,
     sigma: float,
     reach: Array | float,
-    log_periods: Mapping[int, float],
+    known: Mapping[int, float],
     **other: float,
 ) -> Array:
     """Free part of theta at such values, standardised."""
     level = {**_REST, "lengthscale": lengthscale, "sigma": sigma, **other}
     theta = np.log([level[role] for role in parameters.roles]) + reach
-    theta[list(log_periods)] = list(log_periods.values())
+    theta[list(known)] = list(known.values())
     return parameters.clip(np.where(np.isnan(parameters.start), theta, parameters.start)[parameters.free])
 
 

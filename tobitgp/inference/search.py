@@ -24,14 +24,16 @@ from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
-from tobitgp.inference.structured import gain_of_parameters
+from tobitgp.inference.spacing import log_scales
+from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises
 from tobitgp.priors.block import Block, split_theta
-from tobitgp.priors.choice import choose_blocks
+from tobitgp.priors.choice import DENSE_PLACES, choose_blocks, with_neighbours
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import distinct
 from tobitgp.typing import Array
 
 NATS = 0.01
@@ -43,6 +45,7 @@ USUAL_EVALUATIONS = 4  # on all rows, once a sample has predicted where they lea
 RUNS = 3
 MORE = 1.1  # times the features, for another approach
 DENSE_WORK = 2e9  # rows times the square of basis functions
+WORK_OF_FIELDS = 8.0  # times that, of few distinct rows of several inputs
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS, BFGS_STEPS = 10, 30
 CONVERGED, SHARE_OF_GAP = 1e-3, 1e-3  # nats, and times those that features leave, that a Newton step may gain
@@ -93,7 +96,31 @@ class Search:
                 raise
             self._fall_back()
             maximum = self._find(theta)
+        maximum = self._with_neighbours(maximum)
         return self._move(maximum) if self.prior.moves else maximum
+
+    def _with_neighbours(self, maximum: Maximum) -> Maximum:
+        """The maximum with neighbours for features where twice as many would change less than features leave."""
+        left, objective = nats_left(maximum.posterior), maximum.objective
+        if left <= COARSE or self.problem.n < self.data.n or maximum.posterior.field is not None:
+            return maximum
+        prior = with_neighbours(self.prior, maximum.theta, objective.precisions, cap=self.cap)
+        if prior is None:
+            return maximum
+        with contextlib.suppress(NumericalError, EPFailure):
+            other = self._objective("neighbours", self.data, prior, maximum.theta, objective.precisions, self.cap)
+            found = other.settle(maximum.free).posterior
+            assert found.field is not None
+            changed = gain_of_neighbours(found.field, found.w)
+            changed *= max(len(found.field.lambda2) / CHECKED, 1.0)
+            self._log(f"twice the neighbours would change {changed:.2g} nats", other, found.evidence)
+            if abs(changed) < left:
+                features, self.prior = self.prior, prior
+                again = self._maximise(maximum.theta)
+                if again.posterior.converged:
+                    return again
+                self.prior = features
+        return maximum
 
     def _find(self, theta: Array) -> Maximum:
         """Search and maximum."""
@@ -265,8 +292,9 @@ class Search:
         tries = multistart.Tries(objective, parameters, data.weight, self.settings.max_iter)
         short = self.single and self.problem.n >= DENSE_ROWS
         periods = self.periods
+        spaced = log_scales(self.prior.gps, len(theta))
         candidates = multistart.starts(
-            parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods
+            parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods, spaced=spaced
         )
         ends = tries.ends(candidates)
         found = max(ends, key=multistart.value_of)
@@ -418,8 +446,13 @@ class Search:
         return max(self.tol, SHARE_OF_GAP * nats_left(objective.settle(free, slopes=True).posterior))
 
     def _raise_cap(self) -> bool:
-        """Allow as many inducing inputs as there are rows, or as an evaluation takes seconds for, if that is more."""
-        most = min(self.data.n, int(np.sqrt(DENSE_WORK / self.data.n)))
+        """Allow as many inducing inputs as there are rows, or as an evaluation takes seconds for, if that is more.
+
+        Of few distinct rows of several inputs all are allowed.
+        """
+        fields = [gp.inputs for gp in self.prior.gps if gp.inputs.X.shape[1] > 1]
+        few = bool(fields) and all(len(distinct(at)[0].X) <= DENSE_PLACES for at in fields)
+        most = min(self.data.n, int(np.sqrt(DENSE_WORK * (WORK_OF_FIELDS if few else 1.0) / self.data.n)))
         more, self.cap = most > self.cap, max(most, self.cap)
         return more
 
