@@ -6,6 +6,7 @@ of at most 96, which are taken as independent: (HYP9) and (HYP10) of the theory 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -42,13 +43,12 @@ class Term:
     scales: IntArray  # (any,), positions in ``theta`` of the free length-scales
     extent: Array  # (d,), how far inputs reach
     shortest: float  # length-scale below which nothing is looked for
-    alone: Array  # (any,), the same of each length-scale beside the others as they are
 
     def candidates(self) -> list[Array]:
         """Parameters (k_t,) to try: one length-scale for all inputs, and one input after the other alone."""
         every = [(self.scales, v) for v in halved(self.shortest)]
-        ends = zip(self.scales, self.alone, strict=True) if len(self.scales) > 1 else ()
-        alone = [(scale, v) for scale, end in ends for v in halved(end)]
+        one_by_one = self.scales if len(self.scales) > 1 else ()
+        alone = itertools.product(one_by_one, halved(min(SHORTEST_ALONE, self.shortest)))
         found = []
         for scales, value in [*every, *alone]:
             theta = self.theta.copy()
@@ -114,21 +114,12 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
                     scales.append(j)
                     divided.append(columns)
         if scales:
-            ends = np.array([_shortest(along[:, columns], code) for columns in (np.concatenate(divided), *divided)])
-            alone = np.minimum(ends[1:], SHORTEST_ALONE)
+            apart = spacing(along[:, np.concatenate(divided)], code)
+            shortest = LONGEST if apart is None else min(apart.shortest, LONGEST)
             extent = np.where(extent > 0.0, extent, 1.0)
-            found.append(
-                Term(
-                    t, linear + t, gp.covariance, places, theta[places], np.array(scales), extent, float(ends[0]), alone
-                )
-            )
+            varied = np.array(scales)
+            found.append(Term(t, linear + t, gp.covariance, places, theta[places], varied, extent, shortest))
     return found
-
-
-def _shortest(X: Array, code: IntArray | None) -> float:
-    """Length-scale below which inputs (n, d) show nothing."""
-    found = spacing(X, code)
-    return LONGEST if found is None else min(found.shortest, LONGEST)
 
 
 class Cells(NamedTuple):
