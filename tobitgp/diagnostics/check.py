@@ -38,9 +38,28 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 CLEAR, SLIGHT = 3.0, 1.0  # nats
+_AT_END = 0.1  # of log length-scales from the shortest that was looked for
 DRAWN_ROWS = 20_000
 _UNTRUSTED = 0.2  # of the rows
 _LOWER = 3.0  # nats, a twentieth of the weight
+
+
+def search_findings(results: Any) -> Iterator[Finding]:
+    """Whether other length-scales promise more, (HYP10), or those found are as short as what was looked for."""
+    gp, fitted = results.parts.gp, results.parts.fitted
+    theta, parameters = fitted.points[0].theta, gp.parameters
+    screened = screen(fitted.points[0], gp.prior, parameters, "replace")
+    best, names = screened.best, parameters.names
+    if best is None:
+        return
+    short = [names[i] for i, value in screened.shortest if theta[i] < value + _AT_END]
+    there = {names[i]: float(f"{parameters.values(best.theta)[i]:.2g}") for i in best.scales}
+    words, missed = "no other length-scales promise a higher maximum", best.gain >= CLEAR
+    if missed:
+        words = f"other length-scales promise {best.gain:.1f} nats more: compare a fit with start={there}"
+    elif short:
+        words = f"{', '.join(short)} as short as neighbouring rows are apart: the curve may be noise of another kind"
+    yield plain("length-scales", words, value=best.gain, good=not (missed or short))
 
 
 def structure_findings(results: Any) -> Iterator[Finding]:
@@ -196,6 +215,7 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
             words = f"{found}, which the fit leaves out: look at it from there; stronger priors= may decide"
             yield plain("starts", words, value=less, good=False)
     if results.parts.training is not None and not fitted.points[0].noise:
+        yield from search_findings(results)
         yield from structure_findings(results)
     yield from posterior_findings(results, rng)
 
