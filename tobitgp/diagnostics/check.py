@@ -44,8 +44,8 @@ _UNTRUSTED = 0.2  # of the rows
 _LOWER = 3.0  # nats, a twentieth of the weight
 
 
-def search_findings(results: Any) -> Iterator[Finding]:
-    """Whether other length-scales promise more, (HYP10), or those found are as short as what was looked for."""
+def missed_findings(results: Any) -> Iterator[Finding]:
+    """Other length-scales that promise more, (HYP10), or those found where they are the shortest looked for."""
     gp, fitted = results.parts.gp, results.parts.fitted
     theta, parameters = fitted.points[0].theta, gp.parameters
     screened = screen(fitted.points[0], gp.prior, parameters, "replace")
@@ -54,16 +54,23 @@ def search_findings(results: Any) -> Iterator[Finding]:
         return
     short = [names[i] for i, value in screened.shortest if theta[i] < value + _AT_END]
     there = {names[i]: float(f"{parameters.values(best.theta)[i]:.2g}") for i in best.scales}
-    words, missed = "no other length-scales promise a higher maximum", best.gain >= CLEAR
-    if missed:
+    if best.gain >= CLEAR:
         words = f"other length-scales promise {best.gain:.1f} nats more: compare a fit with start={there}"
+        yield plain("structure", words, value=best.gain, good=False)
     elif short:
         words = f"{', '.join(short)} as short as neighbouring rows are apart: the curve may be noise of another kind"
-    yield plain("length-scales", words, value=best.gain, good=not (missed or short))
+        yield plain("structure", words, value=best.gain, good=False)
 
 
 def structure_findings(results: Any) -> Iterator[Finding]:
-    """What one component more would gain by the screening of (HYP11); nothing where there is no length-scale to try."""
+    """What the search may have missed, else what one component more would gain by the screening of (HYP11).
+
+    Nothing where there is no length-scale to try.
+    """
+    missed = list(missed_findings(results))
+    if missed:
+        yield from missed
+        return
     gp, fitted = results.parts.gp, results.parts.fitted
     screened = screen(fitted.points[0], gp.prior, gp.parameters, "add", fixed=True)
     if screened.best is None:
@@ -215,7 +222,6 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
             words = f"{found}, which the fit leaves out: look at it from there; stronger priors= may decide"
             yield plain("starts", words, value=less, good=False)
     if results.parts.training is not None and not fitted.points[0].noise:
-        yield from search_findings(results)
         yield from structure_findings(results)
     yield from posterior_findings(results, rng)
 
