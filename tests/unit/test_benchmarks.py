@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.rivers import normalise
 
-from benchmarks import flow, intervals, levels, metrics, rates, worker
+from benchmarks import flow, intervals, levels, metrics, rates, uneven, worker
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
@@ -132,3 +132,14 @@ def test_levels_are_timed(capsys):
     assert float(memory) > 0.0
     estimate, error = map(float, slope.rstrip(")").split(" ("))
     assert abs(estimate - levels.SLOPE) < 4.0 * error
+
+
+def test_uneven_sets():
+    every = list(uneven.sets())
+    assert len({each.name for each in every}) == len(every) >= 40
+    frames = [uneven.draw(each) for each in every]
+    assert all(np.isfinite(frame.to_numpy(dtype=float)).all() for frame, _ in frames)
+    (small,) = (each for each in every if each.name == "three rows far out")
+    row = uneven.run(small, default_only=True)
+    _, off = uneven.switched_off(*uneven.draw(small))
+    assert row["value"] > off + 10.0

@@ -30,7 +30,7 @@ from tobitgp.diagnostics.survival_test import survival_test
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.fitted import FEW, NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
+from tobitgp.inference.fitted import NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
 from tobitgp.inference.screening import screen
 from tobitgp.numerics.sampling import random_points
 from tobitgp.results.views import Parts
@@ -39,13 +39,39 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 CLEAR, SLIGHT = 3.0, 1.0  # nats
+_AT_END = 0.1  # of log length-scales from the shortest that was looked for
 DRAWN_ROWS = 20_000
 _UNTRUSTED = 0.2  # of the rows
 _LOWER = 3.0  # nats, a twentieth of the weight
 
 
+def missed_findings(results: Any) -> Iterator[Finding]:
+    """Other length-scales that promise more, (HYP10), or those found where they are the shortest looked for."""
+    gp, fitted = results.parts.gp, results.parts.fitted
+    theta, parameters = fitted.points[0].theta, gp.parameters
+    screened = screen(fitted.points[0], gp.prior, parameters, "replace")
+    best, names = screened.best, parameters.names
+    if best is None:
+        return
+    short = [names[i] for i, value in screened.shortest if theta[i] < value + _AT_END]
+    there = {names[i]: float(f"{parameters.values(best.theta)[i]:.2g}") for i in best.scales}
+    if best.gain >= CLEAR:
+        words = f"other length-scales promise {best.gain:.1f} nats more: compare a fit with start={there}"
+        yield plain("structure", words, value=best.gain, good=False)
+    elif short:
+        words = f"{', '.join(short)} as short as neighbouring rows are apart: the curve may be noise of another kind"
+        yield plain("structure", words, value=best.gain, good=False)
+
+
 def structure_findings(results: Any) -> Iterator[Finding]:
-    """What one component more would gain by the screening of (HYP11); nothing where there is no length-scale to try."""
+    """What the search may have missed, else what one component more would gain by the screening of (HYP11).
+
+    Nothing where there is no length-scale to try.
+    """
+    missed = list(missed_findings(results))
+    if missed:
+        yield from missed
+        return
     gp, fitted = results.parts.gp, results.parts.fitted
     screened = screen(fitted.points[0], gp.prior, gp.parameters, "add", fixed=True)
     if screened.best is None:
@@ -178,7 +204,7 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
     fitted, gp = results.parts.fitted, results.parts.gp
     gain = fitted.neighbours_gain
     if np.isfinite(gain):
-        few, words = abs(gain) > FEW, neighbours_words(fitted)
+        few, words = abs(gain) > COARSE, neighbours_words(fitted)
         yield plain("neighbours", f"{words}; {NEIGHBOURS_REMEDY}" if few else words, value=float(gain), good=not few)
     if gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0):
         coarse = fitted.nats_left > COARSE

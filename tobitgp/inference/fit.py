@@ -173,6 +173,7 @@ def take_rows(rows: KnownRows, chosen: Sequence[dict[int, IntArray]]) -> KnownRo
 
 
 INTEGRATE_DIMENSION = 10
+MOST_NUMBERS = 10**8  # of posteriors at all points, in one matrix of features each, of which four are held
 LOOSE = 1e-4
 NEAR = 0.5
 
@@ -211,7 +212,8 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     centre = as_asked(search, maximum.objective, pilot)
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
-        integrate = search.data.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
+        small = search.data.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
+        integrate = small and len(central_composite(k)[0]) * len(centre.w) ** 2 <= MOST_NUMBERS
     held = held_levels(centre, search.prior)
     points, weights, integrated = [without_rows(centre, held)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:

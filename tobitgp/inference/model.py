@@ -25,11 +25,12 @@ from tobitgp.data.arrays import (
 )
 from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.data.standardisation import KnownRows, Measured, Scaling, Standard
+from tobitgp.data.standardisation import KnownRows, Measured, Standard
 from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.effect_parameters import EffectParameters
+from tobitgp.inference.input_scaling import effect_scaling, holds_constant, input_scaling
 from tobitgp.inference.parameters import (
     SHAPES,
     SIDE_NOISES,
@@ -46,10 +47,10 @@ from tobitgp.inference.parameters import (
 )
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
-from tobitgp.priors.choice import MOST_PLACES
+from tobitgp.priors.choice import MOST_PLACES, of_several_inputs
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
-from tobitgp.priors.kernels import Covariance, KernelFactor
+from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.level_curves import LevelCurves, with_level
 from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LevelColumns, LinearPrior, Prior, default_sd
 from tobitgp.typing import Array, IntArray
@@ -145,7 +146,7 @@ class Plan:
         columns = None if self.linear is None else self.linear.factor
         factor = None if columns is None else DenseBlock(*inputs.pop(), columns)
         chosen = _inducing(self.given.inducing, self.terms, units)
-        stand = _approximations(chosen, self.terms, self.measured.n)
+        stand = _approximations(chosen, self.terms, self.measured.n, inputs)
         if self.n_noise:
             stand = _all_low_rank(stand, moves=any(moves for _, moves in chosen))
         gps = tuple(
@@ -226,11 +227,12 @@ def make_plan(
     intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
     factor = next((own for own in found if own is None or own.term is None), found[0])
     centre = np.zeros(len(mean)) if intercept is None else column_centres(measured.H.mean, intercept, factor)
+    constant = intercept is not None or (not spec.intercept and holds_constant(columns, measured.H))
     scaling = [
-        _effect_scaling(term, own, [hyper.name for hyper in hypers], given)
+        effect_scaling(term, own, [hyper.name for hyper in hypers], given)
         if term.effects is not None
-        else [_scaling(factor) for factor in term_covariance(term).factors]
-        for term, own, hypers in zip(spec.processes, effects, of_terms, strict=True)
+        else input_scaling(spec, t, X, constant)
+        for t, (term, own, hypers, X) in enumerate(zip(spec.processes, effects, of_terms, measured.X, strict=True))
     ]
     bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
@@ -298,11 +300,6 @@ def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[
     return LevelColumns(H.start, H.size, 0, Grouping(columns[H.start], H.size))
 
 
-def _scaling(factor: KernelFactor) -> Scaling:
-    """Distances of inputs that share a length-scale are kept as they are; a slope keeps its zero and its unit."""
-    return Scaling(factor.columns, factor.kernel.stationary, factor.ard and factor.kernel.stationary)
-
-
 MOST_CROSSED = 10_000  # weights of groupings that are not eliminated, whose square is held
 
 
@@ -335,18 +332,6 @@ def _check_curves(terms: Sequence[GPTerm], effects: Sequence[Sequence[str]], mov
             )
         if term.cor and moved:
             raise SpecError(f"tg.Inducing(...) does not move the inputs of {term.name}, whose curves are correlated.")
-
-
-def _effect_scaling(term: GPTerm, columns: Sequence[str], hypers: Sequence[str], given: Given) -> list[Scaling]:
-    """Columns of a random effect, centred where a correlated intercept takes up their means.
-
-    Not so where some values that depend on it are fixed: these are of the columns as they are.
-    """
-    slopes = {name for name, column in zip(hypers, columns, strict=False) if column != INTERCEPT}
-    fixed = {name for name in hypers if name in given.fixed}
-    centred = term.correlated and INTERCEPT in columns and (fixed <= slopes or len(fixed) == len(hypers))
-    taken_away = [centred and name != INTERCEPT for name in columns]
-    return [Scaling(slice(j, j + 1), own, by_spread=True) for j, own in enumerate(taken_away)]
 
 
 def _effect_parameters(
@@ -394,7 +379,9 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tupl
     return out
 
 
-def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm], n: int) -> list[str]:
+def _approximations(
+    chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm], n: int, inputs: Sequence[Inputs]
+) -> list[str]:
     """What may stand for each term in n rows; what was given of inducing inputs makes it one of low rank."""
     structured = [term for term in terms if term.approximation in ("markov", "vecchia")]
     shared = {(*(item.text for item in t.inputs), t.by and t.by.text, t.approximation) for t in structured}
@@ -404,7 +391,7 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm],
             "Vecchia, or several Markov ones of the same input; leave approximation= out of the others."
         )
     out = []
-    for (inducing, _), term in zip(chosen, terms, strict=True):
+    for (inducing, _), term, at in zip(chosen, terms, inputs, strict=True):
         given = inducing is None or not isinstance(inducing, str)
         clashes = {"dense": inducing is not None, "markov": given, "vecchia": given}
         if clashes.get(term.approximation):
@@ -412,8 +399,10 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm],
                 f"inducing= goes with low rank, and {term.name} has approximation={term.approximation!r}; leave out "
                 "one of the two."
             )
-        many = n > MOST_PLACES and len(term.inputs) > 1 and term.approximation == "auto"
-        out.append("low_rank" if given or many or term.approximation in ("low_rank", "dense") else term.approximation)
+        how = "low_rank" if given or term.approximation == "dense" else term.approximation
+        if how == "auto" and len(term.inputs) > 1:
+            how = "low_rank" if n > MOST_PLACES else of_several_inputs(term_covariance(term), at)
+        out.append(how)
     return out
 
 
