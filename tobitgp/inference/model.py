@@ -24,12 +24,14 @@ from tobitgp.data.arrays import (
     with_limits,
 )
 from tobitgp.data.linear import INTERCEPT
+from tobitgp.data.margins import LinearBlock
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.standardisation import KnownRows, Measured, Scaling, Standard
 from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.effect_parameters import EffectParameters
+from tobitgp.inference.linear_prior import find_prior, plan_linear
 from tobitgp.inference.parameters import (
     SHAPES,
     SIDE_NOISES,
@@ -38,7 +40,6 @@ from tobitgp.inference.parameters import (
     HyperParameter,
     Parameters,
     check_names,
-    linear_means,
     read_parameters,
     shape_parameters,
     term_covariance,
@@ -51,7 +52,7 @@ from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.level_curves import LevelCurves, with_level
-from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LevelColumns, LinearPrior, Prior, default_sd
+from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior, Prior
 from tobitgp.typing import Array, IntArray
 
 ROW_NOISES = 300
@@ -103,11 +104,12 @@ def plan_rows(
     given: Given,
     labels: npt.NDArray[Any] | None = None,
     effects: Sequence[tuple[str, ...]] = (),
+    blocks: Sequence[LinearBlock] = (),
 ) -> tuple[Plan, KnownRows]:
     """Plan a model whose rows are all here, labels (n,): units, and every parameter's name, prior and freedom."""
     rows = KnownRows(response, outcome(response, log_time=family.log_time, labels=labels), design)
     noises = row_noises(rows.known, given, labels)
-    names = Names(design.columns, effects, () if design.scale is None else design.scale.columns)
+    names = Names(design.columns, effects, () if design.scale is None else design.scale.columns, blocks)
     return make_plan(spec, names, LocalPartitions([rows]), family, given, noises), rows
 
 
@@ -117,6 +119,7 @@ class Names(NamedTuple):
     linear: tuple[str, ...]
     effects: Sequence[tuple[str, ...]]  # of each process that is a random effect, if there are any
     scale: Sequence[str] = ()  # of the formula of log sigma
+    blocks: Sequence[LinearBlock] = ()  # how the linear columns are made; none: bare columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,10 @@ def make_plan(
     """Measure all rows, and decide what does not depend on single ones."""
     columns, effects = names.linear, tuple(names.effects) or ((),) * len(spec.processes)
     scales = [HyperParameter(name, "scale") for name in _scale_columns(spec, names.scale, family, given)]
-    parts, found = zip(*partitions.collect(measure_rows, columns, spec.processes), strict=True)
+    found = partitions.collect(find_level_columns, columns, spec.processes)
+    factor = next((own for own in found if own is None or own.term is None), found[0])
+    plan = plan_linear(columns, names.blocks, given, factor, intercept=spec.intercept)
+    parts = partitions.collect(measure_rows, plan.joint)
     measured = standardisation.merge_measured(parts)
     noises = [*shape_parameters(family), *own_noises]
     if given.side_noises == "shared":
@@ -222,10 +228,7 @@ def make_plan(
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
     given.check(columns, [hyper.name for hyper in hypers], family)
 
-    mean, sd = linear_means(columns, given)
-    intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
-    factor = next((own for own in found if own is None or own.term is None), found[0])
-    centre = np.zeros(len(mean)) if intercept is None else column_centres(measured.H.mean, intercept, factor)
+    centre, mean = plan.centre(measured.H.mean), plan.mean
     scaling = [
         _effect_scaling(term, own, [hyper.name for hyper in hypers], given)
         if term.effects is not None
@@ -235,13 +238,8 @@ def make_plan(
     bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
     y = merge(partitions.collect(standardisation.measure_response, centre, mean, known)).rounded()
-    centred = intercept is not None
-    units = standardisation.find_units(measured, y, log_time=family.log_time, centre=centred, scaling=scaling)
-    linear = None
-    if columns:
-        weak = np.where([given.drops(c) for c in columns], FLAT, WEAK)
-        size = default_sd(measured.H.mean, measured.H.spread, units.scale, weak)
-        linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept, factor)
+    units = standardisation.find_units(measured, y, log_time=family.log_time, centre=plan.centred, scaling=scaling)
+    linear = find_prior(plan, measured, units.scale, given, columns) if columns else None
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
     n_noise = len(spec.processes) - len(spec.gps)
@@ -267,20 +265,9 @@ def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given:
     return names[1:]
 
 
-def column_centres(mean: Array, intercept: int, factor: LevelColumns | None) -> Array:
-    """What the intercept takes up of each column, (p,): its mean, but nothing of itself and of an absorbed factor."""
-    centre = mean.copy()
-    centre[intercept] = 0.0
-    if factor is not None:
-        centre[factor.start : factor.start + factor.size] = 0.0
-    return centre
-
-
-def measure_rows(
-    rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]
-) -> tuple[Measured, LevelColumns | None]:
-    """What some rows tell, and where they have the columns of an absorbed factor."""
-    return standardisation.measure_rows(rows), find_level_columns(rows, columns, terms)
+def measure_rows(rows: KnownRows, joint: bool) -> Measured:
+    """What some rows tell."""
+    return standardisation.measure_rows(rows, joint=joint)
 
 
 def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]) -> LevelColumns | None:

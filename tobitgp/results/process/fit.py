@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.margins import linear_blocks
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import warn_copies
 from tobitgp.data.training_summary import make_facts, remember
@@ -77,7 +78,9 @@ def build_model(
     _check_noise_processes(spec, read, method)
     if isinstance(read, PartitionedData):
         return assemble_partitions(spec, read, family, given, limits=method.traits.limits, rng=settings.rng)
-    plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels, read.state.effect_columns)
+    blocks = linear_blocks(read.state.linear, spec)
+    of_effects = read.state.effect_columns
+    plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels, of_effects, blocks)
     return plan, plan.build(rows, limits=method.traits.limits), None
 
 

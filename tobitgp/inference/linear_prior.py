@@ -1,0 +1,138 @@
+"""The prior of the linear coefficients of a model, from what users gave and what all rows tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tobitgp.data.margins import LinearBlock, plain_blocks
+from tobitgp.data.moments import Joint, round_to
+from tobitgp.data.standardisation import Measured
+from tobitgp.errors import NumericalError
+from tobitgp.inference.parameters import Given, linear_means
+from tobitgp.priors.coefficients import FLAT, SCALE, WEAK, Layers, default_sd, find_layers, prior_root
+from tobitgp.priors.prior import LevelColumns, LinearPrior
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class LinearPlan:
+    """The linear columns before their rows."""
+
+    mean: Array  # (p,), as of `linear_means`
+    sd: Array  # (p,), NaN where the default applies
+    flat: bool  # whether no coefficient has a prior
+    intercept: int | None
+    layers: Layers  # of the columns beside an absorbed factor's
+    factor: LevelColumns | None
+    constant: Array | None  # (p,), sum of columns that is 1 in every row, where there is no intercept
+
+    @property
+    def joint(self) -> bool:
+        """Whether products of columns are needed."""
+        return not self.layers.plain or self.constant is not None
+
+    @property
+    def centred(self) -> bool:
+        """Whether the coefficients take up the mean of the response."""
+        return self.intercept is not None or self.constant is not None
+
+    @property
+    def common(self) -> Array:
+        """Places of the columns beside an absorbed factor's."""
+        return beside(len(self.mean), self.factor)
+
+    def centre(self, mean: Array) -> Array:
+        """What the intercept takes up of each column, (p,): its mean, but nothing of itself and an absorbed factor."""
+        if self.intercept is None:
+            return np.zeros(len(mean))
+        centre = mean.copy()
+        centre[self.intercept] = 0.0
+        if self.factor is not None:
+            centre[self.factor.start : self.factor.start + self.factor.size] = 0.0
+        return centre
+
+
+def plan_linear(
+    columns: Sequence[str],
+    blocks: Sequence[LinearBlock],
+    given: Given,
+    factor: LevelColumns | None,
+    *,
+    intercept: bool,
+) -> LinearPlan:
+    """What decides how columns are measured."""
+    mean, sd = linear_means(columns, given)
+    flat = given.priors is not None and not given.priors
+    own = np.array([given.drops(name) for name in columns], dtype=bool) & ~flat
+    p, free = len(mean), 0 if intercept and np.isnan(sd[0]) else None
+    blocks = blocks or plain_blocks(columns)
+    common = beside(p, factor)
+    layers = find_layers(_chosen(blocks, common), len(common), (~np.isnan(sd) | own)[common])
+    constant = None
+    if free is None:
+        if layers.constant is not None:
+            constant = np.zeros(p)
+            constant[common] = layers.constant
+        elif factor is not None and any(_is_whole(b) for b in blocks if b.first == factor.start):
+            constant = np.isin(np.arange(p), common, invert=True).astype(np.float64)
+    return LinearPlan(mean, sd, flat, free, layers, factor, constant)
+
+
+def beside(p: int, factor: LevelColumns | None) -> Array:
+    """Places of the columns beside those of an absorbed factor, (c,)."""
+    every = np.arange(p)
+    return every if factor is None else np.delete(every, slice(factor.start, factor.start + factor.size))
+
+
+def _is_whole(block: LinearBlock) -> bool:
+    """Whether a block has an indicator of each combination of levels."""
+    return not block.numbers and all(coding.shape[0] == coding.shape[1] for _, coding in block.factors)
+
+
+def _chosen(blocks: Sequence[LinearBlock], common: Array) -> list[LinearBlock]:
+    """Blocks of some of the columns, at their places among these."""
+    place = {int(j): i for i, j in enumerate(common)}
+    return [replace(block, first=place[block.first]) for block in blocks if block.first in place]
+
+
+def find_prior(plan: LinearPlan, measured: Measured, scale: float, given: Given, columns: Sequence[str]) -> LinearPrior:
+    """The prior once the rows are measured; ``scale`` is the sd of the response."""
+    p, H = len(plan.mean), measured.H
+    own = np.zeros(p, dtype=bool) if plan.flat else np.array([given.drops(name) for name in columns], dtype=bool)
+    factor = np.where(own | plan.flat, FLAT, SCALE)
+    if plan.factor is not None or plan.intercept is not None:
+        weak = np.ones(p, dtype=bool)
+        weak[plan.common] = False
+        weak[[] if plan.intercept is None else [plan.intercept]] = True
+        factor = np.maximum(factor, np.where(weak, WEAK, 0.0))
+    size = default_sd(H.mean, H.spread, scale, factor)
+    sd = np.where(np.isnan(plan.sd), size, plan.sd)
+    if plan.factor is not None:
+        levels = slice(plan.factor.start, plan.factor.start + plan.factor.size)
+        free = np.isnan(plan.sd[levels]) & ~own[levels]
+        common = factor[levels] * scale / np.sqrt(np.mean(H.spread[levels] ** 2))
+        sd[levels] = np.where(free, common, sd[levels])
+    prior = LinearPrior(plan.mean, sd, plan.centre(H.mean), plan.intercept, plan.factor, None, plan.constant)
+    if not plan.joint or measured.joint is None or not len(plan.common):
+        return prior
+    held = np.where(np.isnan(plan.sd) & ~own, np.nan, sd)[plan.common]
+    return _with_root(prior, plan, measured.joint, held, scale)
+
+
+def _with_root(prior: LinearPrior, plan: LinearPlan, joint: Joint, held: Array, scale: float) -> LinearPrior:
+    """The prior with that of functions which several columns make up."""
+    at = plan.common
+    unit = FLAT / SCALE if plan.flat else 1.0
+    level = prior.sd[plan.intercept] if plan.intercept is not None else max(WEAK, FLAT * plan.flat) * scale
+    root = prior_root(plan.layers, joint.factor, held, scale * unit, level)
+    size = np.abs(np.diag(root))
+    root = round_to(root, np.where(size > 0.0, size, 1.0)[:, None])
+    sd = prior.sd.copy()
+    sd[at] = np.sqrt((root * root).sum(axis=1))
+    if not (sd[at] > 0.0)[np.isnan(held)].all():
+        raise NumericalError("The prior of linear coefficients broke down: columns determine each other to rounding.")
+    diagonal = not np.triu(root, 1).any()
+    return replace(prior, sd=sd, root=None if diagonal else root)
