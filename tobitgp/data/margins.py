@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from tobitgp.data.design import DesignState
 from tobitgp.data.linear import INTERCEPT, LinearState
 from tobitgp.formula.linear import mentions
 from tobitgp.formula.several import EACH, LOWER
@@ -23,12 +25,19 @@ class LinearBlock:
     factors: tuple[tuple[str, Array], ...]  # expression and coding (levels, columns) of each, the fastest first
     numbers: frozenset[str]  # those of the expressions that are no factors; the coding of a number is an identity
     names: tuple[frozenset[str], ...]  # data columns in each expression
-    alone: bool = False  # whether each column has nothing to do with the others
+    own: Literal["", "level", "made"] = ""  # of stacked responses, whose columns come with their units: which they are
 
     @property
     def places(self) -> range:
         """Positions of the columns."""
         return range(self.first, self.first + self.size)
+
+
+def part_blocks(state: DesignState, *, scale: bool) -> tuple[LinearBlock, ...]:
+    """The columns of the linear part of a model, or of its log sigma; none without such."""
+    if not scale:
+        return linear_blocks(state.linear, state.spec)
+    return () if state.scale is None else linear_blocks(state.scale.linear, state.scale.spec)
 
 
 def linear_blocks(state: LinearState, spec: LinearPart) -> tuple[LinearBlock, ...]:
@@ -43,9 +52,13 @@ def plain_blocks(columns: Sequence[str], *, stacked: bool = False) -> tuple[Line
     return tuple(
         LinearBlock(j, 1, (), frozenset(), ())
         if name == INTERCEPT
-        else LinearBlock(j, 1, ((name, np.eye(1)),), frozenset({name}), (frozenset({name}),), alone=stacked)
+        else LinearBlock(j, 1, ((name, np.eye(1)),), frozenset({name}), (frozenset({name}),), _own(name) if stacked else "")
         for j, name in enumerate(columns)
     )
+
+
+def _own(name: str) -> Literal["level", "made"]:
+    return "made" if ":" in name else "level"
 
 
 def _stacked(spec: LinearPart) -> bool:

@@ -82,7 +82,8 @@ def measure_rows(partition: KnownRows, *, joint: bool = False, joint_W: bool = F
     known, response, weight = partition.known, partition.response, partition.known.weight
     exact, open_window = known.exact, np.isinf(known.entry) & np.isinf(known.exit)
     below, above = np.isneginf(known.lower), np.isposinf(known.upper)
-    W = None if partition.design.scale is None else partition.design.scale.W[:, 1:]
+    scale = partition.design.scale
+    W = None if scale is None else scale.W[:, 1:]
     between = np.isfinite(response.lower) & np.isfinite(response.upper) & (response.lower < response.upper)
     return Measured(
         np.bincount(row_kinds(known), minlength=2 * len(KINDS)).astype(np.intp),
@@ -95,7 +96,7 @@ def measure_rows(partition: KnownRows, *, joint: bool = False, joint_W: bool = F
         tuple(Moments.of(X, weight) for X in partition.design.X),
         None if W is None else Moments.of(W, weight),
         Joint.of(partition.design.H, weight) if joint else None,
-        Joint.of(W, weight) if joint_W and W is not None else None,
+        None if scale is None or not joint_W else Joint.of(scale.W, weight),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows, draw_rows, join
 from tobitgp.data.outcome import outcome
-from tobitgp.data.margins import linear_blocks
+from tobitgp.data.margins import part_blocks
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, split_positions
 from tobitgp.data.standardisation import KnownRows, Standard, row_kinds
@@ -61,8 +61,8 @@ def assemble_partitions(
         )
     size = stages.SAMPLE_ROWS if size is None else size
     partitions = data.partitions.map(know_rows, family.log_time, data.store)
-    blocks = linear_blocks(data.state.linear, spec)
-    names = Names(data.columns, data.state.effect_columns, data.state.scale_columns, blocks)
+    blocks = (part_blocks(data.state, scale=scale) for scale in (False, True))
+    names = Names(data.columns, data.state.effect_columns, data.state.scale_columns, *blocks)
     plan = make_plan(spec, names, partitions, family, given)
     n = plan.measured.n
     if any(term.approximation in ("markov", "vecchia") for term in spec.processes):

@@ -28,6 +28,7 @@ class LinearPlan:
     layers: Layers  # of the columns beside an absorbed factor's
     factor: LevelColumns | None
     constant: Array | None  # (p,), sum of columns that is 1 in every row, where there is no intercept
+    made: Array  # (p,), prior sds in units of the response, NaN where columns were not made beforehand
 
     @property
     def joint(self) -> bool:
@@ -78,7 +79,10 @@ def plan_linear(
             constant[common] = layers.constant
         elif factor is not None and any(_is_whole(b) for b in blocks if b.first == factor.start):
             constant = np.isin(np.arange(p), common, invert=True).astype(np.float64)
-    return LinearPlan(mean, sd, flat, free, layers, factor, constant)
+    made = np.full(p, np.nan)
+    for block in blocks:
+        made[block.places] = {"": np.nan, "level": WEAK, "made": 1.0}[block.own]
+    return LinearPlan(mean, sd, flat, free, layers, factor, constant, made)
 
 
 def beside(p: int, factor: LevelColumns | None) -> Array:
@@ -98,8 +102,10 @@ def _chosen(blocks: Sequence[LinearBlock], common: Array) -> list[LinearBlock]:
     return [replace(block, first=place[block.first]) for block in blocks if block.first in place]
 
 
-def find_prior(plan: LinearPlan, measured: Measured, scale: float, given: Given, columns: Sequence[str]) -> LinearPrior:
-    """The prior once the rows are measured; ``scale`` is the sd of the response."""
+def find_prior(
+    plan: LinearPlan, measured: Measured, given: Given, columns: Sequence[str], scale: float, level: float
+) -> LinearPrior:
+    """The prior once the rows are measured, where the response has the sd ``scale``; ``level`` for a constant."""
     p, H = len(plan.mean), measured.H
     own = np.zeros(p, dtype=bool) if plan.flat else np.array([given.drops(name) for name in columns], dtype=bool)
     factor = np.where(own | plan.flat, FLAT, SCALE)
@@ -109,7 +115,10 @@ def find_prior(plan: LinearPlan, measured: Measured, scale: float, given: Given,
         weak[[] if plan.intercept is None else [plan.intercept]] = True
         factor = np.maximum(factor, np.where(weak, WEAK, 0.0))
     size = default_sd(H.mean, H.spread, scale, factor)
+    size = np.where(np.isnan(plan.made) | (factor == FLAT), size, plan.made * scale)
     sd = np.where(np.isnan(plan.sd), size, plan.sd)
+    if plan.intercept is not None:
+        sd[plan.intercept] = factor[plan.intercept] * level
     if plan.factor is not None:
         levels = slice(plan.factor.start, plan.factor.start + plan.factor.size)
         free = np.isnan(plan.sd[levels]) & ~own[levels]
@@ -119,17 +128,29 @@ def find_prior(plan: LinearPlan, measured: Measured, scale: float, given: Given,
     if not plan.joint or measured.joint is None or not len(plan.common):
         return prior
     held = np.where(np.isnan(plan.sd) & ~own, np.nan, sd)[plan.common]
-    return _with_root(prior, plan, measured.joint, held, scale)
+    constant = max(WEAK, FLAT * plan.flat) * level
+    return _with_root(prior, plan, measured.joint, held, scale * (FLAT / SCALE if plan.flat else 1.0), constant)
 
 
-def _with_root(prior: LinearPrior, plan: LinearPlan, joint: Joint, held: Array, scale: float) -> LinearPrior:
+def scale_root(layers: Layers, measured: Measured, held: Array) -> Array | None:
+    """What coefficients of log sigma are of standardised ones, (q, q); None where each has its column's unit.
+
+    Shapes: held (q,), True where a coefficient has a prior of its own, none, or a known value.
+    """
+    if layers.plain or measured.joint_W is None or measured.W is None:
+        return None
+    sd = np.where(held, 1.0 / np.where(measured.W.spread > 0.0, measured.W.spread, 1.0), np.nan)
+    root = prior_root(layers, measured.joint_W.factor, np.append(1.0, sd), 1.0 / SCALE, 1.0)[1:, 1:]
+    return round_to(root, np.abs(np.diag(root))[:, None])
+
+
+def _with_root(
+    prior: LinearPrior, plan: LinearPlan, joint: Joint, held: Array, scale: float, level: float
+) -> LinearPrior:
     """The prior with that of functions which several columns make up."""
     at = plan.common
-    unit = FLAT / SCALE if plan.flat else 1.0
-    level = prior.sd[plan.intercept] if plan.intercept is not None else max(WEAK, FLAT * plan.flat) * scale
-    root = prior_root(plan.layers, joint.factor, held, scale * unit, level)
-    size = np.abs(np.diag(root))
-    root = round_to(root, np.where(size > 0.0, size, 1.0)[:, None])
+    root = prior_root(plan.layers, joint.factor, held, scale, level)
+    root = round_to(root, np.abs(np.diag(root))[:, None])
     sd = prior.sd.copy()
     sd[at] = np.sqrt((root * root).sum(axis=1))
     if not (sd[at] > 0.0)[np.isnan(held)].all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +29,10 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.standardisation import KnownRows, Measured, Scaling, Standard
 from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.spec import GPTerm, ModelSpec
+from tobitgp.formula.hazards import EXPOSURE
+from tobitgp.formula.spec import GPFactor, GPTerm, ModelSpec
 from tobitgp.inference.effect_parameters import EffectParameters
-from tobitgp.inference.linear_prior import find_prior, plan_linear
+from tobitgp.inference.linear_prior import find_prior, plan_linear, scale_root
 from tobitgp.inference.parameters import (
     SHAPES,
     SIDE_NOISES,
@@ -48,12 +49,13 @@ from tobitgp.inference.parameters import (
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.choice import MOST_PLACES
+from tobitgp.priors.coefficients import Layers, find_layers
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.level_curves import LevelCurves, with_level
 from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior, Prior
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 ROW_NOISES = 300
 
@@ -105,11 +107,13 @@ def plan_rows(
     labels: npt.NDArray[Any] | None = None,
     effects: Sequence[tuple[str, ...]] = (),
     blocks: Sequence[LinearBlock] = (),
+    scale_blocks: Sequence[LinearBlock] = (),
 ) -> tuple[Plan, KnownRows]:
     """Plan a model whose rows are all here, labels (n,): units, and every parameter's name, prior and freedom."""
     rows = KnownRows(response, outcome(response, log_time=family.log_time, labels=labels), design)
     noises = row_noises(rows.known, given, labels)
-    names = Names(design.columns, effects, () if design.scale is None else design.scale.columns, blocks)
+    of_scale = () if design.scale is None else design.scale.columns
+    names = Names(design.columns, effects, of_scale, blocks, scale_blocks)
     return make_plan(spec, names, LocalPartitions([rows]), family, given, noises), rows
 
 
@@ -120,6 +124,7 @@ class Names(NamedTuple):
     effects: Sequence[tuple[str, ...]]  # of each process that is a random effect, if there are any
     scale: Sequence[str] = ()  # of the formula of log sigma
     blocks: Sequence[LinearBlock] = ()  # how the linear columns are made; none: bare columns
+    scale_blocks: Sequence[LinearBlock] = ()  # the same of log sigma
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +170,8 @@ class Plan:
         _check_curves(self.terms, self.effects, [moves for _, moves in chosen])
         scales = [units.scale] * (len(self.terms) - self.n_noise) + [1.0] * self.n_noise
         unit = _units(self.terms, scales, self.effects, covariances, units, self.hypers)
-        parameters = read_parameters(self.hypers, unit, self.given, _effect_parameters(gps, self.effects, units))
+        effects = _effect_parameters(gps, self.effects, units)
+        parameters = read_parameters(self.hypers, unit, self.given, effects, units.w_root)
         prior = Prior(linear, gps, factor, self.n_noise)
         return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, self.effects, parameters)
 
@@ -213,7 +219,8 @@ def make_plan(
     found = partitions.collect(find_level_columns, columns, spec.processes)
     factor = next((own for own in found if own is None or own.term is None), found[0])
     plan = plan_linear(columns, names.blocks, given, factor, intercept=spec.intercept)
-    parts = partitions.collect(measure_rows, plan.joint)
+    layers, held = _scale_layers(names, scales, given)
+    parts = partitions.collect(measure_rows, plan.joint, not layers.plain)
     measured = standardisation.merge_measured(parts)
     noises = [*shape_parameters(family), *own_noises]
     if given.side_noises == "shared":
@@ -232,14 +239,19 @@ def make_plan(
     scaling = [
         _effect_scaling(term, own, [hyper.name for hyper in hypers], given)
         if term.effects is not None
-        else [_scaling(factor) for factor in term_covariance(term).factors]
+        else [
+            _scaling(factor, absorbed=written.kernel == "linear" and _absorbs(spec.processes, term, written))
+            for factor, written in zip(term_covariance(term).factors, term.factors, strict=True)
+        ]
         for term, own, hypers in zip(spec.processes, effects, of_terms, strict=True)
     ]
     bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
     y = merge(partitions.collect(standardisation.measure_response, centre, mean, known)).rounded()
     units = standardisation.find_units(measured, y, log_time=family.log_time, centre=plan.centred, scaling=scaling)
-    linear = find_prior(plan, measured, units.scale, given, columns) if columns else None
+    units = replace(units, w_root=scale_root(layers, measured, held))
+    size = 1.0 if EXPOSURE in spec.names("response") else units.scale  # of log hazards, which have no spread
+    linear = find_prior(plan, measured, given, columns, size, units.scale) if columns else None
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
     n_noise = len(spec.processes) - len(spec.gps)
@@ -265,9 +277,16 @@ def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given:
     return names[1:]
 
 
-def measure_rows(rows: KnownRows, joint: bool) -> Measured:
+def measure_rows(rows: KnownRows, joint: bool, joint_W: bool) -> Measured:
     """What some rows tell."""
-    return standardisation.measure_rows(rows, joint=joint)
+    return standardisation.measure_rows(rows, joint=joint, joint_W=joint_W)
+
+
+def _scale_layers(names: Names, scales: Sequence[HyperParameter], given: Given) -> tuple[Layers, BoolArray]:
+    """What the columns of log sigma span beside its intercept, and which are held: of coefficients that were given."""
+    held = np.array([h.name in given.fixed or h.name in (given.priors or {}) or given.drops(h.name) for h in scales], bool)
+    blocks = names.scale_blocks if scales else ()
+    return find_layers(blocks, 1 + len(held), np.append(False, held)), held
 
 
 def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]) -> LevelColumns | None:
@@ -285,9 +304,22 @@ def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[
     return LevelColumns(H.start, H.size, 0, Grouping(columns[H.start], H.size))
 
 
-def _scaling(factor: KernelFactor) -> Scaling:
-    """Distances of inputs that share a length-scale are kept as they are; a slope keeps its zero and its unit."""
-    return Scaling(factor.columns, factor.kernel.stationary, factor.ard and factor.kernel.stationary)
+def _scaling(factor: KernelFactor, *, absorbed: bool) -> Scaling:
+    """Distances of inputs that share a length-scale are kept as they are; a slope keeps its zero and its unit.
+
+    Its zero is the mean where another process takes up what that changes.
+    """
+    return Scaling(factor.columns, factor.kernel.stationary or absorbed, factor.ard and factor.kernel.stationary)
+
+
+def _absorbs(terms: Sequence[GPTerm], term: GPTerm, factor: GPFactor) -> bool:
+    """Whether a process of the same groups has all inputs of a term but those of one factor."""
+
+    def inputs(of: GPTerm) -> list[str]:
+        return sorted(item.text for each in of.factors if each is not factor for item in each.inputs)
+
+    rest = inputs(term)
+    return bool(rest) and any(t is not term and t.group == term.group and inputs(t) == rest for t in terms if t.factors)
 
 
 MOST_CROSSED = 10_000  # weights of groupings that are not eliminated, whose square is held
@@ -475,5 +507,6 @@ def _units(
             rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
             sd = sd if factor.kernel.stationary else [each / own[0] for each in sd]
         out += [*sd, *rest]
-    out += [*(1.0 / units.w_scale)]
+    root = units.w_root
+    out += [*(1.0 / units.w_scale if root is None else np.sqrt((root * root).sum(axis=1)))]
     return np.array([*out, *(1.0 if noise.role in SHAPES else units.scale for noise in hypers[len(out) :])])

@@ -52,7 +52,7 @@ Key = tuple[frozenset[str], frozenset[str]]  # factors and numbers of a layer
 
 def find_layers(blocks: Sequence[LinearBlock], p: int, held: BoolArray) -> Layers:
     """What blocks of p columns span, but for those that are held: these have a prior of their own, or a known value."""
-    whole = [block for block in blocks if not (block.alone or held[block.places].any())]
+    whole = [block for block in blocks if not (block.own or held[block.places].any())]
     names = {text: own for block in blocks for (text, _), own in zip(block.factors, block.names, strict=True)}
     constant, spanned, seen = None, np.zeros(p, dtype=np.bool_), set[Key]()
     found: list[tuple[tuple[int, int], frozenset[str], Array, IntArray]] = []
@@ -71,7 +71,7 @@ def find_layers(blocks: Sequence[LinearBlock], p: int, held: BoolArray) -> Layer
             own = frozenset[str]().union(*(names[text] for text in expressions))
             found.append(((len(expressions), first), own, columns, group))
     for block in blocks:
-        own = frozenset[str]() if block.alone else frozenset[str]().union(*block.names)
+        own = frozenset[str]() if block.own else frozenset[str]().union(*block.names)
         for j in block.places:
             if not (spanned[j] or held[j]):
                 found.append(((len(block.factors), j), own, np.eye(p)[:, [j]], np.zeros(1, dtype=np.intp)))

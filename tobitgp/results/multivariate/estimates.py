@@ -94,11 +94,11 @@ class Estimates:
             slopes = [names.index(f"{EACH}[{level}]:{COLUMN.format(k)}") for k in range(len(stack.columns))]
             if stack.wide.terms.intercept:
                 R[row, names.index(f"{EACH}[{level}]")] = self.unit[j]
-                R[row, slopes] = -self.unit[j] * stack.means / stack.spreads
+                R[row, slopes] = -self.unit[j] * (stack.means @ stack.basis)
                 null[row] = -stack.centre[j]
                 row += 1
-            for k, slope in enumerate(slopes):
-                R[row + k, slope] = self.unit[j] / stack.spreads[k]
+            R[row : row + len(slopes), slopes] = self.unit[j] * stack.basis
+            null[row : row + len(slopes)] = -stack.centre[j] * stack.constant
             row += len(slopes)
         return self.stacked._linear.combine(R, null)
 
