@@ -24,7 +24,7 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import is_boxcox
 from tobitgp.model import Model
 from tobitgp.parametric import ParametricModel, check_reading
-from tobitgp.priors.hyperpriors import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LogNormal, Normal, Usual
 from tobitgp.results.hazards.cells import (
     BANDS,
     PH,
@@ -107,7 +107,7 @@ class Fitter:
         for i, (name, role) in enumerate(zip(found.names, found.roles, strict=True)):
             factor = unit.get(name, unit.get(role))
             if factor is not None:
-                out[name] = LogNormal(float(np.exp(found.prior_mean[i]) * found.units[i] * factor), found.prior_sd[i])
+                out[name] = Usual(float(np.exp(found.prior_mean[i]) * found.units[i] * factor), found.prior_sd[i])
         return out
 
     def _of_time(self, name: str, gp: GPModel) -> float:

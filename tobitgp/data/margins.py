@@ -52,7 +52,9 @@ def plain_blocks(columns: Sequence[str], *, stacked: bool = False) -> tuple[Line
     return tuple(
         LinearBlock(j, 1, (), frozenset(), ())
         if name == INTERCEPT
-        else LinearBlock(j, 1, ((name, np.eye(1)),), frozenset({name}), (frozenset({name}),), _own(name) if stacked else "")
+        else LinearBlock(
+            j, 1, ((name, np.eye(1)),), frozenset({name}), (frozenset({name}),), _own(name) if stacked else ""
+        )
         for j, name in enumerate(columns)
     )
 
@@ -78,7 +80,9 @@ def _read_blocks(state: LinearState, spec: LinearPart) -> Iterator[LinearBlock]:
             written = [(each.factor.factor, each.reduced) for each in scoped.factors]
             names = tuple(frozenset(name for name in aliases if mentions(str(text), name)) for text, _ in written)
             known = {
-                str(text): codings[text].contrasts.get_coding_matrix(codings[text].levels, reduced).to_numpy(dtype=float)
+                str(text): codings[text]
+                .contrasts.get_coding_matrix(codings[text].levels, reduced)
+                .to_numpy(dtype=float)
                 for text, reduced in written
                 if codings.get(text)
             }

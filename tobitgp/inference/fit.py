@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.arrays import Rows, draw_rows, join
-from tobitgp.data.outcome import outcome
 from tobitgp.data.margins import part_blocks
+from tobitgp.data.outcome import outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, split_positions
 from tobitgp.data.standardisation import KnownRows, Standard, row_kinds

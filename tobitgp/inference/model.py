@@ -72,6 +72,9 @@ class GPModel:
     terms: tuple[GPTerm, ...]
     effects: tuple[tuple[str, ...], ...]  # names of the columns of each process that is a random effect
     parameters: Parameters
+    given: tuple[str, ...] = ()  # parameters whose priors a user gave
+    dropped: tuple[str, ...] = ()  # those whose priors a user dropped
+    fixed: tuple[str, ...] = ()  # those whose values a user gave
 
     def inputs(self, design: Design) -> tuple[Inputs, ...]:
         """Standardised inputs of each block for any rows, in the order of `Prior.inputs`."""
@@ -173,7 +176,13 @@ class Plan:
         effects = _effect_parameters(gps, self.effects, units)
         parameters = read_parameters(self.hypers, unit, self.given, effects, units.w_root)
         prior = Prior(linear, gps, factor, self.n_noise)
-        return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, self.effects, parameters)
+        names = (*self.columns, *parameters.names)
+        given = tuple(
+            tuple(name for name in names if of(name)) for of in (self.given.gives, self.given.drops, self.given.fixes)
+        )
+        return GPModel(
+            self.family, problem, prior, self.linear, self.columns, self.terms, self.effects, parameters, *given
+        )
 
 
 def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
@@ -284,7 +293,9 @@ def measure_rows(rows: KnownRows, joint: bool, joint_W: bool) -> Measured:
 
 def _scale_layers(names: Names, scales: Sequence[HyperParameter], given: Given) -> tuple[Layers, BoolArray]:
     """What the columns of log sigma span beside its intercept, and which are held: of coefficients that were given."""
-    held = np.array([h.name in given.fixed or h.name in (given.priors or {}) or given.drops(h.name) for h in scales], bool)
+    held = np.array(
+        [h.name in given.fixed or h.name in (given.priors or {}) or given.drops(h.name) for h in scales], bool
+    )
     blocks = names.scale_blocks if scales else ()
     return find_layers(blocks, 1 + len(held), np.append(False, held)), held
 

@@ -16,7 +16,7 @@ from tobitgp.formula.spec import GPFactor, GPTerm
 from tobitgp.inference.effect_parameters import ETA, EffectParameters, psi_of
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
-from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal, Usual
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.typing import Array, BoolArray
 
@@ -324,6 +324,15 @@ class Given:
             )
         if family.known_sigma is not None and any(SIGMA.name in given for given in arguments.values()):
             raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
+
+    def gives(self, name: str) -> bool:
+        """Whether a user gave the prior of a parameter."""
+        prior = (self.priors or {}).get(name)
+        return prior is not None and not isinstance(prior, Usual)
+
+    def fixes(self, name: str) -> bool:
+        """Whether a user gave the value of a parameter."""
+        return name in self.fixed
 
     def drops(self, name: str) -> bool:
         """Whether the prior of a parameter is dropped."""

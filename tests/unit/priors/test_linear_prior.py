@@ -7,8 +7,8 @@ from tobitgp.data.absorbed import Absorbed
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import Factored, dense
 from tobitgp.priors.block import Grouping
-from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.priors.coefficients import default_sd
+from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior
 
 

@@ -12,14 +12,18 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.data.linear import INTERCEPT, linear_terms
 from tobitgp.formula.several import COLUMN, EACH, RESPONSE, SCALE_COLUMN, UNIT
+from tobitgp.priors.coefficients import WEAK
 from tobitgp.results.anova import joint_test_of_columns
 from tobitgp.results.estimates import Linear
 from tobitgp.results.multivariate.rows import Stack
+from tobitgp.results.priors import COLUMNS as PRIOR_COLUMNS
+from tobitgp.results.priors import PriorRow, hyper_rows
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
 from tobitgp.results.terms import model_terms
 from tobitgp.typing import Array
 
+_DEFAULT = "default"
 COLUMNS = ["coef", "std err", "z", "P>|z|", "lower", "upper"]
 RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 _STEP = 1e-5
@@ -101,6 +105,26 @@ class Estimates:
             null[row : row + len(slopes)] = -stack.centre[j] * stack.constant
             row += len(slopes)
         return self.stacked._linear.combine(R, null)
+
+    def priors(self) -> pd.DataFrame:
+        """Priors of coefficients, then of the rest, with the columns of `prior_table`."""
+        stack, gp = self.stack, self.stacked.parts.gp
+        assert gp.linear is not None or not stack.columns
+        scale = gp.problem.units.scale
+        sd = scale * np.sqrt(np.square(stack.basis).sum(axis=1))
+        rows = {}
+        for j, label in enumerate(self.labels):
+            if stack.wide.terms.intercept:
+                rows[f"{INTERCEPT}[{label}]"] = PriorRow(
+                    "normal", float(stack.centre[j]), WEAK * scale * self.unit[j], _DEFAULT
+                )
+            for name, mean, spread in zip(
+                stack.columns, stack.centre[j] * stack.constant, self.unit[j] * sd, strict=True
+            ):
+                rows[f"{name}[{label}]"] = PriorRow("normal", float(mean), float(spread), _DEFAULT)
+        for name, row in hyper_rows(gp):
+            rows[self.name(name)] = row._replace(location=row.location * self._factor(name))
+        return pd.DataFrame.from_dict(rows, orient="index", columns=PRIOR_COLUMNS).rename_axis("parameter")
 
     def term_tests(self) -> Iterator[tuple[str, TermTest]]:
         """Joint tests of the linear terms of each response, then of processes and random effects."""

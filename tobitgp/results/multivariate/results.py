@@ -120,6 +120,19 @@ class MultivariateResults:
         return counts
 
     @property
+    def priors(self) -> pd.DataFrame:
+        """Priors that were used, as of :attr:`GPResults.priors`; parameters of responses in units of these.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> res.priors.loc["age[durable]", ["distribution", "source"]].tolist()
+        ['normal', 'default']
+        """
+        return self._estimates.priors()
+
+    @property
     def converged(self) -> bool:
         """Whether search and fixed point converged.
 
