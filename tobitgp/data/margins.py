@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,17 +51,14 @@ def linear_blocks(state: LinearState, spec: LinearPart) -> tuple[LinearBlock, ..
 def plain_blocks(columns: Sequence[str], *, stacked: bool = False) -> tuple[LinearBlock, ...]:
     """Of an intercept and bare columns; those of stacked responses have nothing to do with each other."""
     return tuple(
-        LinearBlock(j, 1, (), frozenset(), ())
-        if name == INTERCEPT
-        else LinearBlock(
-            j, 1, ((name, np.eye(1)),), frozenset({name}), (frozenset({name}),), _own(name) if stacked else ""
-        )
+        LinearBlock(j, 1, (), frozenset(), ()) if name == INTERCEPT else _plain_block(j, name, stacked=stacked)
         for j, name in enumerate(columns)
     )
 
 
-def _own(name: str) -> Literal["level", "made"]:
-    return "made" if ":" in name else "level"
+def _plain_block(j: int, name: str, *, stacked: bool) -> LinearBlock:
+    own: Literal["", "level", "made"] = "" if not stacked else "made" if ":" in name else "level"
+    return LinearBlock(j, 1, ((name, np.eye(1)),), frozenset({name}), (frozenset({name}),), own)
 
 
 def _stacked(spec: LinearPart) -> bool:
@@ -73,30 +71,25 @@ def _stacked(spec: LinearPart) -> bool:
 def _read_blocks(state: LinearState, spec: LinearPart) -> Iterator[LinearBlock]:
     assert state.model_spec is not None
     aliases = [state.aliases.get(name, name) for name in spec.names("linear")]
-    codings, first = state.model_spec.factor_contrasts, 0
+    contrasts, first = state.model_spec.factor_contrasts, 0
     for item in state.model_spec.structure:
-        last = first + len(item.columns)
-        for scoped in item.scoped_terms:
-            written = [(each.factor.factor, each.reduced) for each in scoped.factors]
-            names = tuple(frozenset(name for name in aliases if mentions(str(text), name)) for text, _ in written)
-            known = {
-                str(text): codings[text]
-                .contrasts.get_coding_matrix(codings[text].levels, reduced)
-                .to_numpy(dtype=float)
-                for text, reduced in written
-                if codings.get(text)
-            }
-            numbers = [str(text) for text, _ in written if str(text) not in known]
-            size = int(np.prod([coding.shape[1] for coding in known.values()], dtype=int))
-            width = 1 if len(item.scoped_terms) > 1 else (last - first) // max(size, 1)
-            if size == 0:
-                continue
+        written = [[(str(e.factor.factor), e.reduced) for e in scoped.factors] for scoped in item.scoped_terms]
+        known = [{t: _coding(contrasts[t], reduced=r) for t, r in term if contrasts.get(t)} for term in written]
+        sizes = [math.prod(coding.shape[1] for coding in codings.values()) for codings in known]
+        width = len(item.columns) // max(sum(sizes), 1)  # columns of the numbers
+        for term, codings, size in zip(written, known, sizes, strict=True):
+            names = tuple(frozenset(name for name in aliases if mentions(text, name)) for text, _ in term)
+            numbers = frozenset(text for text, _ in term) - codings.keys()
             if len(numbers) > 1 and width > 1:  # which of them has several columns is not said
-                every = ((" x ".join(str(text) for text, _ in written), np.eye(size * width)),)
-                yield LinearBlock(first, size * width, every, frozenset({every[0][0]}), (frozenset().union(*names),))
-            else:
-                known |= {text: np.eye(width) for text in numbers}
-                factors = tuple((str(text), known[str(text)]) for text, _ in written)
-                yield LinearBlock(first, size * width, factors, frozenset(numbers), names)
+                text = ":".join(text for text, _ in term)
+                every = ((text, np.eye(size * width)),)
+                yield LinearBlock(first, size * width, every, frozenset({text}), (frozenset().union(*names),))
+            elif size:
+                factors = tuple((text, codings.get(text, np.eye(width))) for text, _ in term)
+                yield LinearBlock(first, size * width, factors, numbers, names)
             first += size * width
-        first = last
+
+
+def _coding(of: Any, *, reduced: bool) -> Array:
+    """Coding (levels, columns) of a factor by formulaic."""
+    return np.asarray(of.contrasts.get_coding_matrix(of.levels, reduced), dtype=np.float64)

@@ -14,7 +14,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference.parameters import Given, linear_means
 from tobitgp.priors.coefficients import FLAT, SCALE, WEAK, Layers, default_sd, find_layers, prior_root
 from tobitgp.priors.prior import LevelColumns, LinearPrior
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class LinearPlan:
         return self.intercept is not None or self.constant is not None
 
     @property
-    def common(self) -> Array:
+    def common(self) -> IntArray:
         """Places of the columns beside an absorbed factor's."""
         return beside(len(self.mean), self.factor)
 
@@ -85,7 +85,7 @@ def plan_linear(
     return LinearPlan(mean, sd, flat, free, layers, factor, constant, made)
 
 
-def beside(p: int, factor: LevelColumns | None) -> Array:
+def beside(p: int, factor: LevelColumns | None) -> IntArray:
     """Places of the columns beside those of an absorbed factor, (c,)."""
     every = np.arange(p)
     return every if factor is None else np.delete(every, slice(factor.start, factor.start + factor.size))
@@ -96,7 +96,7 @@ def _is_whole(block: LinearBlock) -> bool:
     return not block.numbers and all(coding.shape[0] == coding.shape[1] for _, coding in block.factors)
 
 
-def _chosen(blocks: Sequence[LinearBlock], common: Array) -> list[LinearBlock]:
+def _chosen(blocks: Sequence[LinearBlock], common: IntArray) -> list[LinearBlock]:
     """Blocks of some of the columns, at their places among these."""
     place = {int(j): i for i, j in enumerate(common)}
     return [replace(block, first=place[block.first]) for block in blocks if block.first in place]
@@ -132,7 +132,7 @@ def find_prior(
     return _with_root(prior, plan, measured.joint, held, scale * (FLAT / SCALE if plan.flat else 1.0), constant)
 
 
-def scale_root(layers: Layers, measured: Measured, held: Array) -> Array | None:
+def scale_root(layers: Layers, measured: Measured, held: BoolArray) -> Array | None:
     """What coefficients of log sigma are of standardised ones, (q, q); None where each has its column's unit.
 
     Shapes: held (q,), True where a coefficient has a prior of its own, none, or a known value.

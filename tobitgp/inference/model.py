@@ -177,12 +177,10 @@ class Plan:
         parameters = read_parameters(self.hypers, unit, self.given, effects, units.w_root)
         prior = Prior(linear, gps, factor, self.n_noise)
         names = (*self.columns, *parameters.names)
-        given = tuple(
-            tuple(name for name in names if of(name)) for of in (self.given.gives, self.given.drops, self.given.fixes)
-        )
-        return GPModel(
-            self.family, problem, prior, self.linear, self.columns, self.terms, self.effects, parameters, *given
-        )
+        asked = (self.given.gives, self.given.drops, self.given.fixes)
+        given = (tuple(name for name in names if of(name)) for of in asked)
+        parts = (self.linear, self.columns, self.terms, self.effects, parameters)
+        return GPModel(self.family, problem, prior, *parts, *given)
 
 
 def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
@@ -293,9 +291,8 @@ def measure_rows(rows: KnownRows, joint: bool, joint_W: bool) -> Measured:
 
 def _scale_layers(names: Names, scales: Sequence[HyperParameter], given: Given) -> tuple[Layers, BoolArray]:
     """What the columns of log sigma span beside its intercept, and which are held: of coefficients that were given."""
-    held = np.array(
-        [h.name in given.fixed or h.name in (given.priors or {}) or given.drops(h.name) for h in scales], bool
-    )
+    known = {*given.fixed, *(given.priors or {})}
+    held = np.array([hyper.name in known or given.drops(hyper.name) for hyper in scales], dtype=np.bool_)
     blocks = names.scale_blocks if scales else ()
     return find_layers(blocks, 1 + len(held), np.append(False, held)), held
 

@@ -119,8 +119,8 @@ def _columns(block: LinearBlock, axes: Sequence[tuple[str, int]]) -> Iterator[Ar
 def prior_root(layers: Layers, joint: Array, sd: Array, scale: float, level: float) -> Array:
     """Upper-triangular root (p, p) of the prior covariance of the coefficients, (PRI4).
 
-    The constant's own prior sd is ``level``. Where it is a column by itself, the others' prior is that of a fit in which
-    it takes up their means.
+    The constant's own prior sd is ``level``. Where it is a column by itself, the others' prior is that of coefficients
+    beside which it takes up their means.
 
     Shapes: joint (q, 1 + p), a factor of the columns beside a constant, as of `Joint`; sd (p,), NaN but where a
     coefficient is independent.

@@ -113,10 +113,8 @@ class LinearPrior:
         code = H.code + self.factor.first if self.factor.term is None else codes[self.factor.term]
         level = (H.value * own[H.code] / scale)[:, None]
         common = H.common - centre
-        return [
-            Inputs(common * (sd / scale) if self.root is None else common @ (self.root / scale)),
-            Inputs(level, code),
-        ]
+        common = common * (sd / scale) if self.root is None else common @ (self.root / scale)
+        return [Inputs(common), Inputs(level, code)]
 
     def coefficients(self, w: Array, shift: float) -> Array:
         """Coefficients (p,) from whitened weights (p,); ``shift`` is the centre of the response."""

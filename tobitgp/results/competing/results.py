@@ -193,7 +193,8 @@ class CompetingRisksResults:
     @property
     def priors(self) -> pd.DataFrame:
         """Priors that were used, as of :attr:`GPResults.priors`, index ``(cause, parameter)``."""
-        return pd.DataFrame(pd.concat({cause: fit.priors for cause, fit in self.parts.fits.items()}, names=["cause"]))
+        fits: dict[Any, Any] = self.parts.fits
+        return pd.DataFrame(pd.concat({cause: fit.priors for cause, fit in fits.items()}, names=["cause"]))
 
     @property
     def params(self) -> pd.Series[float]:

@@ -137,9 +137,8 @@ class HazardResults(Results):
         if not isinstance(self.cells, GPResults):
             raise UnavailableError(f"priors is not available of this fit. {NO_PRIORS}")
         table = prior_table(self.cells.parts.gp).drop(index="sigma")
-        return table.assign(
-            location=table["location"].where(~table.index.isin(self._columns), -table["location"] + 0.0)
-        )
+        sign = np.where(table.index.isin(self._columns), -1.0, 1.0)
+        return table.assign(location=sign * table["location"] + 0.0)
 
     @property
     def bands(self) -> pd.DataFrame:

@@ -114,14 +114,11 @@ class Estimates:
         sd = scale * np.sqrt(np.square(stack.basis).sum(axis=1))
         rows = {}
         for j, label in enumerate(self.labels):
+            level, unit = float(stack.centre[j]), float(self.unit[j])
             if stack.wide.terms.intercept:
-                rows[f"{INTERCEPT}[{label}]"] = PriorRow(
-                    "normal", float(stack.centre[j]), WEAK * scale * self.unit[j], _DEFAULT
-                )
-            for name, mean, spread in zip(
-                stack.columns, stack.centre[j] * stack.constant, self.unit[j] * sd, strict=True
-            ):
-                rows[f"{name}[{label}]"] = PriorRow("normal", float(mean), float(spread), _DEFAULT)
+                rows[f"{INTERCEPT}[{label}]"] = PriorRow("normal", level, WEAK * scale * unit, _DEFAULT)
+            for name, one, spread in zip(stack.columns, stack.constant, sd, strict=True):
+                rows[f"{name}[{label}]"] = PriorRow("normal", level * float(one), float(spread) * unit, _DEFAULT)
         for name, row in hyper_rows(gp):
             rows[self.name(name)] = row._replace(location=row.location * self._factor(name))
         return pd.DataFrame.from_dict(rows, orient="index", columns=PRIOR_COLUMNS).rename_axis("parameter")
