@@ -79,7 +79,7 @@ def _read_blocks(state: LinearState, spec: LinearPart) -> Iterator[LinearBlock]:
         width = len(item.columns) // max(sum(sizes), 1)  # columns of the numbers
         for term, codings, size in zip(written, known, sizes, strict=True):
             names = tuple(frozenset(name for name in aliases if mentions(text, name)) for text, _ in term)
-            numbers = frozenset(text for text, _ in term) - codings.keys()
+            numbers = frozenset(text for text, _ in term if text not in codings)
             if len(numbers) > 1 and width > 1:  # which of them has several columns is not said
                 text = ":".join(text for text, _ in term)
                 every = ((text, np.eye(size * width)),)

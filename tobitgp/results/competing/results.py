@@ -193,7 +193,7 @@ class CompetingRisksResults:
     @property
     def priors(self) -> pd.DataFrame:
         """Priors that were used, as of :attr:`GPResults.priors`, index ``(cause, parameter)``."""
-        fits: dict[Any, Any] = self.parts.fits
+        fits: Any = self.parts.fits
         return pd.DataFrame(pd.concat({cause: fit.priors for cause, fit in fits.items()}, names=["cause"]))
 
     @property
