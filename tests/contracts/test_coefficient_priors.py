@@ -1,4 +1,4 @@
-"""Default priors of linear coefficients: nothing changes with the origin, unit or coding of columns, in any kind of fit.
+"""Default priors of linear coefficients: nothing changes with the origin, unit or coding of columns, of any fit.
 
 The same model is fitted twice, as a formula of other columns that span the same space. Evidence, predictions and their
 standard errors stay as they are; those of a response in another unit are moved along.
