@@ -28,6 +28,7 @@ class LinearPlan:
     layers: Layers  # of the columns beside an absorbed factor's
     factor: LevelColumns | None
     constant: Array | None  # (p,), sum of columns that is 1 in every row, where there is no intercept
+    cells: bool  # as of `LinearPrior`
     made: Array  # (p,), prior sds in units of the response, NaN where columns were not made beforehand
 
     @property
@@ -47,10 +48,11 @@ class LinearPlan:
 
     def centre(self, mean: Array) -> Array:
         """What the intercept takes up of each column, (p,): its mean, but nothing of itself and an absorbed factor."""
-        if self.intercept is None:
+        in_factor = self.constant is not None and self.factor is not None and self.constant[self.factor.start] > 0.0
+        if self.intercept is None and not in_factor:
             return np.zeros(len(mean))
         centre = mean.copy()
-        centre[self.intercept] = 0.0
+        centre[[] if self.intercept is None else [self.intercept]] = 0.0
         if self.factor is not None:
             centre[self.factor.start : self.factor.start + self.factor.size] = 0.0
         return centre
@@ -79,10 +81,14 @@ def plan_linear(
             constant[common] = layers.constant
         elif factor is not None and any(_is_whole(b) for b in blocks if b.first == factor.start):
             constant = np.isin(np.arange(p), common, invert=True).astype(np.float64)
+            layers = replace(layers, constant=np.zeros(len(common)))  # which takes up means, and is not among these
     made = np.full(p, np.nan)
     for block in blocks:
         made[block.places] = {"": np.nan, "level": WEAK, "made": 1.0}[block.own]
-    return LinearPlan(mean, sd, flat, free, layers, factor, constant, made)
+    of_factor = next((b for b in blocks if factor is not None and b.first == factor.start), None)
+    cells = free is not None and of_factor is not None and _is_reduced(of_factor)
+    cells = cells and factor is not None and bool((np.isnan(sd) & ~own)[factor.start : factor.start + factor.size].all())
+    return LinearPlan(mean, sd, flat, free, layers, factor, constant, cells, made)
 
 
 def beside(p: int, factor: LevelColumns | None) -> IntArray:
@@ -94,6 +100,11 @@ def beside(p: int, factor: LevelColumns | None) -> IntArray:
 def _is_whole(block: LinearBlock) -> bool:
     """Whether a block has an indicator of each combination of levels."""
     return not block.numbers and all(coding.shape[0] == coding.shape[1] for _, coding in block.factors)
+
+
+def _is_reduced(block: LinearBlock) -> bool:
+    """Whether a block has an indicator of each level of one factor but the first."""
+    return not block.numbers and len(block.factors) == 1 and block.size == len(block.factors[0][1]) - 1
 
 
 def _chosen(blocks: Sequence[LinearBlock], common: IntArray) -> list[LinearBlock]:
@@ -122,13 +133,15 @@ def find_prior(
     if plan.factor is not None:
         levels = slice(plan.factor.start, plan.factor.start + plan.factor.size)
         free = np.isnan(plan.sd[levels]) & ~own[levels]
-        common = factor[levels] * scale / np.sqrt(np.mean(H.spread[levels] ** 2))
+        common = factor[levels] * scale * np.sqrt(plan.factor.size + plan.cells)
         sd[levels] = np.where(free, common, sd[levels])
-    prior = LinearPrior(plan.mean, sd, plan.centre(H.mean), plan.intercept, plan.factor, None, plan.constant)
+        if plan.cells:
+            sd[plan.intercept] = common[0]
+    prior = LinearPrior(plan.mean, sd, plan.centre(H.mean), plan.intercept, plan.factor, None, plan.constant, plan.cells)
     if not plan.joint or measured.joint is None or not len(plan.common):
         return prior
     held = np.where(np.isnan(plan.sd) & ~own, np.nan, sd)[plan.common]
-    constant = max(WEAK, FLAT * plan.flat) * level
+    constant = max(WEAK, FLAT * plan.flat) * level if plan.intercept is None else sd[plan.intercept]
     return _with_root(prior, plan, measured.joint, held, scale * (FLAT / SCALE if plan.flat else 1.0), constant)
 
 

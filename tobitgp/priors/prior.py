@@ -100,6 +100,7 @@ class LinearPrior:
     factor: LevelColumns | None = None  # columns of an absorbed factor, independent
     root: Array | None = None  # (c, c), T of the other columns; None where it is diagonal
     constant: Array | None = None  # (p,), sum of columns that is 1 in every row and takes up the response's mean
+    cells: bool = False  # whether the absorbed factor's levels are exchangeable, the intercept's among them
 
     def features(self, H: Array, scale: float) -> Array:
         """Whitened columns (n, p) on the standardised response scale."""
@@ -113,6 +114,8 @@ class LinearPrior:
         code = H.code + self.factor.first if self.factor.term is None else codes[self.factor.term]
         level = (H.value * own[H.code] / scale)[:, None]
         common = H.common - centre
+        if self.cells:
+            common[:, self.intercept] -= H.value  # rows of the level that the intercept is
         common = common * (sd / scale) if self.root is None else common @ (self.root / scale)
         return [Inputs(common), Inputs(level, code)]
 
@@ -148,10 +151,15 @@ class LinearPrior:
 
     def _uncentre(self, beta: Array) -> Array:
         """Coefficients of the columns as given from those of the centred ones, (p, ...)."""
-        if self.intercept is None:
-            return beta
-        beta = beta.copy()
-        beta[self.intercept] -= self.centre @ beta
+        shift = self.centre @ beta
+        if self.cells and self.factor is not None:
+            beta = beta.copy()
+            beta[self.factor.start : self.factor.start + self.factor.size] -= beta[self.intercept]
+        if self.constant is not None:
+            return beta - np.multiply.outer(self.constant, shift)
+        if self.intercept is not None:
+            beta = beta.copy()
+            beta[self.intercept] -= shift
         return beta
 
 
