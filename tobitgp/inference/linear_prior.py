@@ -87,7 +87,9 @@ def plan_linear(
         made[block.places] = {"": np.nan, "level": WEAK, "made": 1.0}[block.own]
     of_factor = next((b for b in blocks if factor is not None and b.first == factor.start), None)
     cells = free is not None and of_factor is not None and _is_reduced(of_factor)
-    cells = cells and factor is not None and bool((np.isnan(sd) & ~own)[factor.start : factor.start + factor.size].all())
+    cells = (
+        cells and factor is not None and bool((np.isnan(sd) & ~own)[factor.start : factor.start + factor.size].all())
+    )
     return LinearPlan(mean, sd, flat, free, layers, factor, constant, cells, made)
 
 
@@ -137,7 +139,9 @@ def find_prior(
         sd[levels] = np.where(free, common, sd[levels])
         if plan.cells:
             sd[plan.intercept] = common[0]
-    prior = LinearPrior(plan.mean, sd, plan.centre(H.mean), plan.intercept, plan.factor, None, plan.constant, plan.cells)
+    prior = LinearPrior(
+        plan.mean, sd, plan.centre(H.mean), plan.intercept, plan.factor, None, plan.constant, plan.cells
+    )
     if not plan.joint or measured.joint is None or not len(plan.common):
         return prior
     held = np.where(np.isnan(plan.sd) & ~own, np.nan, sd)[plan.common]

@@ -158,7 +158,7 @@ class MultivariateResults:
         >>> import tobitgp as tg
         >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> round(res.log_evidence, 1)
-        -138.1
+        -133.3
         """
         log = self._stack.centre if self._stack.log_time else np.log(self._stack.scale)
         return float(self.stacked.log_evidence - self.parts.exact @ log)
