@@ -124,9 +124,9 @@ class BoxCoxGPResults(Results):
 
     @property
     def priors(self) -> pd.DataFrame:
-        """Priors that were used at the power with the highest evidence, as of :attr:`GPResults.priors`.
+        """Priors that were used at the power with the highest evidence, with the columns of :attr:`GPResults.priors`.
 
-        They are in units of the transformed response.
+        They are in units of the transformed response: (PRI2) and (HYP1) of the theory pages.
         """
         return prior_table(self._parts.fits[self._parts.best].gp)
 

@@ -192,7 +192,10 @@ class CompetingRisksResults:
 
     @property
     def priors(self) -> pd.DataFrame:
-        """Priors that were used, as of :attr:`GPResults.priors`, index ``(cause, parameter)``."""
+        """Priors that were used, index ``(cause, parameter)``; columns and units as of :attr:`GPResults.priors`.
+
+        They are (PRI2) and (HYP1) of the theory pages.
+        """
         fits: Any = self.parts.fits
         return pd.DataFrame(pd.concat({cause: fit.priors for cause, fit in fits.items()}, names=["cause"]))
 

@@ -127,7 +127,9 @@ class HazardResults(Results):
 
     @property
     def priors(self) -> pd.DataFrame:
-        """Priors that were used, as of :attr:`GPResults.priors`; those of coefficients are of log hazards.
+        """Priors that were used, with the columns of :attr:`GPResults.priors`.
+
+        Those of coefficients are on the scale of the log hazard: (PRI2) and (HYP1) of the theory pages.
 
         Raises
         ------

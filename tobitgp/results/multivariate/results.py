@@ -121,7 +121,9 @@ class MultivariateResults:
 
     @property
     def priors(self) -> pd.DataFrame:
-        """Priors that were used, as of :attr:`GPResults.priors`; parameters of responses in units of these.
+        """Priors that were used, with the columns of :attr:`GPResults.priors`, in the units of the responses.
+
+        They are (PRI2) and (HYP1) of the theory pages.
 
         Examples
         --------

@@ -84,7 +84,7 @@ class GPResults(Results):
       log evidence -36.96 (ep), converged
     >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
     0    1.23
-    1    0.93
+    1    0.94
     Name: observed, dtype: float64
     """
 
@@ -132,8 +132,8 @@ class GPResults(Results):
         >>> import tobitgp as tg
         >>> data = tg.datasets.load("tobin")
         >>> res = tg.fit("durable ~ age + quant | censor(0)", data, hyper="maximize", priors={"age": tg.Normal(0, 1)})
-        >>> res.priors.loc["age"].tolist()
-        ['normal', 0.0, 1.0, 'priors=']
+        >>> res.priors["source"].to_dict()
+        {'Intercept': 'default', 'age': 'priors=', 'quant': 'default', 'sigma': 'default'}
         """
         return prior_table(self._parts.gp)
 
