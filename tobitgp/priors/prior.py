@@ -129,7 +129,7 @@ class LinearPrior:
     def covariance(self, S: Covariance) -> Covariance:
         """Covariance (p, p) of the coefficients from that of the whitened weights."""
         if isinstance(S, Factored):
-            own, common = S.own.copy(), self._common
+            own, common = S.own.copy(), self._common[S.own[self._common] > 0.0]
             own[common] = 0.0
             beside = np.eye(len(own))[:, common] * np.sqrt(S.own[common])
             return Factored(self._uncentre(self._coloured(np.hstack([S.root, beside]))), self.sd**2 * own)
