@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.arrays import Rows, draw_rows, join
+from tobitgp.data.margins import part_blocks
 from tobitgp.data.outcome import outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, split_positions
@@ -60,7 +61,8 @@ def assemble_partitions(
         )
     size = stages.SAMPLE_ROWS if size is None else size
     partitions = data.partitions.map(know_rows, family.log_time, data.store)
-    names = Names(data.columns, data.state.effect_columns, data.state.scale_columns)
+    blocks = (part_blocks(data.state, scale=scale) for scale in (False, True))
+    names = Names(data.columns, data.state.effect_columns, data.state.scale_columns, *blocks)
     plan = make_plan(spec, names, partitions, family, given)
     n = plan.measured.n
     if any(term.approximation in ("markov", "vecchia") for term in spec.processes):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-
-import numpy as np
 
 from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.moments import Moments
@@ -14,11 +11,11 @@ from tobitgp.errors import DataError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.parameters import Given, term_covariance
 
-_INDICATOR = 1e-6  # how far shares of rows may be from those of indicators
-
 
 def input_scaling(spec: ModelSpec, t: int, X: Moments, constant: bool) -> list[Scaling]:
-    """Scaling of each factor of a process with inputs of such moments; ``constant`` as of :func:`around_means`.
+    """Scaling of each factor of a process with inputs of such moments.
+
+    ``constant``: whether the linear columns hold a constant with a weak prior.
 
     Distances of inputs that share a length-scale are kept as they are; a slope keeps its unit.
     """
@@ -55,16 +52,6 @@ def around_means(spec: ModelSpec, t: int, constant: bool) -> list[bool]:
 
     kernels = [factor.kernel for factor in term_covariance(term).factors]
     return [kernel.stationary or is_held(i) for i, kernel in enumerate(kernels)]
-
-
-def holds_constant(columns: Sequence[str], H: Moments) -> bool:
-    """Whether some linear columns are the indicators of all levels of a factor, so that they add up to one."""
-    indicators = (H.minimum >= 0.0) & (np.abs(H.spread**2 - H.mean * (1.0 - H.mean)) < _INDICATOR)
-    share: dict[str, float] = {}
-    for name, mean in itertools.compress(zip(columns, H.mean.tolist(), strict=True), indicators.tolist()):
-        factor = name.partition("[")[0]
-        share[factor] = share.get(factor, 0.0) + (0.0 if ":" in name else mean)
-    return any(abs(total - 1.0) < _INDICATOR for total in share.values())
 
 
 def effect_scaling(term: GPTerm, columns: Sequence[str], hypers: Sequence[str], given: Given) -> list[Scaling]:

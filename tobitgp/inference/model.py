@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,13 +24,16 @@ from tobitgp.data.arrays import (
     with_limits,
 )
 from tobitgp.data.linear import INTERCEPT
+from tobitgp.data.margins import LinearBlock
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.standardisation import KnownRows, Measured, Standard
 from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.hazards import EXPOSURE
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.effect_parameters import EffectParameters
-from tobitgp.inference.input_scaling import effect_scaling, holds_constant, input_scaling
+from tobitgp.inference.input_scaling import effect_scaling, input_scaling
+from tobitgp.inference.linear_prior import find_prior, plan_linear, scale_root
 from tobitgp.inference.parameters import (
     SHAPES,
     SIDE_NOISES,
@@ -39,7 +42,6 @@ from tobitgp.inference.parameters import (
     HyperParameter,
     Parameters,
     check_names,
-    linear_means,
     read_parameters,
     shape_parameters,
     term_covariance,
@@ -48,12 +50,13 @@ from tobitgp.inference.parameters import (
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.choice import MOST_PLACES, of_several_inputs
+from tobitgp.priors.coefficients import Layers, find_layers
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.level_curves import LevelCurves, with_level
-from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LevelColumns, LinearPrior, Prior, default_sd
-from tobitgp.typing import Array, IntArray
+from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior, Prior
+from tobitgp.typing import Array, BoolArray, IntArray
 
 ROW_NOISES = 300
 
@@ -70,6 +73,9 @@ class GPModel:
     terms: tuple[GPTerm, ...]
     effects: tuple[tuple[str, ...], ...]  # names of the columns of each process that is a random effect
     parameters: Parameters
+    given: tuple[str, ...] = ()  # parameters whose priors a user gave
+    dropped: tuple[str, ...] = ()  # those whose priors a user dropped
+    fixed: tuple[str, ...] = ()  # those whose values a user gave
 
     def inputs(self, design: Design) -> tuple[Inputs, ...]:
         """Standardised inputs of each block for any rows, in the order of `Prior.inputs`."""
@@ -104,11 +110,14 @@ def plan_rows(
     given: Given,
     labels: npt.NDArray[Any] | None = None,
     effects: Sequence[tuple[str, ...]] = (),
+    blocks: Sequence[LinearBlock] = (),
+    scale_blocks: Sequence[LinearBlock] = (),
 ) -> tuple[Plan, KnownRows]:
     """Plan a model whose rows are all here, labels (n,): units, and every parameter's name, prior and freedom."""
     rows = KnownRows(response, outcome(response, log_time=family.log_time, labels=labels), design)
     noises = row_noises(rows.known, given, labels)
-    names = Names(design.columns, effects, () if design.scale is None else design.scale.columns)
+    of_scale = () if design.scale is None else design.scale.columns
+    names = Names(design.columns, effects, of_scale, blocks, scale_blocks)
     return make_plan(spec, names, LocalPartitions([rows]), family, given, noises), rows
 
 
@@ -118,6 +127,8 @@ class Names(NamedTuple):
     linear: tuple[str, ...]
     effects: Sequence[tuple[str, ...]]  # of each process that is a random effect, if there are any
     scale: Sequence[str] = ()  # of the formula of log sigma
+    blocks: Sequence[LinearBlock] = ()  # how the linear columns are made; none: bare columns
+    scale_blocks: Sequence[LinearBlock] = ()  # the same of log sigma
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +174,14 @@ class Plan:
         _check_curves(self.terms, self.effects, [moves for _, moves in chosen])
         scales = [units.scale] * (len(self.terms) - self.n_noise) + [1.0] * self.n_noise
         unit = _units(self.terms, scales, self.effects, covariances, units, self.hypers)
-        parameters = read_parameters(self.hypers, unit, self.given, _effect_parameters(gps, self.effects, units))
+        effects = _effect_parameters(gps, self.effects, units)
+        parameters = read_parameters(self.hypers, unit, self.given, effects, units.w_root)
         prior = Prior(linear, gps, factor, self.n_noise)
-        return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, self.effects, parameters)
+        names = (*self.columns, *parameters.names)
+        asked = (self.given.gives, self.given.drops, self.given.fixes)
+        given = (tuple(name for name in names if of(name)) for of in asked)
+        parts = (self.linear, self.columns, self.terms, self.effects, parameters)
+        return GPModel(self.family, problem, prior, *parts, *given)
 
 
 def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
@@ -208,7 +224,11 @@ def make_plan(
     """Measure all rows, and decide what does not depend on single ones."""
     columns, effects = names.linear, tuple(names.effects) or ((),) * len(spec.processes)
     scales = [HyperParameter(name, "scale") for name in _scale_columns(spec, names.scale, family, given)]
-    parts, found = zip(*partitions.collect(measure_rows, columns, spec.processes), strict=True)
+    found = partitions.collect(find_level_columns, columns, spec.processes)
+    factor = next((own for own in found if own is None or own.term is None), found[0])
+    plan = plan_linear(columns, names.blocks, given, factor, intercept=spec.intercept)
+    layers, held = _scale_layers(names, scales, given)
+    parts = partitions.collect(measure_rows, plan.joint, not layers.plain)
     measured = standardisation.merge_measured(parts)
     noises = [*shape_parameters(family), *own_noises]
     if given.side_noises == "shared":
@@ -223,27 +243,20 @@ def make_plan(
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
     given.check(columns, [hyper.name for hyper in hypers], family)
 
-    mean, sd = linear_means(columns, given)
-    intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
-    factor = next((own for own in found if own is None or own.term is None), found[0])
-    centre = np.zeros(len(mean)) if intercept is None else column_centres(measured.H.mean, intercept, factor)
-    constant = intercept is not None or (not spec.intercept and holds_constant(columns, measured.H))
+    centre, mean = plan.centre(measured.H.mean), plan.mean
     scaling = [
         effect_scaling(term, own, [hyper.name for hyper in hypers], given)
         if term.effects is not None
-        else input_scaling(spec, t, X, constant)
+        else input_scaling(spec, t, X, plan.centred)
         for t, (term, own, hypers, X) in enumerate(zip(spec.processes, effects, of_terms, measured.X, strict=True))
     ]
     bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
     y = merge(partitions.collect(standardisation.measure_response, centre, mean, known)).rounded()
-    centred = intercept is not None
-    units = standardisation.find_units(measured, y, log_time=family.log_time, centre=centred, scaling=scaling)
-    linear = None
-    if columns:
-        weak = np.where([given.drops(c) for c in columns], FLAT, WEAK)
-        size = default_sd(measured.H.mean, measured.H.spread, units.scale, weak)
-        linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept, factor)
+    units = standardisation.find_units(measured, y, log_time=family.log_time, centre=plan.centred, scaling=scaling)
+    units = replace(units, w_root=scale_root(layers, measured, held))
+    size = 1.0 if EXPOSURE in spec.names("response") else units.scale  # of log hazards, which have no spread
+    linear = find_prior(plan, measured, given, columns, size, units.scale) if columns else None
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
     n_noise = len(spec.processes) - len(spec.gps)
@@ -269,20 +282,17 @@ def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given:
     return names[1:]
 
 
-def column_centres(mean: Array, intercept: int, factor: LevelColumns | None) -> Array:
-    """What the intercept takes up of each column, (p,): its mean, but nothing of itself and of an absorbed factor."""
-    centre = mean.copy()
-    centre[intercept] = 0.0
-    if factor is not None:
-        centre[factor.start : factor.start + factor.size] = 0.0
-    return centre
+def measure_rows(rows: KnownRows, joint: bool, joint_W: bool) -> Measured:
+    """What some rows tell."""
+    return standardisation.measure_rows(rows, joint=joint, joint_W=joint_W)
 
 
-def measure_rows(
-    rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]
-) -> tuple[Measured, LevelColumns | None]:
-    """What some rows tell, and where they have the columns of an absorbed factor."""
-    return standardisation.measure_rows(rows), find_level_columns(rows, columns, terms)
+def _scale_layers(names: Names, scales: Sequence[HyperParameter], given: Given) -> tuple[Layers, BoolArray]:
+    """What the columns of log sigma span beside its intercept, and which are held: of coefficients that were given."""
+    known = {*given.fixed, *(given.priors or {})}
+    held = np.array([hyper.name in known or given.drops(hyper.name) for hyper in scales], dtype=np.bool_)
+    blocks = names.scale_blocks if scales else ()
+    return find_layers(blocks, 1 + len(held), np.append(False, held)), held
 
 
 def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]) -> LevelColumns | None:
@@ -477,5 +487,6 @@ def _units(
             rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
             sd = sd if factor.kernel.stationary else [each / own[0] for each in sd]
         out += [*sd, *rest]
-    out += [*(1.0 / units.w_scale)]
+    root = units.w_root
+    out += [*(1.0 / units.w_scale if root is None else np.sqrt((root * root).sum(axis=1)))]
     return np.array([*out, *(1.0 if noise.role in SHAPES else units.scale for noise in hypers[len(out) :])])

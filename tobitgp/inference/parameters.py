@@ -16,7 +16,7 @@ from tobitgp.formula.spec import GPFactor, GPTerm
 from tobitgp.inference.effect_parameters import ETA, EffectParameters, psi_of
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
-from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal, Usual
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.typing import Array, BoolArray
 
@@ -123,6 +123,8 @@ class Parameters:
     free: BoolArray  # (k,)
     start: Array  # (k,), theta of fixed parameters, and where the user wants the others to start; NaN elsewhere
     effects: tuple[EffectParameters, ...] = ()  # of random effects with columns of their own
+    # (q, q), coefficients of log sigma in the user's units from theta; None where these are theta times their units.
+    scale_root: Array | None = None
 
     @property
     def n_free(self) -> int:
@@ -155,7 +157,7 @@ class Parameters:
             for name, other in zip(fields, others, strict=True)
         )
         effects = tuple(term._replace(first=int(here[term.first])) for term in self.effects)
-        known: tuple[Any, ...] = *rest, effects
+        known: tuple[Any, ...] = *rest, effects, self.scale_root
         return Parameters(tuple(names.tolist()), tuple(roles.tolist()), *known)
 
     def some(self, chosen: BoolArray) -> Parameters:
@@ -164,7 +166,8 @@ class Parameters:
         effects = tuple(term._replace(first=int(place[term.first])) for term in self.effects if chosen[term.first])
         arrays = (self.units, self.prior_mean, self.prior_sd, self.free, self.start)
         names, roles = (tuple(of[i] for i in kept.tolist()) for of in (self.names, self.roles))
-        rest: tuple[Any, ...] = *(array[chosen] for array in arrays), effects
+        root = self.scale_root if chosen[self.scales].all() else None
+        rest: tuple[Any, ...] = *(array[chosen] for array in arrays), effects, root
         return Parameters(names, roles, *rest)
 
     @property
@@ -196,8 +199,8 @@ class Parameters:
         with np.errstate(divide="ignore"):
             out, J = theta + np.where(self.positive, np.log(self.units), 0.0), np.eye(len(theta))
         at = self.scales
-        out[at] *= self.units[at]
-        J[at, at] *= self.units[at]
+        root = np.diag(self.units[at]) if self.scale_root is None else self.scale_root
+        out[at], J[at, at] = root @ theta[at], root
         for term in self.effects:
             places = slice(term.first, term.cors.stop)
             own, J[places, places] = term.report(theta)
@@ -322,6 +325,15 @@ class Given:
         if family.known_sigma is not None and any(SIGMA.name in given for given in arguments.values()):
             raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
 
+    def gives(self, name: str) -> bool:
+        """Whether a user gave the prior of a parameter."""
+        prior = (self.priors or {}).get(name)
+        return prior is not None and not isinstance(prior, Usual)
+
+    def fixes(self, name: str) -> bool:
+        """Whether a user gave the value of a parameter."""
+        return name in self.fixed
+
     def drops(self, name: str) -> bool:
         """Whether the prior of a parameter is dropped."""
         return self.priors is not None and (not self.priors or (name in self.priors and self.priors[name] is None))
@@ -379,9 +391,16 @@ def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
 
 
 def read_parameters(
-    hypers: Sequence[HyperParameter], unit: Array, given: Given, effects: Sequence[EffectParameters] = ()
+    hypers: Sequence[HyperParameter],
+    unit: Array,
+    given: Given,
+    effects: Sequence[EffectParameters] = (),
+    scale_root: Array | None = None,
 ) -> Parameters:
-    """Hyper-parameters with their priors, freedom and starts; unit (k,); effects are those of random effects."""
+    """Hyper-parameters with their priors, freedom and starts; unit (k,); effects are those of random effects.
+
+    ``scale_root`` as of `Parameters`.
+    """
     fixed, start, k = given.fixed, given.start, len(hypers)
     mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
     free = np.ones(k, dtype=bool)
@@ -423,7 +442,11 @@ def read_parameters(
             first[here] = term.centre(first[here])
         terms.append(term._replace(eta=_read_eta(own, given)))
         sd[at] = np.inf if np.isnan(terms[-1].eta) else sd[at]
-    return Parameters(names, tuple(h.role for h in hypers), unit, mean, sd, free, first, tuple(terms))
+    found = Parameters(names, tuple(h.role for h in hypers), unit, mean, sd, free, first, tuple(terms), scale_root)
+    at = found.scales
+    if scale_root is not None and np.isfinite(first[at]).any():
+        first[at] = np.linalg.solve(scale_root, np.where(np.isnan(first[at]), 0.0, first[at] * unit[at]))
+    return found
 
 
 def _read_coefficient(name: str, unit: float, given: Given, mean: float) -> tuple[float, float, float, bool]:

@@ -16,6 +16,7 @@ from tobitgp.numerics.factored import variances
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
+from tobitgp.results.priors import linear_rows
 from tobitgp.results.start_stop.parts import StartStopParts
 
 if TYPE_CHECKING:
@@ -266,15 +267,14 @@ def _linear_priors(results: GPResults) -> str:
     gp = results.parts.gp
     assert gp.linear is not None
     words = []
-    for j, name in enumerate(gp.columns):
-        mean, sd = float(gp.linear.mean[j]), float(gp.linear.sd[j])
-        if sd == 0.0:
-            continue
+    for j, (name, row) in enumerate(linear_rows(gp)):
         where = ""
-        if j == gp.linear.intercept:
+        if j == gp.linear.intercept and len(gp.columns) > 1:
             at = "base level" if gp.linear.factor is not None else "columns' means"
-            mean, where = mean + gp.problem.units.centre, f" at the {at}" if len(gp.columns) > 1 else ""
-        words.append(f"{name} normal({mean:.3g}, {sd:.3g}){where}")
+            where = f" at the {at}"
+        if row.distribution != "fixed":
+            known = "" if row.distribution == "flat" else f"({row.location:.3g}, {row.spread:.3g})"
+            words.append(f"{name} {row.distribution}{known}{where}")
     if len(words) > _NOTED_PRIORS:
         words = [*words[: _NOTED_PRIORS - 1], f"and {len(words) - _NOTED_PRIORS + 1} more"]
     return ", ".join(words) or "all coefficients are fixed"

@@ -131,7 +131,7 @@ def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x", s
     if x.dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, DateFormatter, MonthLocator
 
-        locator = MonthLocator(bymonth=range(1, 13, 2)) if season else AutoDateLocator(minticks=3, maxticks=_TICKS)
+        locator = MonthLocator(bymonth=range(1, 13, 2)) if season else AutoDateLocator(minticks=3, maxticks=8)
         axis.set_major_locator(locator)
         axis.set_major_formatter(DateFormatter("%b") if season else ConciseDateFormatter(locator))
     elif side == "x":
