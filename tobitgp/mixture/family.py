@@ -267,6 +267,10 @@ class Family(ABC):
         low, high = self.bounds(theta, floor)
         return np.asarray((theta <= low + _AT_BOUND) | (theta >= high - _AT_BOUND))
 
+    def narrow(self, theta: Array, floor: Floor) -> BoolArray:
+        """Which components (K,) a bound alone keeps from closing in on a value, where a density has no bound."""
+        return np.zeros(theta.shape[1], dtype=np.bool_)
+
     @abstractmethod
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         """The user's parameters (R, K) of point estimates, and their derivatives in theta, (R, D, K)."""

@@ -101,7 +101,7 @@ def start_stream(
     some = subset(working, STAGE_ROWS)
     with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
         begins = starts(model, some, model.k, _FIRST_STARTS, rng)
-        state = _highest([climb(model, chunks_of(some, model.k), one, stop) for one in begins]).state
+        state = _highest(model, [climb(model, chunks_of(some, model.k), one, stop) for one in begins]).state
     return partial_fit(Stream(model, state, working.units, method, total=total), lower, upper, weight, rng=rng)
 
 
@@ -167,13 +167,13 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
         if not method.polish:
             chunks = chunks_of(working, k)
             climbs = [climb(model, chunks, state, replace(stop, passes=1)) for state in begins]
-            return _judged(model, chunks, _highest(climbs), stop), np.array([one.value for one in climbs])
+            return _judged(model, chunks, _highest(model, climbs), stop), np.array([one.value for one in climbs])
     if isinstance(model, Points) and method.n_init > 1 and k > 1:
         begins = _best_of_more(model, some, chunks, begins, stop, rng)
     climbs = _climb_all(model, chunks, begins, stop)
     if k > 1:
         climbs += _climb_beside(model, some, chunks, climbs, stop, method.n_init // 2, rng)
-    best = _highest(climbs)
+    best = _highest(model, climbs)
     if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) and k > 1:
         best = drop_components(model, chunks, best, stop)
     if some is not working:
@@ -221,7 +221,7 @@ def _climb_beside(
     rng: np.random.Generator,
 ) -> list[Climb]:
     """Up to so many ascents from moves of the highest end, one a round, as long as they lead higher."""
-    best, found, failed = _highest(ends), list[Climb](), 0
+    best, found, failed = _highest(model, ends), list[Climb](), 0
     k, trial = model.k, replace(stop, passes=_TRIAL_PASSES)
     moves, at_once = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES))), 1
     thorough = isinstance(model, Points) and k * sum(map(len, chunks)) <= _LIGHT
@@ -232,15 +232,16 @@ def _climb_beside(
         trials = _climb_all(model, chunks, states, trial)
         further = _climb_all(model, chunks, _unlike(model, trials, at_once), stop)
         found += further
-        failed = 0 if _highest(further).value > best.value + _GAIN else failed + 1
-        best = _highest([best, *further])
+        higher = worth(model, _highest(model, further)) > worth(model, best) + _GAIN
+        failed = 0 if higher else failed + 1
+        best = _highest(model, [best, *further])
     return found
 
 
 def _unlike(model: Model, climbs: Sequence[Climb], number: int) -> list[State]:
     """States of the highest ends, no two of them alike."""
     kept = list[tuple[Array, State]]()
-    for one in sorted(climbs, key=lambda one: -one.value):
+    for one in sorted(climbs, key=lambda one: -worth(model, one)):
         order = np.argsort(model.family.location(model.view(one.state).theta))
         theta = model.view(one.state).theta[:, order]
         if all(np.abs(theta - other).max() > _ALIKE for other, _ in kept):
@@ -248,5 +249,13 @@ def _unlike(model: Model, climbs: Sequence[Climb], number: int) -> list[State]:
     return [state for _, state in kept[:number]]
 
 
-def _highest(climbs: Sequence[Climb]) -> Climb:
-    return max(climbs, key=lambda one: one.value)
+def _highest(model: Model, climbs: Sequence[Climb]) -> Climb:
+    return max(climbs, key=lambda one: worth(model, one))
+
+
+def worth(model: Model, end: Climb) -> float:
+    """Objective less log n for each component that a bound alone keeps from closing in on one of n values; (EM9)."""
+    if not isinstance(model, Points) or model.k == 1:
+        return end.value
+    narrow = model.family.narrow(end.state.components, model.floor)
+    return end.value - float(narrow.sum() * np.log(max(end.sums.counts.sum(), 1.0)))

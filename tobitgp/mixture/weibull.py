@@ -19,7 +19,7 @@ from tobitgp.mixture.floors import Floor
 from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.truncated import share
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0
 _LARGEST_T = 300.0
@@ -265,6 +265,9 @@ class Weibull(Family):
     def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
         """There is no floor: shapes are held between .01 and 100."""
         return np.array([[-np.inf], [SMALLEST_SHAPE]]), np.array([[np.inf], [LARGEST_SHAPE]])
+
+    def narrow(self, theta: Array, floor: Floor) -> BoolArray:
+        return np.asarray(theta[1] >= LARGEST_SHAPE)
 
     @np.errstate(over="ignore")
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
