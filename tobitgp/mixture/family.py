@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_DOUBLINGS, _MOST_HALVINGS = 2200, 200
 _TINY = 1e-300
 _ROUNDING, _AT_BOUND = 1e-12, 1e-9
+NEARLY = 0.05  # of a spread, up to which a component is as narrow as a bound has it
 
 
 class ComponentDistribution(ABC):

@@ -22,7 +22,7 @@ from scipy.special import digamma, stdtrit
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.distributions.student import Student
-from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.family import NEARLY, ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.floors import Floor, least, spacing_of
 from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units, Working
@@ -323,7 +323,7 @@ class Gaussian(Family):
         return low, np.full((2, 1), np.inf)
 
     def narrow(self, theta: Array, floor: Floor) -> BoolArray:
-        return self.held(theta, floor)[1]
+        return np.asarray(theta[1] <= np.log(least(floor, theta[0])) + NEARLY)
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         sd = units.scale * np.exp(theta[1])

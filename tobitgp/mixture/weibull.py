@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
-from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.family import NEARLY, ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.floors import Floor
 from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units, Working
@@ -267,7 +267,7 @@ class Weibull(Family):
         return np.array([[-np.inf], [SMALLEST_SHAPE]]), np.array([[np.inf], [LARGEST_SHAPE]])
 
     def narrow(self, theta: Array, floor: Floor) -> BoolArray:
-        return np.asarray(theta[1] >= LARGEST_SHAPE)
+        return np.asarray(np.log(theta[1]) >= np.log(LARGEST_SHAPE) - NEARLY)
 
     @np.errstate(over="ignore")
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
