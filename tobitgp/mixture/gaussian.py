@@ -22,7 +22,15 @@ from scipy.special import digamma, stdtrit
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.distributions.student import Student
-from tobitgp.mixture.family import NEARLY, ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.family import (
+    NEARLY,
+    ComponentDistribution,
+    Family,
+    Sums,
+    Terms,
+    gamma_divergence,
+    gamma_information,
+)
 from tobitgp.mixture.floors import Floor, least, spacing_of
 from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units, Working

@@ -14,7 +14,15 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
-from tobitgp.mixture.family import NEARLY, ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.family import (
+    NEARLY,
+    ComponentDistribution,
+    Family,
+    Sums,
+    Terms,
+    gamma_divergence,
+    gamma_information,
+)
 from tobitgp.mixture.floors import Floor
 from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units, Working
