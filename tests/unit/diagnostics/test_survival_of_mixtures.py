@@ -103,7 +103,7 @@ def test_values_that_are_no_times_have_no_such_test(rng):
     ],
 )
 def test_right_models_are_flagged_at_the_level(method, kind, least, most):
-    """200 sets of 60 rows, of which ten are expected, with a standard deviation of 3; not so in intervals, see (CHK17)."""
+    """Of 200 sets of 60 rows ten are expected, with a standard deviation of 3; intervals differ, see (CHK17)."""
     p = []
     for seed in range(200):
         rng = np.random.default_rng([seed, 7])
