@@ -23,6 +23,7 @@ def samples():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:weights=")  # local weights, whose standard errors are not used
 @pytest.mark.parametrize("k", range(9))
 def test_points_of_the_local_regression(samples, k):
     at = POINTS["points"][k]

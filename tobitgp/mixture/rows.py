@@ -103,12 +103,16 @@ def read_rows(
 def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True, ties: bool = False) -> Working:
     """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many.
 
-    With ``ties``, exact rows that share a value are taken for rounded.
+    With ``ties``, exact rows that share a value are taken for rounded, as are times of 0 in exponential components.
     """
     lower, upper, width = to_working(family, raw, units)
     exact, parts = raw.lower == raw.upper, []
     if ties and exact.any():
         width[exact] = rounding_of_ties(lower[exact], raw.weight[exact])
+        if family.free_of == "scale" and not family.logarithm:  # at 0 such a density has no bound
+            ends = np.concatenate([lower, upper])
+            at_zero = exact & (lower == 0.0)
+            lower[at_zero] = upper[at_zero] = 0.25 * ends[(ends > 0.0) & np.isfinite(ends)].min(initial=1.0)
     for kind, at in zip(KINDS, raw.of_kinds(), strict=True):
         if len(at):
             part = Rows(kind, lower[at], upper[at], width[at], raw.weight[at])
