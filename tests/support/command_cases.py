@@ -21,7 +21,6 @@ WORKS = {
     "help of fit": (["fit", "--help"], []),
     "fit": (LINE, []),
     "fit a curve": (CURVE, []),
-    "a long name": ([*LINE, "--save", "a" * 250], ["a" * 250]),
     "fit and save": ([*LINE, "--save", "a.tgp"], ["a.tgp"]),
     "all of a regression": ([*LINE, "--save", "a.tgp", "--plot", "a.svg"], ["a.tgp", "a.svg"]),
     "all of a curve": ([*CURVE, "--save", "a", "--plot", "a.png"], ["a", "a.png"]),
