@@ -61,7 +61,8 @@ def test_nonparametric_curves_are_self_consistent(kind, rng):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_family_of_another_form_leaves_the_curve(kind):
     rng = np.random.default_rng(3)
-    found = survival_of(ends(humps(rng, 150), rng, kind), "exponential", 1)
+    rows = 150 if kind == "right" else 600  # conservative beside intervals
+    found = survival_of(ends(humps(rng, rows), rng, kind), "exponential", 1)
     assert found.p < 0.001
     assert ("Kaplan-Meier" if kind == "right" else "Turnbull") in found.wrong
 
@@ -97,7 +98,7 @@ def test_values_that_are_no_times_have_no_such_test(rng):
     ("method", "kind", "least", "most"),
     [
         ("em", "right", 0.01, 0.1),
-        ("em", "interval", 0.01, 0.16),
+        ("em", "interval", 0.0, 0.05),
         ("vbcm", "right", 0.01, 0.1),
         ("vbcm", "interval", 0.0, 0.05),
     ],
