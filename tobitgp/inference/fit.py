@@ -22,7 +22,16 @@ from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference import evidence
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum, Objective, is_heavy
-from tobitgp.inference.fitted import FittedGP, FitTrace, OnStep, Settings, Step, Task, central_composite
+from tobitgp.inference.fitted import (
+    MAX_DIMENSION,
+    FittedGP,
+    FitTrace,
+    OnStep,
+    Settings,
+    Step,
+    Task,
+    central_composite,
+)
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.levels import Held, held_levels, without_rows
 from tobitgp.inference.method import Method, loosened
@@ -172,7 +181,8 @@ def take_rows(rows: KnownRows, chosen: Sequence[dict[int, IntArray]]) -> KnownRo
     return rows.rows(np.sort(np.concatenate(at)))
 
 
-INTEGRATE_DIMENSION = 10
+FEW_DIMENSIONS = 10  # up to which hyper-parameters are averaged whatever the number of nodes
+MOST_WORK = 1_100_000  # rows times nodes with more hyper-parameters
 LOOSE = 1e-4
 NEAR = 0.5
 
@@ -211,7 +221,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     centre = as_asked(search, maximum.objective, pilot)
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
-        integrate = search.data.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
+        integrate = search.data.n <= stages.SAMPLE_ROWS and is_affordable(search.data.n, k)
     held = held_levels(centre, search.prior)
     points, weights, integrated = [without_rows(centre, held)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
@@ -241,6 +251,11 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
         effective=said.effective,
         trace=FitTrace(tuple(search.stages), converged, message, maximum.gain_left, search.fell_back, runner_up),
     )
+
+
+def is_affordable(n: int, k: int) -> bool:
+    """Whether the nodes of an average over k hyper-parameters are few enough for n rows."""
+    return k <= FEW_DIMENSIONS or (k <= MAX_DIMENSION and n * len(central_composite(k)[0]) <= MOST_WORK)
 
 
 def _integrate(

@@ -213,8 +213,9 @@ def make_plan(
     if given.side_noises == "shared":
         noises += [side for side, there in zip(SIDE_NOISES, measured.sides, strict=True) if there]
     noises.append(SIGMA._replace(known=family.known_sigma))
+    n_terms = max(sum(bool(term.factors) for term in spec.gps), 1)
     of_terms = [
-        [hyper._replace(of_noise=t >= len(spec.gps)) for hyper in term_parameters(term, own)]
+        [hyper._replace(of_noise=t >= len(spec.gps), n_terms=n_terms) for hyper in term_parameters(term, own)]
         for t, (term, own) in enumerate(zip(spec.processes, effects, strict=True))
     ]
     hypers = (*itertools.chain(*of_terms), *scales, *noises)

@@ -151,6 +151,11 @@ class HazardResults(Results):
         return float(getattr(self.cells, "log_evidence", np.nan))
 
     @property
+    def log_evidence_integrated(self) -> float:
+        """The same with hyper-parameters and their priors integrated out, (HYP7); NaN where they were maximised."""
+        return float(getattr(self.cells, "log_evidence_integrated", np.nan))
+
+    @property
     def evidence_kind(self) -> str:
         """What ``log_evidence`` is, as of a process, or ``"loglik"``."""
         return str(self.cells.evidence_kind)
