@@ -108,6 +108,10 @@ class Fitter:
         if gp.linear is not None and gp.linear.factor is None:
             sds = zip(gp.columns, gp.linear.sd * _LOG_EXPONENTIAL / units.scale, strict=True)
             out |= {name: Normal(0.0, float(sd)) for name, sd in sds if name != INTERCEPT}
+        lines = [term for term in gp.terms if term.line == "own"]
+        for term, sd in zip(lines, gp.lines * _LOG_EXPONENTIAL, strict=True):
+            x_scale = float(units.x_scale[gp.terms.index(term)][0])
+            out[f"slope({term.name})"] = Normal(0.0, float(sd) / x_scale)
         for i, (name, role) in enumerate(zip(found.names, found.roles, strict=True)):
             factor = unit.get(name, unit.get(role))
             if factor is not None:

@@ -121,7 +121,7 @@ def gather_parts(partitions: Partitions, plan: Plan, *, limits: bool, store: Sto
     counts = np.array([[part[k] for k in plan.standard.kinds] for part in plan.counts])
     before = [tuple(row) for row in (np.cumsum(counts, axis=0) - counts).tolist()]
     made = partitions.at(np.flatnonzero(counts.sum(axis=1)).tolist()).map(
-        make_parts, plan.standard, plan.terms, plan.linear, limits, before, store
+        make_parts, plan.standard, plan.terms, plan.linear, plan.lines, limits, before, store
     )
     if isinstance(made, LocalPartitions):
         parts: Partitions = LocalPartitions([part for few in made.items for part in few])
@@ -144,13 +144,14 @@ def make_parts(
     standard: Standard,
     terms: Sequence[GPTerm],
     linear: LinearPrior | None,
+    lines: Array,
     limits: bool,
     before: Sequence[tuple[int, ...]],  # of every partition: how many rows of each kind are in those before it
     store: Store | None,
 ) -> tuple[RowPartition, ...]:
     """A partition's rows standardised and sorted by kind: in this process cut for its threads, else one part."""
     problem = scale_problem(rows, standard, limits)
-    inputs = block_inputs(problem, terms, linear)
+    inputs = block_inputs(problem, terms, linear, lines)
     if store is None:
         return (RowPartition(problem.rows, inputs, before=before[rows.number]),)
     return store.keep("parts", cut_parts(problem, inputs, before=before[rows.number]))

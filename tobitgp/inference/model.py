@@ -41,6 +41,7 @@ from tobitgp.inference.parameters import (
     linear_means,
     read_parameters,
     shape_parameters,
+    slope_sds,
     term_covariance,
     term_parameters,
 )
@@ -69,13 +70,14 @@ class GPModel:
     terms: tuple[GPTerm, ...]
     effects: tuple[tuple[str, ...], ...]  # names of the columns of each process that is a random effect
     parameters: Parameters
+    lines: Array  # (L,), standardised prior sds of the slopes of processes with a line
 
     def inputs(self, design: Design) -> tuple[Inputs, ...]:
         """Standardised inputs of each block for any rows, in the order of `Prior.inputs`."""
         units = self.problem.units
         codes = [None if groups is None else groups.code for groups in design.groups]
         X = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
-        return _join_inputs(self.linear, self.terms, design.H, X, codes, units.scale)
+        return _join_inputs(self.linear, self.lines, self.terms, design.H, X, codes, units.scale)
 
     def noise(self, design: Design, theta: Array) -> Array:
         """Standard deviation of the noise on the standardised scale, (1,), or (n,) where rows differ."""
@@ -132,6 +134,7 @@ class Plan:
     counts: tuple[IntArray, ...]  # (6,), rows of each kind in each partition
     standard: Standard
     linear: LinearPrior | None
+    lines: Array  # (L,), as of the model
     hypers: tuple[HyperParameter, ...]
     given: Given
 
@@ -140,10 +143,11 @@ class Plan:
         problem, units = scale_problem(rows, self.standard, limits), self.standard.units
         problem = problem.number_sides() if self.given.side_noises == "row" else problem
         covariances = [term_covariance(term) for term in self.terms]
-        groups, inputs = rows.design.groups, list(block_inputs(problem, self.terms, self.linear))
+        groups, inputs = rows.design.groups, list(block_inputs(problem, self.terms, self.linear, self.lines))
         linear = None if self.linear is None else DenseBlock(*inputs.pop(0))
         columns = None if self.linear is None else self.linear.factor
         factor = None if columns is None else DenseBlock(*inputs.pop(), columns)
+        inputs, lines = inputs[: len(self.terms)], tuple(DenseBlock(*at) for at in inputs[len(self.terms) :])
         chosen = _inducing(self.given.inducing, self.terms, units)
         stand = _approximations(chosen, self.terms, self.measured.n)
         if self.n_noise:
@@ -163,8 +167,9 @@ class Plan:
         scales = [units.scale] * (len(self.terms) - self.n_noise) + [1.0] * self.n_noise
         unit = _units(self.terms, scales, self.effects, covariances, units, self.hypers)
         parameters = read_parameters(self.hypers, unit, self.given, _effect_parameters(gps, self.effects, units))
-        prior = Prior(linear, gps, factor, self.n_noise)
-        return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, self.effects, parameters)
+        prior = Prior(linear, gps, factor, self.n_noise, lines)
+        names = self.columns, self.terms, self.effects
+        return GPModel(self.family, problem, prior, self.linear, *names, parameters, self.lines)
 
 
 def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
@@ -173,13 +178,16 @@ def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
     return with_limits(problem, rows.response, standard.known_mean(rows.design)) if limits else problem
 
 
-def block_inputs(problem: Problem, terms: Sequence[GPTerm], linear: LinearPrior | None) -> tuple[Inputs, ...]:
+def block_inputs(
+    problem: Problem, terms: Sequence[GPTerm], linear: LinearPrior | None, lines: Array
+) -> tuple[Inputs, ...]:
     """Inputs of each block, in the order of `Prior.inputs`."""
-    return _join_inputs(linear, terms, problem.H, problem.X, problem.code, problem.units.scale)
+    return _join_inputs(linear, lines, terms, problem.H, problem.X, problem.code, problem.units.scale)
 
 
 def _join_inputs(
     linear: LinearPrior | None,
+    lines: Array,
     terms: Sequence[GPTerm],
     H: Columns,
     X: Sequence[Array],
@@ -190,6 +198,8 @@ def _join_inputs(
         with_level(x, code) if term.cor and code is not None else Inputs(x, code)
         for term, x, code in zip(terms, X, codes, strict=True)
     )
+    own = [x for term, x in zip(terms, X, strict=True) if term.line == "own"]
+    gps += tuple(Inputs(x * sd) for x, sd in zip(own, lines, strict=True))
     if linear is None:
         return gps
     common, *factor = linear.inputs(H, codes, scale)
@@ -215,13 +225,17 @@ def make_plan(
     noises.append(SIGMA._replace(known=family.known_sigma))
     n_terms = max(sum(bool(term.factors) for term in spec.gps), 1)
     of_terms = [
-        [hyper._replace(of_noise=t >= len(spec.gps), n_terms=n_terms) for hyper in term_parameters(term, own)]
+        [
+            hyper._replace(of_noise=t >= len(spec.gps), n_terms=n_terms, line=bool(term.line))
+            for hyper in term_parameters(term, own)
+        ]
         for t, (term, own) in enumerate(zip(spec.processes, effects, strict=True))
     ]
     hypers = (*itertools.chain(*of_terms), *scales, *noises)
     if not columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
-    given.check(columns, [hyper.name for hyper in hypers], family)
+    slopes = {t: f"slope({term.name})" for t, term in enumerate(spec.processes) if term.line == "own"}
+    given.check(columns, [hyper.name for hyper in hypers], list(slopes.values()), family)
 
     mean, sd = linear_means(columns, given)
     intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
@@ -238,6 +252,7 @@ def make_plan(
     y = merge(partitions.collect(standardisation.measure_response, centre, mean, known)).rounded()
     centred = intercept is not None
     units = standardisation.find_units(measured, y, log_time=family.log_time, centre=centred, scaling=scaling)
+    lines = slope_sds({name: units.scale / float(units.x_scale[t][0]) for t, name in slopes.items()}, given)
     linear = None
     if columns:
         weak = np.where([given.drops(c) for c in columns], FLAT, WEAK)
@@ -246,7 +261,8 @@ def make_plan(
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
     n_noise = len(spec.processes) - len(spec.gps)
-    return Plan(family, spec.processes, n_noise, columns, effects, measured, counts, standard, linear, hypers, given)
+    named = family, spec.processes, n_noise, columns, effects
+    return Plan(*named, measured, counts, standard, linear, lines, hypers, given)
 
 
 def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given: Given) -> Sequence[str]:

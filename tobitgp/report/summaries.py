@@ -15,8 +15,11 @@ from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, r
 from tobitgp.numerics.factored import variances
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
+from tobitgp.results.estimates import slope_posterior
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
 from tobitgp.results.start_stop.parts import StartStopParts
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.results.process.results import GPResults
@@ -144,9 +147,11 @@ def _sections(results: GPResults, alpha: float) -> list[Section]:
     """Tables of coefficients and of hyper-parameters."""
     rows, ends = list(summary.frame_rows(results.summary_frame(alpha))), summary.interval_headers(alpha)
     p, parameters = len(results.parts.gp.columns), results.parts.fitted.parameters
-    coefficients = [summary.estimate_row(name, row) for name, row in rows[:p]]
+    coefficients = [summary.estimate_row(name, row) for name, row in [*rows[:p], *slope_rows(results.parts, alpha)]]
+    curves = {f"sd({term.name})": f"sd (curve) {term.name}" for term in results.parts.gp.terms if term.line == "own"}
     hyper = []
     for i, (name, row) in enumerate(zip(parameters.names, (row for _, row in rows[p:]), strict=True)):
+        name = curves.get(name, name)
         cells = [name, number(row[0]), "", "", "", "(fixed)"]
         if parameters.free[i]:
             cells = [*summary.estimate_row(name, row, tests=False, unknown="(at bound)"), _prior(results, i)]
@@ -155,6 +160,15 @@ def _sections(results: GPResults, alpha: float) -> list[Section]:
         Section(["", "coef", "std err", "z", "P>|z|", *ends], coefficients),
         Section(["", "value", "std err", *ends, "prior"], hyper),
     ]
+
+
+def slope_rows(parts: Parts, alpha: float, sign: float = 1.0) -> list[tuple[str, Array]]:
+    """Names and numbers of the slopes of processes, as those of coefficients."""
+    found = slope_posterior(parts.fitted, parts.gp)
+    mean, ends = sign * found.coefficients(), np.sort(sign * found.interval(alpha), axis=1)
+    numbers = np.column_stack([mean, found.errors(), sign * found.z_values(), found.p_values(), ends])
+    names = [f"slope({term.name})" for term in parts.gp.terms if term.line == "own"]
+    return list(zip(names, numbers, strict=True))
 
 
 def _prior(results: GPResults, i: int) -> str:
@@ -187,6 +201,15 @@ def _notes(results: GPResults) -> list[str]:
         notes.append(
             f"Coefficients hold the level of {', '.join(centred)}: as a term it is measured from its average over the "
             "rows, by= curves from that over the rows of their level."
+        )
+    if len(gp.lines):
+        terms = [(t, term.name) for t, term in enumerate(gp.terms) if term.line == "own"]
+        units = gp.problem.units
+        sds = [units.scale * sd / units.x_scale[t][0] for (t, _), sd in zip(terms, gp.lines, strict=True)]
+        listed = ", ".join(f"{name} normal(0, {sd:.3g})" for (_, name), sd in zip(terms, sds, strict=True))
+        notes.append(
+            "A process of one input is a linear effect, slope(...), and a curve about it, whose standard deviation "
+            f"is the parameter sd(...). Priors of slopes: {listed}."
         )
     if fitted.parameters.n_free:
         whence = "posterior moments of" if fitted.has_moments else "curvature of the log posterior in"

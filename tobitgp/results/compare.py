@@ -75,8 +75,8 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     Warns
     -----
     UserWarning
-        If the linear columns differ: the priors of their coefficients are part of the evidence. So ``x`` loses to
-        ``gp(x)`` where the truth is a line; ``x`` against ``x + gp(x)`` asks for the curve alone.
+        If the linear columns differ: the priors of their coefficients are part of the evidence. ``x`` against
+        ``x + gp(x)`` asks for the curve alone.
     ApproximationWarning
         If ``"loo"`` or ``"waic"`` of some rows is not to be trusted.
 
@@ -95,8 +95,8 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     ... }
     >>> tg.compare(fits)[["value", "diff", "weight", "kind", "n"]].round(2)
               value  diff  weight kind   n
-    rbf      -34.55  0.00    0.98   ep  30
-    matern32 -38.29 -3.74    0.02   ep  30
+    rbf      -35.58  0.00    0.98   ep  30
+    matern32 -39.43 -3.85    0.02   ep  30
     """
     check_by(by)
     fits = name_results(results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,15 +33,23 @@ class Term:
     columns: tuple[int, ...]  # its columns of the linear part; empty for other terms
     block: int | None  # its block of features where it is a process
     texts: tuple[str, ...]  # the expressions it is made of
+    line: int | None = None  # the block of its line where it has one
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Its blocks of features."""
+        return tuple(block for block in (self.block, self.line) if block is not None)
 
 
 def model_terms(parts: Source) -> list[Term]:
     """Terms in the order of the formula's kinds: linear, processes, offset."""
     out = [Term(name, columns, None, (name,)) for name, columns in linear_terms(parts.state.linear)]
     first = 1 if parts.state.linear.columns else 0
+    lines = itertools.count(first + len(parts.spec.processes))
     for t, term in enumerate(parts.spec.gps):
         group = () if term.by is None else (term.by.text,)
-        out.append(Term(term.name, (), first + t, (*(x.text for x in term.inputs), *group)))
+        line = next(lines) if term.line == "own" else None
+        out.append(Term(term.name, (), first + t, (*(x.text for x in term.inputs), *group), line))
     if parts.spec.offsets:
         out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))
     return out
@@ -78,8 +87,7 @@ def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[in
     kept = np.ones(design.H.shape[1], dtype=np.bool_)
     for term in terms:
         kept[list(term.columns)] = False
-        if term.block is not None:
-            skip.add(term.block)
+        skip.update(term.blocks)
         if term.name == OFFSET:
             design = replace(design, offset=np.zeros_like(design.offset))
     return replace(design, H=only_columns(design.H, np.flatnonzero(kept))), frozenset(skip)

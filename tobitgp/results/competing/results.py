@@ -151,7 +151,10 @@ class CompetingRisksResults:
 
     @property
     def log_evidence_integrated(self) -> float:
-        """The same with hyper-parameters and their priors integrated out, (HYP7); NaN where they were maximised."""
+        """The same in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
+
+        (HYP7) of the theory pages.
+        """
         return self._sum("log_evidence_integrated")
 
     @property
