@@ -27,7 +27,7 @@ DRAWS, DRAWS_ROWS, DRAWS_STARTS = range(150), range(40), range(60)
 STATIONS = 6
 WATER = "El Niño"  # the series that is no station
 SIDES = {1: ("sigma_lower",), 2: ("sigma_lower", "sigma_upper")}
-FORMULA = {1: "y ~ 0 + gp(x) | censor(lower)", 2: "y ~ 0 + gp(x) | censor(lower, upper)"}
+FORMULA = {1: "y ~ 0 + gp(x, line=False) | censor(lower)", 2: "y ~ 0 + gp(x, line=False) | censor(lower, upper)"}
 END = {1: 1.0, 2: 1.15}
 
 LOCAL = tg.VI(bound="local")

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from papers import MAXIMISED  # in the folder above
 
-FORMULA = "y ~ 0 + gp(x) | censor(lower, upper)"
+FORMULA = "y ~ 0 + gp(x, line=False) | censor(lower, upper)"
 RANGES = {"[0, 2]": (0.0, 2.0), "[0, 1]": (0.0, 1.0)}
 CASES = ["left", "right", "symmetric"]
 DRAWN = "VI, 1000 draws"

@@ -708,7 +708,7 @@ def test_a_curve_along_a_path_needs_no_draws():
 def test_selection_is_by_likelihood(lung):
     found = tg.select({"family": [WEIBULL, "weibull"]}, lung, formula=LINEAR, by="aic").table
     assert found["value"].iloc[0] == pytest.approx(found["value"].iloc[1], abs=1e-6)
-    with pytest.raises(SpecError, match="by='log_evidence' and method='mle' do not go together"):
+    with pytest.raises(SpecError, match="by='evidence' and method='mle' do not go together"):
         tg.select({"family": [WEIBULL, SPLINE]}, lung, formula=LINEAR)
 
 

@@ -83,8 +83,8 @@ class GPResults(Results):
       gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
       log evidence -39.43 (ep), converged
     >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
-    0    1.23
-    1    0.93
+    0    1.34
+    1    1.11
     Name: observed, dtype: float64
     """
 
