@@ -115,10 +115,12 @@ def fit(
         Inducing inputs of the ``gp()`` terms: as many as give an approximation gap of 0.01 nats, the numerically exact
         prior, a number, or locations in the user's units. ``tg.Inducing(20)`` moves 20 of them to where a bound on the
         evidence is highest. With ``"auto"`` a process that is too rough for them stands as a Markov chain or by its
-        nearest neighbours instead; ``gp(..., approximation=)`` in the formula chooses.
+        nearest neighbours instead, or has all rows as inducing inputs where it has several inputs and at most 2,500
+        distinct rows; ``gp(..., approximation=)`` in the formula chooses.
     hyper : {"auto", "integrate", "maximize"}
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
-        20,000 rows with up to 10 free hyper-parameters, and with up to 18 up to some 2,000 rows.
+        20,000 rows with up to 10 free hyper-parameters, and with up to 18 up to some 2,000 rows, while the posteriors
+        at all points fit in some 3 GB.
     sigma : str, optional
         Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
         noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, go
@@ -148,14 +150,15 @@ def fit(
         all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,
         for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one, ``{"cor(re(g))[Intercept, z]": tg.LKJ(1)}`` that
         of all correlations of a random effect.
-        Of a mixture numbers by name, in the user's units: the prior of every component as a whole, for Gaussian ones
+        For a mixture, None learns the scale of the components' prior from all of them, (MIX18) of the theory pages.
+        Numbers by name, in the user's units, fix it: the prior of every component as a whole, for Gaussian ones
         ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, else its rate's ``a`` and ``b``, and ``"concentration"`` of
         the weights.
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError that counts them.
     weights : str or (n,) array, optional
-        Frequency weights, or the column that holds them: a row of weight 2 is two rows. Not the precision of a row,
-        which is what ``var_weights`` give.
+        Frequency weights, or the column that holds them: a row of weight 2 is two rows. For sampling weights, add a
+        robust ``cov_type``; for the precision of a row, use ``var_weights``.
     var_weights : str or (n,) array, optional
         Variance weights w, or the column that holds them: the noise of a row has the variance
         :math:`\sigma^2 \bar w / w`, with :math:`\bar w` the mean of the weights over the rows used, so that their
@@ -185,7 +188,8 @@ def fit(
         For ``cov_type="cluster"`` ``{"groups": column or array}``, of clusters in several directions a list of columns,
         ``{"groups": ["firm", "year"]}``, by (ECO2) of the theory pages. ``"use_correction": True`` multiplies by
         G / (G - 1) (n - 1) / (n - k) for few clusters, as statsmodels does; by default there is no factor, as in R's
-        survreg.
+        survreg. With any robust covariance ``"weights"`` says what ``weights`` are: ``"frequency"``, the default of
+        whole numbers, or ``"sampling"``, that of others, which has the sandwich of weighted scores.
     engine : distributed.Client, optional
         The dask cluster to work on; for a dask DataFrame that of the session, if there is one. Without, the work is
         done here, in threads.
@@ -237,7 +241,7 @@ def fit(
     ('ep', 'ep')
     >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
     >>> res.params.round(2).tolist()
-    [0.06, 0.94, 148.47, 431.1, 0.91, 1.39]
+    [0.68, 0.32, 421.43, 407.54, 1.56, 0.98]
     """
     reading: dict[str, Any] = {
         "family": family,

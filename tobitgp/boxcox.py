@@ -14,7 +14,7 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BoxCox, read_power
 from tobitgp.model import Model
 from tobitgp.numerics.linear_algebra import breakdown_in_words
-from tobitgp.options import MAX_ITER, FitOptions, method_for, read_groups, refuse_with_mle, refuse_without_mle
+from tobitgp.options import MAX_ITER, FitOptions, method_for, read_robust, refuse_with_mle, refuse_without_mle
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.boxcox.fit import fit_boxcox
 from tobitgp.results.boxcox.parts import above_zero
@@ -53,7 +53,7 @@ class BoxCoxModel(Model):
         covariates = self._covariates()
         assert covariates is not None
         options: dict[str, Any] = {"fixed": asked.fixed, "cov_type": asked.cov_type, "power": self.power}
-        options["groups"] = read_groups(asked.cov_type, asked.cov_kwds, self._source, self.training.kept)
+        options |= read_robust(asked.cov_type, asked.cov_kwds, self._source, self.training)
         options["max_iter"] = asked.max_iter or MAX_ITER
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             found = fit_boxcox(self.spec, self.training, covariates, self._columns, **options)

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.boxcox import BoxCoxModel
-from tobitgp.data.linear import INTERCEPT
 from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.data.training_summary import remember
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
@@ -25,7 +24,7 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import is_boxcox
 from tobitgp.model import Model
 from tobitgp.parametric import ParametricModel, check_reading
-from tobitgp.priors.hyperpriors import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LogNormal, Normal, Usual
 from tobitgp.results.hazards.cells import (
     BANDS,
     PH,
@@ -96,7 +95,7 @@ class Fitter:
         alone = replace(self, written=replace(self.written, terms=()), frame=self.frame[stratum])
         return self(cuts, **how, start=alone(cuts, hyper="maximize"))
 
-    def priors(self, model: Model) -> dict[str, LogNormal | Normal]:
+    def priors(self, model: Model) -> dict[str, LogNormal]:
         """The usual priors in units that bands do not change: those of the logarithm of an exponential time."""
         given = Given.read("auto", None, None, None, None)
         _, gp, _ = build_model(model.spec, model.training, FAMILIES["exponential"], given, EP(), Settings())
@@ -104,18 +103,11 @@ class Fitter:
         unit = {role: _LOG_EXPONENTIAL / units.scale for role in ("sd", "group")}
         names = [term.name for term in gp.terms]
         unit |= {f"lengthscale({name})": self._of_time(name, gp) for name in self.written.of_time if name in names}
-        out: dict[str, LogNormal | Normal] = {}
-        if gp.linear is not None and gp.linear.factor is None:
-            sds = zip(gp.columns, gp.linear.sd * _LOG_EXPONENTIAL / units.scale, strict=True)
-            out |= {name: Normal(0.0, float(sd)) for name, sd in sds if name != INTERCEPT}
-        lines = [term for term in gp.terms if term.line == "own"]
-        for term, sd in zip(lines, gp.lines * _LOG_EXPONENTIAL, strict=True):
-            x_scale = float(units.x_scale[gp.terms.index(term)][0])
-            out[f"slope({term.name})"] = Normal(0.0, float(sd) / x_scale)
+        out: dict[str, LogNormal] = {}
         for i, (name, role) in enumerate(zip(found.names, found.roles, strict=True)):
             factor = unit.get(name, unit.get(role))
             if factor is not None:
-                out[name] = LogNormal(float(np.exp(found.prior_mean[i]) * found.units[i] * factor), found.prior_sd[i])
+                out[name] = Usual(float(np.exp(found.prior_mean[i]) * found.units[i] * factor), found.prior_sd[i])
         return out
 
     def _of_time(self, name: str, gp: GPModel) -> float:
@@ -164,7 +156,7 @@ class HazardModel:
         for name in ("fixed", "start", "priors"):
             if isinstance(fitting.get(name), Mapping) and SIGMA.name in fitting[name]:
                 raise SpecError(f"{name}= names sigma, which proportional hazards have not; leave it out.")
-        warn_fractions(self.training.response.weight)
+        warn_fractions(self.training.response.weight, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
         processes = bool(self.spec.processes)
         fitter = Fitter(self.written, self.family, self.frame, processes, self.risk, self.functions, fitting)
         cells, cuts = _fit(fitter)

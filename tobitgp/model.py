@@ -35,8 +35,8 @@ from tobitgp.options import (
     choose_family,
     means_mle,
     method_for,
-    read_groups,
     read_rng,
+    read_robust,
     refuse_var_weights,
     refuse_with_cure,
     refuse_with_mle,
@@ -389,7 +389,7 @@ class Model:
         assert isinstance(self._family, Family)
         read, options = self._read, asked.named(("fixed", "cov_type")) | {"max_iter": asked.max_iter or MAX_ITER}
         if isinstance(read, TrainingData):
-            options["groups"] = read_groups(asked.cov_type, asked.cov_kwds, self._source, read.kept)
+            options |= read_robust(asked.cov_type, asked.cov_kwds, self._source, read)
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             if isinstance(read, TrainingData):
                 covariates, rows = self._covariates(), read.found.n

@@ -12,7 +12,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_arguments import read_clusters
+from tobitgp.data.row_warnings import are_whole, warn_whole
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
@@ -43,6 +45,7 @@ PROCESS_OPTIONS: dict[str, Any] = {
     "n_starts": None,
     "tol": None,
 }
+_WEIGHTS = ("frequency", "sampling")
 _OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
 
 # Arguments of other programs, and what is written here in their place.
@@ -59,7 +62,7 @@ ELSEWHERE = {
     "left": "limits stand in the formula: y ~ x | censor(0)",
     "ll": "limits stand in the formula: y ~ x | censor(0)",
     "offset": "an offset is a term: y ~ x + offset(m)",
-    "pweights": "write weights='w', cov_type='HC0'",
+    "pweights": "write weights='w', cov_type='HC0', cov_kwds={'weights': 'sampling'}",
     "random_state": "write rng=0",
     "right": "limits stand in the formula: y ~ x | censor(upper=4)",
     "robust": "write cov_type='HC0'",
@@ -224,23 +227,39 @@ def read_rng(rng: int | np.random.Generator | None) -> int | np.random.Generator
     return rng
 
 
-def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> Clusters | None:
-    """Clusters of the rows used, where ``cov_type="cluster"`` asks for them."""
-    if cov_type != "cluster":
-        if cov_kwds is not None:
-            raise SpecError(f"cov_kwds= goes with cov_type='cluster', not with {cov_type!r}.")
-        return None
+def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, training: TrainingData) -> dict[str, Any]:
+    """What a robust covariance knows of the rows used: clusters, and whether weights are those of a sample."""
+    weight = training.response.weight
     given = dict(cov_kwds) if isinstance(cov_kwds, Mapping) else {}
+    groups = read_groups(cov_type, given, data, training.kept)
+    meant = given.pop("weights", None)
+    if given or (cov_kwds is not None and not isinstance(cov_kwds, Mapping)):
+        takes = "'groups', 'use_correction' (False by default) and 'weights'" if cov_type == "cluster" else "'weights'"
+        wrong = ", ".join(map(repr, given)) or repr(cov_kwds)
+        raise SpecError(f"cov_kwds= with {wrong}: cov_type={cov_type!r} takes a dict of {takes}. Intervals are normal.")
+    if cov_type == "nonrobust" and meant is not None:
+        raise SpecError(f"cov_kwds={{'weights': {meant!r}}}: cov_type must be 'HC0', 'HC1' or 'cluster' for it.")
+    if meant not in (None, *_WEIGHTS):
+        raise SpecError(f"cov_kwds={{'weights': {meant!r}}}: weights must be one of {', '.join(map(repr, _WEIGHTS))}.")
+    if meant == _WEIGHTS[0] and not are_whole(weight):
+        raise SpecError(
+            "cov_kwds={'weights': 'frequency'}: frequencies must be whole numbers. Use 'sampling' for sampling weights."
+        )
+    if meant is None and cov_type in ("HC0", "HC1"):
+        warn_whole(weight)
+    sampling = not are_whole(weight) if meant is None else meant == _WEIGHTS[1]
+    return {"groups": groups, "sampling": sampling}
+
+
+def read_groups(cov_type: str, given: dict[str, Any], data: Frame, kept: BoolArray) -> Clusters | None:
+    """Clusters of the rows used, taken out of what is given, where ``cov_type="cluster"`` asks for them."""
+    if cov_type != "cluster":
+        return None
     groups, corrected = given.pop("groups", None), given.pop("use_correction", False)
     if groups is None:
         raise SpecError(
             "cov_type='cluster' needs cov_kwds={'groups': ...}, a column of the data or one group a row, or a list of "
             "columns for clusters in several directions."
-        )
-    if given:
-        raise SpecError(
-            f"cov_kwds= has no {', '.join(map(repr, given))}: it takes 'groups' and 'use_correction', which is False "
-            "by default; tails and intervals are normal."
         )
     if not isinstance(corrected, (bool, np.bool_)):
         raise SpecError(f"cov_kwds={{'use_correction': {corrected!r}}}: True or False is needed.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from tobitgp.formula.hazards import read_hazards
 from tobitgp.inference.fitted import Step
 from tobitgp.model import Model
 from tobitgp.numerics.linear_algebra import breakdown_in_words
-from tobitgp.options import MAX_ITER, MLE, FitOptions, read_groups, refuse_with_mle
+from tobitgp.options import MAX_ITER, MLE, FitOptions, read_robust, refuse_with_mle
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.hazards.cells import PH, AtRisk, check_subjects
 from tobitgp.results.parametric.fit import fit_parametric
@@ -38,10 +39,12 @@ class ParametricModel(Model):
         check_reading(data, reading)
         data, self.written, self.family, self.id = pd.DataFrame(data), read_hazards(formula), family, id
         super().__init__(self.written.linear, data, family=LINKS[family.link], **reading)
+        self.subject: Any = None
         self.frailty = None if family.frailty is None else self._read_frailty(data)
         self._refuse_terms()
         if id is not None:
-            self._check_subjects(read_subjects(id, data)[self.training.kept])
+            self.subject = read_subjects(id, data)[self.training.kept]
+            self._check_subjects(self.subject)
 
     def _refuse_terms(self) -> None:
         """Refuse what only a posterior has."""
@@ -108,12 +111,12 @@ class ParametricModel(Model):
         refuse_with_mle(replace(asked, start=None, method=MLE))
         options = asked.named(("fixed", "start", "cov_type")) | {"max_iter": asked.max_iter or MAX_ITER}
         clusters, by = asked.cov_kwds, self.id if self.frailty is None else self.frailty[0]
-        if asked.cov_type == "cluster" and clusters is None and by is not None:
-            clusters = {"groups": by}
+        if asked.cov_type == "cluster" and by is not None and isinstance(clusters, Mapping | None):
+            clusters = {"groups": by, **(clusters or {})}
         if self.frailty is not None and asked.cov_type not in ("nonrobust", "cluster"):
             raise SpecError(f"cov_type={asked.cov_type!r} takes rows as independent; with frailty= use 'cluster'.")
-        options["frailty"] = self.frailty
-        options["groups"] = read_groups(asked.cov_type, clusters, self._source, self.training.kept)
+        options |= {"frailty": self.frailty, "subject": self.subject}
+        options |= read_robust(asked.cov_type, clusters, self._source, self.training)
         covariates = self._covariates()
         assert covariates is not None
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:

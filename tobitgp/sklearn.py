@@ -129,7 +129,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         censoring = f" | censor({', '.join(f'{name}={name}' for name in limits)})" if limits else ""
         results = fit(
             f"y ~ gp({', '.join(features)}, kernel={self.kernel!r}, ard={bool(self.ard)}){censoring}",
-            {**features, "y": np.asarray(y, dtype=np.float64), **limits},
+            {**features, "y": np.asarray(y), **limits},
             method=self.method,
             inducing=self.inducing,
             n_starts=self.n_starts,
@@ -222,7 +222,8 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.sample_y(data[["x"]].head(2), n_samples=100).mean(axis=1).round()
         array([3., 1.])
         """
-        return self.results_.sample(self._rows(X), draws=n_samples, rng=_seed(random_state)).to_numpy()
+        rows = self._rows(X)
+        return self.results_.sample(rows, draws=n_samples, rng=_seed(random_state)).to_numpy()
 
     def score(self, X: Any, y: Any, lower: Any = None, upper: Any = None, sample_weight: Any = None) -> float:
         """How well n rows are predicted.
@@ -262,7 +263,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if lower is None and upper is None:
             return float(super().score(X, y, sample_weight))
         rows = self._rows(X)
-        y = column_or_1d(y, dtype=np.float64)
+        y = column_or_1d(y)
         limits = _read_limits(lower, upper, len(y))
         weight = None if sample_weight is None else column_or_1d(sample_weight, dtype=np.float64)
         return self.results_.score({**rows, "y": y, **limits}, "log_likelihood", weights=weight)
@@ -302,5 +303,6 @@ def _read_limits(lower: Any, upper: Any, n: int) -> dict[str, Array]:
             raise DataError(
                 f"{name}= takes a number, or one for each of the {n} rows, and no NaN: -inf and inf are no limits."
             )
-        limits[name] = np.broadcast_to(values, (n,)).copy()
+        kept = np.asarray(given)  # in single precision where it was, which is read as written
+        limits[name] = np.broadcast_to(kept if kept.dtype.kind == "f" else values, (n,)).copy()
     return limits

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.mixtures [coverage passes fits]``: tables of censored mixtures.
+"""``python -m benchmarks.mixtures [coverage families numbers passes fits]``: tables of censored mixtures.
 
 They are printed in markdown; ``--out`` keeps them as CSV too.
 """
@@ -9,10 +9,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.mixtures import coverage, speed
+from benchmarks.mixtures import coverage, families, numbers, speed
 from benchmarks.mixtures.tables import show
 
-TABLES = ("coverage", "passes", "fits")
+TABLES = ("coverage", "families", "numbers", "passes", "fits")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -20,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", help="all by default")
     parser.add_argument("--sets", type=int, default=300, help="data sets of each case of coverage; 300 by default")
+    parser.add_argument("--seeds", type=int, default=20, help="data sets of each number of groups; 20 by default")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows that are timed; a million by default")
     parser.add_argument("--repeats", type=int, default=5, help="timings of which medians are shown; 5 by default")
     parser.add_argument("--out", type=Path, help="folder for CSV files")
@@ -31,6 +32,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "coverage" in wanted:
         rows = coverage.coverage_table(options.sets)
         show(f"Coverage of 95% intervals, {options.sets} sets", rows, out, "coverage")
+    if "families" in wanted:
+        rows = families.family_table(options.sets)
+        show(f"Coverage of 95% intervals of separated groups, {options.sets} sets", rows, out, "families")
+    if "numbers" in wanted:
+        rows = numbers.number_table(options.seeds)
+        show(
+            f"Share with the right number of groups, {options.seeds} sets",
+            [*rows, numbers.overall(rows)],
+            out,
+            "numbers",
+        )
     if "passes" in wanted:
         rows = speed.passes(options.rows, options.repeats)
         show(f"One pass over {options.rows:,} rows, K = 5", rows, out, "passes")

@@ -124,7 +124,7 @@ def _our_passes(rows: Ends, count: int) -> None:
     raw = read_rows(family, *rows)
     units = choose_units(family, raw)
     working = arrange(family, raw, units)
-    model = Bayes(family, read_prior(family, None, units, 1.0, K), Dirichlet(), K)
+    model = Bayes(family, read_prior(family, None, units, 1.0), Dirichlet(), K)
     start = starts(model, working, K, 1, np.random.default_rng(0))[0]
     climb(model, chunks_of(working, K), start, Stop(-1.0, count, relax=False))
 

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from support.differences import derivative
-from support.mixtures import NAMES, problem, random_rows
+from support.mixtures import GIVEN, NAMES, problem, random_rows
 
 from tobitgp.mixture import EMCM, VBCM, Dirichlet, DirichletProcess, fit_mixture
 from tobitgp.mixture.ascent import Stop, chunks_of, climb, evaluate
 from tobitgp.mixture.fitted import linear_response, posterior_covariance
-from tobitgp.mixture.model import State
 from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.mixture.starts import starts
 
@@ -28,8 +27,7 @@ def settled(name, *, em=False, weights=None, k=2, n=80, seed=0):
 
 
 def objective(model, chunks, x, like):
-    m = len(like.weights)
-    return evaluate(model, chunks, State(x[:m], x[m:].reshape(like.components.shape)))[0]
+    return evaluate(model, chunks, like.moved(x))[0]
 
 
 @families
@@ -43,9 +41,9 @@ def test_gradient_is_that_of_the_bound_anywhere(name, weights):
         state = model.improve(state, evaluate(model, chunks, state)[1], cautious=True)
     if name == "weibull":  # its gradient holds where a = a0 + count, which every sweep sees to
         sums = evaluate(model, chunks, state)[1]
-        state.components[0] = model.prior[0] + sums.counts
+        state.components[0] = model.prior.values[0] + sums.counts
     got = model.gradient(state, evaluate(model, chunks, state)[1])
-    x = np.concatenate([state.weights, state.components.ravel()])
+    x = state.flat()
     want = [
         derivative(lambda s, e=e: objective(model, chunks, x + s * e, state), 0.0, 1e-3 * abs(x @ e))
         for e in np.eye(len(x))
@@ -68,7 +66,7 @@ def test_gradient_of_the_likelihood_is_zero_where_em_stands_still(name):
 @families
 def test_gradient_of_the_bound_is_zero_where_sweeps_stand_still(name):
     model, _, end = settled(name)
-    x = np.concatenate([end.state.weights, end.state.components.ravel()])
+    x = end.state.flat()
     assert end.converged
     assert (np.abs(model.gradient(end.state, end.sums) * x) < 1e-4).all()
 
@@ -143,7 +141,7 @@ def test_equal_rows_may_be_put_together(name):
 def test_without_censoring_linear_response_of_one_component_is_the_posterior(name):
     y = np.random.default_rng(12).gamma(2.0, 2.0, 50)
     y = np.round(y) if name == "poisson" else y
-    fit = fit_mixture(y, y, family=name, k=1)
+    fit = fit_mixture(y, y, family=name, k=1, prior=GIVEN[name])
     V, plain = linear_response(fit, y, y), posterior_covariance(fit)
     np.testing.assert_allclose(V, V.T, atol=1e-12)
     if name != "weibull":  # its scale and shape go together, and the shape has no posterior
@@ -175,8 +173,8 @@ def test_censoring_widens_what_linear_response_gives(name, method):
 def test_components_are_ordered_and_everything_follows(name):
     lower, upper, weight = random_rows(np.random.default_rng(14), name, 90)
     for weights in (Dirichlet(), DirichletProcess()):
-        fit = fit_mixture(lower, upper, weight, family=name, k=3, weights=weights, method=QUICK)
-        distribution = fit.model.distribution(State(fit.state.weights, fit.state.components[:, fit.order]), fit.units)
+        fit = fit_mixture(lower, upper, weight, family=name, k=3, weights=weights, prior=GIVEN[name], method=QUICK)
+        distribution = fit.model.distribution(fit.state.ordered(fit.state.weights, fit.order), fit.units)
         held = fit.counts > 1.0
         centre = distribution.loc if hasattr(distribution, "loc") else distribution.mean()
         location = fit.model.family.location(fit.model.view(fit.state).theta)[fit.order]

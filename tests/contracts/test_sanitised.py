@@ -17,25 +17,25 @@ pytestmark = pytest.mark.skipif(GCC is None or sys.platform != "linux", reason="
 
 
 @pytest.fixture(scope="module")
-def compile_core():
+def hook():
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.compile_core
+    return module
 
 
-def test_no_warnings(compile_core, tmp_path):
-    compile_core(ROOT / "tobitgp" / "compiled", tmp_path / "core.so", "-Werror")
+def test_no_warnings(hook, tmp_path):
+    hook.compile_core(ROOT / "tobitgp" / "compiled", tmp_path / "core.so", "-Werror")
     assert (tmp_path / "core.so").exists()
 
 
 @pytest.mark.slow
-def test_contract_under_sanitisers(compile_core, tmp_path):
+def test_contract_under_sanitisers(hook, tmp_path):
     """The contract tests again in a copy of the package whose core stops at the first error."""
     package = tmp_path / "tobitgp"
     shutil.copytree(ROOT / "tobitgp", package, ignore=shutil.ignore_patterns("__pycache__", "core.so"))
     watch = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DTOBITGP_SANITIZED")
-    compile_core(package / "compiled", package / "compiled" / "core.so", *watch)
+    hook.build(package / "compiled", *watch)
     asan = subprocess.run([GCC, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     watched = environment(
         PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT / "tests")]),

@@ -6,6 +6,8 @@ from scipy import stats
 from scipy.special import digamma, gammaln, log_ndtr, logsumexp
 
 from tobitgp.mixture import VBCM, DirichletProcess, fit_mixture
+from tobitgp.mixture.ascent import chunks_of, evaluate
+from tobitgp.mixture.rows import arrange, read_rows
 
 PRIOR = {"mean": 0.0, "tau": 1e-3, "a": 1.0, "b": 1.0}  # that of the paper
 
@@ -129,3 +131,56 @@ def test_what_a_process_loses_for_its_weights_is_that_of_the_page():
     beta = [stats.beta(*pair).entropy() for pair in zip(g1, g2, strict=True)]
     own = -sum(beta) - ((c - 1.0) * log_rest).sum() - 3.0 * log_c  # E log q - E log p of the sticks
     assert want - gamma_divergence(shape, rate, 1.0, 1.0) == pytest.approx(own, rel=1e-10)
+
+
+def learnt(q, a0, m0=0.0):
+    """Shapes and rates of the posteriors of beta and t_0, MIX19."""
+    m, tau, a, b = q
+    k = len(m)
+    beta = 0.2 + k * a0, 0.2 + (a / b).sum()
+    return beta, (0.2 + 0.5 * k, 0.2 + 0.5 * (1.0 / tau + a / b * (m - m0) ** 2).sum())
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_the_learnt_prior_and_its_bound_are_those_of_the_page(seed):
+    lower, upper = random_rows(np.random.default_rng(seed + 20))
+    fit = fit_mixture(lower, upper, k=2, method=VBCM(tol=1e-13))
+    shift, scale = fit.units
+    low, high, q, alpha = (lower - shift) / scale, (upper - shift) / scale, fit.state.components, fit.state.weights
+    posteriors = learnt(q, 1.0)
+    rates = [rate for _, rate in posteriors]
+    np.testing.assert_allclose(fit.state.scales[::-1], rates, rtol=1e-3)
+    (beta, log_beta), (t0, log_t0) = ((a / b, digamma(a) - np.log(b)) for a, b in posteriors)  # MIX20
+    (m, tau, a, b), total = q, alpha.sum()
+    want = logsumexp(log_responsibilities(low, high, alpha, q), axis=1).sum()  # MIX5
+    want -= gammaln(total) - gammaln(2.0) - gammaln(alpha).sum()
+    want -= ((alpha - 1.0) * (digamma(alpha) - digamma(total))).sum()
+    want -= 0.5 * (np.log(tau / t0) + t0 / tau - 1.0 + t0 * a / b * m**2).sum()
+    want -= gamma_divergence(a, b, 1.0, beta).sum()
+    for (shape, rate), power, log_mean, mean_log in zip(
+        posteriors, (2.0, 1.0), (np.log(beta), np.log(t0)), (log_beta, log_t0), strict=True
+    ):  # MIX21
+        want -= gamma_divergence(shape, rate, 0.2, 0.2) + power * (log_mean - mean_log)
+    want -= (lower == upper).sum() * np.log(scale)
+    assert fit.elbo == pytest.approx(want, rel=1e-7)
+
+
+def test_what_rounding_takes_from_the_log_density_is_that_of_the_page():
+    y = np.array([1.0, 1.0, 2.0, 2.0, 2.0, 3.5])
+    fit = fit_mixture(y, y, k=1)
+    shift, scale = fit.units
+    m, sd = fit.theta[0, 0], np.exp(fit.theta[1, 0])
+    z, w = (y - shift) / scale, np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.0]) / scale
+    log_p = log_phi((z - m) / sd) - np.log(sd) - w**2 / (24.0 * sd**2)  # MIX22
+    square = ((z - m) ** 2 + w**2 / 12.0) / sd**2
+    a, b = fit.state.components[2:, 0]
+    tau = fit.state.components[1, 0]
+    terms = sums_of_training(fit, y)
+    assert terms.log_norm == pytest.approx(log_p.sum() + 6.0 * (0.5 * (digamma(a) - np.log(a)) - 0.5 / tau), rel=1e-10)
+    assert terms.statistics[1, 0] == pytest.approx(square.sum(), rel=1e-10)
+    assert b / a == pytest.approx(sd**2, rel=1e-12)
+
+
+def sums_of_training(fit, y):
+    chunks = chunks_of(arrange(fit.model.family, read_rows(fit.model.family, y, y), fit.units, ties=True), fit.k)
+    return evaluate(fit.model, chunks, fit.state)[1]

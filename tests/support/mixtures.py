@@ -9,6 +9,15 @@ from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.mixture.starts import choose_units, starts
 
 NAMES = tuple(MIXTURE_FAMILIES)
+# Priors that are given, those of Kohjima, Matsubayashi and Toda (2019) where they have the family.
+NORMAL_GAMMA = {"mean": 0.0, "tau": 1e-3, "a": 1.0, "b": 1.0}
+GIVEN = {
+    "gaussian": NORMAL_GAMMA,
+    "lognormal": NORMAL_GAMMA,
+    "exponential": {"a": 1.0, "b": 1.0},
+    "poisson": {"a": 1.0, "b": 1.0},
+    "weibull": {"a": 1.0, "b": 1.0, "sd_log_shape": 1.0},
+}
 DRAWS = {
     "gaussian": lambda rng, n: rng.normal(rng.normal(0.0, 3.0, size=3)[rng.integers(0, 3, n)]),
     "lognormal": lambda rng, n: np.exp(rng.normal(rng.normal(0.0, 1.5, size=3)[rng.integers(0, 3, n)], 0.6)),
@@ -50,7 +59,7 @@ def problem(name, lower, upper, weight=None, *, k=2, weights=None, prior=None, e
         return Points(family, k, 1e-3), working
     return Bayes(
         family,
-        read_prior(family, prior, units, max(raw.upper[raw.upper < np.inf].mean(), 1.0), weights.expected_number(k)),
+        read_prior(family, prior, units, max(raw.upper[raw.upper < np.inf].mean(), 1.0)),
         weights,
         k,
     ), working

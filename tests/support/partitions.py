@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import join
+from tobitgp.data.margins import part_blocks
 from tobitgp.data.prepare import prepare, prepare_partitions
 from tobitgp.data.sources import Given, Source
 from tobitgp.engines import LocalPartitions
@@ -32,9 +33,9 @@ def cut_source(frame, cuts, make=LocalPartitions):
 def in_memory(formula, frame, *, family="gaussian", functions=None, options=None, **given):
     training = prepare(parse_formula(formula, list(frame), functions), frame, **(options or {}))
     asked = Asked.read(**given)
-    plan, rows = plan_rows(
-        training.state.spec, training.response, training.design, resolve_family(family), asked, training.labels
-    )
+    blocks = (part_blocks(training.state, scale=scale) for scale in (False, True))
+    rest = asked, training.labels, training.state.effect_columns, *blocks
+    plan, rows = plan_rows(training.state.spec, training.response, training.design, resolve_family(family), *rest)
     return training, plan, plan.build(rows)
 
 

@@ -145,7 +145,7 @@ ERRORS = {
         DataError,
         "weights 'w' are negative",
     ),
-    "NaN weight": (LINE, rows(w=column("x", r3=np.nan)), {"weights": "w"}, DataError, "weights 'w' .*row 3"),
+    "infinite weight": (LINE, rows(w=column("x", r3=np.inf)), {"weights": "w"}, DataError, "weights 'w' .*row 3"),
     "weights of wrong length": (LINE, rows(), {"weights": np.ones(29)}, DataError, "weights have 29 values for 30"),
     # formula
     "missing column": ("y ~ xx | censor(l)", rows(), {}, FormulaError, "'xx'.*'x'"),

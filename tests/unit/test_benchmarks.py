@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.rivers import normalise
 
-from benchmarks import flow, intervals, levels, metrics, rates, worker
+from benchmarks import flow, intervals, levels, metrics, rates, uneven, worker
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
@@ -99,7 +99,7 @@ def test_whole_fits_reach_the_same_density():
 def test_unknown_tables_of_mixtures_are_refused(capsys):
     with pytest.raises(SystemExit):
         mixtures.main(["passes", "fit"])
-    assert "fit: choose of coverage, passes, fits" in capsys.readouterr().err
+    assert "fit: choose of coverage, families, numbers, passes, fits" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -132,3 +132,14 @@ def test_levels_are_timed(capsys):
     assert float(memory) > 0.0
     estimate, error = map(float, slope.rstrip(")").split(" ("))
     assert abs(estimate - levels.SLOPE) < 4.0 * error
+
+
+def test_uneven_sets():
+    every = list(uneven.sets())
+    assert len({each.name for each in every}) == len(every) >= 40
+    frames = [uneven.draw(each) for each in every]
+    assert all(np.isfinite(frame.to_numpy(dtype=float)).all() for frame, _ in frames)
+    (small,) = (each for each in every if each.name == "three rows far out")
+    row = uneven.run(small, default_only=True)
+    _, off = uneven.switched_off(*uneven.draw(small))
+    assert row["value"] > off + 10.0

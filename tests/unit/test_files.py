@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +53,27 @@ def test_devices_and_pipes_are_not_replaced(tmp_path):
         write(tmp_path / "pipe")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
     assert [*tmp_path.iterdir()] == [tmp_path / "pipe"]
+
+
+def test_what_a_killed_process_left_is_used_again(tmp_path):
+    def killed():
+        with whole_file(tmp_path / "a") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(KeyboardInterrupt):
+            killed()
+    (left,) = tmp_path.iterdir()
+    write(tmp_path / "a")
+    assert sorted(tmp_path.iterdir()) == sorted([left, tmp_path / "a"])  # which somebody may be writing now
+    os.utime(left, (0.0, 0.0))
+    write(tmp_path / "a", b"newer")
+    assert [*tmp_path.iterdir()] == [tmp_path / "a"]
+
+
+@pytest.mark.parametrize("name", ["a" * 250, "\N{GREEK SMALL LETTER ALPHA}" * 125])
+def test_long_names_are_written(tmp_path, name):
+    write(tmp_path / name)
+    assert (tmp_path / name).read_bytes() == b"new"

@@ -4,137 +4,96 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sysconfig
+import warnings
 from functools import cache, partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 from scipy.special import cython_special
 
+from tobitgp.compiled.build import NAME, what_is_wrong
+from tobitgp.compiled.interface import (
+    BLAS,
+    LAPACK,
+    SPECIAL,
+    Block,
+    Chain,
+    Evaluation,
+    Noise,
+    Places,
+    Rows,
+    Rule,
+    Tables,
+)
+from tobitgp.errors import user_level
 from tobitgp.numerics import normal, quadrature, truncated
 from tobitgp.typing import Array
 
+__all__ = [
+    "COLUMNS",
+    "COLUMNS_AT_ONCE",
+    "MOST_STATES",
+    "SWITCH",
+    "Block",
+    "Chain",
+    "Evaluation",
+    "Noise",
+    "Places",
+    "Rows",
+    "address",
+    "load",
+    "open_core",
+    "state",
+]
+
 SWITCH = "TOBITGP_COMPILED"
-NAME = "core" + (sysconfig.get_config_var("SHLIB_SUFFIX") or ".so")
 
 COLUMNS = -1
 MOST_STATES, COLUMNS_AT_ONCE = 12, 8  # of chains, as in ``core.h``
 
-_BLAS = ("dgemm", "dsyrk", "dtrmm", "dgemv")
-_LAPACK = ("dpotrf", "dpstrf", "dtrtri", "dgelss")
-_SPECIAL = ("erfcx", "log_ndtr", "ndtr", "betainc", "betaincc", "gammainc", "gammaincc")
+_LOCK = Lock()
 
 
-class Rule(ctypes.Structure):
-    """Nodes and weights, as in ``core.h``."""
-
-    _fields_ = [
-        ("n", ctypes.c_int),
-        ("largest", ctypes.c_double),
-        ("nodes", ctypes.c_void_p),
-        ("weights", ctypes.c_void_p),
-    ]
-
-
-class Tables(ctypes.Structure):
-    """All rules, as in ``core.h``."""
-
-    _fields_ = [
-        *((name, Rule) for name in ("tail", "deep_tail", "narrow", "wide", "panel")),
-        ("hermite", Rule * 5),
-        ("largest_interval", ctypes.c_double),
-        ("hermite_noise", Rule * 5),
-        ("tilted", (Rule * 7) * 4),
-    ]
-
-
-class Rows(ctypes.Structure):
-    """Rows of a problem, as in ``core.h``."""
-
-    _fields_ = [
-        *((name, ctypes.c_int) for name in ("n", "exact", "one_sided", "groups")),
-        *((name, ctypes.c_void_p) for name in ("limit", "sign", "lower", "upper", "width", "weight", "spread", "code")),
-    ]
-
-
-class Noise(ctypes.Structure):
-    """The distribution of the noise, as in ``core.h``."""
-
-    _fields_ = [
-        *((name, ctypes.c_int) for name in ("distribution", "free_shape", "log_concave", "n_bends", "rough")),
-        *((name, ctypes.c_double) for name in ("shape", "reach")),
-        ("bends", ctypes.c_double * 2),
-        ("log_norm", ctypes.c_double),
-        *((name, ctypes.c_void_p) for name in ("tail", "short_tail")),
-        ("far", ctypes.c_double),
-        ("beside", ctypes.c_void_p),
-    ]
-
-
-class Block(ctypes.Structure):
-    """A block of features, as in ``core.h``."""
-
-    _fields_ = [
-        *((name, ctypes.c_int) for name in ("kind", "own", "inputs", "size", "each")),
-        *((name, ctypes.c_void_p) for name in ("X", "Z")),
-        *((name, ctypes.c_int) for name in ("kept", "first")),
-        ("pivots", ctypes.c_void_p),
-        ("variance", ctypes.c_double),
-        *((name, ctypes.c_void_p) for name in ("L", "T", "Z_kept", "theta")),
-    ]
-
-
-class Chain(ctypes.Structure):
-    """A Markov chain, as in ``core.h``."""
-
-    _fields_ = [
-        *((name, ctypes.c_int) for name in ("knots", "states", "terms")),
-        *((name, ctypes.c_void_p) for name in ("smoothness", "gap", "theta", "lambda2")),
-        *((name, ctypes.c_void_p) for name in ("Phi", "C", "P", "G", "gain", "back", "site", "by_mu", "by_g")),
-        *((name, ctypes.c_void_p) for name in ("variance", "columns")),
-        ("log_det", ctypes.c_double),
-    ]
-
-
-class Places(ctypes.Structure):
-    """Places between the knots of a chain, as in ``core.h``."""
-
-    _fields_ = [
-        ("n", ctypes.c_long),
-        *((name, ctypes.c_void_p) for name in ("left", "right", "from_left", "to_right", "shown")),
-    ]
-
-
-class Evaluation(ctypes.Structure):
-    """One evaluation, as in ``core.h``."""
-
-    _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("rows", "blocks")),
-        *((name, ctypes.c_int) for name in ("n_blocks", "method", "max_iterations", "slopes", "floored")),
-        *((name, ctypes.c_int) for name in ("known", "stored")),
-        *((name, ctypes.c_double) for name in ("tol", "damping", "sigma")),
-        ("noise", Noise),
-        *((name, ctypes.c_void_p) for name in ("lambda1", "lambda2", "given_d", "chain", "knot")),
-        *((name, ctypes.c_int) for name in ("p", "m")),
-        *((name, ctypes.c_void_p) for name in ("A", "own", "d", "w", "L", "T", "U", "gradient")),
-        *((name, ctypes.c_void_p) for name in ("chain_gradient", "G", "G_own", "g_d")),
-        *((name, ctypes.c_double) for name in ("evidence", "residual")),
-        *((name, ctypes.c_int) for name in ("iterations", "converged", "failed")),
-    ]
+def load() -> Any:
+    """The library, ready for use; None where it was not built, cannot be used or is turned off."""
+    with _LOCK:
+        return _load()
 
 
 @cache
-def load() -> Any:
-    """The library, ready for use; None where it was not built or is turned off."""
-    path = Path(__file__).with_name(NAME)
-    if os.environ.get(SWITCH) == "0" or not path.exists():
+def _load() -> Any:
+    return None if os.environ.get(SWITCH) == "0" else open_core(Path(__file__).parent)
+
+
+def open_core(folder: Path) -> Any:
+    """The library of a folder; None, with a warning, where it is not that of the package's sources and this machine."""
+    path = folder / NAME
+    if not path.exists():
         return None
+    reason = what_is_wrong(folder)
+    if reason is None:
+        try:
+            return _set_up(path)
+        except (OSError, AttributeError) as error:
+            reason = f"it cannot be loaded on this machine ({error})"
+    warnings.warn(
+        f"The compiled core {path} is not used: {reason}. Fits are the same, but slower. To compile it again, "
+        f"run python -m tobitgp.compiled; to use none, delete the file or set {SWITCH}=0.",
+        RuntimeWarning,
+        stacklevel=user_level(),
+    )
+    return None
+
+
+def _set_up(path: Path) -> Any:
+    """The library, given all that it needs."""
     library: Any = ctypes.CDLL(str(path))
-    pointers = [_pointer(cython_blas, name) for name in _BLAS]
-    pointers += [_pointer(cython_lapack, name) for name in _LAPACK]
-    pointers += [_pointer(cython_special, name) for name in _SPECIAL]
+    pointers = [_pointer(cython_blas, name) for name in BLAS]
+    pointers += [_pointer(cython_lapack, name) for name in LAPACK]
+    pointers += [_pointer(cython_special, name) for name in SPECIAL]
     library.held = []
     library.setup((ctypes.c_void_p * len(pointers))(*pointers), ctypes.byref(_tables(library.held)))
     return library
@@ -144,7 +103,10 @@ def state() -> str:
     """Which of the two runs, in words."""
     if load() is not None:
         return "compiled"
-    return f"pure Python ({SWITCH}=0)" if os.environ.get(SWITCH) == "0" else "pure Python (not compiled)"
+    if os.environ.get(SWITCH) == "0":
+        return f"pure Python ({SWITCH}=0)"
+    built = (Path(__file__).parent / NAME).exists()
+    return "pure Python (the compiled core cannot be used)" if built else "pure Python (not compiled)"
 
 
 def address(array: np.ndarray) -> int:

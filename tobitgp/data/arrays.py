@@ -84,6 +84,7 @@ class CensoredResponse(HasRows):
     entry: Array  # (n,), window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation
     exit: Array  # (n,), window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation
     weight: Array  # (n,), frequency weights, > 0
+    closed: BoolArray | None = None  # (n,), rows of text that say ``<=2`` or ``>=5``, not ``<2`` or ``>5``
 
 
 class Groups(NamedTuple):
@@ -195,12 +196,14 @@ class Units:
     log_jacobian: float
     w_centre: Array = field(default_factory=partial(np.zeros, 0))  # (q,), of the columns of log sigma but its intercept
     w_scale: Array = field(default_factory=partial(np.zeros, 0))  # (q,), of the columns of log sigma but its intercept
+    w_root: Array | None = None  # (q, q), what these are multiplied by where their coefficients' prior has margins
 
     def scales(self, design: Design) -> Array | None:
         """Known part of log sigma and standardised columns, (n, 1 + q); None where the noise has no columns."""
         if design.scale is None or not len(self.w_centre):
             return None
-        return np.column_stack([design.log_noise, (design.scale.W[:, 1:] - self.w_centre) / self.w_scale])
+        W = design.scale.W[:, 1:] - self.w_centre
+        return np.column_stack([design.log_noise, W / self.w_scale if self.w_root is None else W @ self.w_root])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.data.factors import as_numbers, holds_numbers
 from tobitgp.data.table import Column, Table, column_names
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, nearest
@@ -114,23 +115,30 @@ def _name_value(syntax: Syntax, node: ast.Name, table: Table) -> Any:
     name = node.id
     if syntax.is_constant(node):
         return np.float64(CONSTANTS[name])
-    column = table.columns[name]
+    column = as_numbers(table.columns[name])
     if column.levels is not None:
         raise DataError(f"Column {name!r} holds text where a number is needed, in {_examples(column, table)}")
     return column.values
 
 
 def _compare(syntax: Syntax, node: ast.Compare, table: Table) -> Any:
-    """Compare numbers, or a factor with one of its levels, as 0 and 1."""
-    sides = (node.left, node.comparators[0])
-    compare = _COMPARE[type(node.ops[0])]
+    """Compare numbers, or a factor with one of its levels, as 0 and 1; what is missing equals nothing."""
+    sides, sign = (node.left, node.comparators[0]), node.ops[0]
+    compare, equality = _COMPARE[type(sign)], isinstance(sign, ast.Eq | ast.NotEq)
     for side, other in (sides, sides[::-1]):
         column = table.columns.get(side.id) if isinstance(side, ast.Name) else None
-        if column is None or column.levels is None or not isinstance(other, ast.Constant):
+        if column is None or not isinstance(other, ast.Constant):
             continue
-        if not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        if equality and column.missing.all():
+            return np.full(table.n, float(isinstance(sign, ast.NotEq)))
+        if column.levels is None or holds_numbers(column.levels):
+            continue
+        if not equality:
             raise DataError(f"Column {column.name!r} holds text; it can be compared by == and != only")
-        hits = np.array([*(compare(level, other.value) for level in column.levels), False], dtype=bool)
+        if not isinstance(other.value, str):
+            what = f"Column {column.name!r} holds text and cannot be compared with {other.value!r}"
+            raise DataError(f"{what}; write {str(other.value)!r} in quotes, or make numbers of the column first")
+        hits = np.array([*(compare(level, other.value) for level in column.levels), isinstance(sign, ast.NotEq)])
         return hits[column.values.astype(np.intp)].astype(np.float64)
     for side, other in (sides, sides[::-1]):
         if isinstance(side, ast.Constant) and isinstance(side.value, str):
@@ -140,11 +148,20 @@ def _compare(syntax: Syntax, node: ast.Compare, table: Table) -> Any:
 
 
 def _examples(column: Column, table: Table) -> str:
-    """Name the first rows of a factor with their levels."""
+    """Name the first rows of a factor with their levels: of those that are no numbers, where only some are."""
     assert column.levels is not None
-    mask = ~column.missing
-    values = [repr(column.levels[code]) for code in column.values[mask][:3].astype(np.intp)]
-    return f"{table.rows(mask)}: {', '.join(values)}"
+    words = np.array([not _is_number(level) for level in column.levels], dtype=bool)
+    mask = np.append(words if words.any() else ~words, False)[column.values.astype(np.intp)]
+    values = dict.fromkeys(repr(column.levels[code]) for code in column.values[mask].astype(np.intp))
+    remedy = "" if words.any() else f"; make numbers of it: df[{column.name!r}] = pd.to_numeric(df[{column.name!r}])"
+    return f"{table.rows(mask)}: {', '.join(list(values)[:3])}{remedy}"
+
+
+def _is_number(level: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(level)))
+    except (TypeError, ValueError):
+        return False
 
 
 _LARGEST, _SMALLEST = 1e70, 1e-70  # a coefficient is a ratio of two sizes, its variance the square of that

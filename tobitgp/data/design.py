@@ -19,11 +19,13 @@ from tobitgp.data.columns import (
     process_inputs,
     require_columns,
 )
+from tobitgp.data.factors import like_training
 from tobitgp.data.linear import LinearState, learn_linear, replay_linear, row_wise
 from tobitgp.data.response import read_limits
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.spellings import open_far, read_window
 from tobitgp.data.table import Column, Table, column_names, read_table
+from tobitgp.data.values import plain_levels
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 from tobitgp.formula.spec import INPUT_ROLES as INPUT_ROLES
 from tobitgp.formula.spec import CureSpec, Expression, GPTerm, LinearPart, ModelSpec, Role, ScaleSpec
@@ -214,6 +216,8 @@ class DesignState:
         names, parts = self.input_names, self.parts
         require_columns(new_data, names)
         table = read_table(new_data, names)
+        columns = {name: like_training(column, self.levels[name]) for name, column in table.columns.items()}
+        table = Table(columns, table.index)
         for part in parts:
             check_dates(part.spec, table, INPUT_ROLES)
         usable = ~table.missing(names)
@@ -284,13 +288,14 @@ class DesignState:
     def _recode(self, column: Column, table: Table) -> Column:
         """Give a column of new data the codes of the training levels."""
         levels = self.levels[column.name]
+        column = like_training(column, levels)
         if len(column.values) == 0:
             return replace(column, values=np.empty(0), levels=levels)
         if (levels is None) != (column.levels is None):
             raise _other_type(column, text_before=levels is not None)
         if levels is None or column.levels is None:
             return column
-        position, old = {level: i for i, level in enumerate(levels)}, column.values.astype(np.intp)
+        position, old = {level: i for i, level in enumerate(plain_levels(levels))}, column.values.astype(np.intp)
         codes = np.array([position.get(level, -1) for level in column.levels], dtype=np.intp)[old]
         if (codes < 0).any():
             unseen = dict.fromkeys(column.levels[i] for i in old[codes < 0])

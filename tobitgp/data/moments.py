@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.absorbed import Absorbed, Columns
+from tobitgp.numerics.linear_algebra import triangle
 from tobitgp.numerics.normal import fit_censored_normal, known_range, telling_ends
 from tobitgp.typing import Array
 
@@ -64,9 +65,27 @@ class Moments:
         What rows are standardised by is free within such limits. A search that starts from numbers equal to the last
         digit goes the same way however the rows are cut.
         """
-        spread = _round_to(self.spread, self.spread)
-        mean = np.where(spread > 0.0, _round_to(self.mean, self.spread), self.mean)
+        spread = round_to(self.spread, self.spread)
+        mean = np.where(spread > 0.0, round_to(self.mean, self.spread), self.mean)
         return Moments(self.weight, mean, np.zeros_like(mean), spread, self.minimum, self.maximum)
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Weighted products of a constant and some columns, as an upper factor (q, 1 + d) of them."""
+
+    factor: Array
+
+    @classmethod
+    def of(cls, H: Columns, weight: Array) -> Joint:
+        """Products of columns (n, d), but for an absorbed factor's, with weights (n,)."""
+        common = H.common if isinstance(H, Absorbed) else H
+        root = np.sqrt(weight)[:, None]
+        return cls(triangle(np.hstack([root, root * common])))
+
+    def merge(self, other: Joint) -> Joint:
+        """Products of both sets of rows together."""
+        return Joint(triangle(np.concatenate([self.factor, other.factor])))
 
 
 def column_moments(H: Columns, weight: Array) -> Moments:
@@ -94,7 +113,7 @@ def _average(X: Array, weight: Array) -> Array:
     return np.asarray((X * weight[:, None]).sum(axis=0) / weight.sum())
 
 
-def _round_to(values: Array, unit: Array) -> Array:
+def round_to(values: Array, unit: Array) -> Array:
     """Values to the 32nd binary digit of a unit that is not negative, as they are where it is 0."""
     exponent = np.frexp(unit)[1] - _DIGITS
     with np.errstate(over="ignore", invalid="ignore"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -26,7 +26,7 @@ from tobitgp.data.response import (
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.schema import Schema, conform, describe_table
 from tobitgp.data.sources import Loader
-from tobitgp.data.spellings import spell_numbers
+from tobitgp.data.spellings import code_names, spell_numbers
 from tobitgp.data.table import RowNames, Table, read_table
 from tobitgp.data.training_summary import RowFacts, measure_columns, measure_facts
 from tobitgp.engines import Store
@@ -62,6 +62,15 @@ class Request:
     def names(self) -> tuple[str, ...]:
         """Columns of the data that the formulas name."""
         return tuple(dict.fromkeys((*self.spec.names(), *self.inputs)))
+
+    def named_weights(self, partition: Tabled) -> dict[str, Array]:
+        """Weights of a partition, frequencies first, by what messages call them; (n,) each."""
+        given = {"weights": (self.weights, partition.weight), "var_weights": (self.var_weights, partition.precision)}
+        return {
+            f"{what} {name!r}" if isinstance(name, str) else what: values
+            for what, (name, values) in given.items()
+            if values is not None
+        }
 
     def keep(self, stage: str, value: Any) -> Any:
         """Arrays of a partition where the store keeps them."""
@@ -184,10 +193,10 @@ def read_partition(partition: Loader, asked: Request) -> Tabled:
     with naming(partition.place):
         frame = partition.load()
         table = read_table(spell_numbers(frame, asked.text_names, mixed_only=True), asked.names)
-        weight = read_weights(asked.weights, frame, table.n)
+        weight = read_weights(asked.weights, frame, table.n, gaps=True)
         precision = asked.var_weights
         if precision is not None:
-            precision = read_weights(precision, frame, table.n, "var_weights")
+            precision = read_weights(precision, frame, table.n, "var_weights", gaps=True)
     return asked.keep("tables", Tabled(partition.number, partition.place, table, weight, precision))
 
 
@@ -209,7 +218,7 @@ def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> Found:
     spec, inputs, place = asked.spec, asked.inputs, partition.place
     table = conform(partition.table, schema, inputs)
     with naming(place):
-        rows, complete = complete_rows(spec, inputs, table, partition.weight)
+        rows, complete = complete_rows(spec, inputs, table, asked.named_weights(partition))
         complete = complete.inside(place)
         if asked.whole:
             complete.judge(asked.missing)  # before what may be wrong with the rows that are left
@@ -230,18 +239,23 @@ def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> Found:
     return Found(complete, seen, asked.keep("rows", kept))
 
 
-def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: Array) -> tuple[BoolArray, Complete]:
-    """Rows of positive weight in which something is known of the response, and no input or code is missing.
+def complete_rows(
+    spec: ModelSpec, inputs: Sequence[str], table: Table, weights: Mapping[str, Array]
+) -> tuple[BoolArray, Complete]:
+    """Rows of positive weight in which something is known of the response, and no input, code or weight is missing.
 
-    Shapes: weight (n,); gives kept (n,).
+    Shapes: weights, the first of them frequencies, (n,); gives kept (n,).
     """
-    counted = weight > 0
+    weight, absent = next(iter(weights.values())), np.isnan(list(weights.values()))
+    counted = ~(weight <= 0)
     unknown = unknown_rows(spec, table)
-    uncoded = table.missing(spec.names("event"))
+    codes = code_names(spec)
+    uncoded = table.missing(codes)
     refuse_unknown_limits(spec, table, counted & unknown & ~uncoded)
-    incomplete = counted & (unknown | uncoded | table.missing(inputs))
-    names = dict.fromkeys((*spec.names("response", "event"), *inputs))
+    incomplete = counted & (unknown | uncoded | table.missing(inputs) | absent.any(axis=0))
+    names = dict.fromkeys((*spec.names("response"), *codes, *inputs))
     missing = {repr(name): int((table.columns[name].missing & incomplete).sum()) for name in names}
+    missing |= {name: int((gone & counted).sum()) for name, gone in zip(weights, absent, strict=True)}
     if spec.response.kind == "interval":
         missing = {f"both ends of {spec.response.label}": int((unknown & counted).sum()), **missing}
     found = Complete(table.n, int((~counted).sum()), table.name_rows(incomplete), missing)

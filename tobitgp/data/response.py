@@ -12,8 +12,11 @@ import numpy as np
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.columns import bare_column, call_by_name, evaluate, finite
+from tobitgp.data.factors import holds_numbers
+from tobitgp.data.rounding import rounding, same
 from tobitgp.data.spellings import (
     check_ends,
+    code_names,
     open_far,
     open_rows,
     read_bound,
@@ -22,9 +25,10 @@ from tobitgp.data.spellings import (
     read_window,
 )
 from tobitgp.data.table import RowNames, Table
-from tobitgp.data.text_limits import is_absent, is_limit, read_detects
+from tobitgp.data.text_limits import is_absent, is_limit, is_unread, read_detects
+from tobitgp.data.values import EPS
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
-from tobitgp.formula.spec import Expression, Flag, ModelSpec
+from tobitgp.formula.spec import CensoringSpec, Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _NONE_CENSORED = (
@@ -60,8 +64,9 @@ def refuse_misread_limits(spec: ModelSpec, table: Table) -> None:
         if limit is None:
             continue
         values = evaluate(limit, table)
-        met = bool((y == values).any())
-        beyond = y < values if side == "lower" else y > values
+        met_in = same(y, values, rounding(response, table) + rounding(limit, table))
+        met = bool(met_in.any())
+        beyond = (y < values if side == "lower" else y > values) & ~met_in
         flags = spec.flag is None and bare_column(limit, table) is not None
         if flags and set(np.unique(values)) == {0.0, 1.0} and (beyond.any() or not met):
             what = f"The {side} limit {limit.text} holds only 0 and 1"
@@ -103,7 +108,8 @@ def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
     column = bare_column(spec.response.value, table)
     if spec.response.kind != "value" or spec.flag is not None or column is None or column.levels is None:
         return spec
-    if spec.censoring is not None and not any(map(is_absent, column.levels)):
+    plain = not any(is_absent(level) or is_unread(level) for level in column.levels)
+    if holds_numbers(column.levels) or (spec.censoring is not None and plain):
         return spec
     return replace(spec, response=replace(spec.response, kind="text"))
 
@@ -134,11 +140,12 @@ def read_response(
     Shapes: weight (n,); gives kind, beyond (n,).
     """
     limit_lower, limit_upper = np.full(table.n, np.nan), np.full(table.n, np.nan)
-    beyond = np.zeros(table.n, dtype=bool)
+    beyond, closed = np.zeros(table.n, dtype=bool), None
     if spec.response.kind == "interval":
         assert spec.response.upper is not None
         lower = read_end(spec.response.value, "lower", -np.inf, table)
         upper = read_end(spec.response.upper, "upper", np.inf, table)
+        lower = np.where(same(lower, upper, _roundings(spec, table, spec.response.upper)), upper, lower)
         check_ends(lower, upper, table)
     elif spec.flag is not None and spec.limit is not None:
         below = read_flag(spec.flag, spec, table) == -1
@@ -147,13 +154,16 @@ def read_response(
     elif spec.flag is not None:
         lower, upper = _coded_ends(spec, spec.flag, table)
     elif spec.response.kind == "text":
-        y, side = _read_text(spec, table)
+        y, side, closed = _read_text(spec, table)
         lower, upper = _one_sided(y, side)
     else:
         y = _read_value(spec, table)
         limit_lower, limit_upper = read_limits(spec, table)
-        beyond = (y < limit_lower) | (y > limit_upper)
-        side = (y >= limit_upper).astype(np.intp) - (y <= limit_lower).astype(np.intp)
+        given = spec.censoring or CensoringSpec()
+        at_lower = same(y, limit_lower, _roundings(spec, table, given.lower))
+        at_upper = same(y, limit_upper, _roundings(spec, table, given.upper))
+        beyond = (y < limit_lower) & ~at_lower | (y > limit_upper) & ~at_upper
+        side = (at_upper | (y > limit_upper)).astype(np.intp) - (at_lower | (y < limit_lower)).astype(np.intp)
         lower, upper = _one_sided(np.where(side < 0, limit_lower, np.where(side > 0, limit_upper, y)), side)
     if spec.limit is not None:
         limit_lower, limit_upper = evaluate(spec.limit, table), np.full(table.n, np.inf)
@@ -161,10 +171,28 @@ def read_response(
     limit_lower, limit_upper = open_far(limit_lower, limit_upper)
     entry, exit = open_far(*read_window(spec, table))
     kind = np.select([lower == upper, np.isneginf(lower), np.isposinf(upper)], [0, -1, 1], 2)
+    if spec.flag is not None and spec.flag.codes in ("event", "survival"):
+        _refuse_late_entry((kind == 1) & (lower <= entry), spec, table)
     if censored == "ignore":
         middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
         lower, upper = middle, middle.copy()
-    return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, exit, weight), kind, beyond
+    return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, exit, weight, closed), kind, beyond
+
+
+def _refuse_late_entry(wrong: BoolArray, spec: ModelSpec, table: Table) -> None:
+    """Refuse right-censored rows that end at or before their entry, and so were never seen."""
+    if wrong.any():
+        assert spec.truncation is not None
+        time, entry = (end.text if end else "" for end in (spec.response.value, spec.truncation.lower))
+        raise DataError(
+            f"{time} is not after {entry} in {table.rows(wrong)}: where a row ends at or before its entry, nothing "
+            "could have been observed. Correct or drop such rows."
+        )
+
+
+def _roundings(spec: ModelSpec, table: Table, other: Expression | None) -> Array:
+    """Bound of the rounding errors of the response and of what it is compared with, (n,)."""
+    return rounding(spec.response.value, table) + rounding(other, table)
 
 
 def warn_beyond(rows: RowNames) -> None:
@@ -181,7 +209,7 @@ def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
         return open_rows(spec, table)
     unknown = table.missing(spec.names("response"))
     if spec.flag is not None and spec.limit is not None:
-        coded = unknown & ~table.missing(spec.names("event"))
+        coded = unknown & ~table.missing(code_names(spec))
         unknown[coded] = read_flag(spec.flag, spec, table.take(coded)) != -1
     return unknown
 
@@ -214,26 +242,27 @@ def _limits_below(limit: Expression, below: BoolArray, table: Table) -> Array:
     return values
 
 
-def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray]:
-    """Values and sides of text, non-detects without a limit of their own at that of ``censor(limit)``; (n,) each."""
+def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray, BoolArray]:
+    """Values, sides, closed (n,) of text, non-detects without a limit of their own at that of ``censor(limit)``."""
     column = bare_column(spec.response.value, table)
     assert column is not None
-    y, side = read_detects(column, table)
+    y, side, closed = read_detects(column, table)
     absent = np.isnan(y)
     if absent.any() and spec.limit is None:
         found = (column.levels or ())[int(column.values[absent][0])]
         remedy = "write | censor(limit), with the column of their limits"
         raise DataError(f"Column {column.name!r} holds {found!r} in {table.rows(absent)}, without a limit; {remedy}")
     if spec.limit is None:
-        return y, side
+        return y, side, closed
     limits = _limits_below(spec.limit, absent, table)
-    other = (side < 0) & ~absent & (y != limits) & ~np.isnan(limits)
+    error = EPS * np.abs(y) + rounding(spec.limit, table)
+    other = (side < 0) & ~absent & ~same(y, limits, error) & ~np.isnan(limits)
     if other.any():
         pairs = "; ".join(f"<{a:g} beside {b:g}" for a, b in zip(y[other][:3], limits[other][:3], strict=True))
         raise DataError(
             f"The limits in column {column.name!r} are not those of {spec.limit.text} in {table.rows(other)} ({pairs})"
         )
-    return np.where(absent, limits, y), side
+    return np.where(absent, limits, y), side, closed
 
 
 def _coded_ends(spec: ModelSpec, flag: Flag, table: Table) -> tuple[Array, Array]:
@@ -260,7 +289,7 @@ def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
     for name in spec.names("response", "bound"):
         levels = table.columns[name].levels or ()
         limits, absent = any(map(is_limit, levels)), any(map(is_absent, levels))
-        if not (limits or absent):
+        if not (limits or absent) or any(map(is_unread, levels)):
             continue
         held = "limits such as '<0.5'" if limits else "non-detects such as 'ND'"
         what = f"Column {name!r} holds text with {held}, which say by themselves what is censored"

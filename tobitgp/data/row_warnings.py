@@ -50,19 +50,41 @@ def warn_copies(design: Design, response: CensoredResponse, effective: float) ->
         )
 
 
-def warn_fractions(weight: Array) -> None:
-    """Warn of weights that are no whole numbers, and so no frequencies."""
-    broken = weight != np.round(weight)
-    if broken.any():
+def are_whole(weight: Array) -> bool:
+    """Whether weights (n,) may be frequencies."""
+    return bool((weight == np.round(weight)).all())
+
+
+def warn_whole(weight: Array) -> None:
+    """Warn where a robust covariance takes weights (n,) for frequencies, and no row was seen but once."""
+    least = float(weight[weight > 0.0].min(initial=np.inf))
+    if 1.0 < least < np.inf and are_whole(weight):
         warnings.warn(
-            f"{broken.sum()} weights are not whole numbers, as {weight[broken][0]:g}: weights= are frequencies, and "
-            f"standard errors are those of {weight.sum():g} rows. Weights of precision (noise variance sigma^2 / w) "
-            "are var_weights=; sampling weights go with method='mle' and cov_type='HC0'.",
+            f"weights= are whole numbers of {least:g} and more. Robust standard errors treat them as frequencies, so "
+            f"that there are {weight.sum():g} observations. For sampling weights, add "
+            "cov_kwds={'weights': 'sampling'}; for frequencies, add cov_kwds={'weights': 'frequency'}.",
             UserWarning,
             stacklevel=user_level(),
         )
 
 
+_ROBUST = "maximum likelihood (method='mle') with cov_type='HC0' or 'cluster'"
+
+
+def warn_fractions(weight: Array, robust: str = _ROBUST) -> None:
+    """Warn of weights that are no whole numbers, and so no frequencies; ``robust`` is what suits those of a sample."""
+    broken = weight != np.round(weight)
+    if broken.any():
+        warnings.warn(
+            f"weights=: {broken.sum()} weights are not whole numbers, e.g. {weight[broken][0]:g}. Standard errors "
+            f"treat them as frequencies, so that there are {weight.sum():g} observations. For sampling weights, use "
+            f"{robust}. For weights of precision (noise variance sigma^2 / w), use var_weights=.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+
+
+_SAME = 1e-9  # of a time, below which two are the same
 _LINKS = 3  # rows that begin where another ended, below which nothing is said
 
 
@@ -95,8 +117,8 @@ def _changes(column: pd.Series, training: TrainingData, covariates: pd.DataFrame
     before, after = order[:-1], order[1:]
     same = (code[before] == code[after]) & (code[before] >= 0)
     before, after = before[same], after[same]
-    links = entry[after] == end[before]
-    if links.sum() < _LINKS or 2 * links.sum() < len(links) or (entry[after] < end[before]).any():
+    links = np.isclose(entry[after], end[before], rtol=_SAME, atol=0.0)
+    if links.sum() < _LINKS or 2 * links.sum() < len(links) or ((entry[after] < end[before]) & ~links).any():
         return False
     x = covariates.reset_index(drop=True)
     return bool((x.iloc[before].to_numpy() != x.iloc[after].to_numpy()).any())

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.table import Column, Kind, Table
-from tobitgp.data.text_limits import is_absent, is_limit
+from tobitgp.data.text_limits import is_absent, is_limit, is_unread
 from tobitgp.errors import DataError
 
 _WORDS = {"number": "numbers", "boolean": "True and False", "date": "dates", "duration": "durations", "factor": "text"}
@@ -35,7 +35,8 @@ def describe_table(table: Table, place: str, inputs: Sequence[str]) -> Schema:
     for name, column in table.columns.items():
         levels = column.levels or ()
         if name not in inputs:
-            levels = tuple({(is_limit(level), is_absent(level)): level for level in reversed(levels)}.values())
+            kinds = {(is_limit(level), is_absent(level), is_unread(level)): level for level in reversed(levels)}
+            levels = tuple(kinds.values())
         found[name] = ColumnType(column.kind, not column.missing.all(), levels, place)
     return found
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NoReturn
@@ -12,7 +13,10 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.columns import bare_column, call_by_name, evaluate
+from tobitgp.data.factors import holds_numbers
 from tobitgp.data.table import Column, Table, column_names
+from tobitgp.data.text_limits import is_absent
+from tobitgp.data.values import plain_levels
 from tobitgp.errors import DataError
 from tobitgp.formula.spec import CODES, STATUS_WORDS, Expression, Flag, ModelSpec, TruncationSpec
 from tobitgp.formula.syntax import names_in, read_expression
@@ -99,9 +103,31 @@ def _broken(end: Expression, values: Array, table: Table) -> BoolArray:
     return np.isnan(values) & ~table.missing(names & set(table.columns))
 
 
+def code_names(spec: ModelSpec) -> tuple[str, ...]:
+    """Columns of the codes of censoring without which a row says nothing.
+
+    A blank remark is none of the marks that ``nondetect=remark == '<'`` compares it with, as in pandas: the row has a
+    value.
+    """
+    names = spec.names("event")
+    if spec.flag is None or spec.flag.codes != "nondetect":
+        return names
+    tree = read_expression(spec.flag.text).tree
+    marks = [node for node in ast.walk(tree) if isinstance(node, ast.Compare) and _is_mark(node)]
+    compared = {id(side) for node in marks for side in (node.left, *node.comparators)}
+    bare = {name.id for name in names_in(tree) if id(name) not in compared}
+    return tuple(name for name in names if name in bare)
+
+
+def _is_mark(node: ast.Compare) -> bool:
+    """Whether a column is compared with one mark."""
+    sides = (node.left, node.comparators[0])
+    return isinstance(node.ops[0], ast.Eq | ast.NotEq) and any(isinstance(side, ast.Constant) for side in sides)
+
+
 def read_flag(flag: Flag, spec: ModelSpec, table: Table) -> IntArray:
     """Find out how each row is censored; gives (n,)."""
-    for name in spec.names("event"):
+    for name in code_names(spec):
         missing = table.columns[name].missing
         if missing.any():
             what = f"The event column {name!r}" if flag.codes == "event" else f"The column {name!r} of {flag.how}...)"
@@ -111,7 +137,7 @@ def read_flag(flag: Flag, spec: ModelSpec, table: Table) -> IntArray:
     if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
         return np.full(table.n, STATUS_WORDS[tree.value], dtype=np.intp)
     column = bare_column(flag.expression, table)
-    if column is not None and column.levels is not None:
+    if column is not None and column.levels is not None and not holds_numbers(column.levels):
         return _from_words(flag, column, table)
     return _from_numbers(flag, evaluate(flag.expression, table), table)
 
@@ -138,9 +164,38 @@ def _refuse_text(flag: Flag, column: Column) -> NoReturn:
     if flag.codes == "survival":
         remedy = "0 is right-censored, 1 an event, 2 left-censored, 3 an interval"
         raise DataError(f"{what} must hold the codes 0, 1, 2 and 3, not {listed}; {remedy}")
-    meaning = "value is a detection limit" if flag.codes == "nondetect" else "value is an event"
-    remedy = f"say which {meaning}, as in {flag.how}{flag.text} == {column.levels[-1]!r})"
-    raise DataError(f"{what} must hold 0 and 1 or False and True, not {listed}; {remedy}")
+    raise DataError(f"{what} must hold 0 and 1 or False and True, not {listed}; {_say_which(flag, column.levels)}")
+
+
+_MARKS = {
+    "nondetect": re.compile(r"<.*|≤.*|u[a-z]?|-1|y|yes|t|true|left|cen(?:s|sored)?", re.IGNORECASE),
+    "event": re.compile(
+        r"events?|de(?:ad|ath|ceased)|died|fail(?:ed|ure)|relapsed?|recurrence|y|yes|t|true|uncensored|observed",
+        re.IGNORECASE,
+    ),
+}
+_NO_MARKS = {
+    "nondetect": re.compile(r"=|>.*|det(?:ect(?:ed)?|s)?|n|no|f|false|none|exact|uncensored|0|", re.IGNORECASE),
+    "event": re.compile(r"alive|living|cen(?:s|sored)?|n|no|f|false|none|lost.*|0|", re.IGNORECASE),
+}
+
+
+def _say_which(flag: Flag, levels: Sequence[Any]) -> str:
+    """How to say which levels mark a row: those that are known to, or the other one of two; else any, as an example."""
+    marks = "nondetect" if flag.codes == "nondetect" else "event"
+    meaning = "value is a detection limit" if marks == "nondetect" else "value is an event"
+    words = {level: str(level).strip() for level in levels}
+    found = [
+        x for x, word in words.items() if _MARKS[marks].fullmatch(word) or (marks == "nondetect" and is_absent(word))
+    ]
+    others = [x for x in words if x not in found and not _NO_MARKS[marks].fullmatch(words[x])]
+    chosen = found or (others if len(others) == 1 else [])
+    if chosen:
+        tests = [f"{flag.text} == {level!r}" for level in chosen]
+        text = tests[0] if len(tests) == 1 else " + ".join(f"({test})" for test in tests)
+        return f"say which {meaning}, as in {flag.how}{text})"
+    each = " or ".join(f"{flag.how}{flag.text} == {level!r})" for level in [*others, *levels][:2])
+    return f"say which {meaning}: {each}"
 
 
 def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:
@@ -154,9 +209,10 @@ def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:
             meaning = ", ".join(f"{code:g} ({words[kind]})" for code, kind in sorted(known.items()))
             raise DataError(f"The codes {flag.text} must be {meaning}, but hold {listed} (see {place})")
         what = call_by_name("event", flag.expression, table) if flag.codes == "event" else flag.text
-        meaning = "value is a detection limit" if flag.codes == "nondetect" else "value is an event"
-        remedy = f"say which {meaning}, as in {flag.how}{flag.text} == {values.max():g})"
-        raise DataError(f"{what} must be 0 or 1, but holds {listed} (see {place}); {remedy}")
+        numbers = plain_levels(np.unique(values))
+        if flag.codes != "nondetect" and numbers == (1, 2):
+            numbers = (2,)  # as Surv of R reads them
+        raise DataError(f"{what} must be 0 or 1, but holds {listed} (see {place}); {_say_which(flag, numbers)}")
     kinds = np.zeros(table.n, dtype=np.intp)
     for code, kind in known.items():
         kinds[values == code] = kind

@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.data.absorbed import centred_sum
 from tobitgp.data.arrays import KINDS, CensoredResponse, Design, HasRows, Problem, Rows, Units, Window, merge, take
-from tobitgp.data.moments import Moments, ResponseMoments, column_moments
+from tobitgp.data.moments import Joint, Moments, ResponseMoments, column_moments
 from tobitgp.data.outcome import Outcome
 from tobitgp.errors import DataError
 from tobitgp.numerics.normal import known_range
@@ -49,6 +49,8 @@ class Measured:
     H: Moments
     X: tuple[Moments, ...]  # of each process's inputs
     W: Moments | None  # of the columns of log sigma beside its intercept
+    joint: Joint | None = None  # of the linear columns, where their prior asks for it
+    joint_W: Joint | None = None  # of the columns of log sigma
 
     @property
     def n(self) -> int:
@@ -75,11 +77,13 @@ class Standard:
         return _offset(design, self.centre, self.mean) + self.units.centre
 
 
-def measure_rows(partition: KnownRows) -> Measured:
-    """What some rows tell of response and covariates."""
+def measure_rows(partition: KnownRows, *, joint: bool = False, joint_W: bool = False) -> Measured:
+    """What some rows tell of response and covariates, of linear columns and those of log sigma jointly if asked."""
     known, response, weight = partition.known, partition.response, partition.known.weight
     exact, open_window = known.exact, np.isinf(known.entry) & np.isinf(known.exit)
     below, above = np.isneginf(known.lower), np.isposinf(known.upper)
+    scale = partition.design.scale
+    W = None if scale is None else scale.W[:, 1:]
     between = np.isfinite(response.lower) & np.isfinite(response.upper) & (response.lower < response.upper)
     return Measured(
         np.bincount(row_kinds(known), minlength=2 * len(KINDS)).astype(np.intp),
@@ -90,7 +94,9 @@ def measure_rows(partition: KnownRows) -> Measured:
         Moments.of(response.lower[exact, None], weight[exact]),
         column_moments(partition.design.H, weight),
         tuple(Moments.of(X, weight) for X in partition.design.X),
-        None if partition.design.scale is None else Moments.of(partition.design.scale.W[:, 1:], weight),
+        None if W is None else Moments.of(W, weight),
+        Joint.of(partition.design.H, weight) if joint else None,
+        None if scale is None or not joint_W else Joint.of(scale.W, weight),
     )
 
 

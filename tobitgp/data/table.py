@@ -12,16 +12,10 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import join
+from tobitgp.data.values import EPS, as_written, days_since_1970, plain_levels, precision_of
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import DAY
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
-
-
-def days_since_1970(dates: pd.Series[Any]) -> Array:
-    """Days since the beginning of 1970, dates with a time zone in UTC; gives (n,)."""
-    index = pd.DatetimeIndex(pd.to_datetime(dates, utc=True)).tz_localize(None)
-    moments = index.to_numpy().astype("datetime64[us]")
-    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / DAY)
 
 
 def is_duration(series: pd.Series[Any]) -> bool:
@@ -85,6 +79,7 @@ class Column:
     missing: BoolArray  # (n,)
     kind: Kind = "number"  # dates are numbers too, of days since 1970, and so are durations, in days
     levels: tuple[Any, ...] | None = None  # levels of a factor, codes pointing into it and -1 where missing
+    precision: float = EPS  # relative spacing of the numbers that the column can hold
 
     def take(self, rows: BoolArray) -> Column:
         """Keep some of the rows and all levels."""
@@ -161,15 +156,18 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
     dtype: Any = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         codes: IntArray = np.asarray(series.cat.codes, dtype=np.intp)
-        return Column(name, codes, codes < 0, "factor", tuple(series.cat.categories))
+        return Column(name, codes, codes < 0, "factor", plain_levels(series.cat.categories))
     if isinstance(dtype, pd.SparseDtype):
         return read_column(name, pd.Series(np.asarray(series.array)), index)
+    if isinstance(dtype, pd.IntervalDtype):
+        return read_column(name, series.astype("category"), index)
     if isinstance(dtype, pd.PeriodDtype):
         raise DataError(f"Column {name!r} holds periods ({dtype}); make dates of it by .dt.to_timestamp()")
     code = "O" if pd.api.types.is_string_dtype(dtype) else getattr(dtype, "kind", "O")
     if code in "fiub":
         absent: dict[str, Any] = {} if isinstance(dtype, np.dtype) else {"na_value": np.nan}
-        return _numbers(name, series.to_numpy(dtype=np.float64, **absent), "boolean" if code == "b" else "number")
+        values = as_written(series.to_numpy(dtype=np.float64, **absent), dtype)
+        return replace(_numbers(name, values, "boolean" if code == "b" else "number"), precision=precision_of(dtype))
     if code == "M":
         return read_dates(name, series)
     if code == "m":
@@ -207,6 +205,8 @@ def _read_objects(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
         return read_dates(name, series)
     if is_duration(series):
         return _numbers(name, days_long(series), "duration")
+    if all(isinstance(value, pd.Interval) for value in present):
+        return read_column(name, series.astype("category"), index)
     raise _wrong_objects(name, values, missing, index)
 
 

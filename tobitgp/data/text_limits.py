@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tobitgp.data.table import Column, Table
 from tobitgp.errors import DataError
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?"
 _WRITTEN = re.compile(
-    rf"(?P<before>uj?)?\s*(?P<sign>[<>]=?|[≤≥])?\s*(?P<number>{_NUMBER})\s*(?P<after>uj?|j)?", re.IGNORECASE
+    rf"(?P<before>uj?|nd)?\s*(?P<sign>[<>]=?|[≤≥])?\s*(?P<number>{_NUMBER})\s*(?P<after>uj?|j[-+]?)?", re.IGNORECASE
 )
+_BRACKETS = re.compile(r"nd\s*\((.*)\)", re.IGNORECASE)
+_LIMIT = r"limits?|levels?|lo[dqr]|l[dq]|m?[dqr]l|pql"
 _ABSENT = re.compile(
-    r"n\.?\s?d\.?|b[dq]l|bloq|<\s*(?:m?dl|l?lo[dq]|rl|pql)|not\sdetected|non-?detect(?:ed)?", re.IGNORECASE
+    rf"n\.?\s?d\.?|b(?:{_LIMIT})|<\s*[a-z]{{2,5}}|(?:not|none|non|un)[\s-]?detect(?:ed|able|s)?"
+    rf"|(?:below|under|less\sthan)\s+(?:[a-z]+\s+){{0,3}}(?:{_LIMIT})(?:\s+of\s+[a-z]+)?",
+    re.IGNORECASE,
 )
+# Letters behind a value, besides U and J, with what they say in the lists of the EPA and the USGS.
+_QUALIFIERS = {
+    "B": "found in the blank too",
+    "D": "measured in a diluted sample",
+    "E": "estimated, or beyond the calibrated range",
+    "H": "held too long before the analysis",
+    "N": "identified tentatively",
+}
+_LETTERS = "R" + "".join(_QUALIFIERS)
+_CODE = re.compile(rf"[<>=≤≥\s]*{_NUMBER}\s*(?=[UJ]*[{_LETTERS}])(?P<code>[UJ{_LETTERS}]{{1,3}}[-+]?)")
 _COMMA = re.compile(r".*[0-9],[0-9].*", re.DOTALL)
 _UNIT = re.compile(rf"[<>=≤≥\s]*{_NUMBER}\s*(?!uj?$|j$)(?P<unit>[^\W\d_].*|[%‰°].*)", re.IGNORECASE)
 _SIDES = {"<": -1, "≤": -1, "": 0, ">": 1, "≥": 1}
@@ -30,6 +43,7 @@ class Written(NamedTuple):
 
     value: float  # NaN where nothing was detected below a limit that the text does not name
     side: int  # -1 below the value, 0 at it, 1 above
+    closed: bool = False  # whether it may be the value itself, as in ``<=2``
 
     @property
     def absent(self) -> bool:
@@ -38,18 +52,21 @@ class Written(NamedTuple):
 
 
 def read_text(level: Any) -> Written | None:
-    """Read ``3.1``, ``<0.5``, ``>100``, ``0.5 U``, ``0.7 J`` or ``ND``; None for anything else."""
+    """Read ``3.1``, ``<0.5``, ``>100``, ``0.5 U``, ``ND(0.5)``, ``0.7 J`` or ``ND``; None for anything else."""
     text = level.strip() if isinstance(level, str) else ""
+    if bracketed := _BRACKETS.fullmatch(text):
+        text = f"ND {bracketed[1].strip()}"
     if _ABSENT.fullmatch(text):
         return Written(np.nan, -1)
     match = _WRITTEN.fullmatch(text)
     if match is None:
         return None
-    side = _SIDES[(match["sign"] or "")[:1]]
-    undetected = "u" in f"{match['before'] or ''}{match['after'] or ''}".lower()
+    sign = match["sign"] or ""
+    side = _SIDES[sign[:1]]
+    undetected = bool(match["before"]) or "u" in (match["after"] or "").lower()
     if undetected and side > 0:
         return None
-    return Written(float(match["number"]), -1 if undetected else side)
+    return Written(float(match["number"]), -1 if undetected else side, sign in ("<=", ">=", "≤", "≥"))
 
 
 def is_limit(level: Any) -> bool:
@@ -64,8 +81,13 @@ def is_absent(level: Any) -> bool:
     return written is not None and written.absent
 
 
-def read_detects(column: Column, table: Table) -> tuple[Array, IntArray]:
-    """Read numbers and limits from a column of text; gives values, NaN where a limit is not named, and sides (n,)."""
+def is_unread(level: Any) -> bool:
+    """Tell whether a value is text that says nothing of a value or a limit."""
+    return isinstance(level, str) and read_text(level) is None
+
+
+def read_detects(column: Column, table: Table) -> tuple[Array, IntArray, BoolArray]:
+    """Read numbers and limits from text; gives values, NaN where a limit is not named, sides and closed (n,)."""
     assert column.levels is not None
     found = [read_text(level) for level in column.levels]
     codes = column.values.astype(np.intp)
@@ -75,25 +97,46 @@ def read_detects(column: Column, table: Table) -> tuple[Array, IntArray]:
         shown = ", ".join(map(repr, levels[:5]))
         remedy = _remedy(column, levels)
         raise DataError(f"Column {column.name!r} holds {shown} in {table.rows(wrong)}; {remedy}")
-    values = np.array([np.nan if written is None else written.value for written in found])[codes]
-    return values, np.array([0 if written is None else written.side for written in found], dtype=np.intp)[codes]
+    read = [Written(np.nan, 0) if written is None else written for written in found]
+    values, side = np.array([item.value for item in read]), np.array([item.side for item in read], dtype=np.intp)
+    closed = np.array([item.closed for item in read], dtype=bool)
+    return values[codes], side[codes], closed[codes]
 
 
 def _remedy(column: Column, wrong: Sequence[Any]) -> str:
     """What to write where text is neither a number nor a limit."""
     name = column.name
-    if all(isinstance(level, Real) and not isinstance(level, bool) for level in column.levels or ()):
-        return f"it is categorical; df[{name!r}].astype(float) makes numbers of its levels"
     texts = [level.strip() for level in wrong if isinstance(level, str)]
     if any(map(_COMMA.fullmatch, texts)):
         points, none = (f"df[{name!r}] = df[{name!r}].replace(',', {to!r}, regex=True)" for to in (".", ""))
         return f"numbers are written without commas: {points} where they are decimal, {none} where they part thousands"
+    codes = list(dict.fromkeys(match["code"] for match in map(_CODE.fullmatch, texts) if match))
+    if codes:
+        return _qualified(name, codes)
     units = list(dict.fromkeys(match["unit"] for match in map(_UNIT.fullmatch, texts) if match))
     if not units:
-        return "a response of text holds numbers and limits such as '<0.5' and '>100' only"
+        return "a response of text holds numbers, limits such as '<0.5' and '>100', and non-detects such as 'ND' only"
     listed = ", ".join(map(repr, units[:5]))
     if len(units) > 1:
         return f"{listed} are no part of a number: bring the column to one unit, and leave the unit out"
     pattern = r"\s*" + re.escape(units[0])
     code = f"df[{name!r}] = df[{name!r}].replace({pattern!r}, '', regex=True)"
-    return f"{listed} is no part of a number (of qualifiers, U, UJ and J are read); remove it: {code}"
+    return (
+        f"{listed} is no part of a number (of qualifiers, U, UJ and J are read); where it is a unit, remove it: {code}"
+    )
+
+
+def _qualified(name: str, codes: Sequence[str]) -> str:
+    """What to do with values that a laboratory has marked by letters."""
+    listed = ", ".join(map(repr, codes[:5]))
+    if any("R" in code for code in codes):
+        code = f"df = df[~df[{name!r}].astype(str).str.contains('[0-9] *[A-Z]*R')]"
+        return f"R marks a rejected result, which is unusable; leave these rows out: {code}"
+    letters = [letter for letter in _QUALIFIERS if any(letter in code for code in codes)]
+    meaning = "; ".join(f"{letter} {_QUALIFIERS[letter]}" for letter in letters)
+    pattern = f"[{''.join(letters)}](?=[A-Z+-]*$)"
+    code = f"df[{name!r}] = df[{name!r}].replace({pattern!r}, '', regex=True)"
+    return (
+        f"{listed} is a qualifier of the laboratory, not a unit, and its meaning differs, so look it up (often "
+        f"{meaning}); leave out rows that are no measurements, and where they are values remove the letter: {code}"
+    )

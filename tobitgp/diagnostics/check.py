@@ -26,10 +26,11 @@ from tobitgp.diagnostics.residual_tests import (
     repeated,
     residual_tests,
 )
+from tobitgp.diagnostics.survival_test import survival_test
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.fitted import FEW, NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
+from tobitgp.inference.fitted import NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
 from tobitgp.inference.screening import screen
 from tobitgp.numerics.sampling import random_points
 from tobitgp.results.views import Parts
@@ -38,13 +39,39 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 CLEAR, SLIGHT = 3.0, 1.0  # nats
+_AT_END = 0.1  # of log length-scales from the shortest that was looked for
 DRAWN_ROWS = 20_000
 _UNTRUSTED = 0.2  # of the rows
 _LOWER = 3.0  # nats, a twentieth of the weight
 
 
+def missed_findings(results: Any) -> Iterator[Finding]:
+    """Other length-scales that promise more, (HYP10), or those found where they are the shortest looked for."""
+    gp, fitted = results.parts.gp, results.parts.fitted
+    theta, parameters = fitted.points[0].theta, gp.parameters
+    screened = screen(fitted.points[0], gp.prior, parameters, "replace")
+    best, names = screened.best, parameters.names
+    if best is None:
+        return
+    short = [names[i] for i, value in screened.shortest if theta[i] < value + _AT_END]
+    there = {names[i]: float(f"{parameters.values(best.theta)[i]:.2g}") for i in best.scales}
+    if best.gain >= CLEAR:
+        words = f"other length-scales promise {best.gain:.1f} nats more: compare a fit with start={there}"
+        yield plain("structure", words, value=best.gain, good=False)
+    elif short:
+        words = f"{', '.join(short)} as short as neighbouring rows are apart: the curve may be noise of another kind"
+        yield plain("structure", words, value=best.gain, good=False)
+
+
 def structure_findings(results: Any) -> Iterator[Finding]:
-    """What one component more would gain by the screening of (HYP11); nothing where there is no length-scale to try."""
+    """What the search may have missed, else what one component more would gain by the screening of (HYP11).
+
+    Nothing where there is no length-scale to try.
+    """
+    missed = list(missed_findings(results))
+    if missed:
+        yield from missed
+        return
     gp, fitted = results.parts.gp, results.parts.fitted
     screened = screen(fitted.points[0], gp.prior, gp.parameters, "add", fixed=True)
     if screened.best is None:
@@ -73,9 +100,10 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
     Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
     probabilities, in a process given the other rows; quantile residuals of these, censored ones at a random point of
     their mass: symmetry, tails, spread along the fit and each column of numbers, patterns along each; rows that do not
-    fit the others (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three
-    rows. Tail probabilities are adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was
-    found is large. How often right models are flagged, and wrong ones found, is on the page of trust.
+    fit the others (leave-one-out); of mixtures of times, the survival curve beside Kaplan and Meier's or Turnbull's; of
+    a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail probabilities are
+    adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was found is large. How often
+    right models are flagged, and wrong ones found, is on the page of trust.
 
     Parameters
     ----------
@@ -94,7 +122,7 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
 
     References
     ----------
-    (CHK11) to (CHK16) of the theory pages, and the table among them.
+    (CHK11) to (CHK17) of the theory pages, and the table among them.
 
     Examples
     --------
@@ -176,7 +204,7 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
     fitted, gp = results.parts.fitted, results.parts.gp
     gain = fitted.neighbours_gain
     if np.isfinite(gain):
-        few, words = abs(gain) > FEW, neighbours_words(fitted)
+        few, words = abs(gain) > COARSE, neighbours_words(fitted)
         yield plain("neighbours", f"{words}; {NEIGHBOURS_REMEDY}" if few else words, value=float(gain), good=not few)
     if gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0):
         coarse = fitted.nats_left > COARSE
@@ -212,11 +240,17 @@ def posterior_findings(results: Any, rng: Any) -> Iterator[Finding]:
     yield plain("posterior", f"{found.words} (k-hat {found.k:.2f})", value=float(found.k), good=found.good)
 
 
-def mixture_findings(results: Any) -> Iterator[Finding]:
-    """Of a mixture: components that hardly any exact row tells of."""
+def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
+    """Of a mixture: components that hardly any exact row tells of, and the survival curve of lifetimes."""
     fit = results.parts.fit
-    vague = [str(i + 1) for i in range(fit.k) if fit.exact_counts[i] < 1.0 <= fit.counts[i]]
+    vague = [str(i + 1) for i in np.flatnonzero(fit.shown) if fit.exact_counts[i].round(2) < 1.0]
     words = "every component holds exact rows"
     if vague:
         words = f"component {', '.join(vague)} holds less than one exact row; try fewer components, or priors="
     yield plain("components", words, value=float(len(vague)), good=not vague)
+    lower, upper, weight = results._training_ends()
+    lifetimes = results.parts.family.support == "positive" or ((lower != upper) & np.isfinite(lower)).any()
+    if lifetimes and weight.sum() >= LEAST_ROWS:
+        test = survival_test(results, _noise(results))
+        if test is not None:
+            yield test

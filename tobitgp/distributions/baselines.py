@@ -1,4 +1,4 @@
-r"""Baselines: functions s of log time that rise, by which survival is a known one of :math:`\eta + s(\log t)`; (PH5).
+r"""Baselines: functions s of log time that rise, which give survival from :math:`\eta + s(\log t)`; (PH5), (PH10).
 
 :math:`g(S(t)) = \eta + s(v)`, v the logarithm of t, with g the inverse of the survival function of a distribution:
 that of minima for proportional hazards, where s is the log cumulative baseline hazard but for a constant.
@@ -42,6 +42,7 @@ class Baseline:
 
     __slots__ = ()
     positive: ClassVar[bool] = False  # whether the logarithm of the parameter moves in a search
+    start_of_time: ClassVar[float] = 0.0  # log time at which the level is the one that is reported
     words: ClassVar[str]  # for summaries
 
     @property
@@ -66,6 +67,22 @@ class Baseline:
     def bent(self, v: Array, c: Sequence[Array]) -> Bent:
         """The same of rows (n,), with derivatives."""
         raise NotImplementedError
+
+    def bent_since(self, v: Array, since: Array, c: Sequence[Array]) -> Bent:
+        """The logarithm of the growth of exp(s) since log times (n,), with derivatives; nan where s falls."""
+        late = np.isfinite(since)
+        to, at = self.bent(v, c), self.bent(np.where(late, since, v), c)
+        gap, turn = np.where(late, to.s - at.s, np.inf), to.s_c - at.s_c
+        share = 1.0 / np.expm1(gap)
+        s, s_c = to.s + np.log(-np.expm1(-gap)), to.s_c + share * turn
+        s_cc = to.s_cc + share * (to.s_cc - at.s_cc) - share * (1.0 + share) * turn[:, None] * turn[None]
+        slope_c, slope_cc = to.s_c + to.log_slope_c - s_c, to.s_cc + to.log_slope_cc - s_cc
+        return Bent(s, to.s + to.log_slope - s, s_c, slope_c, s_cc, slope_cc)
+
+    def level(self, origin: float, c: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """What a level at a log time in place of 0 adds to that of s, (n,), with derivatives (m, n) and (m, m, n)."""
+        bent = self.bent(np.full(len(c[0]), origin), c)
+        return bent.s, bent.s_c, bent.s_cc
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
         """Log times at which s is reached, infinite where it is not."""
@@ -114,6 +131,7 @@ class WeibullBaseline(Baseline):
 class GompertzBaseline(Baseline):
     """``s(v) = log{expm1(a t) / a}``, t the exponential of v: the hazard grows, or falls, as ``exp(a t)``."""
 
+    start_of_time: ClassVar[float] = -np.inf
     words: ClassVar[str] = "Gompertz"
 
     def at(self, v: Array, c: Sequence[Array]) -> tuple[Array, Array]:
@@ -124,12 +142,21 @@ class GompertzBaseline(Baseline):
 
     def bent(self, v: Array, c: Sequence[Array]) -> Bent:
         """See `Baseline`."""
-        s, log_slope = self.at(v, c)
-        t = np.exp(v)
-        first, second = _log_ratio_slopes(c[0] * t)
-        one = np.array([[t * first], [t * (1.0 - first)]])
-        two = np.array([[[t * t * second]], [[-t * t * second]]])
-        return Bent(s, log_slope, one[0], one[1], two[0], two[1])
+        return self.bent_since(v, np.full_like(v, -np.inf), c)
+
+    def bent_since(self, v: Array, since: Array, c: Sequence[Array]) -> Bent:
+        """See `Baseline`; here of the time since then, wherever time began."""
+        t, begin, share = np.exp(v), np.exp(since), -np.expm1(since - v)
+        x = c[0] * t * share
+        s = c[0] * begin + v + np.log(share) + _log_ratio(x)
+        first, second = _log_ratio_slopes(x)
+        s_c, s_cc = (begin + t * share * first)[None], ((t * share) ** 2 * second)[None, None]
+        return Bent(s, c[0] * t + v - s, s_c, t - s_c, s_cc, -s_cc)
+
+    def level(self, origin: float, c: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """See `Baseline`; the log hazard at a time in place of that at 0."""
+        t = np.full((1, len(c[0])), np.exp(origin))
+        return c[0] * t[0], t, 0.0 * t[None]
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
         """See `Baseline`."""
@@ -196,6 +223,20 @@ class SplineBaseline(Baseline):
             s, slope = _sum(c, values), _sum(c, slopes)
             of_log, none = slopes / slope, np.zeros((self.size, self.size, len(v)))
             return Bent(s, np.log(np.maximum(slope, 0.0)), values, of_log, none, -of_log[:, None] * of_log[None])
+
+    def lowest(self, c: Sequence[Array]) -> tuple[Array, Array]:
+        """Log times (2 m + 1, ...) among which is that of the least slope, and the slopes there.
+
+        Slopes are parabolas between knots, and numbers beyond them. ``c`` are numbers, or arrays of one shape.
+        """
+        knots = np.array(self.knots).reshape(-1, *[1] * np.ndim(c[0]))
+        middle, step = 0.5 * (knots[1:] + knots[:-1]), np.diff(knots, axis=0)
+        ends, half = (_sum(c, self.basis(v)[1]) for v in (knots, middle))
+        bend, turn = 2.0 * (ends[:-1] + ends[1:] - 2.0 * half), 4.0 * half - 3.0 * ends[:-1] - ends[1:]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            place = np.where(bend > 0.0, np.clip(-0.5 * turn / bend, 0.0, 1.0), 0.0)
+        v = np.concatenate([knots + 0.0 * ends, knots[:-1] + place * step])
+        return v, np.concatenate([ends, ends[:-1] + place * (turn + place * bend)])
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
         """See `Baseline`."""

@@ -100,6 +100,7 @@ class PowerNormal(RowDistributions):
     sigma: Array
     power: Array | float
     log_unit: float = 0.0  # logarithm of what the response is divided by before it is transformed
+    shown: float | None = None  # power by which that is taken back from locations, that of each distribution without
 
     log = True
 
@@ -111,8 +112,9 @@ class PowerNormal(RowDistributions):
     @property
     def latent(self) -> Array:
         """Locations after the transformation of the response itself."""
-        lift = np.exp(np.asarray(self.power) * self.log_unit)
-        return transform(np.asarray(self.log_unit), self.power) + lift * self.mu
+        power = self.power if self.shown is None else self.shown
+        lift = np.exp(np.asarray(power) * self.log_unit)
+        return transform(np.asarray(self.log_unit), power) + lift * self.mu
 
     @property
     def width(self) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, NOT_YET, PLACES, SPECIAL_TERMS, Function, nearest
 from tobitgp.formula.spec import Expression, Role
-from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, names_in
+from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, names_in, operands
 
 MAX_EXPONENT = 100
 MAX_OPTION = 100
@@ -52,7 +52,8 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
         case ast.BinOp(op=ast.MatMult()):
             syntax.fail(node, "':' makes an interaction of terms; inside an expression products are written a * b")
         case ast.BinOp(op=ast.BitOr()):
-            syntax.fail(node, "'|' sets off the censoring at the end of the formula and cannot stand here")
+            either = f"; where either of two holds write {_either(syntax, node)}" if _holds_comparisons(node) else ""
+            syntax.fail(node, f"'|' sets off the censoring at the end of the formula and cannot stand here{either}")
         case ast.BinOp(op=ast.Sub(), left=ast.Name() as left, right=ast.Name() as right):
             syntax.meet(left, role, beside=right.id)
             syntax.meet(right, role, beside=left.id)
@@ -62,6 +63,9 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
             _check(syntax, node.left, role, linear)
             _check(syntax, node.right, role, linear)
         case ast.Compare():
+            if len(node.ops) > 1 and any(isinstance(side, ast.BinOp) for side in node.comparators[:-1]):
+                remedy = "write each in brackets, and where either holds maximum(q == 'U', q == 'UJ')"
+                syntax.fail(node, f"'|' cannot stand between comparisons; {remedy}")
             if len(node.ops) > 1:
                 syntax.fail(node, "Comparisons cannot be chained; write (a < x) * (x < b)")
             if not isinstance(node.ops[0], _COMPARISONS):
@@ -73,6 +77,18 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
             check_call(syntax, node, role, linear=linear)
         case _:
             syntax.fail(node, f"This is not part of the language; {_ALLOWED}")
+
+
+def _holds_comparisons(node: ast.expr) -> bool:
+    return all(isinstance(side, ast.Compare | ast.Call) for side in operands(node, ast.BitOr))
+
+
+def _either(syntax: Syntax, node: ast.expr) -> str:
+    """The greatest of several comparisons, 1 where any of them holds."""
+    first, *others = (syntax.text(side) for side in operands(node, ast.BitOr))
+    for other in others:
+        first = f"maximum({first}, {other})"
+    return first
 
 
 def _check_power(syntax: Syntax, node: ast.BinOp) -> None:

@@ -45,7 +45,7 @@ def parse_formula(
     censoring, truncation = read_parts(right, parts, response, entry)
     terms = read_terms(right, node)
     fields, met = _linear_fields(right, terms, columns, left.variables)
-    responses = {v.name for v in met if v.role in ("response", "bound")}
+    responses = _responses(met)
     for variable in met:
         if variable.role in INPUT_ROLES and variable.name in responses:
             message = f"The response {variable.name!r} cannot stand among the terms too"
@@ -100,7 +100,7 @@ def parse_scale_formula(
         syntax.fail(node, f"Nothing is left of the {kind.part}; write {kind.known}")
     _check_columns(formula, spec.variables, terms, columns)
     _check_names(syntax, terms, spec.variables)
-    responses = () if beside is None else beside.names("response", "bound")
+    responses = set() if beside is None else _responses(beside.variables)
     for variable in spec.variables:
         if variable.name in responses:
             message = f"The response {variable.name!r} cannot stand in the formula of its {kind.part}"
@@ -108,9 +108,14 @@ def parse_scale_formula(
     return spec
 
 
+def _responses(variables: Iterable[Variable]) -> set[str]:
+    """Columns that no term may use: those of the response, unless it is the difference of one to another."""
+    return {v.name for v in variables if v.role in ("response", "bound") and not v.beside}
+
+
 def one_line(text: str) -> str:
-    """Replace every white space by a blank, so that offsets stay."""
-    return re.sub(r"\s", " ", text)
+    """Replace every white space by a blank, names in backticks apart, so that offsets stay."""
+    return re.sub(r"(`[^`]*`)|\s", lambda match: match[1] or " ", text)
 
 
 def split_sides(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, ...], int, tuple[Token, ...]]:

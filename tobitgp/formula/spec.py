@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
@@ -25,6 +26,11 @@ CODES: dict[str, dict[float, Kind]] = {
 STATUS_WORDS: dict[str, Kind] = {"left": -1, "none": 0, "right": 1, "interval": 2}
 
 
+def squeezed(text: str) -> str:
+    """Text with one blank for every run of white space, names in backticks as they are."""
+    return re.sub(r"(`[^`]*`)|\s+", lambda match: match[1] or " ", text).strip()
+
+
 @dataclass(frozen=True, slots=True)
 class Expression:
     """A part of the formula that passed the whitelist."""
@@ -36,7 +42,7 @@ class Expression:
     @property
     def label(self) -> str:
         """Text for a label: blanks squeezed, a bare column without its backticks."""
-        text = " ".join(self.text.split())
+        text = squeezed(self.text)
         bare = text.startswith("`") and text.count("`") == 2 and text.endswith("`")
         return self.text.strip("`") if bare else text
 
@@ -340,6 +346,11 @@ def _mixture(term: MixtureTerm) -> str:
     if len(term.numbers) == 1:
         return f"{numbers} components"
     return f"as many components, of {numbers}, as the evidence is highest for"
+
+
+def line_names(terms: Sequence[GPTerm]) -> dict[int, str]:
+    """Names of the slopes of terms with a line of their own, by place."""
+    return {t: f"slope({term.name})" for t, term in enumerate(terms) if term.line == "own"}
 
 
 def _process(term: GPTerm) -> str:

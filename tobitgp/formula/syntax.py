@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, NoReturn
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, UserFunctions
-from tobitgp.formula.spec import Expression, Role, Variable
+from tobitgp.formula.spec import Expression, Role, Variable, squeezed
 
 MAX_LENGTH = 20_000
 MAX_NESTING = 20
@@ -44,6 +44,13 @@ _BAD = {
     "!": "'!' stands only in '!=', not equal",
     "#": "A formula holds no comments; an interaction is written a:b, and a*b with its main effects",
     ";": "One formula at a time: ';' is not part of the language",
+}
+_WORDS = {
+    "lambda": "give a function of your own by name beside the formula: functions={'f': f}",
+    "in": "write (q == 'U') + (q == 'UJ'), a comparison with each value",
+    "or": "write maximum(x > 1, z < 2), which is 1 where either holds",
+    "and": "write (x > 1) * (z < 2), which is 1 where both hold",
+    "not": "write x != 1, or 1 - (x > 1)",
 }
 # Stata's operators on columns.
 _STATA = {
@@ -100,7 +107,7 @@ class Syntax:
     def text(self, node: ast.expr) -> str:
         """Text of a node as written, blanks squeezed."""
         first, last = self.span(node)
-        return " ".join(self.formula[first:last].split())
+        return squeezed(self.formula[first:last])
 
     def is_quoted(self, node: ast.Name) -> bool:
         """Tell whether a name stands in backticks."""
@@ -136,9 +143,12 @@ def called(node: ast.AST) -> str:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
+_DOT = "`.`"  # no name of a column holds backticks
+
+
 def is_dot(node: ast.AST) -> bool:
     """Tell whether a node is the ``.`` for all other columns."""
-    return isinstance(node, ast.Name) and node.id == "."
+    return isinstance(node, ast.Name) and node.id == _DOT
 
 
 def operands(node: ast.expr, *signs: type[ast.operator]) -> Iterator[ast.expr]:
@@ -186,7 +196,8 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):  # as written: masked names are placeholders, others normalised by Python
             first, last = syntax.span(node)
-            node.id = formula[first:last].strip("`")
+            written = formula[first:last]
+            node.id = _DOT if written == "." else written.strip("`")
         arguments = node.keywords if isinstance(node, ast.Call) else []
         for i, argument in enumerate(arguments):  # Python's parser keeps both of two arguments of one name
             if argument.arg in [other.arg for other in arguments[:i]]:
@@ -261,8 +272,7 @@ def _scan(formula: str) -> list[Token]:
         if token.kind == "name" and text.startswith("__"):
             _fail(formula, token, f"Names that begin with '__' are refused; {remedy}")
         if token.kind == "name" and keyword.iskeyword(text) and text not in ("None", "True", "False"):
-            if text == "lambda":
-                remedy = "give a function of your own by name beside the formula: functions={'f': f}"
+            remedy = _WORDS.get(text, remedy)
             _fail(formula, token, f"'{text}' is a word of Python and not part of the language; {remedy}")
     n_operators = sum(token.text in _COUNTED for token in tokens)
     if n_operators > MAX_OPERATORS:
@@ -301,6 +311,9 @@ def _refuse_attribute(formula: str, before: Token, token: Token, name: str) -> N
     if before.text in _STATA and name:
         _fail(formula, place, _STATA[before.text].format(name=name))
     remedy = f"a column of that name is written `{before.text}.{name}`" if before.kind == "name" else "remove it"
+    if name == "isin":
+        values = re.findall(r"'[^']*'|\"[^\"]*\"|-?\d+\.?\d*", formula[token.start :].partition(")")[0])
+        remedy = f"write {' + '.join(f'({before.text} == {value})' for value in values or ['...'])}"
     _fail(formula, place, f"Attribute access with '.' is not part of the language; {remedy}")
 
 

@@ -19,15 +19,14 @@ from tobitgp.engines import row_chunks
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Posterior, join_features, place_columns
 from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Joined, State
+from tobitgp.inference.spacing import FEW_DISTINCT, spacing
 from tobitgp.priors.block import Inputs
-from tobitgp.priors.choice import structure_of
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray, IntArray
 
 CELLS_PER_LENGTH = 4
-LONGEST, LEAST_SHORTEST, SHORTEST_ALONE, ROWS_PER_LENGTH = 2.0, 0.004, 0.03, 6.0
-FEW_DISTINCT = 4
+LONGEST, SHORTEST_ALONE = 2.0, 0.03
 BLOCK_CELLS = 96
 _SILENT = 1e-9  # site precisions, standardised, that hold no information
 
@@ -47,9 +46,9 @@ class Term:
 
     def candidates(self) -> list[Array]:
         """Parameters (k_t,) to try: one length-scale for all inputs, and one input after the other alone."""
-        n = len(self.scales)
-        every = [(self.scales, v) for v in halved(self.shortest ** (1.0 / n) / (1 if n == 1 else 2))]
-        alone = itertools.product(self.scales if n > 1 else (), halved(SHORTEST_ALONE))
+        every = [(self.scales, v) for v in halved(self.shortest)]
+        one_by_one = self.scales if len(self.scales) > 1 else ()
+        alone = itertools.product(one_by_one, halved(min(SHORTEST_ALONE, self.shortest)))
         found = []
         for scales, value in [*every, *alone]:
             theta = self.theta.copy()
@@ -78,9 +77,9 @@ class Term:
 
 
 def halved(shortest: float) -> list[float]:
-    """Length-scales from the longest down to the shortest, each half the one before."""
-    steps = max(int(np.floor(np.log2(LONGEST / shortest) + 1e-9)), 0)
-    return [LONGEST / 2.0**i for i in range(steps + 1)]
+    """Length-scales from the longest down to the shortest, each half the one before but for the last."""
+    steps = max(int(np.ceil(np.log2(LONGEST / shortest) - 1e-9)), 0)
+    return [LONGEST / 2.0**i for i in range(steps)] + [min(shortest, LONGEST)]
 
 
 def _is_periodic(factor: KernelFactor) -> bool:
@@ -102,25 +101,24 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
     for t, gp in enumerate(prior.gps):
         places = slice(first, first + gp.n_parameters)
         first += gp.n_parameters
-        X = fold(gp.covariance, gp.inputs.X, theta[places])
+        X, code = fold(gp.covariance, gp.inputs.X, theta[places]), gp.inputs.code
         distinct, extent = np.array([len(np.unique(x)) for x in X.T.round(9)]), np.ptp(X, axis=0)
-        scales, divided = [], np.zeros(X.shape[1], dtype=bool)
-        reach = extent.copy()
+        scales, divided, along = [], [], X.copy()
         for factor, at in gp.covariance.places:
             inputs = np.arange(X.shape[1])[factor.columns]
             if _is_periodic(factor):
-                reach[inputs] = 2.0 * np.pi
+                along[:, inputs] *= 2.0 * np.pi / np.exp(theta[places][1:][at][1])
             one = factor.n_scales == 1 or _is_periodic(factor)
             for j, columns in enumerate([inputs] if one else inputs[: factor.n_scales, None], start=1 + at.start):
                 if free[places.start + j] and distinct[columns].max() >= FEW_DISTINCT:
                     scales.append(j)
-                    divided[columns] = True
+                    divided.append(columns)
         if scales:
-            shortest = ROWS_PER_LENGTH * float((reach / distinct)[divided].max())
-            if structure_of(gp) != "markov":
-                shortest = max(shortest, LEAST_SHORTEST)
-            extent, shortest = np.where(extent > 0.0, extent, 1.0), min(shortest, LONGEST)
-            found.append(Term(t, linear + t, gp.covariance, places, theta[places], np.array(scales), extent, shortest))
+            apart = spacing(along[:, np.concatenate(divided)], code)
+            shortest = LONGEST if apart is None else min(apart.shortest, LONGEST)
+            extent = np.where(extent > 0.0, extent, 1.0)
+            varied = np.array(scales)
+            found.append(Term(t, linear + t, gp.covariance, places, theta[places], varied, extent, shortest))
     return found
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.arrays import Rows, draw_rows, join
+from tobitgp.data.margins import part_blocks
 from tobitgp.data.outcome import outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, split_positions
@@ -69,7 +70,8 @@ def assemble_partitions(
         )
     size = stages.SAMPLE_ROWS if size is None else size
     partitions = data.partitions.map(know_rows, family.log_time, data.store)
-    names = Names(data.columns, data.state.effect_columns, data.state.scale_columns)
+    blocks = (part_blocks(data.state, scale=scale) for scale in (False, True))
+    names = Names(data.columns, data.state.effect_columns, data.state.scale_columns, *blocks)
     plan = make_plan(spec, names, partitions, family, given)
     n = plan.measured.n
     if any(term.approximation in ("markov", "vecchia") for term in spec.processes):
@@ -184,6 +186,7 @@ def take_rows(rows: KnownRows, chosen: Sequence[dict[int, IntArray]]) -> KnownRo
 
 FEW_DIMENSIONS = 10  # up to which hyper-parameters are averaged whatever the number of nodes
 MOST_WORK = 1_100_000  # rows times nodes with more hyper-parameters
+MOST_NUMBERS = 10**8  # of posteriors at all points, in one matrix of features each, of which four are held
 LOOSE = 1e-4
 NEAR = 0.5
 
@@ -222,7 +225,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     centre = as_asked(search, maximum.objective, pilot)
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
-        integrate = search.data.n <= stages.SAMPLE_ROWS and is_affordable(search.data.n, k)
+        integrate = search.data.n <= stages.SAMPLE_ROWS and is_affordable(search.data.n, len(centre.w), k)
     held = held_levels(centre, search.prior)
     points, weights, integrated = [without_rows(centre, held)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
@@ -254,9 +257,12 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     )
 
 
-def is_affordable(n: int, k: int) -> bool:
-    """Whether the nodes of an average over k hyper-parameters are few enough for n rows."""
-    return k <= FEW_DIMENSIONS or (k <= MAX_DIMENSION and n * len(central_composite(k)[0]) <= MOST_WORK)
+def is_affordable(n: int, m: int, k: int) -> bool:
+    """Whether the nodes of an average over k hyper-parameters are few enough for n rows and m weights."""
+    if k > MAX_DIMENSION:
+        return False
+    nodes = len(central_composite(k)[0])
+    return nodes * m**2 <= MOST_NUMBERS and (k <= FEW_DIMENSIONS or n * nodes <= MOST_WORK)
 
 
 def _integrate(

@@ -18,6 +18,7 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import LOG_BOUND, Parameters, words_for_little_noise
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.spacing import is_uneven
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.choice import structure_of
@@ -121,12 +122,14 @@ RUNS = 5
 def some_rows(
     problem: Problem, prior: Prior, size: int, rng: int | np.random.Generator | None
 ) -> tuple[Problem, IntArray]:
-    """About ``size`` rows and their positions; half of them neighbours where a process may be a structure.
+    """About ``size`` rows and their positions; half of them neighbours where a process may have short length-scales.
 
-    Far apart rows say nothing of the short length-scales that such a process may have.
+    It may where it can be a structure, and where its inputs are dense in places. Far apart rows say nothing of them.
     """
-    rough = [gp.inputs for gp in prior.gps if structure_of(gp) is not None]
-    if not rough or problem.n <= size:
+    if problem.n <= size:
+        return problem.subset(size, rng)
+    rough = [gp.inputs for gp in prior.gps if structure_of(gp) is not None or is_uneven(gp)]
+    if not rough:
         return problem.subset(size, rng)
     (X, code), n, length = rough[0], problem.n, size // (2 * RUNS)
     order = np.lexsort([X[:, 0], *(() if code is None else (code,))])
@@ -181,7 +184,6 @@ class FittedGP:
 
 
 BAD = 0.3  # approximation gap beside the effective parameters
-FEW = 3.0  # nats that twice the neighbours of Vecchia's prior may change
 NEIGHBOURS_REMEDY = "raise neighbours=, or take approximation='low_rank' or 'dense', which serve smooth curves better"
 FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a tenth or more
 
@@ -227,7 +229,7 @@ def warn_coarse(fitted: FittedGP, rows: float) -> None:
         _warn(words)
     if fitted.nats_left > COARSE:
         _warn(f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, rows)}.", ApproximationWarning)
-    elif abs(fitted.neighbours_gain) > FEW:
+    elif abs(fitted.neighbours_gain) > COARSE:
         _warn(f"{neighbours_words(fitted)}; {NEIGHBOURS_REMEDY}.", ApproximationWarning)
     elif words := rounding_words(fitted, rows):
         _warn(words, ApproximationWarning)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +24,16 @@ from tobitgp.data.arrays import (
     with_limits,
 )
 from tobitgp.data.linear import INTERCEPT
+from tobitgp.data.margins import LinearBlock
 from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.data.standardisation import KnownRows, Measured, Scaling, Standard
+from tobitgp.data.standardisation import KnownRows, Measured, Standard
 from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.spec import GPTerm, ModelSpec
+from tobitgp.formula.hazards import EXPOSURE
+from tobitgp.formula.spec import GPTerm, ModelSpec, line_names
 from tobitgp.inference.effect_parameters import EffectParameters
+from tobitgp.inference.input_scaling import effect_scaling, input_scaling
+from tobitgp.inference.linear_prior import find_prior, plan_linear, scale_root
 from tobitgp.inference.parameters import (
     SHAPES,
     SIDE_NOISES,
@@ -38,7 +42,6 @@ from tobitgp.inference.parameters import (
     HyperParameter,
     Parameters,
     check_names,
-    linear_means,
     read_parameters,
     shape_parameters,
     slope_sds,
@@ -47,13 +50,14 @@ from tobitgp.inference.parameters import (
 )
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
-from tobitgp.priors.choice import MOST_PLACES
+from tobitgp.priors.choice import MOST_PLACES, of_several_inputs
+from tobitgp.priors.coefficients import Layers, find_layers
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
-from tobitgp.priors.kernels import Covariance, KernelFactor
+from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.level_curves import LevelCurves, with_level
-from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LevelColumns, LinearPrior, Prior, default_sd
-from tobitgp.typing import Array, IntArray
+from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior, Prior
+from tobitgp.typing import Array, BoolArray, IntArray
 
 ROW_NOISES = 300
 
@@ -71,6 +75,16 @@ class GPModel:
     effects: tuple[tuple[str, ...], ...]  # names of the columns of each process that is a random effect
     parameters: Parameters
     lines: Array  # (L,), standardised prior sds of the slopes of processes with a line
+    given: tuple[str, ...] = ()  # parameters whose priors a user gave
+    dropped: tuple[str, ...] = ()  # those whose priors a user dropped
+    fixed: tuple[str, ...] = ()  # those whose values a user gave
+
+    @property
+    def slopes(self) -> dict[str, float]:
+        """Prior sds of the slopes of lines by name, in the user's units."""
+        units = self.problem.units
+        sds = zip(line_names(self.terms).items(), self.lines, strict=True)
+        return {name: units.scale * float(sd) / float(units.x_scale[t][0]) for (t, name), sd in sds}
 
     def inputs(self, design: Design) -> tuple[Inputs, ...]:
         """Standardised inputs of each block for any rows, in the order of `Prior.inputs`."""
@@ -105,11 +119,14 @@ def plan_rows(
     given: Given,
     labels: npt.NDArray[Any] | None = None,
     effects: Sequence[tuple[str, ...]] = (),
+    blocks: Sequence[LinearBlock] = (),
+    scale_blocks: Sequence[LinearBlock] = (),
 ) -> tuple[Plan, KnownRows]:
     """Plan a model whose rows are all here, labels (n,): units, and every parameter's name, prior and freedom."""
     rows = KnownRows(response, outcome(response, log_time=family.log_time, labels=labels), design)
     noises = row_noises(rows.known, given, labels)
-    names = Names(design.columns, effects, () if design.scale is None else design.scale.columns)
+    of_scale = () if design.scale is None else design.scale.columns
+    names = Names(design.columns, effects, of_scale, blocks, scale_blocks)
     return make_plan(spec, names, LocalPartitions([rows]), family, given, noises), rows
 
 
@@ -119,6 +136,8 @@ class Names(NamedTuple):
     linear: tuple[str, ...]
     effects: Sequence[tuple[str, ...]]  # of each process that is a random effect, if there are any
     scale: Sequence[str] = ()  # of the formula of log sigma
+    blocks: Sequence[LinearBlock] = ()  # how the linear columns are made; none: bare columns
+    scale_blocks: Sequence[LinearBlock] = ()  # the same of log sigma
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +168,7 @@ class Plan:
         factor = None if columns is None else DenseBlock(*inputs.pop(), columns)
         inputs, lines = inputs[: len(self.terms)], tuple(DenseBlock(*at) for at in inputs[len(self.terms) :])
         chosen = _inducing(self.given.inducing, self.terms, units)
-        stand = _approximations(chosen, self.terms, self.measured.n)
+        stand = _approximations(chosen, self.terms, self.measured.n, inputs)
         if self.n_noise:
             stand = _all_low_rank(stand, moves=any(moves for _, moves in chosen))
         gps = tuple(
@@ -166,10 +185,14 @@ class Plan:
         _check_curves(self.terms, self.effects, [moves for _, moves in chosen])
         scales = [units.scale] * (len(self.terms) - self.n_noise) + [1.0] * self.n_noise
         unit = _units(self.terms, scales, self.effects, covariances, units, self.hypers)
-        parameters = read_parameters(self.hypers, unit, self.given, _effect_parameters(gps, self.effects, units))
+        effects = _effect_parameters(gps, self.effects, units)
+        parameters = read_parameters(self.hypers, unit, self.given, effects, units.w_root)
         prior = Prior(linear, gps, factor, self.n_noise, lines)
-        names = self.columns, self.terms, self.effects
-        return GPModel(self.family, problem, prior, self.linear, *names, parameters, self.lines)
+        names = (*self.columns, *line_names(self.terms).values(), *parameters.names)
+        asked = (self.given.gives, self.given.drops, self.given.fixes)
+        given = (tuple(name for name in names if of(name)) for of in asked)
+        parts = (self.linear, self.columns, self.terms, self.effects, parameters, self.lines)
+        return GPModel(self.family, problem, prior, *parts, *given)
 
 
 def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
@@ -217,7 +240,11 @@ def make_plan(
     """Measure all rows, and decide what does not depend on single ones."""
     columns, effects = names.linear, tuple(names.effects) or ((),) * len(spec.processes)
     scales = [HyperParameter(name, "scale") for name in _scale_columns(spec, names.scale, family, given)]
-    parts, found = zip(*partitions.collect(measure_rows, columns, spec.processes), strict=True)
+    found = partitions.collect(find_level_columns, columns, spec.processes)
+    factor = next((own for own in found if own is None or own.term is None), found[0])
+    plan = plan_linear(columns, names.blocks, given, factor, intercept=spec.intercept)
+    layers, held = _scale_layers(names, scales, given)
+    parts = partitions.collect(measure_rows, plan.joint, not layers.plain)
     measured = standardisation.merge_measured(parts)
     noises = [*shape_parameters(family), *own_noises]
     if given.side_noises == "shared":
@@ -234,30 +261,25 @@ def make_plan(
     hypers = (*itertools.chain(*of_terms), *scales, *noises)
     if not columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
-    slopes = {t: f"slope({term.name})" for t, term in enumerate(spec.processes) if term.line == "own"}
+    slopes = line_names(spec.processes)
     given.check(columns, [hyper.name for hyper in hypers], list(slopes.values()), family)
 
-    mean, sd = linear_means(columns, given)
-    intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
-    factor = next((own for own in found if own is None or own.term is None), found[0])
-    centre = np.zeros(len(mean)) if intercept is None else column_centres(measured.H.mean, intercept, factor)
+    centre, mean = plan.centre(measured.H.mean), plan.mean
     scaling = [
-        _effect_scaling(term, own, [hyper.name for hyper in hypers], given)
+        effect_scaling(term, own, [hyper.name for hyper in hypers], given)
         if term.effects is not None
-        else [_scaling(factor) for factor in term_covariance(term).factors]
-        for term, own, hypers in zip(spec.processes, effects, of_terms, strict=True)
+        else input_scaling(spec, t, X, plan.centred)
+        for t, (term, own, hypers, X) in enumerate(zip(spec.processes, effects, of_terms, measured.X, strict=True))
     ]
     bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
     y = merge(partitions.collect(standardisation.measure_response, centre, mean, known)).rounded()
-    centred = intercept is not None
-    units = standardisation.find_units(measured, y, log_time=family.log_time, centre=centred, scaling=scaling)
-    lines = slope_sds({name: units.scale / float(units.x_scale[t][0]) for t, name in slopes.items()}, given)
-    linear = None
-    if columns:
-        weak = np.where([given.drops(c) for c in columns], FLAT, WEAK)
-        size = default_sd(measured.H.mean, measured.H.spread, units.scale, weak)
-        linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept, factor)
+    units = standardisation.find_units(measured, y, log_time=family.log_time, centre=plan.centred, scaling=scaling)
+    units = replace(units, w_root=scale_root(layers, measured, held))
+    size = 1.0 if EXPOSURE in spec.names("response") else units.scale  # of log hazards, which have no spread
+    linear = find_prior(plan, measured, given, columns, size, units.scale) if columns else None
+    spreads = {name: float(units.x_scale[t][0]) for t, name in slopes.items()}
+    lines = slope_sds(spreads, given, size) / units.scale
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
     n_noise = len(spec.processes) - len(spec.gps)
@@ -284,20 +306,17 @@ def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given:
     return names[1:]
 
 
-def column_centres(mean: Array, intercept: int, factor: LevelColumns | None) -> Array:
-    """What the intercept takes up of each column, (p,): its mean, but nothing of itself and of an absorbed factor."""
-    centre = mean.copy()
-    centre[intercept] = 0.0
-    if factor is not None:
-        centre[factor.start : factor.start + factor.size] = 0.0
-    return centre
+def measure_rows(rows: KnownRows, joint: bool, joint_W: bool) -> Measured:
+    """What some rows tell."""
+    return standardisation.measure_rows(rows, joint=joint, joint_W=joint_W)
 
 
-def measure_rows(
-    rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]
-) -> tuple[Measured, LevelColumns | None]:
-    """What some rows tell, and where they have the columns of an absorbed factor."""
-    return standardisation.measure_rows(rows), find_level_columns(rows, columns, terms)
+def _scale_layers(names: Names, scales: Sequence[HyperParameter], given: Given) -> tuple[Layers, BoolArray]:
+    """What the columns of log sigma span beside its intercept, and which are held: of coefficients that were given."""
+    known = {*given.fixed, *(given.priors or {})}
+    held = np.array([hyper.name in known or given.drops(hyper.name) for hyper in scales], dtype=np.bool_)
+    blocks = names.scale_blocks if scales else ()
+    return find_layers(blocks, 1 + len(held), np.append(False, held)), held
 
 
 def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[GPTerm]) -> LevelColumns | None:
@@ -313,11 +332,6 @@ def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[
         if first in (0, 1) and np.array_equal(groups.code[here], H.code[here] + first):
             return LevelColumns(H.start, H.size, first, Grouping(term.by.text, groups.size), t)
     return LevelColumns(H.start, H.size, 0, Grouping(columns[H.start], H.size))
-
-
-def _scaling(factor: KernelFactor) -> Scaling:
-    """Distances of inputs that share a length-scale are kept as they are; a slope keeps its zero and its unit."""
-    return Scaling(factor.columns, factor.kernel.stationary, factor.ard and factor.kernel.stationary)
 
 
 MOST_CROSSED = 10_000  # weights of groupings that are not eliminated, whose square is held
@@ -352,18 +366,6 @@ def _check_curves(terms: Sequence[GPTerm], effects: Sequence[Sequence[str]], mov
             )
         if term.cor and moved:
             raise SpecError(f"tg.Inducing(...) does not move the inputs of {term.name}, whose curves are correlated.")
-
-
-def _effect_scaling(term: GPTerm, columns: Sequence[str], hypers: Sequence[str], given: Given) -> list[Scaling]:
-    """Columns of a random effect, centred where a correlated intercept takes up their means.
-
-    Not so where some values that depend on it are fixed: these are of the columns as they are.
-    """
-    slopes = {name for name, column in zip(hypers, columns, strict=False) if column != INTERCEPT}
-    fixed = {name for name in hypers if name in given.fixed}
-    centred = term.correlated and INTERCEPT in columns and (fixed <= slopes or len(fixed) == len(hypers))
-    taken_away = [centred and name != INTERCEPT for name in columns]
-    return [Scaling(slice(j, j + 1), own, by_spread=True) for j, own in enumerate(taken_away)]
 
 
 def _effect_parameters(
@@ -411,7 +413,9 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tupl
     return out
 
 
-def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm], n: int) -> list[str]:
+def _approximations(
+    chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm], n: int, inputs: Sequence[Inputs]
+) -> list[str]:
     """What may stand for each term in n rows; what was given of inducing inputs makes it one of low rank."""
     structured = [term for term in terms if term.approximation in ("markov", "vecchia")]
     shared = {(*(item.text for item in t.inputs), t.by and t.by.text, t.approximation) for t in structured}
@@ -421,7 +425,7 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm],
             "Vecchia, or several Markov ones of the same input; leave approximation= out of the others."
         )
     out = []
-    for (inducing, _), term in zip(chosen, terms, strict=True):
+    for (inducing, _), term, at in zip(chosen, terms, inputs, strict=True):
         given = inducing is None or not isinstance(inducing, str)
         clashes = {"dense": inducing is not None, "markov": given, "vecchia": given}
         if clashes.get(term.approximation):
@@ -429,8 +433,10 @@ def _approximations(chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm],
                 f"inducing= goes with low rank, and {term.name} has approximation={term.approximation!r}; leave out "
                 "one of the two."
             )
-        many = n > MOST_PLACES and len(term.inputs) > 1 and term.approximation == "auto"
-        out.append("low_rank" if given or many or term.approximation in ("low_rank", "dense") else term.approximation)
+        how = "low_rank" if given or term.approximation == "dense" else term.approximation
+        if how == "auto" and len(term.inputs) > 1:
+            how = "low_rank" if n > MOST_PLACES else of_several_inputs(term_covariance(term), at)
+        out.append(how)
     return out
 
 
@@ -505,5 +511,6 @@ def _units(
             rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
             sd = sd if factor.kernel.stationary else [each / own[0] for each in sd]
         out += [*sd, *rest]
-    out += [*(1.0 / units.w_scale)]
+    root = units.w_root
+    out += [*(1.0 / units.w_scale if root is None else np.sqrt((root * root).sum(axis=1)))]
     return np.array([*out, *(1.0 if noise.role in SHAPES else units.scale for noise in hypers[len(out) :])])

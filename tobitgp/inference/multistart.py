@@ -20,6 +20,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference.ascent import End, Objective, climb, is_heavy
 from tobitgp.inference.parameters import SHAPES, Parameters
 from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.numerics.normal import mills
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray
@@ -34,12 +35,19 @@ def starts(
     *,
     short: bool = False,
     periods: Mapping[int, Array] | None = None,
+    spaced: Sequence[Array] = (),
 ) -> list[Array]:
-    """Free parts of theta to start from, best first: of a coarse grid, on which what the user gave stays."""
+    """Free parts of theta to start from, best first: of a coarse grid, on which what the user gave stays.
+
+    ``spaced`` (k,) has logarithms of length-scales that the distances of neighbours propose, NaN elsewhere.
+    """
     periods = periods or {}
     reach, first = _reach(parameters.roles), {i: tried[0] for i, tried in periods.items()}
     scales = [*itertools.product((0.15, 0.5, 1.5), (0.1, 0.4)), *(((0.015, 0.2), (0.05, 0.2)) if short else ())]
     grid = [_start(parameters, lengthscale, sigma, reach, first) for lengthscale, sigma in scales]
+    for own, sigma in itertools.product(spaced, (0.1, 0.4)):
+        at = dict(enumerate(own.tolist()))
+        grid.append(_start(parameters, 0.5, sigma, reach, first | {i: v for i, v in at.items() if not np.isnan(v)}))
     for tried in _combinations(periods):
         grid += [_start(parameters, lengthscale, 0.3, 0.0, tried) for lengthscale in (0.5, 1.5)]
     grid = list({start.tobytes(): start for start in grid}.values())  # values that were given make some equal
@@ -88,13 +96,13 @@ def _start(
     lengthscale: float,
     sigma: float,
     reach: Array | float,
-    log_periods: Mapping[int, float],
+    known: Mapping[int, float],
     **other: float,
 ) -> Array:
     """Free part of theta at such values, standardised."""
     level = {**_REST, "lengthscale": lengthscale, "sigma": sigma, **other}
     theta = np.log([level[role] for role in parameters.roles]) + reach
-    theta[list(log_periods)] = list(log_periods.values())
+    theta[list(known)] = list(known.values())
     return parameters.clip(np.where(np.isnan(parameters.start), theta, parameters.start)[parameters.free])
 
 
@@ -118,7 +126,8 @@ def other_octaves(parameters: Parameters, theta: Array, periods: Mapping[int, Ar
 
 
 MAX_CYCLES = 100_000
-MULTIPLES = (2.0, 3.0)
+MULTIPLES, MULTIPLIED = (1.0 / 2.0, 2.0, 1.0 / 3.0), 3  # of the frequency of so many peaks
+APART_BY = 0.25  # cycles over the range, of frequencies that are not one
 
 
 def unknown_periods(problem: Problem, gps: Sequence[GPPrior], parameters: Parameters) -> dict[int, Array]:
@@ -128,14 +137,17 @@ def unknown_periods(problem: Problem, gps: Sequence[GPPrior], parameters: Parame
         for factor, at in gp.covariance.places:
             for i, role in enumerate(factor.kernel.shape, start=first + 1 + at.start + factor.n_scales):
                 if role == "period" and np.isnan(parameters.start[i]):
-                    y = np.concatenate([_middle(rows) for rows in problem.rows])
+                    y = np.concatenate([expected(rows) for rows in problem.rows])
                     found[i] = np.log(candidate_periods(gp.inputs.X[:, factor.columns.start], y, problem.weight))
         first += gp.n_parameters
     return found
 
 
-def _middle(rows: Rows) -> Array:
-    return 0.5 * (rows.lower + rows.upper) if rows.kind == "interval" else rows.limit
+def expected(rows: Rows) -> Array:
+    """Expected responses (n,), of one-sided rows under the standard normal distribution of all."""
+    if rows.kind == "interval":
+        return 0.5 * (rows.lower + rows.upper)
+    return rows.limit if rows.kind == "exact" else rows.sign * mills(-rows.sign * rows.limit)[0]
 
 
 def candidate_periods(x: Array, y: Array, weight: Array, peaks: int = 8) -> Array:
@@ -161,10 +173,11 @@ def candidate_periods(x: Array, y: Array, weight: Array, peaks: int = 8) -> Arra
     if not len(top):
         return np.array([spread])
     top = top[np.argsort(-power[top], kind="stable")][:peaks]
-    periods = spread / frequency[top]
     # A sharp signal has more power in a harmonic than at its own frequency.
-    longer = np.outer(MULTIPLES, periods[:2]).ravel()
-    return np.concatenate([periods, longer[longer <= 2.0 * spread]])
+    others = np.outer(MULTIPLES, frequency[top[:MULTIPLIED]]).ravel()
+    others = others[(others >= 0.5) & (others <= cycles)]
+    apart = np.abs(np.subtract.outer(others, frequency[top])).min(axis=1) > APART_BY
+    return spread / np.concatenate([frequency[top], others[apart]])
 
 
 @dataclass(frozen=True, slots=True)

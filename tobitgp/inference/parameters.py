@@ -16,9 +16,9 @@ from tobitgp.formula.spec import GPFactor, GPTerm
 from tobitgp.inference.effect_parameters import ETA, EffectParameters, psi_of
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
-from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.priors.coefficients import FLAT
+from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal, Usual
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
-from tobitgp.priors.prior import FLAT
 from tobitgp.typing import Array, BoolArray
 
 
@@ -126,6 +126,8 @@ class Parameters:
     free: BoolArray  # (k,)
     start: Array  # (k,), theta of fixed parameters, and where the user wants the others to start; NaN elsewhere
     effects: tuple[EffectParameters, ...] = ()  # of random effects with columns of their own
+    # (q, q), coefficients of log sigma in the user's units from theta; None where these are theta times their units.
+    scale_root: Array | None = None
 
     @property
     def n_free(self) -> int:
@@ -158,7 +160,7 @@ class Parameters:
             for name, other in zip(fields, others, strict=True)
         )
         effects = tuple(term._replace(first=int(here[term.first])) for term in self.effects)
-        known: tuple[Any, ...] = *rest, effects
+        known: tuple[Any, ...] = *rest, effects, self.scale_root
         return Parameters(tuple(names.tolist()), tuple(roles.tolist()), *known)
 
     def some(self, chosen: BoolArray) -> Parameters:
@@ -167,7 +169,8 @@ class Parameters:
         effects = tuple(term._replace(first=int(place[term.first])) for term in self.effects if chosen[term.first])
         arrays = (self.units, self.prior_mean, self.prior_sd, self.free, self.start)
         names, roles = (tuple(of[i] for i in kept.tolist()) for of in (self.names, self.roles))
-        rest: tuple[Any, ...] = *(array[chosen] for array in arrays), effects
+        root = self.scale_root if chosen[self.scales].all() else None
+        rest: tuple[Any, ...] = *(array[chosen] for array in arrays), effects, root
         return Parameters(names, roles, *rest)
 
     @property
@@ -199,8 +202,8 @@ class Parameters:
         with np.errstate(divide="ignore"):
             out, J = theta + np.where(self.positive, np.log(self.units), 0.0), np.eye(len(theta))
         at = self.scales
-        out[at] *= self.units[at]
-        J[at, at] *= self.units[at]
+        root = np.diag(self.units[at]) if self.scale_root is None else self.scale_root
+        out[at], J[at, at] = root @ theta[at], root
         for term in self.effects:
             places = slice(term.first, term.cors.stop)
             own, J[places, places] = term.report(theta)
@@ -327,6 +330,15 @@ class Given:
         if family.known_sigma is not None and any(SIGMA.name in given for given in arguments.values()):
             raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
 
+    def gives(self, name: str) -> bool:
+        """Whether a user gave the prior of a parameter."""
+        prior = (self.priors or {}).get(name)
+        return prior is not None and not isinstance(prior, Usual)
+
+    def fixes(self, name: str) -> bool:
+        """Whether a user gave the value of a parameter."""
+        return name in self.fixed
+
     def drops(self, name: str) -> bool:
         """Whether the prior of a parameter is dropped."""
         return self.priors is not None and (not self.priors or (name in self.priors and self.priors[name] is None))
@@ -367,17 +379,18 @@ def _log_ratio(argument: str, name: str, value: Any, unit: float) -> float:
     return float(ratio)
 
 
-def slope_sds(slopes: Mapping[str, float], given: Given) -> Array:
-    """Standardised prior sds (L,) of slopes, by name with what one standardised unit of each is."""
+def slope_sds(spreads: Mapping[str, float], given: Given, size: float) -> Array:
+    """Prior sds (L,) of slopes for inputs of sd 1, by name with the sds of their inputs; ``size`` by default."""
     sds = []
-    for name, unit in slopes.items():
+    for name, spread in spreads.items():
         prior = (given.priors or {}).get(name)
         if prior is not None and not (isinstance(prior, Normal) and prior.mean == 0.0):
             raise SpecError(
                 f"priors={{{name!r}: {prior!r}}}: the slope of a process takes tg.Normal(0, sd) or None. For another "
                 "mean add the linear term to the formula, and give it the prior."
             )
-        sds.append(prior.sd / unit if isinstance(prior, Normal) else FLAT if given.drops(name) else 1.0)
+        weak = FLAT * size if given.drops(name) else size
+        sds.append(prior.sd * spread if isinstance(prior, Normal) else weak)
     return np.array(sds)
 
 
@@ -398,9 +411,16 @@ def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
 
 
 def read_parameters(
-    hypers: Sequence[HyperParameter], unit: Array, given: Given, effects: Sequence[EffectParameters] = ()
+    hypers: Sequence[HyperParameter],
+    unit: Array,
+    given: Given,
+    effects: Sequence[EffectParameters] = (),
+    scale_root: Array | None = None,
 ) -> Parameters:
-    """Hyper-parameters with their priors, freedom and starts; unit (k,); effects are those of random effects."""
+    """Hyper-parameters with their priors, freedom and starts; unit (k,); effects are those of random effects.
+
+    ``scale_root`` as of `Parameters`.
+    """
     fixed, start, k = given.fixed, given.start, len(hypers)
     mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
     free = np.ones(k, dtype=bool)
@@ -444,7 +464,11 @@ def read_parameters(
             first[here] = term.centre(first[here])
         terms.append(term._replace(eta=_read_eta(own, given)))
         sd[at] = np.inf if np.isnan(terms[-1].eta) else sd[at]
-    return Parameters(names, tuple(h.role for h in hypers), unit, mean, sd, free, first, tuple(terms))
+    found = Parameters(names, tuple(h.role for h in hypers), unit, mean, sd, free, first, tuple(terms), scale_root)
+    at = found.scales
+    if scale_root is not None and np.isfinite(first[at]).any():
+        first[at] = np.linalg.solve(scale_root, np.where(np.isnan(first[at]), 0.0, first[at] * unit[at]))
+    return found
 
 
 def _read_coefficient(name: str, unit: float, given: Given, mean: float) -> tuple[float, float, float, bool]:

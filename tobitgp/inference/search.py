@@ -24,14 +24,16 @@ from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
-from tobitgp.inference.structured import gain_of_parameters
+from tobitgp.inference.spacing import log_scales
+from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises
 from tobitgp.priors.block import Block, split_theta
-from tobitgp.priors.choice import choose_blocks
+from tobitgp.priors.choice import DENSE_PLACES, choose_blocks, with_neighbours
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import distinct
 from tobitgp.typing import Array
 
 NATS = 0.01
@@ -43,6 +45,7 @@ USUAL_EVALUATIONS = 4  # on all rows, once a sample has predicted where they lea
 RUNS = 3
 MORE = 1.1  # times the features, for another approach
 DENSE_WORK = 2e9  # rows times the square of basis functions
+WORK_OF_FIELDS = 8.0  # times that, of few distinct rows of several inputs
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS, BFGS_STEPS = 10, 30
 CONVERGED, SHARE_OF_GAP = 1e-3, 1e-3  # nats, and times those that features leave, that a Newton step may gain
@@ -72,6 +75,7 @@ class Search:
         self.grows, self.fell_back = self.problem.n > 3 * GROWN_ROWS, False
         self.others: list[tuple[float, Array]] = []
         # Only along a single input can rows be dense enough to show length-scales that need many features.
+        self.periods = multistart.unknown_periods(self.problem, self.prior.gps, self.parameters)
         self.single = any(
             gp.inputs.X.shape[1] == 1 and any(factor.n_scales for factor in gp.covariance.factors[:1])
             for gp in self.prior.gps
@@ -92,7 +96,31 @@ class Search:
                 raise
             self._fall_back()
             maximum = self._find(theta)
+        maximum = self._with_neighbours(maximum)
         return self._move(maximum) if self.prior.moves else maximum
+
+    def _with_neighbours(self, maximum: Maximum) -> Maximum:
+        """The maximum with neighbours for features where twice as many would change less than features leave."""
+        left, objective = nats_left(maximum.posterior), maximum.objective
+        if left <= COARSE or self.problem.n < self.data.n or maximum.posterior.field is not None:
+            return maximum
+        prior = with_neighbours(self.prior, maximum.theta, objective.precisions, cap=self.cap)
+        if prior is None:
+            return maximum
+        with contextlib.suppress(NumericalError, EPFailure):
+            other = self._objective("neighbours", self.data, prior, maximum.theta, objective.precisions, self.cap)
+            found = other.settle(maximum.free).posterior
+            assert found.field is not None
+            changed = gain_of_neighbours(found.field, found.w)
+            changed *= max(len(found.field.lambda2) / CHECKED, 1.0)
+            self._log(f"twice the neighbours would change {changed:.2g} nats", other, found.evidence)
+            if abs(changed) < left:
+                features, self.prior = self.prior, prior
+                again = self._maximise(maximum.theta)
+                if again.posterior.converged:
+                    return again
+                self.prior = features
+        return maximum
 
     def _find(self, theta: Array) -> Maximum:
         """Search and maximum."""
@@ -152,7 +180,9 @@ class Search:
 
     def _screen(self, maximum: Maximum) -> Maximum:
         """The maximum, or a higher one from where a screening of all rows predicts it."""
-        ends = []
+        octave = self._other_octave(maximum)
+        ends = [] if octave is None else [maximum, octave]
+        maximum = max([maximum, *ends], key=multistart.value_of)
         for _ in range(ROUNDS):
             candidate = self._worth_a_climb(maximum.posterior, maximum.value)
             if candidate is None:
@@ -173,6 +203,19 @@ class Search:
         if ends and self.stages[-1][3] < maximum.value:
             self.stages.append(("highest maximum", 0, 0, maximum.value))
         return maximum
+
+    def _other_octave(self, known: Maximum) -> Maximum | None:
+        """Where a multiple of a period leads on all rows, if it begins near the maximum or above."""
+        found: list[tuple[float, Array]] = []
+        if self.problem.n < self.data.n:  # its sample was asked
+            return None
+        for free in multistart.other_octaves(self.parameters, known.theta, self.periods):
+            theta = known.objective.theta(free)
+            precision = self.copies * likely_precisions(self.problem, theta)
+            value = self._objective("octave", self.data, self.prior, theta, precision, self.cap, LOOSE).value(free)
+            found.append((value, theta))
+        value, theta = max(found, key=itemgetter(0), default=(-np.inf, known.theta))
+        return self._from(theta, known, "a multiple of the period") if value > known.value - FAR else None
 
     def _worth_a_climb(self, posterior: Posterior, value: float) -> Candidate | None:
         """The candidate with most to gain, if it is much."""
@@ -248,9 +291,10 @@ class Search:
 
         tries = multistart.Tries(objective, parameters, data.weight, self.settings.max_iter)
         short = self.single and self.problem.n >= DENSE_ROWS
-        periods = multistart.unknown_periods(self.problem, self.prior.gps, parameters)
+        periods = self.periods
+        spaced = log_scales(self.prior.gps, len(theta))
         candidates = multistart.starts(
-            parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods
+            parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods, spaced=spaced
         )
         ends = tries.ends(candidates)
         found = max(ends, key=multistart.value_of)
@@ -402,8 +446,13 @@ class Search:
         return max(self.tol, SHARE_OF_GAP * nats_left(objective.settle(free, slopes=True).posterior))
 
     def _raise_cap(self) -> bool:
-        """Allow as many inducing inputs as there are rows, or as an evaluation takes seconds for, if that is more."""
-        most = min(self.data.n, int(np.sqrt(DENSE_WORK / self.data.n)))
+        """Allow as many inducing inputs as there are rows, or as an evaluation takes seconds for, if that is more.
+
+        Of few distinct rows of several inputs all are allowed.
+        """
+        fields = [gp.inputs for gp in self.prior.gps if gp.inputs.X.shape[1] > 1]
+        few = bool(fields) and all(len(distinct(at)[0].X) <= DENSE_PLACES for at in fields)
+        most = min(self.data.n, int(np.sqrt(DENSE_WORK * (WORK_OF_FIELDS if few else 1.0) / self.data.n)))
         more, self.cap = most > self.cap, max(most, self.cap)
         return more
 

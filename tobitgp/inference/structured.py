@@ -17,6 +17,7 @@ import numpy as np
 
 from tobitgp.inference.partitioned import Sites
 from tobitgp.numerics.arrow import Factor, by_group, factorise
+from tobitgp.numerics.copies import made_anew
 from tobitgp.numerics.linear_algebra import solve_lower
 from tobitgp.priors.block import BlockAt, Inputs
 from tobitgp.priors.structure import (
@@ -44,6 +45,7 @@ class Field:
     gram: Array  # (M, M), ``A' Lambda A``
     r: Array  # (M,), ``A' lambda1``
     level: Array | None = None  # (N,), weights of the knots in the level of their group, where it has one
+    __reduce__ = made_anew
 
     @property
     def block(self) -> int:

@@ -194,7 +194,7 @@ def climb(model: Model, chunks: Sequence[Rows], start: State, stop: Stop) -> Cli
                 raise NumericalError(f"The objective fell from {value!r} to {new_value!r} where it cannot.")
             break
         last, gain = gain, new_value - value
-        still = still + 1 if _to_come(gain, last) < stop.gain else 0
+        still = still + 1 if to_come(gain, last) < stop.gain else 0
         state, value, sums = new, new_value, new_sums
         trace.append(value)
         if factor != JUMP:
@@ -217,7 +217,7 @@ def _tries(
     yield CAUTIOUS, model.improve(state, sums, cautious=True)
 
 
-def _to_come(gain: float, last: float) -> float:
+def to_come(gain: float, last: float) -> float:
     """Gain of this step and all that follow it if their ratio stays what it is: Aitken's rule."""
     ratio = gain / last if last > 0.0 else 0.0
     return gain / (1.0 - min(max(ratio, 0.0), _LONGEST_RATIO))
@@ -249,7 +249,7 @@ def partial_fit(
     raw = read_rows(family, lower, upper, weight)
     if not len(raw.lower):
         return stream
-    working = arrange(family, raw, stream.units)
+    working = arrange(family, raw, stream.units, ties=stream.model.adapts)
     seen = stream.seen + working.total
     size = (seen if stream.total is None else stream.total) / working.total
     batch = chunks_of(working, stream.model.k)

@@ -8,14 +8,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import digamma, expit, gammaln, polygamma
 
-from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.mixture.floors import Floor
+from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.mixture.prior import ComponentPrior
 
 _MOST_DOUBLINGS, _MOST_HALVINGS = 2200, 200
 _TINY = 1e-300
@@ -194,8 +198,12 @@ class Family(ABC):
         return self.sizes(theta)
 
     @abstractmethod
-    def default_prior(self, typical: float, k: float) -> Array:
-        """Hyper-parameters (P,) of one of k components, on the scale that is modelled, for rows of a typical size."""
+    def default_prior(self, typical: float) -> ComponentPrior:
+        """The prior where none is given, on the scale that is modelled, for rows of a typical size."""
+
+    @abstractmethod
+    def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
+        """What the learnt hyper-parameters multiply in minus the expected log prior of each component, (H, K)."""
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
         """A prior (P,) given in the user's units."""
@@ -234,7 +242,7 @@ class Family(ABC):
         """Ends (R, K) of central intervals for the user's parameters (R, K) with standard errors (R, K)."""
 
     @abstractmethod
-    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
+    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
         """New point estimates (D, K) from sums taken at theta; where cautious, never of a lower likelihood."""
 
     @abstractmethod
@@ -242,17 +250,21 @@ class Family(ABC):
         """Derivative of the log likelihood in theta, (D, K)."""
 
     @abstractmethod
-    def bounds(self, floor: float) -> tuple[Array, Array]:
-        """Between what point estimates lie, (D, 1) each; a floor keeps likelihoods finite."""
+    def floor(self, working: Working) -> Floor:
+        """What keeps the likelihood of these rows finite, and is not felt elsewhere."""
 
-    def possible(self, theta: Array, floor: float) -> bool:
+    @abstractmethod
+    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
+        """Between what point estimates (D, K) lie, of a shape that broadcasts to theirs."""
+
+    def possible(self, theta: Array, floor: Floor) -> bool:
         """Whether point estimates lie where they may."""
-        low, high = self.bounds(floor)
+        low, high = self.bounds(theta, floor)
         return bool(((theta >= low - _ROUNDING) & (theta <= high + _ROUNDING)).all())
 
-    def held(self, theta: Array, floor: float) -> BoolArray:
+    def held(self, theta: Array, floor: Floor) -> BoolArray:
         """Which point estimates (D, K) stand at a bound."""
-        low, high = self.bounds(floor)
+        low, high = self.bounds(theta, floor)
         return np.asarray((theta <= low + _AT_BOUND) | (theta >= high - _AT_BOUND))
 
     @abstractmethod
@@ -262,6 +274,10 @@ class Family(ABC):
     @abstractmethod
     def predictive(self, q: Array, units: Units) -> ComponentDistribution:
         """Distribution of a new value, its parameters integrated out."""
+
+    def with_mean(self, q: Array) -> Array:
+        """Posteriors (P, K) whose predictive distributions have a mean, where the family has one at all."""
+        return q
 
     @abstractmethod
     def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
@@ -276,7 +292,7 @@ class Family(ABC):
         return theta + moves
 
 
-def gamma_divergence(a: Array, b: Array, a0: float, b0: float) -> Array:
+def gamma_divergence(a: Array, b: Array, a0: Array | float, b0: Array | float) -> Array:
     """KL[Gamma(a, b) || Gamma(a0, b0)], shapes and rates; (MIX12) of the theory pages."""
     of_shape = (a - a0) * digamma(a) - gammaln(a) + gammaln(a0)
     return np.asarray(of_shape + a0 * np.log(b / b0) + a * (b0 - b) / b)

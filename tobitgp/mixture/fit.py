@@ -10,15 +10,17 @@ import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
-from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run
+from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run, to_come
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fitted import Mixture, MixtureFit, describe, order_components
+from tobitgp.mixture.floors import Floor
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Dirichlet, DirichletProcess, Model, Points, State, Weights
+from tobitgp.mixture.prior import ComponentPrior
 from tobitgp.mixture.rates import Exponential, Poisson
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
-from tobitgp.mixture.starts import choose_units, crude_values, drop_components, moved, starts
+from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.numerics.sampling import generator, words_for_heavy
 from tobitgp.typing import Array
@@ -26,8 +28,12 @@ from tobitgp.typing import Array
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
 _FIRST_STARTS, _FIRST_PASSES = 10, 10  # of a stream
 _MOVES, _TRIAL_PASSES = 12, 16  # of each component at most, passes to tell which leads highest
+_OTHERS, _LIGHT = 3, 20_000  # trials for each start by maximum likelihood, and entries of a pass up to which
+_AT_ONCE = 3  # moves that go on to their ends together
+_ALIKE = 0.05  # difference of plug-in parameters up to which states are one
 _ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
 _GAIN = 1e-3  # nats for which a round was not in vain
+_JUDGED_PASSES, _LEFT = 6, 0.1  # passes and nats that say whether stochastic steps have come to an optimum
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 MIXTURE_FAMILIES: dict[str, Family] = {
@@ -43,15 +49,15 @@ def resolve_mixture_family(name: object) -> Family:
     raise SpecError(f"family={name!r} is not supported for mixtures; choose one of {allowed}.")
 
 
-def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float, k: float) -> Array:
-    """Hyper-parameters of the components' prior, (P,), on the scale that is modelled."""
+def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float) -> ComponentPrior:
+    """The components' prior, on the scale that is modelled, given or for rows of a typical size."""
     if prior is None:
-        return family.default_prior(typical, k)
+        return family.default_prior(typical)
     values = np.array([prior[name] for name in family.hyperparameters], dtype=np.float64)
     for name, value in zip(family.hyperparameters, values, strict=True):
         if not np.isfinite(value) or (name != "mean" and value <= 0.0):
             raise SpecError(f"prior={{{name!r}: {value:g}}}: a positive number is needed.")
-    return family.prior_to_working(values, units)
+    return ComponentPrior(family.prior_to_working(values, units))
 
 
 def fit_mixture(
@@ -125,13 +131,24 @@ def _prepare(
         raise DataError("There is no row that says anything of the response.")
     k = min(check_number(k), n) if isinstance(weights, DirichletProcess) else check_number(k, n)
     units = choose_units(kind, raw)
-    working = arrange(kind, raw, units)
     if isinstance(method, EMCM):
-        return Points(kind, k, method.floor), working, raw
-    weights = Dirichlet() if weights is None else weights
-    typical = float(np.average(crude_values(kind, raw), weights=raw.weight))
-    values = read_prior(kind, prior, units, typical if typical > 0.0 else 1.0, weights.expected_number(k))
-    return Bayes(kind, values, weights, k), working, raw
+        working = arrange(kind, raw, units)
+        return Points(kind, k, _floor(kind, method.floor, working)), working, raw
+    values = read_prior(kind, prior, units, _typical(kind, raw))
+    model = Bayes(kind, values, Dirichlet() if weights is None else weights, k)
+    return model, arrange(kind, raw, units, ties=model.adapts), raw
+
+
+def _typical(family: Family, raw: Raw) -> float:
+    """Mean of the rows on the scale that is modelled, which is 1 or 0 but for counts."""
+    typical = float(np.average(crude_values(family, raw), weights=raw.weight)) if family.free_of == "nothing" else 1.0
+    return typical if typical > 0.0 else 1.0
+
+
+def _floor(family: Family, given: float | None, working: Working) -> Floor:
+    if given is None:
+        return family.floor(working)
+    return given**0.5 if family.free_of == "location and scale" else given
 
 
 def _stop(method: Method, total: float) -> Stop:
@@ -143,13 +160,16 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
     k = model.k
     some = subset(working, STAGE_ROWS) if sum(map(len, working.parts)) > STAGED_ABOVE else working
     stop, chunks = _stop(method, working.total), chunks_of(some, k)
-    begins = starts(model, some, k, method.n_init - method.n_init // 2, rng)
+    first = method.n_init - method.n_init // 2
+    begins = starts(model, some, k, first, rng)
     if isinstance(method, SVBCM):
         begins = [run(model, working, state, method, rng) for state in begins]
         if not method.polish:
-            climbs = [climb(model, chunks_of(working, k), state, replace(stop, passes=1)) for state in begins]
-            best = replace(_highest(climbs), converged=True)
-            return best, np.array([one.value for one in climbs])
+            chunks = chunks_of(working, k)
+            climbs = [climb(model, chunks, state, replace(stop, passes=1)) for state in begins]
+            return _judged(model, chunks, _highest(climbs), stop), np.array([one.value for one in climbs])
+    if isinstance(model, Points) and method.n_init > 1 and k > 1:
+        begins = _best_of_more(model, some, chunks, begins, stop, rng)
     climbs = _climb_all(model, chunks, begins, stop)
     if k > 1:
         climbs += _climb_beside(model, some, chunks, climbs, stop, method.n_init // 2, rng)
@@ -161,9 +181,34 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
     return best, np.array([one.value for one in climbs])
 
 
+def _judged(model: Model, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:
+    """The end of stochastic steps, converged where a few passes say that less than a tenth of a nat is left."""
+    more = climb(model, chunks, best.state, replace(stop, passes=_JUDGED_PASSES)).trace
+    gains = np.diff(more)
+    left = more[-1] - more[0] + (to_come(gains[-1], gains[-2]) if len(gains) > 1 else 0.0)
+    return replace(best, converged=bool(left < _LEFT))
+
+
 def _climb_all(model: Model, chunks: Sequence[Rows], begins: Sequence[State], stop: Stop) -> list[Climb]:
     heavy = len(begins) > 1 and model.k * sum(map(len, chunks)) > _HEAVY
     return map_independent(lambda state: climb(model, chunks, state, stop), begins, heavy=heavy)
+
+
+def _best_of_more(
+    model: Points,
+    working: Working,
+    chunks: Sequence[Rows],
+    begins: Sequence[State],
+    stop: Stop,
+    rng: np.random.Generator,
+) -> list[State]:
+    """As many states at most, the highest after some passes from these and from others, no two of them alike."""
+    k, number = model.k, len(begins)
+    more = _OTHERS * number if k * sum(map(len, chunks)) <= _LIGHT else 0
+    others = starts(model, working, k, more, rng) if more else []
+    others += cut(model, working, k, rng)
+    trials = _climb_all(model, chunks, [*begins, *others], replace(stop, passes=_TRIAL_PASSES))
+    return _unlike(model, trials, number)
 
 
 def _climb_beside(
@@ -178,13 +223,29 @@ def _climb_beside(
     """Up to so many ascents from moves of the highest end, one a round, as long as they lead higher."""
     best, found, failed = _highest(ends), list[Climb](), 0
     k, trial = model.k, replace(stop, passes=_TRIAL_PASSES)
-    moves = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES)))
+    moves, at_once = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES))), 1
+    thorough = isinstance(model, Points) and k * sum(map(len, chunks)) <= _LIGHT
+    if thorough:
+        moves, at_once = _MOVES * k, _AT_ONCE
     while len(found) < number and failed < _FAILED:
-        trials = _climb_all(model, chunks, moved(model, working, best.state, moves, rng), trial)
-        found.append(climb(model, chunks, _highest(trials).state, stop))
-        failed = 0 if found[-1].value > best.value + _GAIN else failed + 1
-        best = _highest([best, found[-1]])
+        states = moved(model, working, best.state, moves, rng, crowded=thorough and not failed)
+        trials = _climb_all(model, chunks, states, trial)
+        further = _climb_all(model, chunks, _unlike(model, trials, at_once), stop)
+        found += further
+        failed = 0 if _highest(further).value > best.value + _GAIN else failed + 1
+        best = _highest([best, *further])
     return found
+
+
+def _unlike(model: Model, climbs: Sequence[Climb], number: int) -> list[State]:
+    """States of the highest ends, no two of them alike."""
+    kept = list[tuple[Array, State]]()
+    for one in sorted(climbs, key=lambda one: -one.value):
+        order = np.argsort(model.family.location(model.view(one.state).theta))
+        theta = model.view(one.state).theta[:, order]
+        if all(np.abs(theta - other).max() > _ALIKE for other, _ in kept):
+            kept.append((theta, one.state))
+    return [state for _, state in kept[:number]]
 
 
 def _highest(climbs: Sequence[Climb]) -> Climb:

@@ -26,8 +26,8 @@ from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.mixture.ascent import Climb, chunks_of, evaluate, probabilities, sum_over
 from tobitgp.mixture.family import blocks
-from tobitgp.mixture.methods import EMCM, Method
-from tobitgp.mixture.model import Bayes, DirichletProcess, Model, State
+from tobitgp.mixture.methods import EMCM, SVBCM, Method
+from tobitgp.mixture.model import Bayes, DirichletProcess, Model, Points, State
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows
 from tobitgp.numerics.log_probabilities import weighted
@@ -36,7 +36,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 _STEP = 0.05  # of a posterior standard deviation
 _LEAST = 1e-6  # smallest ratio of curvature to information that is taken for one
-HELD = 0.5  # expected rows from which a component of a Dirichlet process counts as one
+HELD = 0.5  # expected rows from which a component counts as one
 _CHUNK = 8192
 
 
@@ -88,7 +88,7 @@ class Mixture:
 
     def predictive(self) -> Predictive:
         """Distribution of a new value: parameters integrated over their posterior, or at their estimates."""
-        state = State(self.state.weights, self.state.components[:, self.order])
+        state = self.state.ordered(self.state.weights, self.order)
         return Predictive(self.weights, self.model.distribution(state, self.units))
 
     def plug_in(self) -> Predictive:
@@ -141,14 +141,15 @@ class MixtureFit(Mixture):
 
     @property
     def n_effective(self) -> int:
-        """Number of components that hold more than a row and more than a hundredth of the rows."""
-        return int((self.counts > max(1.0, 0.01 * self.total)).sum())
+        """Number of components that hold half a row and more in expectation."""
+        return int((self.counts >= HELD).sum())
 
 
 def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array | None = None) -> Array:
     """Covariance (p, p) of the parameters by linear response, or from the observed information of point estimates."""
     model = fit.model
-    chunks = chunks_of(arrange(model.family, read_rows(model.family, lower, upper, weight), fit.units), fit.k)
+    raw = read_rows(model.family, lower, upper, weight)
+    chunks = chunks_of(arrange(model.family, raw, fit.units, ties=model.adapts), fit.k)
     at, unit = fit.state.flat(), _units(fit)
 
     def gradient(x: Array) -> Array:
@@ -203,7 +204,8 @@ def _slopes(fit: MixtureFit) -> Array:
     """Derivatives of the parameters in the coordinates, (p, coordinates)."""
     of_weights = fit.model.estimated_weights(fit.state)[1]
     of_components = fit.model.estimates(fit.state, fit.units)[1]
-    return np.asarray(block_diag(of_weights[fit.order], blocks(of_components[:, :, fit.order], fit.order)))
+    out = block_diag(of_weights[fit.order], blocks(of_components[:, :, fit.order], fit.order))
+    return np.pad(out, ((0, 0), (0, len(fit.state.scales))))
 
 
 def intervals(fit: MixtureFit, V: Array, level: float = 0.95) -> Array:
@@ -255,9 +257,9 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
     medians = np.array([Predictive(np.ones(1), alone[[i]]).ppf(0.5) for i in range(len(order))])
     notes = _notes(model, method, best, working, exact_counts + between_counts, counts, medians, raw)
     if not _is_process(model):
-        state, order = State(state.weights[order], state.components[:, order]), np.arange(len(order))
+        state, order = state.ordered(state.weights[order], order), np.arange(len(order))
     return MixtureFit(
-        model=model,
+        model=model.settled(state) if isinstance(model, Points) else model,
         method=method,
         state=state,
         order=order,
@@ -282,7 +284,10 @@ def _notes(
     notes = []
     if not best.converged:
         passes = f"{best.passes} pass{'es' * (best.passes != 1)}"
-        notes.append(f"No convergence after {passes}; raise max_iter (now {method.max_iter} an ascent).")
+        words = f"No convergence after {passes}; raise max_iter (now {method.max_iter} an ascent)."
+        if isinstance(method, SVBCM) and not method.polish:
+            words = f"No convergence after {method.n_steps} stochastic steps; raise n_steps, or leave polish=True."
+        notes.append(words)
     kinds = {part.kind for part in working.parts}
     bayes = not isinstance(method, EMCM)
     if not kinds & {"exact", "interval"}:

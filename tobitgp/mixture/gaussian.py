@@ -8,8 +8,6 @@ References
 ----------
 Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 19-31,
 with the variance 1/lambda in place of 1/tau in eqs. 28-31.
-Fraley and Raftery (2007), Bayesian regularization for normal mixture estimation and model-based clustering, *Journal of
-Classification* 24, 155-181: the rule for the rate of the precision's prior.
 """
 
 from __future__ import annotations
@@ -25,12 +23,15 @@ from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.distributions.student import Student
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
-from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.mixture.floors import Floor, least, spacing_of
+from tobitgp.mixture.prior import ComponentPrior, learning
+from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.truncated import between, lower_tail, moments
 from tobitgp.typing import Array
 
 _FEWEST_DF = 1.0
 _FAR = 1e100
+_WAY = np.array([1.0, 0.5, 0.25, 0.1, 0.0])[:, None]  # towards a mean beyond which no sd may be so small
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -201,6 +202,8 @@ class Gaussian(Family):
         z /= sd
         if rows.kind == "exact":
             square = z * z
+            if rows.width.any():
+                square += (rows.width / sd) ** 2 / 12.0
             log_p = -0.5 * square
             log_p -= theta[1][:, None] + _HALF_LOG_2PI
             return Terms(log_p, (z, square))
@@ -217,9 +220,14 @@ class Gaussian(Family):
     def sizes(self, theta: Array) -> Array:
         return np.stack([np.exp(theta[1]), np.ones_like(theta[1])])
 
-    def default_prior(self, typical: float, k: float) -> Array:
-        """Mean 0, worth a thousandth of a row, and a gamma(1, 1 / (2 k^2)) precision: components share the variance."""
-        return np.array([0.0, 1e-3, 1.0, 0.5 / k**2])
+    def default_prior(self, typical: float) -> ComponentPrior:
+        """Mean 0, worth as many rows as is learnt, and a gamma(1, b) precision whose b is learnt."""
+        return learning(np.array([0.0, np.nan, 1.0, np.nan]), (1, 3), (0.5, 1.0), np.ones(2))
+
+    def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
+        mean, tau, a, b = q
+        of = {1: 0.5 * (1.0 / tau + a / b * (mean - prior.values[0]) ** 2), 3: a / b}
+        return np.array([of[at] for at in prior.learnt.tolist()]).reshape(-1, q.shape[1])
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
         mean, tau, a, b = prior
@@ -292,18 +300,27 @@ class Gaussian(Family):
         away = np.exp(t * of_log)
         return np.stack([mean - t * of_mean, sd / away]), np.stack([mean + t * of_mean, sd * away])
 
-    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
+    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
         centre, scatter = _centre_and_scatter(theta, sums, theta[0])
-        variance = np.divide(scatter, sums.counts, out=np.exp(2.0 * theta[1]), where=sums.counts > 0.0)
-        return np.stack([centre, 0.5 * np.log(np.maximum(variance, floor))])
+        square = np.divide(scatter, sums.counts, out=np.exp(2.0 * theta[1]), where=sums.counts > 0.0)
+        sd = np.sqrt(square)
+        narrow = sd < least(floor, centre)
+        if narrow.any():
+            best = _held_back(theta[0], centre, square, floor)
+            centre, sd = np.where(narrow, best, [centre, sd])
+        return np.stack([centre, np.log(sd)])
 
     def score(self, theta: Array, sums: Sums) -> Array:
         z, square = sums.statistics
         return np.stack([z * np.exp(-theta[1]), square - sums.counts])
 
-    def bounds(self, floor: float) -> tuple[Array, Array]:
-        """A floor bounds the variance from below, in that of the rows."""
-        return np.array([[-np.inf], [0.5 * np.log(floor)]]), np.full((2, 1), np.inf)
+    def floor(self, working: Working) -> Floor:
+        return spacing_of(working)
+
+    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
+        """A floor bounds the sd from below."""
+        low = np.stack([np.full(theta.shape[1], -np.inf), np.log(least(floor, theta[0]))])
+        return low, np.full((2, 1), np.inf)
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         sd = units.scale * np.exp(theta[1])
@@ -320,6 +337,15 @@ class Gaussian(Family):
     def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
         kind = LogNormal if self.logarithm else Normal
         return kind(units.shift + units.scale * theta[0], units.scale * np.exp(theta[1]))
+
+
+def _held_back(start: Array, goal: Array, square: Array, floor: Floor) -> Array:
+    """Means and sds (2, K) at a floor, the best of some means on the way to a goal: a floor may rise on it."""
+    mean = start + _WAY * (goal - start)
+    squares = square + (mean - goal) ** 2
+    sd = np.maximum(np.sqrt(squares), least(floor, mean))
+    best = np.argmin(np.log(sd) + 0.5 * squares / sd**2, axis=0), np.arange(len(goal))
+    return np.stack([mean[best], sd[best]])
 
 
 def _centre_and_scatter(theta: Array, sums: Sums, empty: Array) -> tuple[Array, Array]:

@@ -12,8 +12,8 @@ and appendix A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag, null_space
@@ -21,8 +21,10 @@ from scipy.special import betaln, digamma, gammaln, polygamma
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, blocks, gamma_divergence
+from tobitgp.mixture.floors import Floor, least
+from tobitgp.mixture.prior import ComponentPrior
 from tobitgp.mixture.rows import Units
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,6 @@ class Dirichlet:
 
     def __post_init__(self) -> None:
         _check_positive("Dirichlet", "concentration", self.concentration)
-
-    def expected_number(self, k: int) -> float:
-        """How many components hold the rows a priori."""
-        return float(k)
 
     def start(self, k: int) -> Array:
         """The posterior without rows."""
@@ -86,10 +84,6 @@ class DirichletProcess:
         for name in ("shape", "rate", "concentration"):
             if (value := getattr(self, name)) is not None:
                 _check_positive("DirichletProcess", name, value)
-
-    def expected_number(self, k: int) -> float:
-        """1 / E[sum of squared weights] = 1 + concentration, however many sticks there are."""
-        return min(float(k), 1.0 + (self.concentration or self.shape / self.rate))
 
     def start(self, k: int) -> Array:
         rate = (self.shape + k - 1.0) / (self.concentration or self.shape / self.rate)
@@ -176,6 +170,7 @@ def _check_positive(name: str, field: str, value: float) -> None:
 
 
 _NOTHING = 1e-12
+_ROUNDS = 10  # of components and of what is learnt, where an ascent begins
 
 
 class State(NamedTuple):
@@ -183,15 +178,20 @@ class State(NamedTuple):
 
     weights: Array  # (M,), posterior of the weights (see `tobitgp.mixture.model`), or the weights themselves
     components: Array  # (P, K), posteriors of the components, or their point parameters
+    scales: Array = np.zeros(0)  # (H,), rates of the posteriors of what `ComponentPrior` learns
 
     def flat(self) -> Array:
-        """All coordinates, (M + P K,)."""
-        return np.concatenate([self.weights, self.components.ravel()])
+        """All coordinates, (M + P K + H,)."""
+        return np.concatenate([self.weights, self.components.ravel(), self.scales])
 
     def moved(self, x: Array) -> State:
-        """The state with coordinates x, (M + P K,)."""
-        m = len(self.weights)
-        return State(x[:m], x[m:].reshape(self.components.shape))
+        """The state with coordinates x, (M + P K + H,)."""
+        weights, components, scales = np.split(x, np.cumsum([len(self.weights), self.components.size]))
+        return State(weights, components.reshape(self.components.shape), scales)
+
+    def ordered(self, weights: Array, order: IntArray) -> State:
+        """The state with other weights, and the components in this order."""
+        return self._replace(weights=weights, components=self.components[:, order])
 
 
 class View(NamedTuple):
@@ -207,52 +207,76 @@ class Bayes:
     """The evidence lower bound of a mixture, right after the latent variables were updated."""
 
     family: Family
-    prior: Array  # (P,), of every component, on the scale that is modelled
+    prior: ComponentPrior
     weights: Weights  # prior of the weights
     k: int  # number of components
+
+    @property
+    def adapts(self) -> bool:
+        """Whether scales of the prior are learnt."""
+        return self.prior.adapts
 
     def view(self, state: State) -> View:
         """The state as a pass needs it; eqs. 25, 32 and 41 of Kohjima et al. (2019)."""
         theta, offset = self.family.plug_in(state.components)
-        penalty = self.weights.divergence(state.weights)
-        penalty += float(self.family.divergence(state.components, self.prior).sum())
+        penalty = self.weights.divergence(state.weights) + self.prior.divergence(state.scales, self.k)
+        penalty += float(self.family.divergence(state.components, self.prior_at(state)).sum())
         return View(theta, self.weights.expected_log(state.weights) + offset, penalty)
 
     def first(self, theta: Array, sums: Sums) -> State:
         """A state from sums about theta."""
-        weights = self.weights.posterior(self.weights.start(self.k), sums.counts)
-        return State(weights, self.family.posterior(self.prior, theta, sums))
+        state = State(self.weights.start(self.k), np.zeros(0), self.prior.start(self.k))
+        for _ in range(_ROUNDS if self.prior.adapts else 1):
+            state = self._next(state, theta, sums)
+            state = state._replace(scales=self._scales(state))
+        return state._replace(weights=self.weights.posterior(state.weights, sums.counts))
 
     def improve(self, state: State, sums: Sums, *, cautious: bool = False) -> State:
-        """The next state; where cautious, never of a lower objective."""
+        """The next state, what is learnt first; where cautious, never of a lower objective."""
         theta, _ = self.family.plug_in(state.components)
-        components = self.family.posterior(self.prior, theta, sums, cautious=cautious)
-        return State(self.weights.posterior(state.weights, sums.counts), components)
+        state = self._next(state._replace(scales=self._scales(state)), theta, sums, cautious=cautious)
+        return state._replace(weights=self.weights.posterior(state.weights, sums.counts))
+
+    def prior_at(self, state: State) -> Array:
+        """Hyper-parameters (P,) of the components' prior, those learnt at their expectations."""
+        return self.prior.at(state.scales, self.k)
+
+    def _scales(self, state: State) -> Array:
+        return self.prior.posterior_rate(self.family.scaled_by(state.components, self.prior))
+
+    def _next(self, state: State, theta: Array, sums: Sums, *, cautious: bool = False) -> State:
+        components = self.family.posterior(self.prior_at(state), theta, sums, cautious=cautious)
+        return state._replace(components=components)
 
     def between(self, old: State, new: State, step: float) -> State | None:
         """The state at a step from old to new (1), straight in natural parameters; None where there is none."""
         weights = (1.0 - step) * old.weights + step * new.weights
+        scales = (1.0 - step) * old.scales + step * new.scales
         components = self.family.between(old.components, new.components, step)
-        return State(weights, components) if components is not None and (weights > 0.0).all() else None
+        inside = components is not None and (weights > 0.0).all() and (scales > 0.0).all()
+        return State(weights, components, scales) if components is not None and inside else None
 
     def positive(self, state: State) -> BoolArray:
         """Which coordinates of a state, flat, have no other bound than 0."""
-        return np.concatenate([np.ones(len(state.weights), dtype=np.bool_), np.repeat(self.family.positive, self.k)])
+        of_components = np.repeat(self.family.positive, self.k)
+        around = (np.ones(len(each), dtype=np.bool_) for each in (state.weights, state.scales))
+        return np.concatenate([next(around), of_components, next(around)])
 
     def admit(self, state: State) -> State | None:
         """The state, weights made to sum to 1; None where it lies outside."""
         inside = self.family.possible(self.family.plug_in(state.components)[0], np.finfo(np.float64).tiny)
-        return state if inside and (state.weights > 0.0).all() else None
+        return state if inside and (state.weights > 0.0).all() and (state.scales > 0.0).all() else None
 
     def sizes(self, state: State, counts: Array) -> Array:
         """Rough standard deviations of the coordinates, flat; ``counts`` (K,) are expected rows."""
         information = np.diag(self.information(state))
-        return np.asarray(1.0 / np.sqrt(np.where(information > _NOTHING, information, 1.0)))
+        return np.asarray(1.0 / np.sqrt(np.where(information > 0.0, information, 1.0)))
 
     def information(self, state: State) -> Array:
         """Fisher's information of the posterior, in flat coordinates."""
         of_components = blocks(self.family.information(state.components))
-        return block_diag(self.weights.information(state.weights), of_components)
+        of_scales = np.diag(self.prior.information(state.scales, self.k))
+        return block_diag(self.weights.information(state.weights), of_components, of_scales)
 
     def free(self, state: State) -> BoolArray:
         """Which coordinates, flat, are estimated: not the weight of a single component, nor what stands at a bound."""
@@ -268,7 +292,9 @@ class Bayes:
         """Derivative of the objective in the coordinates of the state, flat."""
         way = self.weights.target(state.weights, sums.counts) - state.weights
         of_weights = self.weights.information(state.weights) @ way
-        return np.concatenate([of_weights, self.family.gradient(state.components, self.prior, sums).ravel()])
+        of_components = self.family.gradient(state.components, self.prior_at(state), sums)
+        of_scales = self.prior.information(state.scales, self.k) * (self._scales(state) - state.scales)
+        return np.concatenate([of_weights, of_components.ravel(), of_scales])
 
     def estimated_weights(self, state: State) -> tuple[Array, Array]:
         """Expected weights (K,) and their derivatives in the state's weights, (K, M)."""
@@ -279,17 +305,22 @@ class Bayes:
         return self.family.estimates(state.components, units)
 
     def distribution(self, state: State, units: Units) -> ComponentDistribution:
-        """Distribution of a new value under each component; parameters are integrated out."""
-        return self.family.predictive(state.components, units)
+        """Distribution of a new value under each component; parameters are integrated out.
+
+        Where scales are learnt, components that hold next to nothing have the tails of two events.
+        """
+        q = self.family.with_mean(state.components) if self.prior.adapts else state.components
+        return self.family.predictive(q, units)
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The log likelihood of a mixture at point estimates (EMCM); (EM1) to (EM3) of the theory pages."""
+    """The log likelihood of a mixture at point estimates (EMCM); (EM1) to (EM3) and (EM8) of the theory pages."""
 
     family: Family
     k: int
-    floor: float  # smallest variance of a Gaussian component, where the variance of the rows is 1
+    floor: Floor  # smallest spreads on the scale that is modelled; of a finished fit those of its components, (K,)
+    adapts: ClassVar[bool] = False
 
     def view(self, state: State) -> View:
         with np.errstate(divide="ignore"):
@@ -339,6 +370,10 @@ class Points:
         with np.errstate(divide="ignore", invalid="ignore"):
             of_weights = np.where(state.weights > 0.0, sums.counts / state.weights, 0.0) - sums.counts.sum()
         return np.concatenate([of_weights, self.family.score(state.components, sums).ravel()])
+
+    def settled(self, state: State) -> Points:
+        """With the floors of a state alone, which is what a finished fit needs of them."""
+        return replace(self, floor=np.array(least(self.floor, state.components[0])))
 
     def estimated_weights(self, state: State) -> tuple[Array, Array]:
         return state.weights, np.eye(self.k)

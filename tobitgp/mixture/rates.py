@@ -17,13 +17,16 @@ import numpy as np
 from scipy.special import betainc, digamma, gammaincinv, ndtr
 
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
-from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.mixture.floors import Floor, least
+from tobitgp.mixture.prior import ComponentPrior, learning
+from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics import log_probabilities as counts
 from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array
 
 _SMALLEST = 1e-290  # of a drawn rate, relative to its estimate
+_OF_LEAST, _OF_A_COUNT = 0.01, 1e-6
 _LOG_TINY = -575.0  # where the incomplete beta function soon underflows
 
 
@@ -43,6 +46,13 @@ class RateFamily(Family):
         """Eqs. 37-39."""
         return prior[:, None] + self.events_and_exposure(sums)
 
+    def default_prior(self, typical: float) -> ComponentPrior:
+        """A gamma(1, b) rate whose b is learnt."""
+        return learning(np.array([1.0, np.nan]), (1,), (1.0,), np.array([typical]))
+
+    def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
+        return (q[0] / q[1])[None][: len(prior.learnt)]
+
     def divergence(self, q: Array, prior: Array) -> Array:
         return gamma_divergence(q[0], q[1], prior[0], prior[1])
 
@@ -57,10 +67,10 @@ class RateFamily(Family):
     def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
         return np.asarray(np.einsum("pqk,qk->pk", self.information(q), self.posterior(prior, q, sums) - q))
 
-    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
+    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
         events, exposure = self.events_and_exposure(sums)
         with np.errstate(divide="ignore", invalid="ignore"):
-            best = np.clip(np.log(events / exposure), *self.bounds(floor))
+            best = np.clip(np.log(events / exposure), *self.bounds(theta, floor))
         return np.where(sums.counts > 0.0, best, theta)
 
     def score(self, theta: Array, sums: Sums) -> Array:
@@ -108,19 +118,20 @@ class Exponential(RateFamily):
     def events_and_exposure(self, sums: Sums) -> Array:
         return np.stack([sums.counts, sums.statistics[0]])
 
-    def bounds(self, floor: float) -> tuple[Array, Array]:
-        """A floor bounds the mean of the times from below, in medians."""
-        return np.full((1, 1), -np.inf), np.full((1, 1), -np.log(floor))
+    def floor(self, working: Working) -> Floor:
+        """A part of the least time or limit: only zeros and left-censored times draw a mean below that."""
+        ends = np.concatenate(working.joined()[:2])
+        return _OF_LEAST * float(ends[(ends > 0.0) & np.isfinite(ends)].min(initial=1.0))
+
+    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
+        """A floor bounds the mean of the times from below."""
+        return np.full((1, 1), -np.inf), -np.log(least(floor, theta))
 
     def location(self, theta: Array) -> Array:
         return -theta[0]
 
     def evenly(self, values: Array) -> Array:
         return np.log(np.maximum(values, 1e-6))
-
-    def default_prior(self, typical: float, k: float) -> Array:
-        """A gamma(2, 1) rate where the median of the times is 1."""
-        return np.array([2.0, 1.0])
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
         return np.array([prior[0], prior[1] / units.scale])
@@ -133,6 +144,9 @@ class Exponential(RateFamily):
         """Eq. 46, a Lomax distribution."""
         a, b = q
         return Burr(units.scale * b, np.ones_like(b), a)
+
+    def with_mean(self, q: Array) -> Array:
+        return np.stack([np.maximum(q[0], 2.0), q[1]])
 
     def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
         return WeibullDistribution(units.scale * np.exp(-theta[0]), np.ones(theta.shape[1]))
@@ -164,19 +178,25 @@ class Poisson(RateFamily):
     def events_and_exposure(self, sums: Sums) -> Array:
         return np.stack([sums.statistics[0], sums.counts])
 
-    def bounds(self, floor: float) -> tuple[Array, Array]:
+    def floor(self, working: Working) -> Floor:
+        """A rate at which fewer than a millionth of a count is expected in all rows together."""
+        return _OF_A_COUNT / working.total
+
+    def sizes(self, theta: Array) -> Array:
+        return np.exp(-0.5 * theta)
+
+    def steps(self, theta: Array) -> Array:
+        return np.minimum(self.sizes(theta), 1.0)
+
+    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
         """A floor bounds the rate from below."""
-        return np.full((1, 1), np.log(floor)), np.full((1, 1), np.inf)
+        return np.log(least(floor, theta)), np.full((1, 1), np.inf)
 
     def location(self, theta: Array) -> Array:
         return theta[0]
 
     def evenly(self, values: Array) -> Array:
         return np.sqrt(values)
-
-    def default_prior(self, typical: float, k: float) -> Array:
-        """An exponential prior of the rate, of mean ``typical``."""
-        return np.array([1.0, 1.0 / typical])
 
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         """The plug-in rate is the geometric mean exp(E log rate)."""

@@ -21,6 +21,8 @@ Kind = Literal["exact", "left", "right", "interval"]
 KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval")
 _SAMPLE = 4096
 _MOSTLY_DISTINCT = 0.8
+_SAME = 1e-9  # of the range, within which values are one
+_WIDEST = 5.0  # rounding, in typical distances between values
 
 
 class Units(NamedTuple):
@@ -37,7 +39,7 @@ class Rows:
     kind: Kind
     lower: Array  # (n,), the value lies in (lower, upper]; equal on exact rows
     upper: Array  # (n,)
-    width: Array  # (n,), ``upper - lower``, taken before anything was rounded away
+    width: Array  # (n,), ``upper - lower``, taken before anything was rounded away; of exact rows `rounding_of_ties`
     weight: Array  # (n,), frequency weights, > 0
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
@@ -98,10 +100,15 @@ def read_rows(
     return Raw(lower[says], upper[says], weight[says], np.flatnonzero(says))
 
 
-def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True) -> Working:
-    """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many."""
+def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True, ties: bool = False) -> Working:
+    """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many.
+
+    With ``ties``, exact rows that share a value are taken for rounded.
+    """
     lower, upper, width = to_working(family, raw, units)
     exact, parts = raw.lower == raw.upper, []
+    if ties and exact.any():
+        width[exact] = rounding_of_ties(lower[exact], raw.weight[exact])
     for kind, at in zip(KINDS, raw.of_kinds(), strict=True):
         if len(at):
             part = Rows(kind, lower[at], upper[at], width[at], raw.weight[at])
@@ -114,6 +121,27 @@ def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True) ->
     if family.support == "counts":
         constant -= float(w @ gammaln(y + 1.0))
     return Working(tuple(parts), units, constant, total, seen)
+
+
+def rounding_of_ties(y: Array, weight: Array) -> Array:
+    """Widths (n,) within which values (n,) that several rows share were rounded, (MIX22); 0 for those of one row.
+
+    The distance to the nearest other value, where it is no more than five typical ones; 1 where there is one value.
+    """
+    order = np.argsort(y)
+    new = np.diff(y[order]) > _SAME * np.ptp(y)
+    group = np.concatenate([[0], np.cumsum(new)])
+    total = np.bincount(group, weights=weight[order])
+    gaps = np.diff(y[order][np.concatenate([[True], new])])
+    if not len(gaps):
+        return np.ones(len(y))
+    nearest = np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))
+    by_size = np.argsort(nearest)
+    middle = np.searchsorted(np.cumsum(total[by_size]), 0.5 * total.sum())
+    width = np.minimum(nearest, _WIDEST * nearest[by_size][middle])
+    out = np.empty(len(y))
+    out[order] = np.where(total > 1.0, width, 0.0)[group]
+    return out
 
 
 def subset(working: Working, size: int) -> Working:

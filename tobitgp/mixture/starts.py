@@ -25,14 +25,17 @@ from tobitgp.numerics.normal import known_range, telling_ends
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _HELD = 1e-3  # expected rows of a component that is worth a trial
-_UNIT_ROWS, _UNIT_PASSES, _UNIT_FLOOR, _UNIT_GAIN = 5000, 200, 1e-6, 1e-5
+_UNIT_ROWS, _UNIT_PASSES, _UNIT_FLOOR, _UNIT_GAIN = 5000, 200, 1e-3, 1e-5
 _FARTHEST = 100.0
 _LEAST, _LARGEST = 1e-153, 1e140  # whose squares are numbers still
 _MOST_ROWS = 10_000
 _RANDOM_EVERY = 5
 _SURE = 0.9
+_BESIDE = 1e-3  # share of what lies beyond a cut
 _LLOYD = 3
 _SHARES = (0.1, 0.5)  # of the rows, that a moved component takes
+_FEWEST_SHARE = 0.02  # the same by maximum likelihood, which has no prior against few rows
+_RUNS, _SHORTEST = (3, 5, 9, 16), 1e-6  # rows next to each other that a component may take
 _ELSEWHERE = 0.01  # its share of all other rows, so that it does not close in on a few values
 _EVENLY = (0.7548776662466927, 0.5698402909980532)  # steps whose multiples, modulo 1, fill the square
 
@@ -117,7 +120,28 @@ def starts(model: Model, working: Working, k: int, number: int, rng: np.random.G
     return out
 
 
-def moved(model: Model, working: Working, state: State, number: int, rng: np.random.Generator) -> list[State]:
+def cut(model: Model, working: Working, k: int, rng: np.random.Generator) -> list[State]:
+    """States that give each component the rows between two cuts, at the widest gaps, at ranks, and evenly spread."""
+    rows = imputed(model.family, subset(working, _MOST_ROWS), rng)
+    values = model.family.evenly(rows.upper)
+    distinct = np.unique(values)
+    middles, gaps = 0.5 * (distinct[1:] + distinct[:-1]), np.diff(distinct)
+    share = np.arange(1, k) / k
+    order = np.argsort(values, kind="stable")
+    rank = np.cumsum(rows.weight[order]) / rows.weight.sum()
+    ends = (
+        np.sort(middles[np.argsort(-gaps, kind="stable")[: k - 1]]),
+        values[order][np.searchsorted(rank, share)],
+        distinct[0] + share * (distinct[-1] - distinct[0]),
+    )
+    labels = (np.searchsorted(one, values) for one in ends)
+    shares = (np.where(label == np.arange(k)[:, None], 1.0, _BESIDE) for label in labels)
+    return [_state(model, rows, r, model.family.reference(k)) for r in shares]
+
+
+def moved(
+    model: Model, working: Working, state: State, number: int, rng: np.random.Generator, *, crowded: bool = False
+) -> list[State]:
     """States beside an optimum, in each of which one component by turns takes rows that lie next to each other."""
     theta, log_weight, _ = model.view(state)
     k, some = len(log_weight), subset(working, _MOST_ROWS)
@@ -127,14 +151,36 @@ def moved(model: Model, working: Working, state: State, number: int, rng: np.ran
     rank = np.empty(len(order))
     rank[order] = np.cumsum(rows.weight[order]) / rows.weight.sum()
     u, v = (rng.random((2, 1)) + np.outer(_EVENLY, np.arange(number))) % 1.0
-    shares, out = _SHARES[0] ** (1.0 - u) * _SHARES[1] ** u, []
-    for i, (share, at) in enumerate(zip(shares, 0.5 * shares + v * (1.0 - shares), strict=True)):
+    fewest = _FEWEST_SHARE if isinstance(model, Points) else _SHARES[0]
+    shares, out = fewest ** (1.0 - u) * _SHARES[1] ** u, []
+    places = 0.5 * shares + v * (1.0 - shares)
+    if crowded and model.family.support != "counts":
+        runs = np.repeat(_crowded(model, rows, theta, log_weight, rank), k, axis=0)[:number]
+        shares[: len(runs)], places[: len(runs)] = runs.T
+    for i, (share, at) in enumerate(zip(shares, places, strict=True)):
         taken = np.abs(rank - at) < 0.5 * share
-        to = np.where(taken, _SURE, _ELSEWHERE)
+        to = np.where(taken, _SURE, _ELSEWHERE * min(share / _SHARES[0], 1.0) ** 2)
         r = np.delete(now, i % k, axis=0)
         r *= (1.0 - to) / np.maximum(r.sum(axis=0), np.finfo(np.float64).tiny)
         out.append(_state(model, rows, np.insert(r, i % k, to, axis=0), theta))
     return [one for one in out if np.isfinite(one.components).all()]
+
+
+def _crowded(model: Model, rows: Rows, theta: Array, log_weight: Array, rank: Array) -> Array:
+    """Of each length the two runs of rows (their share, rank of the middle) that a mixture expects least."""
+    order, found = np.argsort(rows.upper), []
+    y, rank = rows.upper[order], rank[order]
+    log_p = model.family.terms(replace(rows, lower=y, upper=y), theta).log_p
+    density = np.exp(log_p + log_weight[:, None]).sum(axis=0)
+    for m in (m for m in _RUNS if m < len(y)):
+        expected = len(y) * np.maximum(y[m - 1 :] - y[: 1 - m], _SHORTEST) * density[m // 2 : len(y) - m + 1 + m // 2]
+        gain = m * np.log(m / np.maximum(expected, _SHORTEST)) - m + expected
+        for _ in range(2):
+            first = int(np.argmax(gain))
+            gain[max(first - m, 0) : first + m] = -np.inf
+            ends = rank[[first, first + m - 1]]
+            found.append((ends[1] - ends[0] + 1.0 / len(y), ends.mean()))
+    return np.array(found).reshape(-1, 2)
 
 
 def _state(model: Model, rows: Rows, r: Array, theta: Array) -> State:
@@ -202,7 +248,7 @@ def drop_components(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Sto
 def _by_size(model: Bayes, best: Climb) -> State:
     order = np.argsort(-best.sums.counts, kind="stable")
     weights = model.weights.posterior(best.state.weights, best.sums.counts[order])
-    return State(weights, best.state.components[:, order])
+    return best.state.ordered(weights, order)
 
 
 def _without(model: Bayes, best: Climb, j: int) -> State:

@@ -15,7 +15,9 @@ import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
-from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.mixture.floors import Floor
+from tobitgp.mixture.prior import ComponentPrior, learning
+from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array
 
@@ -187,9 +189,15 @@ class Weibull(Family):
     def steps(self, theta: Array) -> Array:
         return np.stack([-theta[1], theta[1]])
 
-    def default_prior(self, typical: float, k: float) -> Array:
-        """A gamma(2, 1) rate of (time / median)^shape, and a log shape of mean 0 and sd 1."""
-        return np.array([2.0, 1.0, 1.0])
+    def default_prior(self, typical: float) -> ComponentPrior:
+        """A gamma(0.1, b) rate of (time / median)^shape whose b is learnt, and a log shape of mean 0 and sd 1.
+
+        A gamma(1, b) rate would draw the shapes of late components to 0, by as much as a row at the median.
+        """
+        return learning(np.array([0.1, np.nan, 1.0]), (1,), (0.1,), np.ones(1))
+
+    def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
+        return (q[0] / q[1])[None][: len(prior.learnt)]
 
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         a, b, shape = q
@@ -240,7 +248,7 @@ class Weibull(Family):
         away = np.exp(ndtri(0.5 + 0.5 * level) * np.where(of_log > _LARGEST_ERROR, np.nan, of_log))
         return values / away, values * away
 
-    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
+    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
         """One Newton step, or the rate alone."""
         if cautious:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -251,7 +259,10 @@ class Weibull(Family):
     def score(self, theta: Array, sums: Sums) -> Array:
         return np.stack([sums.counts - sums.statistics[0], sums.statistics[1]])
 
-    def bounds(self, floor: float) -> tuple[Array, Array]:
+    def floor(self, working: Working) -> Floor:
+        return 0.0
+
+    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
         """There is no floor: shapes are held between .01 and 100."""
         return np.array([[-np.inf], [SMALLEST_SHAPE]]), np.array([[np.inf], [LARGEST_SHAPE]])
 
@@ -267,6 +278,9 @@ class Weibull(Family):
         """A Burr distribution at the estimated shape."""
         a, b, shape = q
         return Burr(np.exp(units.shift + np.log(b) / shape), shape, a)
+
+    def with_mean(self, q: Array) -> Array:
+        return np.stack([np.maximum(q[0], 2.0 / np.minimum(q[2], 1.0)), q[1], q[2]])
 
     def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
         return WeibullDistribution(*self.point_estimates(theta, units)[0])

@@ -140,7 +140,8 @@ def test_groups(
     FormulaError
         If the formula cannot be read.
     DataError
-        If there is one group, or a group has fewer than two detected values.
+        If there is one group, or no detected value; for ``method="mle"`` also if there are fewer than two distinct ones
+        or a group has none.
     SpecError
         If the right side is not one column, a word is unknown, or values are right-censored or lie in intervals, which
         only ``method="mle"`` takes.
@@ -169,7 +170,7 @@ def test_groups(
         sample.check_left(f"method={method!r}")
     if recensor:
         sample = recensored(sample)
-    _check_groups(sample, groups)
+    _check_groups(sample, groups, method)
     test = _Test(method, n_permutations, rng)
     statistic, p, error = test(sample, groups)
     ratios, errors = _ratios(sample, groups) if method == "mle" else _mean_scores(sample, groups)
@@ -199,15 +200,17 @@ def _read(formula: str, data: Frame) -> tuple[Sample, Groups]:
     return sample_of(model, model.endog_names), groups_of(frame[names[0]].reset_index(drop=True))
 
 
-def _check_groups(sample: Sample, groups: Groups) -> None:
-    """Refuse one group, and groups with fewer than two detects."""
+def _check_groups(sample: Sample, groups: Groups, method: str) -> None:
+    """Refuse one group, too few detects, and for a likelihood groups without them, whose means have no estimate."""
     if len(groups) < 2:
         raise DataError(f"All rows are in the group {next(iter(groups))!r}; a comparison needs two at least.")
-    for name, rows in groups.items():
+    sample.check_detects(least=2 if method == "mle" else 1)
+    for name, rows in groups.items() if method == "mle" else ():
         part = sample.take(rows)
-        if len(part.detects) < 2:
+        if not len(part.detects):
             raise DataError(
-                f"The group {name!r} has {len(part.detects)} detected values in {len(part)} rows; a test needs 2."
+                f"The group {name!r} has no detected value in {len(part)} rows, and method='mle' estimates its mean; "
+                "the other methods compare it."
             )
 
 
@@ -225,6 +228,8 @@ class _Test:
         part, code = sample.take(rows), _codes(groups)[rows]
         if self.method == "mle":
             return (*_likelihood_ratio(part, code), np.nan)
+        if not order_of(part).scores().any():
+            return 0.0, 1.0, np.nan  # no two values are of known order
         if self.method == "permutation":
             return _permuted(part, code, self.draws, generator(self.rng))
         from lifelines.statistics import multivariate_logrank_test

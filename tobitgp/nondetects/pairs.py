@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tobitgp.data.row_arguments import aligned
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import decimal_years
 from tobitgp.nondetects.sample import Sample, read_values
@@ -23,8 +24,12 @@ _EPOCH, _DAY = np.datetime64(0, "us"), np.timedelta64(1, "D")
 def read_columns(columns: Mapping[str, tuple[Any, Any]], **labels: Any) -> tuple[list[Sample], BoolArray]:
     """Samples of the rows in which no column and no label lacks a value, and which rows these are.
 
-    A column is its values and its flags, or None; dates are decimal years.
+    A column is its values and its flags, or None; dates are decimal years. Series are matched by their labels.
     """
+    flags_of = {f"{name}_censored": flags for name, (_, flags) in columns.items()}
+    given = aligned({name: values for name, (values, _) in columns.items()} | flags_of | labels)
+    columns = {name: (given[name], given[f"{name}_censored"]) for name in columns}
+    labels = {name: given[name] for name in labels}
     arrays = {
         name: (_array(values, name), flags if flags is None else np.asarray(flags))
         for name, (values, flags) in columns.items()

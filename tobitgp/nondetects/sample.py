@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
+from tobitgp.data.row_arguments import aligned
 from tobitgp.data.table import MAX_ROWS_NAMED, RowNames, column_names
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula.functions import nearest
 from tobitgp.model import Model
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
@@ -143,6 +145,10 @@ def read_groups(data: Frame, response: str, censored: str | None, by: str | None
         raise DataError(f"by={by!r}: the data have no such column{nearest(str(by), column_names(frame))}")
     if count > 1:
         raise DataError(f"The data have several columns named {by!r}; rename all but one")
+    lacking = int(frame[by].isna().sum())
+    if lacking:
+        message = f"{lacking} of {len(frame)} rows are dropped: missing values in {by!r}, the column of groups"
+        warnings.warn(message, UserWarning, stacklevel=user_level())
     frame = frame.reset_index(drop=True)  # rows are found by their labels, which may be there twice
     sample = read_sample(frame, response, censored)
     groups, every = groups_of(frame[by].iloc[sample.labels.astype(int)]), groups_of(frame[by])
@@ -154,6 +160,7 @@ def read_groups(data: Frame, response: str, censored: str | None, by: str | None
 
 def read_values(values: Any, censored: Any = None, name: str = "y") -> Sample:
     """Read an array of values, or of text such as ``<0.5``, and flags that are 1 for non-detects; (n,) each."""
+    values, censored = aligned({name: values, "censored": censored}).values()
     data = {name: values} if censored is None else {name: values, "censored": typed(censored)}
     return read_sample(data, name, None if censored is None else "censored")
 

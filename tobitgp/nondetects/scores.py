@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.row_arguments import aligned
 from tobitgp.errors import DataError
 from tobitgp.nondetects.pairs import order_of
 from tobitgp.nondetects.sample import Sample, read_values
@@ -53,6 +54,7 @@ def gehan_scores(y: Any, censored: Any = None) -> Array:
     >>> tg.nondetects.gehan_scores(["<1", "2", "<3", "4", "4"])
     array([-3., -1., -2.,  3.,  3.])
     """
+    y, censored = aligned({"y": y, "censored": censored}).values()
     array = np.asarray(y)
     if pd.isna(array).any():
         raise DataError(f"Value {int(np.argmax(pd.isna(array)))} of y is missing, and scores are of all rows.")

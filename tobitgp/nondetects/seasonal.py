@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc
 
+from tobitgp.data.row_arguments import aligned
 from tobitgp.errors import DataError
 from tobitgp.nondetects.arguments import PERMUTATIONS, read_count
 from tobitgp.nondetects.kendall import (
@@ -190,6 +191,7 @@ def seasonal_kendall(
     (45, 0.1, 0.0051)
     """
     read_count(n_permutations, "n_permutations")
+    y, time, season, censored = aligned({"y": y, "time": time, "season": season, "y_censored": censored}).values()
     (of_y, of_time), kept = read_columns({"y": (y, censored), "time": (time, None)}, season=season)
     seasons, rows, notes = _split(of_y, of_time, pd.Series(season).reset_index(drop=True)[kept])
     for s in seasons:

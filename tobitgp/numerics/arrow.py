@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.errors import NumericalError
+from tobitgp.numerics.copies import made_anew
 from tobitgp.numerics.factored import Factored
 from tobitgp.numerics.linear_algebra import (
     cholesky,
@@ -207,6 +208,7 @@ class Factor:
     T: Array | None = None  # (G, m, m), inverses of the groups' Cholesky factors
     U: Array | None = None  # (G, m, p), ``T`` times the groups' borders
     inverse: Array = field(init=False, repr=False, compare=False)  # (p, p), ``L^-1``
+    __reduce__ = made_anew
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inverse", inverse_factor(self.L))

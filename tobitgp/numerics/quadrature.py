@@ -164,7 +164,8 @@ def _integrate(
 ) -> Array:
     """Values at the nodes of all rows, added up."""
     found = [(rule.at, add(function(rule.x, rule.at[rule.row][:, None]), rule)) for rule in _rules(low, high, t, kinks)]
-    out = np.zeros((len(found[0][1]) if found else 1, len(t)))
+    none = np.empty((0, 1), dtype=np.intp)
+    out = np.zeros((len(found[0][1]) if found else len(function(none.astype(np.float64), none)), len(t)))
     for at, values in found:
         out[:, at] = values
     return out

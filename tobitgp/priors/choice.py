@@ -1,8 +1,9 @@
 """What each process becomes: features of a low rank, or a structure, of which at most one stands beside the features.
 
 Half-integer Matern processes of one input are Markov, exactly, so they are taken as such as soon as a hundred features
-leave anything; those of the same input share a chain. Of several inputs Vecchia's prior, which is not exact, is taken
-where five hundred features leave more than it does in simulations.
+leave anything; those of the same input share a chain. Of several inputs all rows are taken as features while these are
+few. Beyond that Vecchia's prior, which is not exact, is taken for rough fields in few inputs where five hundred
+features leave more than a nat; for others where twice its neighbours change less than the features leave.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from tobitgp.priors.block import Block, Inputs, split_theta
 from tobitgp.priors.group_effects import EffectsBlock, GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, KernelBlock
+from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.markov import Markov, is_markov
 from tobitgp.priors.prior import Prior
 from tobitgp.priors.structure import Knots, Structure, StructuredTerm, distinct
@@ -28,6 +30,10 @@ MOST_PLACES = 20_000  # beyond which factors of Vecchia's precision take minutes
 # Columns of other terms that may stand beside a structure which nobody asked for, as each is led through it; and where
 # features leave much, as many as have so many numbers in all rows.
 MOST_COLUMNS, MOST_NUMBERS = 200, 10_000_000
+
+DENSE_PLACES = 2500  # distinct rows of several inputs that are features all of them where it takes so many
+ROUGH, ROUGH_INPUTS = (0, 1), 3  # smoothness p + 1/2, and inputs, of fields that few neighbours tell of
+FEATURES_FIRST = "features"  # neighbours come second
 
 Kind = Literal["markov", "vecchia"]
 
@@ -108,6 +114,31 @@ def structure_of(gp: GPPrior) -> Kind | None:
     if is_markov([gp.covariance]):
         return "markov"
     return "vecchia" if gp.inputs.X.shape[1] > 1 and all(factor.n_scales for factor in factors) else None
+
+
+def of_several_inputs(covariance: Covariance, inputs: Inputs) -> str:
+    """What may stand for a process of several inputs that was left to choose."""
+    X = inputs.X
+    if not all(factor.n_scales for factor in covariance.factors):
+        return "low_rank"
+    if len(X) <= DENSE_PLACES or len(distinct(inputs)[0].X) <= DENSE_PLACES:
+        return "low_rank"
+    rough = X.shape[1] <= ROUGH_INPUTS and all(factor.kernel.markov in ROUGH for factor in covariance.factors)
+    return "auto" if rough else FEATURES_FIRST
+
+
+def with_neighbours(prior: Prior, theta: Array, precision: Array, *, cap: int) -> Prior | None:
+    """The prior with Vecchia's for that process of several inputs of which features leave most; None without one."""
+    left = {
+        t: gp.low_rank(own, precision, nats=LEFT, cap=cap)[1]
+        for t, (gp, own) in enumerate(zip(prior.gps, split_theta(prior.gps, theta), strict=True))
+        if gp.approximation == FEATURES_FIRST
+    }
+    if not left or max(left.values()) <= LEFT:
+        return None
+    chosen = max(left, key=lambda t: left[t])
+    gps = (replace(gp, approximation="vecchia") if t == chosen else gp for t, gp in enumerate(prior.gps))
+    return replace(prior, gps=tuple(gps))
 
 
 def default_neighbours(inputs: int) -> int:

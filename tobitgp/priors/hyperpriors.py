@@ -41,6 +41,12 @@ class LogNormal:
             raise SpecError(f"LogNormal needs a positive median and spread, got {self.median!r}, {self.spread!r}.")
 
 
+class Usual(LogNormal):
+    """A default prior in units that the model does not know of."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class LKJ:
     """Prior of the correlations of a random effect, density proportional to ``det(R)^(eta - 1)``; (RAN4).

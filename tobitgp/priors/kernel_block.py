@@ -11,6 +11,7 @@ import numpy as np
 
 from tobitgp.compiled import library
 from tobitgp.errors import SpecError
+from tobitgp.numerics.copies import made_anew
 from tobitgp.numerics.linear_algebra import inverse_factor, pivoted_cholesky, solve_upper, triangular_product
 from tobitgp.priors.block import Features, Grouping, Inputs
 from tobitgp.priors.kernels import Covariance
@@ -106,6 +107,7 @@ class KernelFeatures:
     L: Array  # (M, M), lower Cholesky factor of ``K_MM``
     grouping: Grouping | None = None
     T: Array = field(init=False, repr=False, compare=False)  # (M, M), ``sd^2 L^-1``
+    __reduce__ = made_anew
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "T", self.variance * inverse_factor(self.L))

@@ -180,7 +180,7 @@ def _periodic_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Arr
 
 
 def _linear_value(X: Array, Z: Array, shape: Array) -> Array:
-    """``x'z``: the covariance of a slope through the origin."""
+    """``x'z``: the covariance of a slope through the origin, which is that of the standardised inputs."""
     return X @ Z.swapaxes(-1, -2)
 
 

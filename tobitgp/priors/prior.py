@@ -86,13 +86,9 @@ class DenseFeatures:
         return np.zeros(0)
 
 
-WEAK = 10.0
-FLAT = 1e4
-
-
 @dataclass(frozen=True, slots=True)
 class LinearPrior:
-    """Independent ``beta_j ~ N(mean_j, sd_j^2)`` (FEA3), columns centred where an intercept takes up their means.
+    """``beta ~ N(mean, T T')`` (FEA3), columns centred where an intercept takes up their means.
 
     Those of an absorbed factor are not: the mean of every level in every row would be a dense column.
     """
@@ -101,11 +97,14 @@ class LinearPrior:
     sd: Array  # (p,), in the user's units; 0 fixes a coefficient
     centre: Array  # (p,), taken from each column; zero without a free intercept, and for the intercept itself
     intercept: int | None  # position of a free intercept with the default prior, whose mean is the response's
-    factor: LevelColumns | None = None  # columns of an absorbed factor
+    factor: LevelColumns | None = None  # columns of an absorbed factor, independent
+    root: Array | None = None  # (c, c), T of the other columns; None where it is diagonal
+    constant: Array | None = None  # (p,), sum of columns that is 1 in every row and takes up the response's mean
+    cells: bool = False  # whether the absorbed factor's levels are exchangeable, the intercept's among them
 
     def features(self, H: Array, scale: float) -> Array:
         """Whitened columns (n, p) on the standardised response scale."""
-        return (H - self.centre) * (self.sd / scale)
+        return (H - self.centre) * (self.sd / scale) if self.root is None else (H - self.centre) @ (self.root / scale)
 
     def inputs(self, H: Columns, codes: Sequence[IntArray | None], scale: float) -> list[Inputs]:
         """Whitened columns and, of an absorbed factor, its own in each row; codes are the groups of all processes."""
@@ -114,35 +113,54 @@ class LinearPrior:
         (centre, _), (sd, own) = H.split(self.centre), H.split(self.sd)
         code = H.code + self.factor.first if self.factor.term is None else codes[self.factor.term]
         level = (H.value * own[H.code] / scale)[:, None]
-        return [Inputs((H.common - centre) * (sd / scale)), Inputs(level, code)]
+        common = H.common - centre
+        if self.cells:
+            common[:, self.intercept] -= H.value  # rows of the level that the intercept is
+        common = common * (sd / scale) if self.root is None else common @ (self.root / scale)
+        return [Inputs(common), Inputs(level, code)]
 
     def coefficients(self, w: Array, shift: float) -> Array:
         """Coefficients (p,) from whitened weights (p,); ``shift`` is the centre of the response."""
-        beta = self._uncentre(self.mean + self.sd * w)
+        beta = self._uncentre(self.mean + self._coloured(w))
         if self.intercept is not None:
             beta[self.intercept] += shift
-        return beta
+        return beta if self.constant is None else beta + shift * self.constant
 
     def covariance(self, S: Covariance) -> Covariance:
         """Covariance (p, p) of the coefficients from that of the whitened weights."""
         if isinstance(S, Factored):
-            return Factored(self._uncentre(self.sd[:, None] * S.root), self.sd**2 * S.own)
-        T = self._uncentre(np.diag(self.sd))
+            own, common = S.own.copy(), self._common[S.own[self._common] > 0.0]
+            own[common] = 0.0
+            beside = np.eye(len(own))[:, common] * np.sqrt(S.own[common])
+            return Factored(self._uncentre(self._coloured(np.hstack([S.root, beside]))), self.sd**2 * own)
+        T = self._uncentre(self._coloured(np.eye(len(self.sd))))
         return T @ S @ T.T
+
+    @property
+    def _common(self) -> IntArray:
+        """Places of the columns beside an absorbed factor's."""
+        every, own = np.arange(len(self.sd)), self.factor
+        return every if own is None else np.delete(every, slice(own.start, own.start + own.size))
+
+    def _coloured(self, w: Array) -> Array:
+        """Coefficients of centred columns from whitened weights, (p, ...)."""
+        out = (self.sd * w.T).T
+        if self.root is not None:
+            out[self._common] = self.root @ w[self._common]
+        return out
 
     def _uncentre(self, beta: Array) -> Array:
         """Coefficients of the columns as given from those of the centred ones, (p, ...)."""
-        if self.intercept is None:
-            return beta
-        beta = beta.copy()
-        beta[self.intercept] -= self.centre @ beta
+        shift = self.centre @ beta
+        if self.cells and self.factor is not None:
+            beta = beta.copy()
+            beta[self.factor.start : self.factor.start + self.factor.size] -= beta[self.intercept]
+        if self.constant is not None:
+            return beta - np.multiply.outer(self.constant, shift)
+        if self.intercept is not None:
+            beta = beta.copy()
+            beta[self.intercept] -= shift
         return beta
-
-
-def default_sd(mean: Array, sd: Array, scale: float, factor: Array) -> Array:
-    """``factor x sd(y) / sd(column)``, (p,); a constant column counts with its size."""
-    size = np.where(sd > 1e-12 * np.abs(mean), sd, np.abs(mean))
-    return factor * scale / np.where(size > 0, size, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,9 +76,9 @@ class Clusters:
                 code = np.unique(self.code[:, some], axis=0, return_inverse=True)[1].reshape(-1)
                 yield (-1.0) ** (size + 1), code.astype(np.intp)
 
-    def crossed(self, scores: Any, weight: Array, A: Array, free: int) -> Array:
-        """Middle (m, m) of the sandwich, of scores times A (k, m), where ``free`` parameters were estimated."""
-        n, k, total = float(weight.sum()), free, np.zeros((A.shape[1], A.shape[1]))
+    def crossed(self, scores: Any, weight: Array, A: Array, n: float, k: int) -> Array:
+        """Middle (m, m) of the sandwich, of scores times A (k, m), where n observations gave k estimates."""
+        total = np.zeros((A.shape[1], A.shape[1]))
         for sign, code in self.ways():
             G = int(code.max()) + 1
             factor = G / (G - 1.0) * ((n - 1.0) / (n - k) if n > k else np.nan) if self.corrected else 1.0
@@ -91,12 +91,12 @@ class Clusters:
         return int(code.max()) + 1, _crossed(scores, weight, code, A)
 
 
-def middle(clusters: Clusters, scores: Any, weight: Array, root: Array, levels: BoolArray) -> Array:
+def middle(clusters: Clusters, scores: Any, weight: Array, n: float, root: Array, levels: BoolArray) -> Array:
     """Middle (m, m) of the sandwich in the coordinates of a root of the covariance, no eigenvalue below 0.
 
     ``levels`` (k,) are put last: what has to change for that is theirs.
     """
-    total = clusters.crossed(scores, weight, root, len(root))
+    total = clusters.crossed(scores, weight, root, n, len(root))
     Q, m = np.linalg.qr(root[~levels].T, mode="complete")[0], int((~levels).sum())
     total = Q.T @ total @ Q
     A, negative = _not_negative(total[:m, :m])

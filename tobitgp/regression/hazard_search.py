@@ -1,8 +1,8 @@
-r"""Maxima of the likelihood of times with a parametric baseline: Newton's method from a constant hazard.
+r"""Maxima of the likelihood of times with a parametric baseline: Newton's method from nested models and elsewhere.
 
-Splines and shapes of Weibull hazards are concave problems where there is no late entry, and so is Gompertz's: log
-hazards and minus cumulative hazards are concave in all parameters. The s of a constant hazard rises everywhere; the
-search steps back where it would fall at an event.
+Where the problem is concave the one search begins at a constant hazard. Where it may have several maxima, since rows
+entered late, searches begin at the maxima of nested models too, so that no fit ends below one of these, and at other
+histories before the first entry, of which the rows know nothing.
 
 References
 ----------
@@ -11,83 +11,175 @@ Royston and Parmar (2002), *Statistics in Medicine* 21, 2175-2197. Burridge (198
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.distributions.baselines import Baseline, SplineBaseline
+from tobitgp.distributions.baselines import SplineBaseline
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.regression.fit import maximise
-from tobitgp.regression.hazards import HazardProblem, evaluate, last_time, row_terms, shared_scores
+from tobitgp.numerics.factored import dense
+from tobitgp.regression.hazard_starts import LEAST_TAU, constant, elsewhere, is_concave, nested
+from tobitgp.regression.hazards import (
+    HazardModel,
+    HazardProblem,
+    bent_here,
+    evaluate,
+    follow_up,
+    hazard_problem,
+    row_terms,
+    shared_scores,
+    spread,
+)
 from tobitgp.regression.maximum import Maximum
-from tobitgp.regression.newton import Climb, climb, guarded_step
+from tobitgp.regression.newton import Climb, State, climb, guarded_step
 from tobitgp.regression.predictors import FLAT
+from tobitgp.regression.rising import climb_rising, falls
 from tobitgp.typing import Array
 
 _FAR, _LARGE = 18.0, 4.0  # of the logarithm of a shape
-_FIRST_TAU, _LEAST_TAU, _NO_FRAILTY = -1.0, -7.0, -9.0  # logarithms of the variance of frailties
+_NEARLY_FLAT = 1e-6  # information of a direction in which a search makes no way
+_NO_FRAILTY = -17.0  # of the logarithm of the variance of frailties
+_FREE_STEPS = 30  # of one of several searches, and of one without bounds on splines
+_APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
+
+
+class End(NamedTuple):
+    """Where a search ended."""
+
+    problem: HazardProblem
+    climb: Climb
+    unit: Array
+    reason: str
+
+    @property
+    def rank(self) -> float:
+        """Log likelihood, a little more of a maximum."""
+        value = self.climb.state.value
+        return value + _APART * (self.reason == "converged") if np.isfinite(value) else -np.inf
+
+    @property
+    def parameters(self) -> Array:
+        """As users have them, (k,)."""
+        problem = self.problem
+        return problem.here(problem.given + problem.to_users @ self.climb.state.x, -1.0)
 
 
 def maximise_hazards(
-    problem: HazardProblem, *, scores: bool, max_iter: int, start: Mapping[int, float] | None = None
+    model: HazardModel, *, scores: bool, max_iter: int, start: Mapping[int, float] | None = None
 ) -> Maximum:
     """The maximum; ``start`` has values of some parameters by their place."""
     with single_blas_thread(), np.errstate(all="ignore"):
-        x = problem.nearest(_start(problem, start or {}))
-        first = evaluate(problem, x)
-        if not first.finite or (start and _shape_runs_off(problem, x)):
+        if start:
+            at = _with_given(model, start)
+            best = _from(model, at, max_iter)
+        else:
+            best = _highest(model, min(max_iter, _FREE_STEPS), {})
+            if best.climb.reason == "limit" and max_iter > _FREE_STEPS:
+                best = _from(model, best.parameters, max_iter)
+        if best.reason == "impossible" or (start and _begins_far(model, at)):
             raise SpecError(
-                "The likelihood is as good as 0 at these values of start= or fixed=: the baseline has to rise at all "
-                "events, and not in a leap."
+                "The likelihood is 0, or as good as 0, at these values of start= or fixed=. Give values with which the "
+                "baseline rises at all times, and not in a leap."
             )
-        end = climb(
+        return _in_users_units(best, scores=scores)
+
+
+def _in_users_units(best: End, *, scores: bool) -> Maximum:
+    """With the level of the baseline at the time from which users count."""
+    problem, end, unit, reason = best
+    x, told = end.state.x, None
+    if scores:
+        told = problem.scores(row_terms(problem, x)) if problem.model.group is None else shared_scores(problem, x)
+    found = problem.in_users_units(end, unit, problem.model.sizes[0], reason, _WORDS[reason], told)
+    p, turn, parameters = problem.model.sizes[0], problem.turn(best.parameters), best.parameters
+    return replace(
+        found,
+        coefficients=parameters[:p],
+        gamma=parameters[p:],
+        inverse_information=turn @ dense(found.inverse_information) @ turn.T,
+        unidentified=turn @ dense(found.unidentified) @ turn.T,
+        scores=None if told is None else (told @ np.linalg.inv(turn)) * problem.free,
+    )
+
+
+def _begins_far(model: HazardModel, parameters: Array) -> bool:
+    problem = hazard_problem(model)
+    return _shape_runs_off(problem, problem.nearest(problem.here(parameters)))
+
+
+def _highest(model: HazardModel, max_iter: int, known: dict[str, End]) -> End:
+    """The best end of all searches; ``known`` are those of models that were looked at."""
+    name = repr((model.baseline, model.alike, model.group is None, model.known))
+    if name not in known:
+        ends = [_from(model, at, max_iter) for at in _starts(model, max_iter, known)]
+        known[name] = max(ends, key=lambda end: end.rank)
+    return known[name]
+
+
+def _starts(model: HazardModel, max_iter: int, known: dict[str, End]) -> Iterator[Array]:
+    """Parameters (k,) from which to search."""
+    first = _constant_hazard(model, max_iter)
+    yield first
+    if not is_concave(model):
+        yield from elsewhere(model, first)
+        for smaller, embed in nested(model):
+            yield embed(_highest(smaller, max_iter, known).parameters)
+
+
+def _constant_hazard(model: HazardModel, max_iter: int) -> Array:
+    """The fit of s as it starts; where that has no maximum, no effects of columns."""
+    small, rough = constant(model)
+    end = _from(small, rough, max_iter)
+    return end.parameters if end.reason == "converged" else rough
+
+
+def _with_given(model: HazardModel, start: Mapping[int, float]) -> Array:
+    """A constant hazard but for what is given."""
+    parameters = _constant_hazard(model, 50)
+    for place, value in start.items():
+        parameters[place] = value
+    if model.group is not None:
+        parameters[-1] = max(parameters[-1], LEAST_TAU)
+    return np.where(np.isnan(model.known), parameters, model.known)
+
+
+def _from(model: HazardModel, parameters: Array, max_iter: int) -> End:
+    """The end of the search from parameters (k,)."""
+    problem = hazard_problem(model)
+    x = problem.nearest(problem.here(parameters))
+
+    first = evaluate(problem, x)
+    if not first.finite or falls(problem, x):
+        return End(problem, Climb(first, 0, "impossible"), np.eye(len(x)), "impossible")
+
+    def stop(at: Array) -> bool:
+        return _runs_off(problem, at)
+
+    def search(state: State, steps: int) -> Climb:
+        return climb(
             lambda at: evaluate(problem, at),
             lambda state: guarded_step(state, lambda move: _reach(problem, move)),
-            first,
-            max_iter=max_iter,
-            stop=lambda at: _runs_off(problem, at),
+            state,
+            max_iter=steps,
+            stop=stop,
         )
-        unit = _unit(problem, end.state.x)
-        reason = _judge(problem, end, unit)
-        told = None
-        if scores:
-            x = end.state.x
-            told = problem.scores(row_terms(problem, x)) if problem.group is None else shared_scores(problem, x)
-        return problem.in_users_units(end, unit, problem.written[0].shape[1], reason, _WORDS[reason], told)
 
-
-def _start(problem: HazardProblem, given: Mapping[int, float]) -> Array:
-    """A constant hazard, or odds and probits that rise as fast, with the columns that such a fit gives them."""
-    H, p, L = problem.written[0], problem.written[0].shape[1], problem.written[1].shape[1]
-    free, fixed = problem.free, problem.given
-    found = maximise(
-        problem.seen,
-        -H,
-        distribution=problem.noise,
-        offset=-problem.offsets[0],
-        fixed_coefficients=np.where(free[:p], np.nan, fixed[:p]),
-        fixed_gamma=np.zeros(1),
-    )
-    beta = found.coefficients
-    if not found.converged:
-        log_times = problem.seen.lower[problem.seen.exact]
-        level = -float(np.median(log_times)) if len(log_times) else 0.0
-        goal = np.full(len(H), level) - problem.offsets[0]
-        beta = np.asarray(np.linalg.lstsq(H, goal, rcond=None)[0], dtype=np.float64)
-    parameters = np.concatenate([beta, np.repeat(problem.baseline.start, L)])
-    if problem.group is not None:
-        parameters = np.append(parameters, _FIRST_TAU)
-    for place, value in given.items():
-        parameters[place] = value
-    if problem.group is not None:
-        parameters[-1] = max(parameters[-1], _LEAST_TAU)
-    return np.where(free, parameters, fixed)
+    end = search(first, min(max_iter, _FREE_STEPS))
+    if end.reason == "limit" and not falls(problem, end.state.x):
+        more = search(end.state, max_iter - end.iterations)
+        end = replace(more, iterations=end.iterations + more.iterations)
+    if falls(problem, end.state.x):
+        end = climb_rising(problem, x, max_iter, stop)
+    unit = _unit(problem, end.state.x)
+    return End(problem, end, unit, _judge(problem, end, unit))
 
 
 def _reach(problem: HazardProblem, move: Array) -> float:
     """Largest change of the logarithm of a shape or of the variance of frailties."""
-    places = [1] * problem.baseline.positive + [-1] * (problem.group is not None)
+    places = [1] * problem.model.baseline.positive + [-1] * (problem.model.group is not None)
     after, before = (problem.predictors(at) for at in (move, 0.0 * move))
     return max([0.0, *(float(np.abs(after[i] - before[i]).max()) for i in places)])
 
@@ -98,28 +190,31 @@ def _runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
 
 
 def _shape_runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
-    """Whether the logarithm of a shape, or Gompertz's shape in units of the last time, is as good as infinite.
+    """Whether the logarithm of a shape, or Gompertz's shape, is as good as infinite in the units of the rows.
 
     That of a spline is its least slope at an event.
     """
-    at, exact = problem.of_baseline(x), problem.seen.exact
-    if isinstance(problem.baseline, SplineBaseline):
-        slope = problem.baseline.at(problem.seen.lower[exact], [each[exact] for each in at[1:]])[1]
-        return bool(exact.any()) and float(slope.min()) > far
-    unit = 1.0 if problem.baseline.positive else 0.1 * last_time(problem.seen)
-    return unit * float(np.abs(at[1]).max()) > far
+    at, seen, baseline = problem.of_baseline(x), problem.seen, problem.model.baseline
+    if isinstance(baseline, SplineBaseline):
+        slope = baseline.at(seen.lower[seen.exact], [each[seen.exact] for each in at[1:]])[1]
+        return bool(seen.exact.any()) and float(slope.min()) + np.log(spread(seen)) > far
+    if baseline.positive:
+        return float(np.abs(at[1] + np.log(spread(seen))).max()) > far
+    return 0.1 * follow_up(seen) * float(np.abs(at[1]).max()) > far
 
 
 def _without_frailty(problem: HazardProblem, x: Array) -> bool:
     """Whether the variance of frailties that is looked for is as good as 0."""
-    sought = problem.group is not None and bool(problem.free[-1])
+    sought = problem.model.group is not None and bool(problem.free[-1])
     return sought and float(problem.predictors(x)[-1][0]) < _NO_FRAILTY
 
 
 def _unit(problem: HazardProblem, x: Array) -> Array:
     """Coordinates in which the transformed times of the rows, at an end that is known, are orthonormal."""
     seen, at = problem.seen, problem.of_baseline(x)
-    bent = problem.baseline.bent(np.where(np.isfinite(seen.lower), seen.lower, seen.upper), at[1:])
+    times = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
+    since = seen.entry if problem.model.given_entry else np.full(len(seen), -np.inf)
+    bent = bent_here(problem, times, since, at[1:])
     slopes = [np.ones((1, len(seen))), *bent.s_c[:, None]]
     D = np.hstack([slope.T * design for slope, design in zip(slopes, problem.designs, strict=False)])
     share = seen.weight / seen.weight.sum()
@@ -137,9 +232,10 @@ def _judge(problem: HazardProblem, end: Climb, unit: Array) -> str:
     """Whether an end is a maximum, or why not."""
     if _without_frailty(problem, end.state.x):
         return "frailty"
-    if end.reason in ("stalled", "limit"):
-        return "shape" if _runs_off(problem, end.state.x, _LARGE) else end.reason
     least = np.linalg.eigvalsh(problem.information(end.state, unit)).min(initial=1.0)
+    if end.reason in ("stalled", "limit"):
+        slow = "flat" if least < _NEARLY_FLAT else end.reason
+        return "shape" if _runs_off(problem, end.state.x, _LARGE) else slow
     return "shape" if end.reason == "stopped" else "flat" if least < FLAT else "converged"
 
 
@@ -153,14 +249,3 @@ _WORDS = {
     "stalled": "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model.",
     "limit": "Not converged when the limit of iterations was reached; raise max_iter.",
 }
-
-
-def falling_times(baseline: Baseline, levels: Array, last: tuple[float, float]) -> Array:
-    """Log times of a grid between two at which s falls, by its parameters (m, L) in each stratum."""
-    grid = np.linspace(*last, 400)
-    found = []
-    for c in levels.T:
-        with np.errstate(all="ignore"):
-            log_slope = baseline.at(grid, list(c))[1]
-        found.append(grid[~np.isfinite(log_slope)])
-    return np.unique(np.concatenate(found))

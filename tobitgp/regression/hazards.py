@@ -26,47 +26,99 @@ _NARROW = 1e-5  # intervals of log time no wider are a density times their width
 
 
 @dataclass(frozen=True, slots=True)
-class HazardProblem(Predictors):
-    """Rows, and designs of their linear predictor and of each parameter of the baseline."""
+class HazardModel:
+    """Rows, columns and a baseline, and what is known of the k parameters.
 
+    These are p coefficients, then m parameters of the baseline, each of all L strata, and with groups the logarithm of
+    the variance of their frailties.
+    """
+
+    seen: Outcome
+    H: Array  # (n, p)
+    offset: Array  # (n,)
+    levels: IntArray  # places of the columns of the intercept or, of strata, of each
     noise: Distribution  # of the transformed times
     baseline: Baseline
-    group: IntArray | None = None  # (n,), rows that share a frailty, the logarithm of whose variance stands last
+    known: Array  # (k,), NaN where they are estimated
+    group: IntArray | None = None  # (n,), rows that share a frailty
+    alike: bool = False  # whether baselines of strata differ in their level alone
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """p, m and L."""
+        return self.H.shape[1], self.baseline.size, 1 if self.alike else len(self.levels)
+
+    @property
+    def given_entry(self) -> bool:
+        """Whether rows are seen as from their entry on, since their hazards add up."""
+        return self.noise.exponential_hazard
+
+    def split(self, parameters: Array) -> tuple[Array, Array, Array]:
+        """Coefficients (p,), parameters of the baseline (m, L), and the rest."""
+        p, m, L = self.sizes
+        return parameters[:p], parameters[p : p + m * L].reshape(m, L), parameters[p + m * L :]
+
+
+@dataclass(frozen=True, slots=True)
+class HazardProblem(Predictors):
+    """A model in coordinates in which the level of the baseline is that at a time among those that were seen."""
+
+    model: HazardModel
+    origin: float  # logarithm of that time
 
     def of_baseline(self, x: Array) -> list[Array]:
         """The linear predictor and the parameters of the baseline of rows, (n,) each."""
-        return self.predictors(x)[: self.baseline.size + 1]
+        return self.predictors(x)[: self.model.baseline.size + 1]
+
+    def here(self, parameters: Array, sign: float = 1.0) -> Array:
+        """Parameters (k,) of this origin from those of the users', and back with sign -1."""
+        out = parameters.copy()
+        out[self.model.levels] += sign * self.model.baseline.level(self.origin, list(self.model.split(out)[1]))[0]
+        return out
+
+    def turn(self, parameters: Array) -> Array:
+        """Derivatives (k, k) of the users' parameters in those of this origin."""
+        p, m, L = self.model.sizes
+        slope, out = (
+            self.model.baseline.level(self.origin, list(self.model.split(parameters)[1]))[1],
+            np.eye(len(parameters)),
+        )
+        for i, place in enumerate(self.model.levels):
+            own = 0 if self.model.alike else i
+            out[place, p + own + L * np.arange(m)] = -slope[:, own]
+        return out
 
 
-def hazard_problem(
-    seen: Outcome,
-    H: Array,
-    offset: Array,
-    levels: Array,
-    noise: Distribution,
-    baseline: Baseline,
-    known: Array,
-    group: IntArray | None = None,
-) -> HazardProblem:
-    """A problem with the columns ``levels`` (n, L) for each parameter of the baseline.
-
-    ``known`` (p + m L,) are coefficients, then parameters of the baseline, and with groups (n,) the logarithm of the
-    variance of their frailties, NaN where they are estimated.
-    """
-    p, L, m, none = H.shape[1], levels.shape[1], baseline.size, np.zeros(len(H))
-    designs, offsets, ends = [H, *[levels] * m], [offset, *[none] * m], list(p + L * np.arange(m))
-    if group is not None:
-        designs, offsets, ends = [*designs, np.ones((len(H), 1))], [*offsets, none], [*ends, p + L * m]
-    unit = 1.0 / last_time(seen) if isinstance(baseline, GompertzBaseline) else 1.0
-    units = [1.0, *[unit] * m, *[1.0] * (group is not None)]
-    parts = orthonormal(seen, designs, offsets, np.split(known, ends), units)
-    return HazardProblem(**parts, noise=noise, baseline=baseline, group=group)
+def hazard_problem(model: HazardModel) -> HazardProblem:
+    """Columns made orthonormal, and an origin near the times that were seen where no level is known."""
+    seen, m, none = model.seen, model.baseline.size, np.zeros(len(model.H))
+    levels = np.ones((len(none), 1)) if model.alike else model.H[:, model.levels]
+    beta, c, tau = model.split(model.known)
+    designs, offsets, known = [model.H, *[levels] * m], [model.offset, *[none] * m], [beta, *c]
+    if model.group is not None:
+        designs, offsets, known = [*designs, np.ones((len(none), 1))], [*offsets, none], [*known, tau]
+    unit = 1.0 / follow_up(seen) if isinstance(model.baseline, GompertzBaseline) else 1.0
+    units = [1.0, *[unit] * m, *[1.0] * (model.group is not None)]
+    free = bool(np.isnan(beta[model.levels]).all())
+    origin = float(known_times(seen).mean()) if free else model.baseline.start_of_time
+    return HazardProblem(**orthonormal(seen, designs, offsets, known, units), model=model, origin=origin)
 
 
-def last_time(seen: Outcome) -> float:
-    """The latest end of what is known of a row."""
-    ends = np.concatenate([seen.lower, seen.upper])
-    return float(np.exp(ends[np.isfinite(ends)].max()))
+def known_times(seen: Outcome) -> Array:
+    """Log times up to which rows were followed, or before which they ended."""
+    ends = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
+    return ends[np.isfinite(ends)]
+
+
+def spread(seen: Outcome) -> float:
+    """Of these, 1 where they are equal."""
+    return float(np.ptp(known_times(seen))) or 1.0
+
+
+def follow_up(seen: Outcome) -> float:
+    """Time from the first entry to the last of these."""
+    last = float(known_times(seen).max())
+    return float(np.exp(last) * -np.expm1(min(float(seen.entry.min()) - last, -1e-12)))
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -93,23 +145,31 @@ def _of_end(end: _End, value: Array, d1: Array, d2: Array) -> Local:
     return Local(value, d1[:, None] * end.slope, d2[:, None, None] * outer + d1[:, None, None] * end.bend)
 
 
-def _exact(problem: HazardProblem, v: Array, at: Sequence[Array]) -> Local:
+def bent_here(problem: HazardProblem, v: Array, since: Array, c: Sequence[Array]) -> Bent:
+    """The s of this origin at log times, from others on where these are finite."""
+    baseline = problem.model.baseline
+    found = baseline.bent_since(v, since, c) if np.isfinite(since).any() else baseline.bent(v, c)
+    s, s_c, s_cc = baseline.level(problem.origin, c)
+    return found._replace(s=found.s - s, s_c=found.s_c - s_c, s_cc=found.s_cc - s_cc)
+
+
+def _exact(problem: HazardProblem, v: Array, since: Array, at: Sequence[Array]) -> Local:
     """Log densities of log times."""
-    bent = problem.baseline.bent(v, at[1:])
-    found = _of_end(_end(at[0], bent), *problem.noise.log_density(at[0] + bent.s, 2))
+    bent = bent_here(problem, v, since, at[1:])
+    found = _of_end(_end(at[0], bent), *problem.model.noise.log_density(at[0] + bent.s, 2))
     found.slope[:, 1:] += bent.log_slope_c.T
     found.bend[:, 1:, 1:] += np.moveaxis(bent.log_slope_cc, 2, 0)
     return found._replace(value=found.value + bent.log_slope)
 
 
-def _mass(problem: HazardProblem, lower: Array, upper: Array, at: Sequence[Array]) -> Local:
+def _mass(problem: HazardProblem, lower: Array, upper: Array, since: Array, at: Sequence[Array]) -> Local:
     """Log probabilities of log times between two ends."""
-    n, r = len(lower), len(at)
+    n, r, noise = len(lower), len(at), problem.model.noise
     out = Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r)))
-    below, above = np.isfinite(lower), np.isfinite(upper)
+    below, above = np.isfinite(lower) & (lower > since), np.isfinite(upper)
 
     def end(v: Array, rows: IntArray) -> _End:
-        return _end(at[0][rows], problem.baseline.bent(v[rows], [each[rows] for each in at[1:]]))
+        return _end(at[0][rows], bent_here(problem, v[rows], since[rows], [each[rows] for each in at[1:]]))
 
     for kind in (below & ~above, above & ~below, below & above):
         rows = np.flatnonzero(kind)
@@ -117,12 +177,12 @@ def _mass(problem: HazardProblem, lower: Array, upper: Array, at: Sequence[Array
             continue
         if not above[rows[0]]:
             a = end(lower, rows)
-            part = _of_end(a, *problem.noise.upper_tail(a.z))
+            part = _of_end(a, *noise.upper_tail(a.z))
         elif not below[rows[0]]:
             b = end(upper, rows)
-            part = _of_end(b, *problem.noise.lower_tail(b.z))
+            part = _of_end(b, *noise.lower_tail(b.z))
         else:
-            part = _between(problem.noise, end(lower, rows), end(upper, rows))
+            part = _between(noise, end(lower, rows), end(upper, rows))
         for total, more in zip(out, part, strict=True):
             total[rows] = more
     return out
@@ -141,27 +201,27 @@ def _between(noise: Distribution, a: _End, b: _End) -> Local:
 def row_terms(problem: HazardProblem, x: Array) -> Local:
     """Of all rows, given that they lie within their windows."""
     seen, at = problem.seen, problem.of_baseline(x)
-    n, r = len(seen), len(at)
+    n, r, never = len(seen), len(at), np.full(len(seen), -np.inf)
+    since, entry = (seen.entry, never) if problem.model.given_entry else (never, seen.entry)
     out = Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r)))
 
     def add(rows: BoolArray, part: Local, sign: float = 1.0) -> None:
         for total, more in zip(out, part, strict=True):
             total[rows] += sign * more
 
-    exact, window = seen.exact | (seen.width < _NARROW), np.isfinite(seen.entry) | np.isfinite(seen.exit)
-    add(exact, _exact(problem, 0.5 * (seen.lower + seen.upper)[exact], [each[exact] for each in at]))
+    exact, window = seen.exact | (seen.width < _NARROW), np.isfinite(entry) | np.isfinite(seen.exit)
+    add(exact, _exact(problem, 0.5 * (seen.lower + seen.upper)[exact], since[exact], [each[exact] for each in at]))
     narrow, rest = exact & ~seen.exact, ~exact
     out.value[narrow] += np.log(seen.width[narrow])
-    add(rest, _mass(problem, seen.lower[rest], seen.upper[rest], [each[rest] for each in at]))
-    if window.any():
-        ends = seen.entry[window], seen.exit[window]
-        add(window, _mass(problem, *ends, [each[window] for each in at]), -1.0)
+    for rows, low, high, sign in ((rest, seen.lower, seen.upper, 1.0), (window, entry, seen.exit, -1.0)):
+        if rows.any():
+            add(rows, _mass(problem, low[rows], high[rows], since[rows], [each[rows] for each in at]), sign)
     return out
 
 
 def evaluate(problem: HazardProblem, x: Array) -> State:
     """Log likelihood, gradient and Hessian at x."""
-    if problem.group is None:
+    if problem.model.group is None:
         return problem.join(x, row_terms(problem, x))
     rows, survival, groups = _shared(problem, x)
     state, w = problem.join(x, rows), problem.seen.weight
@@ -187,48 +247,45 @@ def _shared(problem: HazardProblem, x: Array) -> tuple[Local, Local, GroupTerms]
         to.slope[at_rows, :-1] += sign * part.slope
         to.bend[at_rows, :-1, :-1] += sign * part.bend
 
-    never = np.full(n, np.inf)
-    ends = _mass(problem, seen.lower, never, at)
+    ends = _mass(problem, seen.lower, np.full(n, np.inf), seen.entry, at)
     add(survival, np.ones(n, dtype=np.bool_), ends)
-    late = np.isfinite(seen.entry)
-    add(survival, late, _mass(problem, seen.entry[late], never[late], [each[late] for each in at]), -1.0)
-    add(rows, exact, _exact(problem, seen.lower[exact], [each[exact] for each in at]))
+    add(rows, exact, _exact(problem, seen.lower[exact], seen.entry[exact], [each[exact] for each in at]))
     add(rows, exact, Local(*(part[exact] for part in ends)), -1.0)
-    assert problem.group is not None
+    assert problem.model.group is not None
     tau = float(problem.predictors(x)[-1][0])
     groups = group_terms(*group_sums(problem, survival.value), tau)
-    mean = -groups.hazard[problem.group]
+    mean = -groups.hazard[problem.model.group]
     slope, bend = mean[:, None] * survival.slope, mean[:, None, None] * survival.bend
     return rows._replace(slope=rows.slope + slope, bend=rows.bend + bend), survival, groups
 
 
 def group_sums(problem: HazardProblem, log_survival: Array) -> tuple[Array, Array]:
     """Events and cumulative hazards (G,) of groups, of log survival (n,) from the entry of each row on."""
-    assert problem.group is not None
+    assert problem.model.group is not None
     seen = problem.seen
-    events, hazard = (np.bincount(problem.group, seen.weight * each) for each in (seen.exact, -log_survival))
+    events, hazard = (np.bincount(problem.model.group, seen.weight * each) for each in (seen.exact, -log_survival))
     return np.asarray(events, dtype=np.float64), np.asarray(hazard, dtype=np.float64)
 
 
 def _sums(problem: HazardProblem, weight: Array, design: Array) -> Array:
     """Weighted sums (G, m) of columns over the rows of groups."""
-    assert problem.group is not None
-    columns = [np.bincount(problem.group, weight * column) for column in design.T]
-    return np.column_stack([np.zeros((int(problem.group.max()) + 1, 0)), *columns])
+    assert problem.model.group is not None
+    columns = [np.bincount(problem.model.group, weight * column) for column in design.T]
+    return np.column_stack([np.zeros((int(problem.model.group.max()) + 1, 0)), *columns])
 
 
 def shared_scores(problem: HazardProblem, x: Array) -> Array:
     """Derivatives (n, k) that sum up to those of the groups; that in log theta stands at one row of each."""
     rows, _, groups = _shared(problem, x)
-    assert problem.group is not None
+    assert problem.model.group is not None
     heaviest = np.argsort(-problem.seen.weight, kind="stable")
-    one = heaviest[np.unique(problem.group[heaviest], return_index=True)[1]]
+    one = heaviest[np.unique(problem.model.group[heaviest], return_index=True)[1]]
     rows.slope[one, -1] = groups.tau / np.where(problem.seen.weight[one] > 0.0, problem.seen.weight[one], 1.0)
     return problem.scores(rows)
 
 
 def frailties_at(problem: HazardProblem, parameters: Array) -> Array:
     """Shape and rate (G, 2) of the frailties of groups given what was seen, at parameters (k,)."""
-    x = problem.nearest(parameters)
+    x = problem.nearest(problem.here(parameters))
     _, survival, _ = _shared(problem, x)
     return frailty_posterior(*group_sums(problem, survival.value), float(problem.predictors(x)[-1][0]))

@@ -1,9 +1,10 @@
 r"""The result of a fit, the way from working coordinates to the user's units, and the covariance of the estimates.
 
-Weights are frequency weights throughout: a row of weight c counts as c equal rows, in the information, in the middle
-of the sandwich (:math:`\sum_i c_i s_i s_i'`) and in the n of HC1; within a cluster scores add up to
-:math:`\sum_i c_i s_i`. R's survreg agrees on the information, on unweighted ``robust = TRUE`` (HC0) and on unweighted
-``cluster`` (no small-sample factor); with weights *and* ``robust = TRUE`` it leaves the weights out of the middle.
+A row of weight c counts as c equal rows in the information. In the middle of the sandwich it does so if weights are
+frequencies (:math:`\sum_i c_i s_i s_i'`, and n of HC1 is :math:`\sum_i c_i`); if they are sampling weights, the row has
+one weighted score (:math:`\sum_i c_i^2 s_i s_i'`, and n is the number of rows). Within a cluster scores add up to
+:math:`\sum_i c_i s_i` either way. R's survreg agrees on the information, on unweighted ``robust = TRUE`` (HC0) and on
+unweighted ``cluster`` (no small-sample factor); R's survey and coxph agree on sampling weights.
 
 These are (REG8) of the theory pages.
 
@@ -193,11 +194,16 @@ _ROUNDING = 1e-10
 
 
 def covariance(
-    fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: Clusters | IntArray | None = None
+    fit: Maximum,
+    kind: Kind = "nonrobust",
+    *,
+    weight: Array | None = None,
+    groups: Clusters | IntArray | None = None,
+    sampling: bool = False,
 ) -> Covariance:
     """Covariance of all parameters: coefficients, scale coefficients and, where it is estimated, the shape.
 
-    Shapes: weight, groups (n,), of one direction; gives (k, k).
+    Shapes: weight, groups (n,), of one direction; gives (k, k). Weights are frequencies, or ``sampling`` weights.
     """
     if kind not in KINDS:
         raise SpecError(f"cov_type {kind!r} is not one of {', '.join(KINDS)}.")
@@ -208,31 +214,38 @@ def covariance(
     V = dense(fit.inverse_information)
     scores: Any = fit.scores
     c = np.ones(scores.shape[0]) if weight is None else weight
+    n = float((c > 0.0).sum() if sampling else c.sum())
     if kind == "cluster":
-        return _clustered(V, Clusters.of(groups), scores, c, fit.free)
-    more = float(c.sum() - fit.free.sum()) if kind == "HC1" else float(c.sum())
-    factor = float(c.sum()) / more if more > 0.0 else np.nan
+        return _clustered(V, Clusters.of(groups), scores, c, n, fit.free)
+    more = n - float(fit.free.sum()) if kind == "HC1" else n
+    factor = n / more if more > 0.0 else np.nan
+    if sampling:
+        c = c * c
     if isinstance(fit.inverse_information, Factored):
         return np.asarray(factor * (V @ (scores.T @ scores.multiply(c[:, None]).tocsr()).toarray() @ V))
     D = scores @ V
     return np.asarray(factor * (D.T * c) @ D)
 
 
-def _clustered(V: Array, clusters: Clusters, scores: Any, weight: Array, free: BoolArray) -> Array:
-    """Covariance (k, k) by sums of scores within clusters."""
+def _clustered(V: Array, clusters: Clusters, scores: Any, weight: Array, n: float, free: BoolArray) -> Array:
+    """Covariance (k, k) by sums of the scores of n observations within clusters."""
     clusters.check_number(free)
     k = int(free.sum())
     if clusters.code.shape[1] == 1:
-        return clusters.crossed(scores, weight, V, k)
+        return clusters.crossed(scores, weight, V, n, k)
     at, out = np.ix_(free, free), np.zeros_like(V)
     root = normal_root(V[at])
     levels = clusters.levels_among(len(free))[free]
-    out[at] = root @ middle(clusters, scores[:, free], weight, root, levels) @ root.T
+    out[at] = root @ middle(clusters, scores[:, free], weight, n, root, levels) @ root.T
     return out
 
 
 def unidentified(
-    fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: Clusters | IntArray | None = None
+    fit: Maximum,
+    kind: Kind = "nonrobust",
+    *,
+    weight: Array | None = None,
+    groups: Clusters | IntArray | None = None,
 ) -> Covariance:
     r"""What the rows, or the scores of a sandwich, leave open: N, with :math:`a'Na > 0` where :math:`a'\theta` is.
 
@@ -286,5 +299,6 @@ def normal_root(covariance: Array) -> Array:
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     size = np.where(sd > 0.0, sd, 1.0)
     values, vectors = np.linalg.eigh(covariance / size / size[:, None])
-    values = np.where(values > _ROUNDING * values.max(initial=0.0), values, 0.0)
+    least = 8 * len(values) * np.finfo(np.float64).eps  # columns far from 0 leave little between this and 1
+    values = np.where(values > least * values.max(initial=0.0), values, 0.0)
     return np.asarray(size[:, None] * vectors * np.sqrt(values))

@@ -52,6 +52,11 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
     name = "Log likelihood:" if parts.estimated else f"Log evidence ({results.evidence_kind}):"
     value = results.llf if parts.estimated else results.log_evidence
     notes = [*summary.censoring_note(results), "Coefficients are logarithms of hazard ratios."]
+    if not parts.estimated:
+        notes.append(
+            "coef, std err and ends are posterior mean, sd and quantiles, z is coef / std err, and P>|z| is twice the "
+            "posterior probability of the less likely sign, here and in hazard_ratios()."
+        )
     if parts.written.varying:
         listed = ", ".join(parts.written.varying)
         notes.append(f"Those of {listed} are at the prior mean of tv(), which lets them change over time.")

@@ -106,13 +106,20 @@ def _notes(results: MixtureResults, kind: CovKind | None) -> list[str]:
     notes.append(_errors_note(results, kind))
     if isinstance(fit.model, Points):
         if parts.family.free_of == "location and scale":
-            notes.append(f"Variances are held above {fit.model.floor:g} of that of the rows; see tg.EMCM(floor=).")
+            notes.append(_floor_note(fit))
         return notes
     if "shape" in parts.family.parameters:
         notes.append("Shapes are point estimates, at the maximum of the bound.")
     if results.log_evidence != results.elbo:
         notes.append("Log evidence is ELBO + log K!, for the K! orders of the components.")
     return [*notes, f"Prior of every component, by the names of priors=: {_prior(fit.model, fit)}."]
+
+
+def _floor_note(fit: MixtureFit) -> str:
+    floor = getattr(fit.method, "floor", None)
+    if floor is not None:
+        return f"Variances are held above {floor:g} of that of the rows; see tg.EMCM(floor=)."
+    return "No sd is far below the distance of the rows next to its mean: the likelihood rises there without end."
 
 
 def _errors_note(results: MixtureResults, kind: CovKind | None) -> str:
@@ -129,11 +136,13 @@ def _errors_note(results: MixtureResults, kind: CovKind | None) -> str:
 
 def _prior(model: Bayes, fit: MixtureFit) -> str:
     """Hyper-parameters of the prior in the user's units, of which the ones within are a shifted multiple."""
-    zero = np.zeros(len(model.prior))
-    shift = model.family.prior_to_working(zero, fit.units)
-    factor = model.family.prior_to_working(zero + 1.0, fit.units) - shift
-    named = zip(model.family.hyperparameters, (model.prior - shift) / factor, strict=True)
-    values, weights = ", ".join(f"{name} {value:.4g}" for name, value in named), model.weights
+    prior, found, weights = model.prior, model.prior_at(fit.state), model.weights
+    shift = model.family.prior_to_working(np.zeros_like(found), fit.units)
+    factor = model.family.prior_to_working(np.ones_like(found), fit.units) - shift
+    words = [f"{value:.4g}" for value in (found - shift) / factor]
+    for at, shape, rate in zip(prior.learnt.tolist(), prior.shape, prior.rate, strict=True):
+        words[at] = f"gamma({shape:g}, {rate * factor[at]:.4g}), learnt as {words[at]}"
+    values = ", ".join(map(" ".join, zip(model.family.hyperparameters, words, strict=True)))
     if weights.concentration is None:
         return f"{values}; concentration of the weights gamma({weights.shape:g}, {weights.rate:g})"
     return f"{values}; concentration of the weights {weights.concentration:g}"

@@ -17,6 +17,7 @@ from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
 from tobitgp.results.estimates import slope_posterior
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
+from tobitgp.results.priors import PriorRow, line_rows, linear_rows
 from tobitgp.results.start_stop.parts import StartStopParts
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -148,7 +149,8 @@ def _sections(results: GPResults, alpha: float) -> list[Section]:
     rows, ends = list(summary.frame_rows(results.summary_frame(alpha))), summary.interval_headers(alpha)
     p, parameters = len(results.parts.gp.columns), results.parts.fitted.parameters
     coefficients = [summary.estimate_row(name, row) for name, row in [*rows[:p], *slope_rows(results.parts, alpha)]]
-    curves = {f"sd({term.name})": f"sd (curve) {term.name}" for term in results.parts.gp.terms if term.line == "own"}
+    names = [term.name for term in results.parts.gp.terms if term.line == "own"]
+    curves = {f"sd({name})": f"sd (curve) {name}" for name in names}
     hyper = []
     for i, (name, row) in enumerate(zip(parameters.names, (row for _, row in rows[p:]), strict=True)):
         name = curves.get(name, name)
@@ -167,8 +169,7 @@ def slope_rows(parts: Parts, alpha: float, sign: float = 1.0) -> list[tuple[str,
     found = slope_posterior(parts.fitted, parts.gp)
     mean, ends = sign * found.coefficients(), np.sort(sign * found.interval(alpha), axis=1)
     numbers = np.column_stack([mean, found.errors(), sign * found.z_values(), found.p_values(), ends])
-    names = [f"slope({term.name})" for term in parts.gp.terms if term.line == "own"]
-    return list(zip(names, numbers, strict=True))
+    return list(zip(parts.gp.slopes, numbers, strict=True))
 
 
 def _prior(results: GPResults, i: int) -> str:
@@ -202,11 +203,8 @@ def _notes(results: GPResults) -> list[str]:
             f"Coefficients hold the level of {', '.join(centred)}: as a term it is measured from its average over the "
             "rows, by= curves from that over the rows of their level."
         )
-    if len(gp.lines):
-        terms = [(t, term.name) for t, term in enumerate(gp.terms) if term.line == "own"]
-        units = gp.problem.units
-        sds = [units.scale * sd / units.x_scale[t][0] for (t, _), sd in zip(terms, gp.lines, strict=True)]
-        listed = ", ".join(f"{name} normal(0, {sd:.3g})" for (_, name), sd in zip(terms, sds, strict=True))
+    if gp.slopes:
+        listed = ", ".join(name + _prior_words(row) for name, row in line_rows(gp))
         notes.append(
             "A process of one input is a linear effect, slope(...), and a curve about it, whose standard deviation "
             f"is the parameter sd(...). Priors of slopes: {listed}."
@@ -289,18 +287,20 @@ def _linear_priors(results: GPResults) -> str:
     gp = results.parts.gp
     assert gp.linear is not None
     words = []
-    for j, name in enumerate(gp.columns):
-        mean, sd = float(gp.linear.mean[j]), float(gp.linear.sd[j])
-        if sd == 0.0:
-            continue
+    for j, (name, row) in enumerate(linear_rows(gp)):
         where = ""
-        if j == gp.linear.intercept:
+        if j == gp.linear.intercept and len(gp.columns) > 1:
             at = "base level" if gp.linear.factor is not None else "columns' means"
-            mean, where = mean + gp.problem.units.centre, f" at the {at}" if len(gp.columns) > 1 else ""
-        words.append(f"{name} normal({mean:.3g}, {sd:.3g}){where}")
+            where = f" at the {at}"
+        if row.distribution != "fixed":
+            words.append(f"{name}{_prior_words(row)}{where}")
     if len(words) > _NOTED_PRIORS:
         words = [*words[: _NOTED_PRIORS - 1], f"and {len(words) - _NOTED_PRIORS + 1} more"]
     return ", ".join(words) or "all coefficients are fixed"
+
+
+def _prior_words(row: PriorRow) -> str:
+    return f" {row.distribution}" + ("" if row.distribution == "flat" else f"({row.location:.3g}, {row.spread:.3g})")
 
 
 def summarise_regression(

@@ -131,7 +131,7 @@ def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x", s
     if x.dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, DateFormatter, MonthLocator
 
-        locator = MonthLocator(bymonth=range(1, 13, 2)) if season else AutoDateLocator(minticks=3, maxticks=_TICKS)
+        locator = MonthLocator(bymonth=range(1, 13, 2)) if season else AutoDateLocator(minticks=3, maxticks=8)
         axis.set_major_locator(locator)
         axis.set_major_formatter(DateFormatter("%b") if season else ConciseDateFormatter(locator))
     elif side == "x":
@@ -287,9 +287,18 @@ def _slope_columns(term: GPTerm, columns: list[str]) -> tuple[str, ...]:
 
 
 def _table(results: Results, grid: pd.DataFrame, panel: Panel, interval: float | None) -> pd.DataFrame:
-    """The term at the rows of a grid; a slope is the term where its column is 1."""
-    table: Any = results.predict(grid.assign(**dict.fromkeys(panel.slope, 1)), "terms", interval=interval, se=True)
+    """The term at the rows of a grid; a slope is the term where its column is one above its origin."""
+    above = {name: 1.0 + _origin(results, panel, name) for name in panel.slope}
+    table: Any = results.predict(grid.assign(**above), "terms", interval=interval, se=True)
     return table[panel.term]
+
+
+def _origin(results: Results, panel: Panel, column: str) -> float:
+    """Where the term is 0 along a column whose slope is drawn."""
+    assert panel.t is not None
+    gp = cast("GPResults", results).parts.gp
+    inputs = [item.text.strip("`") for item in gp.terms[panel.t].inputs]
+    return float(gp.problem.units.x_centre[panel.t][inputs.index(column)])
 
 
 def _draw_term(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel, interval: float | None) -> None:

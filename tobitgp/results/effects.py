@@ -266,17 +266,17 @@ def marginal_effects(
     >>> import tobitgp as tg
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
     >>> res.marginal_effects("observed").loc[("age", "dy/dx")].round(3)
-    dydx        -0.055
-    se           0.074
-    z           -0.742
-    p            0.458
-    lower       -0.199
+    dydx        -0.054
+    se           0.073
+    z           -0.739
+    p            0.460
+    lower       -0.198
     upper        0.090
     intensive   -0.018
     extensive   -0.036
     Name: (age, dy/dx), dtype: float64
     >>> res.marginal_effects("observed", method="eyex").loc[("age", "ey/ex"), ["eyex", "se"]].round(2).tolist()
-    [-1.65, 2.41]
+    [-1.64, 2.4]
     """
     parts = results.parts
     alpha, asked = check_alpha(alpha), read_asked(parts.family.log_time, what, method, q, below, above, times)

@@ -105,11 +105,9 @@ def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
 
 def slope_posterior(fitted: FittedGP, model: GPModel) -> Linear:
     """Slopes of the lines of processes at every design point."""
-    units, first = model.problem.units, len(model.terms) + (model.linear is not None)
-    lines = [t for t, term in enumerate(model.terms) if term.line == "own"]
-    blocks = range(first, first + len(lines))
-    unit = units.scale * model.lines / np.array([units.x_scale[t][0] for t in lines])
-    mean, covariance = np.empty((len(fitted.points), len(lines))), []
+    unit, first = np.array([*model.slopes.values()]), len(model.terms) + (model.linear is not None)
+    blocks = range(first, first + len(unit))
+    mean, covariance = np.empty((len(fitted.points), len(unit))), []
     for j, point in enumerate(fitted.points):
         at = [point.layout.places[block].columns.start for block in blocks]
         E = np.zeros((len(point.w), len(at)))
@@ -117,7 +115,7 @@ def slope_posterior(fitted: FittedGP, model: GPModel) -> Linear:
         half = point.factor.whiten(E)
         mean[j] = unit * point.w[at]
         covariance.append(half.T @ half)
-    return Linear(fitted.weights, mean, covariance, np.zeros(len(lines), dtype=bool))
+    return Linear(fitted.weights, mean, covariance, np.zeros(len(unit), dtype=bool))
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,8 +381,8 @@ def summary(
     ==============================================================================
                      coef     std err          z     P>|z|       [0.025     0.975]
     ------------------------------------------------------------------------------
-    Intercept      5.4076      9.1464      0.591     0.554     -12.5191    23.3342
-    age           -0.1497      0.1929     -0.776     0.438      -0.5278     0.2284
+    Intercept      5.3443      9.1058      0.587     0.557     -12.5027    23.1913
+    age           -0.1484      0.1920     -0.773     0.440      -0.5247     0.2280
     ==============================================================================
     """
     alpha = check_alpha(alpha)

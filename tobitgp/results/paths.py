@@ -14,7 +14,7 @@ from tobitgp.data.columns import evaluate
 from tobitgp.data.table import column_names, read_table
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression.histories import Histories
-from tobitgp.results.hazards.cells import AtRisk, check_subjects
+from tobitgp.results.hazards.cells import SAME_TIME, AtRisk, check_subjects
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 PARTS = "The rows of this fit are parts of the time of subjects, not rows to average over: give df=, a row for each."
-_GAP = 1e-9  # of a time, below which two are the same
 _LATE = "an accelerated time needs the covariates from time 0 on; family='ph' takes late entry and gaps"
 
 
@@ -61,7 +60,10 @@ def check_order(subject: Any, risk: AtRisk, labels: Any, *, from_zero: bool) -> 
     again = frame["id"].eq(frame["id"].shift())
     before = frame["stop"].shift()
     checks = [
-        (again & (frame["start"] - before > _GAP * before), "has a gap in time before it, or a row was left out there"),
+        (
+            again & (frame["start"] - before > SAME_TIME * before),
+            "has a gap in time before it, or a row was left out there",
+        ),
         (again & (frame["weight"] != frame["weight"].shift()), "differs in its weight from the row before"),
     ]
     if from_zero:

@@ -169,12 +169,12 @@ def predict(
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
     >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
        estimate    se  lower  upper
-    0      2.93  2.05   0.28   7.95
+    0      2.91  2.04   0.28   7.91
     1      0.94  0.83   0.07   3.17
     >>> res.predict({"age": [30.0, 60.0]}, what="quantile", q=[0.1, 0.9]).round(2)
          0.1   0.9
-    0  -6.92  8.76
-    1 -10.96  3.81
+    0  -6.94  8.72
+    1 -10.93  3.82
     """
     options: dict[str, Any] = {"interval": interval, "se": se, "q": q, "below": below, "above": above}
     options["exclude"] = exclude

@@ -18,6 +18,7 @@ from tobitgp.data.table import column_names, read_table
 from tobitgp.data.training_summary import constant_column
 from tobitgp.errors import SpecError
 from tobitgp.formula.linear import mentions
+from tobitgp.formula.spec import GPTerm, ScaleSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.results.views import Source
 from tobitgp.typing import Frame
@@ -33,6 +34,7 @@ class Term:
     columns: tuple[int, ...]  # its columns of the linear part; empty for other terms
     block: int | None  # its block of features where it is a process
     texts: tuple[str, ...]  # the expressions it is made of
+    slopes: tuple[str, ...] = ()  # those of the columns whose coefficients differ between its groups
     line: int | None = None  # the block of its line where it has one
 
     @property
@@ -47,9 +49,9 @@ def model_terms(parts: Source) -> list[Term]:
     first = 1 if parts.state.linear.columns else 0
     lines = itertools.count(first + len(parts.spec.processes))
     for t, term in enumerate(parts.spec.gps):
-        group = () if term.by is None else (term.by.text,)
+        texts, slopes = _process_texts(term)
         line = next(lines) if term.line == "own" else None
-        out.append(Term(term.name, (), first + t, (*(x.text for x in term.inputs), *group), line))
+        out.append(Term(term.name, (), first + t, texts, slopes=slopes, line=line))
     if parts.spec.offsets:
         out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))
     return out
@@ -60,11 +62,20 @@ def effect_suffixes(columns: Sequence[str]) -> list[str]:
     return ["" if name == INTERCEPT else f"[{name}]" for name in columns] or [""]
 
 
+def _process_texts(term: GPTerm) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Expressions of a process, its inputs and its group, and those of the columns of a random effect."""
+    group = () if term.by is None else (term.by.text,)
+    return (*(x.text for x in term.inputs), *group), () if term.effects is None else (term.effects.linear,)
+
+
 def _scale_texts(state: DesignState) -> list[str]:
     """Expressions of the formula of the noise scale."""
     if state.scale is None:
         return []
-    return [name for name, _ in linear_terms(state.scale.linear)] + [x.text for x in state.scale.spec.offsets]
+    spec = state.scale.spec
+    processes = spec.gps if isinstance(spec, ScaleSpec) else ()
+    texts = [name for name, _ in linear_terms(state.scale.linear)] + [x.text for x in spec.offsets]
+    return texts + [x for term in processes for texts in _process_texts(term) for x in texts]
 
 
 def find_terms(parts: Source, names: Any) -> list[Term]:
@@ -112,7 +123,7 @@ def check_levels(parts: Source, excluded: Sequence[Term]) -> None:
 def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term]) -> Frame:
     """New data in which the columns that only excluded terms use hold a value that they held in training."""
     names = {term.name for term in excluded}
-    rest = [text for term in model_terms(parts) if term.name not in names for text in term.texts]
+    rest = [text for term in model_terms(parts) if term.name not in names for text in (*term.texts, *term.slopes)]
     rest += _scale_texts(parts.state)
     used = parts.state.input_names
     freed = [name for name in used if not any(mentions(text, name) for text in rest)]

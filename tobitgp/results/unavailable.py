@@ -8,9 +8,11 @@ from typing import Any
 from tobitgp.errors import UnavailableError
 
 _GENERAL = "LikelihoodResults", "DistributionalResults"
+NO_PRIORS = "Maximum likelihood has no priors; method='ep' fits under priors where the family has it."
 # What serves in place of what a kind of fit does not have.
 _INSTEAD = {
     "bootstrap": "A posterior has draws, by sample() and posterior(); cov_type='HC0' and 'cluster' are of maxima.",
+    "priors": NO_PRIORS,
     "profile_interval": "conf_int() is of every fit.",
     "marginal_effects": "predict() answers about the response, and plot_effect() draws it along a column.",
     "get_margeff": "predict() answers about the response, and plot_effect() draws it along a column.",

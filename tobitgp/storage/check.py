@@ -137,7 +137,11 @@ def check_mixture(parts: MixtureParts) -> None:
     wanted: Shapes = {"weights": (fit.state.weights, (size,)), "components": (fit.state.components, (len(names), k))}
     wanted |= {name: (getattr(fit, name), (k,)) for name in ("order", "counts", "exact_counts")}
     if isinstance(model, Bayes):
-        wanted["prior"] = (model.prior, (len(names),))
+        learnt = (model.prior.learnt.size,)
+        wanted |= {"prior": (model.prior.values, (len(names),)), "scales": (fit.state.scales, learnt)}
+        wanted |= {name: (getattr(model.prior, name), learnt) for name in ("learnt", "power", "shape", "rate")}
+        if not (np.isin(model.prior.learnt, np.arange(len(names))).all() and (fit.state.scales > 0.0).all()):
+            raise MalformedError("what its prior learns makes no sense")
         if not isinstance(model.weights, (Dirichlet, DirichletProcess)):
             raise MalformedError("its prior of the weights is of an unknown kind")
     if parts.covariance is None:
@@ -202,6 +206,9 @@ def _check_process_arrays(parts: Parts) -> None:
     wanted |= {name: (values, (q,)) for name, values in of_scale.items()}
     if gp.linear is not None:
         wanted |= {name: (getattr(gp.linear, name), (p,)) for name in ("mean", "sd", "centre")}
+        c = p if gp.linear.factor is None else p - gp.linear.factor.size
+        more = (("root", gp.linear.root, (c, c)), ("constant", gp.linear.constant, (p,)))
+        wanted |= {name: (values, shape) for name, values, shape in more if values is not None}
         _check_factor(gp.linear.factor, absorbed_columns(parts.state.linear), fitted.points)
     for j, point in enumerate(fitted.points):
         wanted |= {f"{name} of point {j}": pair for name, pair in _point_arrays(point, k, p).items()}
@@ -210,6 +217,8 @@ def _check_process_arrays(parts: Parts) -> None:
         {name: values for name, (values, _) in wanted.items() if " of point " in name and "theta" not in name}
     )
     _check_finite(of_scale)
+    roots = {"w_root": units.w_root, "scale_root": fitted.parameters.scale_root}
+    _check_shapes({name: (root, (q, q)) for name, root in roots.items() if root is not None})
     for point in fitted.points:
         for block in point.blocks:
             held = {name: getattr(block, name, None) for name in ("parameters", "Z", "L")}

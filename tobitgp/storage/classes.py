@@ -30,6 +30,7 @@ from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
 from tobitgp.mixture.model import Bayes, Points, State
+from tobitgp.mixture.prior import ComponentPrior
 from tobitgp.mixture.rows import Units as MixtureUnits
 from tobitgp.numerics.arrow import Factor
 from tobitgp.numerics.crossed import CrossedFactor
@@ -55,6 +56,7 @@ CLASSES: dict[str, type] = {
     for known in (
         Bayes,
         ColumnFacts,
+        ComponentPrior,
         Covariance,
         CrossedFactor,
         DenseFeatures,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
+from tobitgp.files import ordinary
 from tobitgp.formula.spec import CureSpec, ModelSpec, ScaleSpec
 from tobitgp.results.boxcox.parts import BoxCoxGPParts, BoxCoxParts
 from tobitgp.results.boxcox.process_results import BoxCoxGPResults
@@ -145,11 +146,11 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
         document |= {"kind": POWERS, "specification": None, "parts": plain_powers(parts), "rows": rows}
     else:
         document |= _plain(parts, arrays)
-    if place.is_dir():
-        raise DataError(f"{place} is a folder; give the name of a file in it, as fit.tgp.")
-    if not place.absolute().parent.is_dir():
-        raise DataError(f"{place} cannot be written: there is no folder {place.parent}.")
     try:
+        if place.is_dir():
+            raise DataError(f"{place} is a folder; give the name of a file in it, as fit.tgp.")
+        if not place.absolute().parent.is_dir():
+            raise DataError(f"{place} cannot be written: there is no folder {place.parent}.")
         write_archive(place, document, arrays)
     except OSError as error:
         raise DataError(f"{place} cannot be written: {error.strerror or error}.") from error
@@ -208,6 +209,8 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
     """
     place = _path(path)
     try:
+        if not ordinary(place):
+            raise OSError("it is a device or a pipe; give the name of a file")
         with place.open("rb") as file, zipfile.ZipFile(file) as archive:
             document = read_document(archive, os.fstat(file.fileno()).st_size)
             _check_head(document)
@@ -258,7 +261,9 @@ def _cause(error: Exception) -> str:
 
 def _path(path: Any) -> Path:
     if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):
-        raise SpecError(f"{path!r} is no name of a file.")
+        raise SpecError(f"{path!r:.200} is no name of a file.")
+    if "\0" in os.fspath(path):
+        raise SpecError(f"{os.fspath(path)!r:.200}: a name of a file must not contain a null character.")
     return Path(path)
 
 

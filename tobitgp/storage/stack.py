@@ -68,9 +68,10 @@ def _check(parts: MultivariateParts) -> None:
     if read != (stack.wide.linear, stack.wide.scale_linear, stack.formula, stack.scale_formula):
         raise MalformedError("the formula of its stack is read otherwise by this version of tobitgp")
     J, p, q = len(stack.wide.labels), len(stack.columns), len(stack.scale_columns)
-    sizes = {"centre": J, "scale": J, "means": p, "spreads": p, "scale_means": q}
+    sizes = {"centre": J, "scale": J, "means": p, "constant": p, "scale_means": q}
     arrays = {name: getattr(stack, name) for name in sizes} | {"exact": parts.exact}
     sound = all(values.shape == (sizes.get(name, J),) and np.isfinite(values).all() for name, values in arrays.items())
-    positive = (stack.scale > 0.0).all() and (stack.spreads > 0.0).all() and (parts.exact >= 0.0).all()
+    positive = (stack.scale > 0.0).all() and (parts.exact >= 0.0).all()
+    sound = sound and stack.basis.shape == (p, p) and bool(np.isfinite(stack.basis).all())
     if not sound or not positive or parts.dropped < 0 or stack.log_time != stacked.family.log_time:
         raise MalformedError("the parts of its stack do not belong together")

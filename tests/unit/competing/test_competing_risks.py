@@ -475,7 +475,8 @@ def test_panels_are_not_halved_for_the_rounding_of_hazards():
     times = np.array([1.0, 10.0])
     rule = find_rule(curves, 1e-9, times, np.zeros(0))
     assert len(asked) <= 3
-    np.testing.assert_allclose(integrate(rule, *curves(rule.times))[0, 0], -0.5 * np.expm1(-0.2 * times), rtol=1e-6)
+    np.testing.assert_allclose(integrate(rule, curves)[0, 0], -0.5 * np.expm1(-0.2 * times), rtol=1e-6)
+    np.testing.assert_allclose(integrate(rule, curves, 7), integrate(rule, curves), rtol=1e-12)
 
 
 def test_no_rows_and_no_positive_times_give_empty_answers(mgus2):

@@ -36,13 +36,45 @@ def read(formula, **columns):
         ("<0.5 J", 0.5, -1),
         ("0.7 J", 0.7, 0),
         ("0.7j", 0.7, 0),
+        ("0.7 J+", 0.7, 0),
+        ("0.7J-", 0.7, 0),
+        ("ND 0.5", 0.5, -1),
+        ("ND(0.5)", 0.5, -1),
+        ("nd (<0.5)", 0.5, -1),
     ],
 )
 def test_numbers_with_signs_and_qualifiers(text, value, side):
-    assert read_text(text) == (value, side)
+    assert read_text(text)[:2] == (value, side)
 
 
-@pytest.mark.parametrize("text", ["ND", " nd ", "N.D.", "n.d.", "BDL", "bql", "<LOD", "< DL", "<MDL", "not detected"])
+MORE_WORDS = ["BLQ", "BRL", "BMDL", "<LOR", "<MRL", "< crql", "Below detection limit", "below the reporting limit"]
+MORE_WORDS += ["below limit of quantitation", "less than MDL", "non-detect", "undetected", "None detected", "below LOD"]
+
+
+def test_bounds_are_open_or_closed():
+    closed = {text: read_text(text).closed for text in ("<2", "<=2", "≤ 2", ">2", ">=2", "≥2", "2", "2 U", "ND")}
+    assert [text for text, found in closed.items() if found] == ["<=2", "≤ 2", ">=2", "≥2"]
+
+
+def test_counts_at_most_and_below():
+    """P(N <= 2) and P(N >= 5), written in four ways, and what ``<2`` and ``>5`` say, are sums of probabilities."""
+    from scipy.stats import poisson
+
+    counts = [0, 1, 3, 3, 4, 2, 5, 7]
+
+    def log_likelihood(rate, low, high):
+        parts = (poisson.logcdf(low, rate), poisson.logsf(high - 1, rate))
+        return sum(parts[0] if c <= 2 else parts[1] if c >= 5 else poisson.logpmf(c, rate) for c in counts)
+
+    for below, above, low, high in (("<=2", ">=5", 2, 5), ("≤2", "≥5", 2, 5), ("<3", ">4", 2, 5), ("<2", ">5", 1, 6)):
+        y = [below if c <= 2 else above if c >= 5 else str(c) for c in counts]
+        res = tg.fit("y ~ mixture(1)", {"y": y}, family="poisson", method="em")
+        assert res.llf == pytest.approx(log_likelihood(res.params["rate[1]"], low, high), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text", ["ND", " nd ", "N.D.", "n.d.", "BDL", "bql", "<LOD", "< DL", "<MDL", "not detected", *MORE_WORDS]
+)
 def test_non_detects_without_a_number(text):
     written = read_text(text)
     assert written.absent
@@ -105,8 +137,8 @@ REFUSED = {
     "thousands": ("y ~ x", ["1,500.5", "2"], r"df\['y'\].replace\(',', '', regex=True\) where they part thousands"),
     "unit": ("y ~ x", ["<2 mg/l", "3"], r"'mg/l' is no part of a number .*replace\('\\\\s\*mg/l', '', regex=True\)"),
     "units": ("y ~ x", ["3.1ug/L", "2 mg/L"], "'ug/L', 'mg/L' are no part of a number: bring the column to one unit"),
-    "qualifier": ("y ~ x", ["3.1 B", "2"], "'B' is no part of a number .of qualifiers, U, UJ and J are read"),
-    "contrary": ("y ~ x", [">5 U", "2"], "holds numbers and limits such as"),
+    "qualifier": ("y ~ x", ["3.1 B", "2"], "'B' is a qualifier of the laboratory, not a unit"),
+    "contrary": ("y ~ x", [">5 U", "2"], "holds numbers, limits such as '<0.5' and '>100'"),
     "only text": ("y ~ x | censor(limit)", ["1", "2 J"], "holds text where a number is needed"),
     "an expression": ("log(y) ~ x | censor(limit)", ["ND", "1"], r"write y ~ ... \| censor\(limit\), with family="),
 }

@@ -40,7 +40,7 @@ def test_each_kind_of_results_has_its_diagnostics(right):
     along = ["spread in age", "pattern in age", "spread in sex"]
     assert tobit.table.index.tolist() == ["convergence", "posterior", *TESTS, "spread", *along, *AFTER]
     mixture = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="weibull").check()
-    assert mixture.table.index.tolist() == ["convergence", "components", *TESTS, *AFTER]
+    assert mixture.table.index.tolist() == ["convergence", "components", "survival", *TESTS, *AFTER]
 
 
 def test_the_right_model_is_fine(right):

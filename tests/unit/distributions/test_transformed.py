@@ -123,6 +123,60 @@ def test_baselines_and_their_derivatives(which):
             np.testing.assert_allclose(slopes, second[j], rtol=1e-5, atol=1e-6)
 
 
+@EACH
+@pytest.mark.parametrize("begin", [-3.0, 1.0, -np.inf])
+def test_hazards_since_an_entry(which, begin):
+    """(PH10), by a difference of cumulative hazards, with differences of its derivatives."""
+    baseline, c = BASELINES[which]
+    v, since = np.linspace(1.01, 3.0, 9), np.full(9, begin)
+    full = [np.full(9, value) for value in c]
+
+    def grown(values, at=v):
+        before = np.zeros(9) if np.isneginf(begin) else np.exp(baseline.at(since, values)[0])
+        return np.log(np.exp(baseline.at(at, values)[0]) - before)
+
+    bent, h = baseline.bent_since(v, since, full), 1e-5
+    np.testing.assert_allclose(bent.s, grown(full), rtol=1e-12)
+    np.testing.assert_allclose(np.exp(bent.log_slope), (grown(full, v + h) - grown(full, v - h)) / (2 * h), rtol=1e-6)
+    for j in range(baseline.size):
+        up, down = ([value + side * h * (i == j) for i, value in enumerate(full)] for side in (1.0, -1.0))
+        np.testing.assert_allclose(bent.s_c[j], (grown(up) - grown(down)) / (2 * h), rtol=1e-5, atol=1e-7)
+        one, two = (baseline.bent_since(v, since, values) for values in (up, down))
+        for name in ("s", "log_slope"):
+            first, second = getattr(bent, f"{name}_c"), getattr(bent, f"{name}_cc")
+            np.testing.assert_allclose(
+                (getattr(one, name) - getattr(two, name)) / (2 * h), first[j], rtol=1e-5, atol=1e-7
+            )
+            slopes = (getattr(one, f"{name}_c") - getattr(two, f"{name}_c")) / (2 * h)
+            np.testing.assert_allclose(slopes, second[j], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [0.15, -0.15])
+def test_gompertz_hazards_do_not_care_where_time_begins(shape):
+    c, spans = [np.full(5, shape)], np.linspace(0.01, 9.0, 5)
+    near = GompertzBaseline().bent_since(np.log(1.0 + spans), np.log(np.ones(5)), c)
+    for origin in (100.0, 2010.0, 1e5):
+        far = GompertzBaseline().bent_since(np.log(origin + spans), np.log(np.full(5, origin)), c)
+        np.testing.assert_allclose(far.s - shape * origin, near.s - shape, atol=1e-9 * max(1.0, shape * origin))
+        np.testing.assert_allclose(
+            far.log_slope - np.log(origin + spans), near.log_slope - np.log(1.0 + spans), atol=1e-8
+        )
+
+
+def test_least_slopes_of_splines():
+    """Against a fine grid, of several splines at once."""
+    rng, knots = np.random.default_rng(4), (-1.0, -0.2, 0.3, 1.7, 2.0)
+    spline, c = SplineBaseline(knots), rng.normal(size=(4, 3, 50))
+    v, slope = spline.lowest(list(c))
+    grid = np.linspace(-2.0, 3.0, 20001)
+    for i in range(3):
+        for j in range(50):
+            fine = sum(value * each for value, each in zip(c[:, i, j], spline.basis(grid)[1], strict=True))
+            assert slope[:, i, j].min() == pytest.approx(fine.min(), abs=1e-6)
+            at = sum(value * each for value, each in zip(c[:, i, j], spline.basis(v[:, i, j])[1], strict=True))
+            np.testing.assert_allclose(slope[:, i, j], at, atol=1e-9)
+
+
 def test_gompertz_near_a_constant_hazard():
     v = np.linspace(-2.0, 3.0, 9)
     for a in (0.0, 1e-12, -1e-9, 1e-5, -1e-5):

@@ -464,7 +464,7 @@ def test_summaries_say_what_strata_and_ratios_are(lung, smooth):
         (LINEAR, {"method": "mle"}, SpecError, r"goes with tg.PH\('piecewise'\)"),
         (LINEAR, {"fixed": {"sigma": 1.0}}, SpecError, "sigma, which proportional hazards have not"),
         ("Surv(time, event) ~ tv(age) + tv(age)", {}, FormulaError, "stands twice"),
-        ("Surv(time2, time, event) ~ age", {}, DataError, "not after their entry"),
+        ("Surv(time2, time, event) ~ age", {}, DataError, "at or before its entry"),
     ],
 )
 def test_what_is_refused(lung, formula, options, error, words):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import tobitgp as tg
-from tobitgp.inference.multistart import candidate_periods
+from tobitgp.data.arrays import Rows
+from tobitgp.inference.multistart import candidate_periods, expected
 
 
 @pytest.mark.parametrize("period", [2.3, 7.0, 31.0, 180.0])
@@ -64,3 +65,56 @@ def test_a_season_beside_a_trend_or_fading(formula):
     (name,) = [name for name in found.params.index if name.startswith("period")]
     told = tg.fit(f"{formula} | censor(-0.7)", data, hyper="maximize", start={name: 2.24})
     assert found.log_evidence > told.log_evidence - 0.05
+
+
+def test_censored_rows_have_their_expected_values(rng):
+    """Half of the rows are below a limit, which alone would put the power of a flat line there."""
+    z = rng.normal(size=20_000)
+    for sign in (-1.0, 1.0):
+        censored = sign * z > 0.3
+        rows = Rows("one-sided", *np.zeros((2, 1)), np.array([sign * 0.3]), np.array([sign]), *np.ones((2, 1)), None)
+        assert expected(rows) == pytest.approx(z[censored].mean(), abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("period", "n"), [(12, 720), (7, 730)])
+@pytest.mark.parametrize("hyper", ["integrate", "maximize"])
+def test_standard_errors_over_many_cycles(period, n, hyper):
+    """As for a sinusoid of amplitude 1: var(period) = period^4 24 sigma^2 / (4 pi^2 n^3)."""
+    t, sigma = np.arange(n) * 1.0, 0.3
+    y = np.sin(2 * np.pi * t / period) + sigma * np.random.default_rng(0).normal(size=n)
+    res = tg.fit("y ~ gp(t, kernel='periodic')", {"t": t, "y": y}, hyper=hyper)
+    known = period**2 / (2 * np.pi) * np.sqrt(24.0) * sigma / n**1.5
+    times = round(res.params["period(gp(t))"] / period)
+    assert res.bse["period(gp(t))"] / times == pytest.approx(known, rel=0.1)
+    assert res.bse["sigma"] == pytest.approx(sigma / np.sqrt(2 * n), rel=0.1)
+    assert 0.2 < res.bse["lengthscale(gp(t))"] / res.params["lengthscale(gp(t))"] < 0.6
+
+
+@pytest.mark.slow
+def test_forecasts_hundreds_of_cycles_ahead():
+    """Bands 440 cycles after 60 that were seen hold the curve: they are as wide as the period is uncertain."""
+    t, ahead, held = np.arange(720.0), np.arange(6000, 6036.0), []
+    for seed in range(6):
+        rng = np.random.default_rng(100 + seed)
+        phase = rng.uniform(0, 2 * np.pi)
+        y = np.sin(2 * np.pi * t / 12 + phase) + 0.3 * rng.normal(size=720)
+        band = tg.fit("y ~ gp(t, kernel='periodic')", {"t": t, "y": y}).predict({"t": ahead}, "latent", interval=0.95)
+        truth = np.sin(2 * np.pi * ahead / 12 + phase)
+        held.append(np.mean((band["lower"] <= truth) & (truth <= band["upper"])))
+    assert np.mean(held) > 0.85
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_no_octave_of_the_period_is_higher(seed):
+    """Monthly rows of a rising series with a season of two harmonics: 300 of them cannot tell one year from two."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(468) / 12
+    season = 2.5 * np.sin(2 * np.pi * t) - 0.8 * np.sin(4 * np.pi * t + 0.6)
+    trend = 1.3 * t + 0.01 * t**2 + np.cumsum(0.15 * rng.normal(size=468))
+    data = {"t": t, "y": season + trend + 0.25 * rng.normal(size=468)}
+    formula = "y ~ t + gp(t, name='trend') + gp(t, kernel='periodic', name='season')"
+    found, told = (tg.fit(formula, data, hyper="maximize", start=start) for start in (None, {"period(season)": 1.0}))
+    assert found.log_evidence > told.log_evidence - 0.1
+    assert found.params["period(season)"] == pytest.approx(1.0, abs=0.01)

@@ -186,3 +186,21 @@ def test_a_rough_curve_gets_as_many_inducing_inputs_as_it_takes():
     res = tg.fit(formula, data, hyper="maximize")
     exact = tg.fit(formula, data, hyper="maximize", inducing=None)
     assert res.log_evidence == pytest.approx(exact.log_evidence, abs=0.5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern32"])
+def test_check_doubts_a_fit_whose_search_was_switched_off(kernel, monkeypatch):
+    """Hourly rows of 20 days of a year: without a scan of dense places the curve is a flat line."""
+    rng = np.random.default_rng(1)
+    x = (24.0 * np.sort(rng.choice(365, 20, replace=False))[:, None] + np.arange(24)).ravel()
+    data = {"x": x, "y": np.sin(2 * np.pi * x / 24) + 0.3 * rng.normal(size=len(x))}
+    formula = f"y ~ gp(x, kernel={kernel!r})"
+    table = tg.fit(formula, data, hyper="maximize").check().table
+    assert table["verdict"].get("structure", "good") == "good"
+    monkeypatch.setattr(search.Search, "_screen", lambda self, maximum: maximum)
+    monkeypatch.setattr(search, "log_scales", lambda *given: [])
+    missed = tg.fit(formula, data, hyper="maximize")
+    assert missed.params["sigma"] > 0.6
+    found = missed.check()
+    assert found.table.loc["structure", "verdict"] == "doubtful"
+    assert "promise" in str(found)

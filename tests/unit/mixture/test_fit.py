@@ -84,13 +84,6 @@ def test_likelihood_of_em_is_that_of_its_own_distribution():
     np.testing.assert_allclose(fit.responsibilities(*rows), fit.predictive().components(*rows), atol=1e-9)
 
 
-@pytest.mark.parametrize(("k", "weights", "number"), [(1, None, 1), (4, None, 4), (9, DirichletProcess(), 2)])
-def test_components_share_the_spread_of_the_rows_a_priori(k, weights, number):
-    y = np.random.default_rng(6).normal(5.0, 3.0, 40)
-    fit = fit_mixture(y, y, k=k, weights=weights, method=VBCM(n_init=1))
-    np.testing.assert_allclose(fit.model.prior, [0.0, 1e-3, 1.0, 0.5 / number**2])
-
-
 def test_the_default_prior_does_not_widen_narrow_components():
     """A prior at the spread of all rows in place of a component's made these standard deviations 1.4."""
     sd = [fit_mixture(*two_groups(200, seed, limit=3.0)).parameters["sd"] for seed in range(10)]

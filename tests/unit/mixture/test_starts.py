@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tobitgp.datasets import load
-from tobitgp.mixture import EMCM, fit_mixture
+from tobitgp.mixture import EMCM, VBCM, fit_mixture
 from tobitgp.mixture import fit as room
 from tobitgp.mixture.ascent import Stop, chunks_of, climb, sums_given
 from tobitgp.mixture.rows import arrange, read_rows
@@ -18,10 +18,11 @@ def nh4():
     return np.where(rows["censored"].astype(bool), -INF, y), y
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_em_reaches_the_optimum_whose_component_lies_below_the_limits(seed):
-    """The optimum that EM from many starts in R ends at: a narrow component inside a wide one."""
-    assert fit_mixture(*nh4(), method=EMCM(), rng=seed).log_likelihood == pytest.approx(-125.668, abs=1e-3)
+def test_em_ends_no_lower_than_from_many_starts_in_r_whatever_the_seed():
+    """-125.668 there, a narrow component inside a wide one; higher is one on values rounded to .015."""
+    found = [fit_mixture(*nh4(), method=EMCM(), rng=seed).log_likelihood for seed in range(4)]
+    assert min(found) > -125.669
+    assert np.ptp(found) < 0.01
 
 
 def nested(seed):
@@ -77,10 +78,10 @@ def bound_from(fit, lower, upper, narrow):
 def test_a_moved_component_holds_its_share_and_the_others_keep_theirs():
     """Of rows in one order, ten moves of each of two components take between 10 and 50% of them."""
     y = np.linspace(-1.0, 1.0, 400)
-    fit = fit_mixture(y, y, k=2, method=EMCM(n_init=1))
+    fit = fit_mixture(y, y, k=2, method=VBCM(n_init=1))
     working = arrange(fit.model.family, read_rows(fit.model.family, y, y), fit.units)
     states = moved(fit.model, working, fit.state, 20, np.random.default_rng(0))
-    weights = np.array([state.weights for state in states])
+    weights = np.array([state.weights - 1.0 for state in states]) / 400.0
     taken = (weights[np.arange(20), np.arange(20) % 2] - 0.01) / 0.89
     assert len(states) == 20
     assert taken.min() > 0.095

@@ -194,7 +194,7 @@ def test_slopes_of_groups_have_the_evidence_of_a_dense_normal():
     for j in range(4):
         for k in range(j):
             R[j, k] = R[k, j] = p[f"cor(re(g))[{names[k]}, {names[j]}]"]
-    H = np.kron(np.eye(2), z[:, None] / res._stack.spreads)
+    H = np.kron(np.eye(2), z[:, None] @ res._stack.basis)
     Z = np.block(
         [
             [np.ones((n, 1)), np.zeros((n, 1)), z[:, None], np.zeros((n, 1))],

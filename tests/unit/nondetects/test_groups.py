@@ -234,8 +234,11 @@ def test_bad_input():
     with pytest.warns(UserWarning, match="one level"), pytest.raises(tg.errors.DataError, match=alone):
         test("conc ~ zone | censor(nondetect=nd)", data[data.zone == "low"])
     few = data.assign(nd=np.where((data.zone == "low") & (data.index > 0), 1, data.nd))
-    with pytest.raises(tg.errors.DataError, match=r"The group 'low' has [01] detected values in 20 rows"):
-        test("conc ~ zone | censor(nondetect=nd)", few)
+    few.loc[0, "nd"] = 1
+    with pytest.raises(tg.errors.DataError, match="The group 'low' has no detected value in 20 rows, and method='mle'"):
+        test("conc ~ zone | censor(nondetect=nd)", few, method="mle")
+    with pytest.raises(tg.errors.DataError, match="no detected value in 60 rows"):
+        test("conc ~ zone | censor(nondetect=nd)", data.assign(nd=1))
     for formula in ("conc ~ zone + nd", "conc ~ 1", "conc ~ gp(nd)", "conc ~ zone + gp(nd)"):
         with pytest.raises(tg.errors.SpecError, match="must have one column of groups right of '~'"):
             test(formula, data)
@@ -270,3 +273,24 @@ def test_size_of_equal_groups(method):
         data = three(seed, shift=(0.5, 0.5, 0.5))
         found.append(tg.nondetects.test_groups(formula, data[data.zone != "top"], method=method).pvalue < 0.05)
     assert 0.015 < np.mean(found) < 0.09
+
+
+def test_a_background_of_non_detects_alone():
+    """cendiff of NADA 1.6-1.1 and survdiff(rho = 1) of survival 3.5-3: chi2 5.3333, p .0209; exact permutations."""
+    data = pd.DataFrame({"y": [5.0] * 8 + [6.2, 7.1, 9.9, 12], "nd": [1] * 8 + [0] * 4, "well": [*"uuuuuudddddd"]})
+    found = tg.nondetects.test_groups("y ~ well | censor(nondetect=nd)", data)
+    assert (found.statistic, found.pvalue) == (pytest.approx(16 / 3, abs=1e-9), pytest.approx(0.0209, abs=5e-5))
+    # All four detects are in one of two groups of six: 2 of the ways to choose their groups, (6 over 4) of (12 over 4).
+    found = tg.nondetects.test_groups("y ~ well | censor(nondetect=nd)", data, method="permutation")
+    assert found.pvalue == pytest.approx(2 * 15 / 495, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["peto", "peto-prentice", "gehan", "tarone-ware", "logrank", "permutation"])
+def test_pairs_of_groups_of_which_nothing_is_known(method):
+    data = pd.DataFrame({"y": [5.0] * 4 + [3.0] * 3 + [6, 7, 8, 9], "nd": [1] * 7 + [0] * 4, "g": list("aaaabbbcccc")})
+    found = tg.nondetects.test_groups("y ~ g | censor(nondetect=nd)", data, method=method, n_permutations=99)
+    assert found.pairwise.loc["a - b", ["statistic", "pvalue"]].tolist() == [0.0, 1.0]
+    assert found.pvalue < 0.05
+    below = pd.DataFrame({"y": [5.0] * 4 + [2.0], "nd": [1] * 4 + [0], "g": list("aabbb")})
+    found = tg.nondetects.test_groups("y ~ g | censor(nondetect=nd)", below, method=method)
+    assert (found.statistic, found.pvalue) == (0.0, 1.0)

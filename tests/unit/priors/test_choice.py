@@ -46,22 +46,66 @@ def test_one_input(options, lengthscale, expected):
     assert standing(term(options), lengthscale=lengthscale) == expected
 
 
+def plane(options, lengthscale, rows=900, **asked):
+    fixed = {"lengthscale(gp(x, z))": lengthscale, "sd(gp(x, z))": 1.0, "sigma": 0.3}
+    return tg.fit(f"y ~ gp(x, z, {options}, ard=False) | censor(-0.5)", data(rows), fixed=fixed, **asked).parts.fitted
+
+
+def label(fitted):
+    field = fitted.points[0].field
+    return None if field is None else field.structure.label
+
+
+@pytest.mark.parametrize("options", ['kernel="matern12"', 'kernel="rbf"', 'kernel="matern52"'])
+def test_few_rows_of_two_inputs_are_all_features(options):
+    """Where 500 leave more than a nat; the evidence is that of the prior in full."""
+    fitted = plane(options, 0.05)
+    assert label(fitted) is None
+    assert fitted.n_features > 500
+    assert fitted.nats_left < 1.0
+    full = plane(f'{options}, approximation="dense"', 0.05)
+    assert fitted.evidence == pytest.approx(full.evidence, abs=0.1)
+
+
 @pytest.mark.parametrize(
     ("options", "lengthscale", "expected"),
     [
         ('kernel="matern12"', 0.1, "Vecchia"),
         ('kernel="matern32"', 2.0, None),
-        ('kernel="rbf"', 0.03, "Vecchia"),
         ('kernel="matern12", approximation="low_rank"', 0.1, None),
     ],
 )
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few", "ignore:twice the neighbours")
+def test_many_rows_of_two_inputs(options, lengthscale, expected, monkeypatch):
+    few_are_many(monkeypatch)
+    assert label(plane(options, lengthscale)) == expected
+
+
+@pytest.mark.parametrize(("kernel", "lengthscale"), [("rbf", 0.03), ("rbf", 0.2), ("matern52", 0.05)])
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few", "ignore:twice the neighbours")
+def test_smooth_fields_take_neighbours_where_these_lose_less(kernel, lengthscale, monkeypatch):
+    few_are_many(monkeypatch)
+    chosen = plane(f"kernel={kernel!r}", lengthscale)
+    features = plane(f"kernel={kernel!r}, approximation='low_rank'", lengthscale)
+    near = plane(f"kernel={kernel!r}, approximation='vecchia'", lengthscale)
+    better = features.nats_left > 1.0 and abs(near.neighbours_gain) < features.nats_left
+    assert (label(chosen) == "Vecchia") == better
+
+
+def few_are_many(monkeypatch):
+    """A few hundred rows are chosen for as thousands are."""
+    for module in ("priors.choice", "inference.search"):
+        monkeypatch.setattr(f"tobitgp.{module}.DENSE_PLACES", 500)
+    monkeypatch.setattr("tobitgp.inference.search.DENSE_WORK", 0.0)
+
+
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
-def test_two_inputs(options, lengthscale, expected):
-    term = f"y ~ gp(x, z, {options}, ard=False) | censor(-0.5)"
-    fixed = {"lengthscale(gp(x, z))": lengthscale, "sd(gp(x, z))": 1.0, "sigma": 0.3}
-    res = tg.fit(term, data(900), fixed=fixed)
-    field = res.parts.fitted.points[0].field
-    assert (None if field is None else field.structure.label) == expected
+def test_more_than_a_nat_is_told_whatever_the_way():
+    with pytest.warns(ApproximationWarning, match="approximation gap"):
+        plane('kernel="matern12"', 0.05, inducing=100)
+    with pytest.warns(ApproximationWarning, match="twice the neighbours"):
+        fitted = plane('kernel="matern32", approximation="vecchia", neighbours=6', 0.3)
+    assert abs(fitted.neighbours_gain) > 1.0
 
 
 def test_neighbours_by_the_number_of_inputs():

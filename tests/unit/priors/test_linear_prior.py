@@ -7,8 +7,9 @@ from tobitgp.data.absorbed import Absorbed
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import Factored, dense
 from tobitgp.priors.block import Grouping
+from tobitgp.priors.coefficients import default_sd
 from tobitgp.priors.hyperpriors import LogNormal, Normal
-from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior, default_sd
+from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior
 
 
 @pytest.fixture
@@ -41,6 +42,46 @@ def test_covariance_without_entries_is_that_with_them(rng):
     prior = LinearPrior(np.zeros(5), rng.uniform(1.0, 2.0, 5), np.array([0.0, 0.0, 0.0, 0.0, 3.0]), 0, factor)
     S = Factored(rng.standard_normal((5, 2)), np.array([0.0, 1.0, 2.0, 3.0, 0.0]))
     np.testing.assert_allclose(dense(prior.covariance(S)), prior.covariance(dense(S)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [0, None])
+def test_of_correlated_coefficients(H, intercept, rng):
+    """A root in the place of the sds; without an intercept the response's mean goes to columns that add up to 1."""
+    root = np.triu(rng.standard_normal((3, 3)))
+    centre = np.array([0.0, *H[:, 1:].mean(axis=0)]) if intercept == 0 else np.zeros(3)
+    constant = None if intercept == 0 else np.array([1.0, 0.0, 0.0])
+    prior = LinearPrior(np.zeros(3), np.ones(3), centre, intercept, None, root, constant)
+    w, scale, shift = rng.standard_normal(3), 2.5, 7.0
+    f = shift + scale * prior.features(H, scale) @ w
+    np.testing.assert_allclose(H @ prior.coefficients(w, shift), f, rtol=1e-12, atol=1e-12)
+    S = rng.standard_normal((3, 3))
+    columns = np.column_stack([prior.coefficients(r, 0.0) for r in S.T])
+    np.testing.assert_allclose(prior.covariance(S @ S.T), columns @ columns.T, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["cells", "constant", "root"])
+def test_beside_an_absorbed_factor(rng, kind):
+    """Features give the f of the coefficients, and covariances without entries are those with them."""
+    code = np.array([0, 1, 2, 0, 1, 2, 1, 0])
+    value = (code > 0).astype(float) if kind == "cells" else np.ones(8)
+    code = np.maximum(code - 1, 0) if kind == "cells" else code
+    size, first = (2, 1) if kind == "cells" else (3, 0)
+    common = np.column_stack([np.ones(8), rng.normal(3.0, 1.0, (8, 2))])[:, 1 - first :]
+    H = Absorbed(common, value, code, first, size)
+    p, factor = H.shape[1], LevelColumns(first, size, 0, Grouping("g", size))
+    centre = np.array([0.0] * (first + size) + [3.0, 3.1])
+    constant = None if kind == "cells" else np.array([1.0] * 3 + [0.0] * 2)
+    root = np.array([[1.0, 0.5], [0.0, 2.0]]) if kind == "root" else None
+    place = 0 if kind == "cells" else None
+    sd = rng.uniform(1.0, 2.0, p)
+    prior = LinearPrior(np.zeros(p), sd, centre, place, factor, root, constant, kind == "cells")
+    w, shift = rng.standard_normal(p), 7.0
+    beside, own = prior.inputs(H, [None], 2.0)
+    of_common, of_levels = H.split(w)
+    f = shift + 2.0 * (beside.X @ of_common + own.X[:, 0] * of_levels[own.code])
+    np.testing.assert_allclose(H @ prior.coefficients(w, shift), f, rtol=1e-12)
+    S = Factored(rng.standard_normal((p, 2)), np.where(np.isin(np.arange(p), range(first, first + size)), 1.5, 0.0))
+    np.testing.assert_allclose(dense(prior.covariance(S)), prior.covariance(dense(S)), rtol=1e-11, atol=1e-11)
 
 
 def test_inputs_are_the_columns_taken_apart(rng):

@@ -221,7 +221,7 @@ def test_every_kind_of_fit_takes_two_ways(panel):
         ({"groups": ["firm", "yeer"]}, "'yeer' for the groups"),
         ({"groups": ["ferm"]}, "'ferm' for the groups; did you mean 'firm'"),
         ({"groups": "firm", "use_correction": "yes"}, "use_correction"),
-        ({"groups": "firm", "df_correction": True}, "cov_kwds= has no 'df_correction'"),
+        ({"groups": "firm", "df_correction": True}, "cov_kwds= with 'df_correction'"),
         ({"use_correction": True}, "groups"),
     ],
 )

@@ -18,12 +18,12 @@ SCIPY = {"normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbe
 
 
 def scaled(rows, factor):
-    return CensoredResponse(*(getattr(rows, name) * factor for name in CensoredResponse.__slots__[:-1]), rows.weight)
+    return CensoredResponse(*(getattr(rows, name) * factor for name in CensoredResponse.__slots__[:6]), rows.weight)
 
 
 def repeated(rows, H):
     count = rows.weight.astype(int)
-    fields = [np.repeat(getattr(rows, name), count) for name in CensoredResponse.__slots__[:-1]]
+    fields = [np.repeat(getattr(rows, name), count) for name in CensoredResponse.__slots__[:6]]
     return CensoredResponse(*fields, np.ones(count.sum())), np.repeat(H, count, axis=0)
 
 

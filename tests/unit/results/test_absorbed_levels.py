@@ -10,6 +10,7 @@ import tobitgp as tg
 from tobitgp.data import linear
 from tobitgp.errors import DataError
 from tobitgp.inference import model
+from tobitgp.inference.linear_prior import LinearPlan
 from tobitgp.numerics.factored import Factored
 from tobitgp.priors.block import Grouping
 from tobitgp.results.process.draws import draw_process
@@ -47,18 +48,29 @@ def answers(res, data):
     }
 
 
+def in_one(prior):
+    """The prior of an absorbed factor as one of correlated coefficients."""
+    root, p = prior._coloured(np.eye(len(prior.sd))), len(prior.sd)
+    own = slice(prior.factor.start, prior.factor.start + prior.factor.size)
+    if prior.cells:
+        root[own] -= root[prior.intercept]
+    constant = np.eye(p)[prior.intercept] if prior.constant is None and prior.intercept is not None else prior.constant
+    return replace(prior, factor=None, cells=False, intercept=None, root=root, constant=constant)
+
+
 def both(monkeypatch, formula, data, **options):
-    """Answers with the factor absorbed, and with it an array whose columns are not centred."""
-    centres = model.column_centres
+    """Answers with the factor absorbed, and with it an array of columns under the same prior."""
     monkeypatch.setattr(linear, "MOST_DENSE", 4)
     res = tg.fit(formula, data, **options)
     assert res.converged
     factor = res.parts.gp.linear.factor
     a = answers(res, data)
-    of_factor = np.isin(np.arange(len(res.parts.gp.columns)), factor.start + np.arange(factor.size))
+    prior = in_one(res.parts.gp.linear)
     monkeypatch.setattr(linear, "MOST_DENSE", 10_000)
-    monkeypatch.setattr(model, "column_centres", lambda *given: np.where(of_factor, 0.0, centres(*given)))
+    monkeypatch.setattr(LinearPlan, "centre", lambda plan, mean: prior.centre)
+    monkeypatch.setattr(model, "find_prior", lambda *given: prior)
     written = tg.fit(formula, data, **options)
+    assert factor is not None
     assert written.parts.gp.linear.factor is None
     return a, answers(written, data)
 

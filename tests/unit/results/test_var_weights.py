@@ -193,7 +193,7 @@ def test_a_curve_of_doubled_rows_is_spoken_of():
 
 
 def test_weights_that_are_no_frequencies_are_spoken_of(data):
-    with pytest.warns(UserWarning, match=r"10 weights are not whole numbers, as 0.5: .* var_weights="):
+    with pytest.warns(UserWarning, match=r"10 weights are not whole numbers, e\.g\. 0\.5\. .* var_weights="):
         tg.fit("y ~ x", data.assign(w=np.where(np.arange(40) < 10, 0.5, 1.0)), weights="w")
     tg.fit("y ~ x", data, weights="w", cov_type="HC0")
 

@@ -102,11 +102,11 @@ def test_shapes_and_signs(res, tmp_path):
     with zipfile.ZipFile(tmp_path / "fit.tgp") as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     stored = dict(json.loads(parts["fit.json"])["rows"]["parts"]["$dict"])
-    for name in ("centre", "scale", "means", "spreads", "scale_means", "exact"):
+    for name in ("centre", "scale", "means", "constant", "scale_means", "exact"):
         at = f"arrays/{stored[name]['$array']}.npy"
         values = np.load(io.BytesIO(parts[at]))
         for wrong in (values[:-1], np.full_like(values, np.nan), -1.0 - np.abs(values)):
-            if name in ("centre", "means", "scale_means") and (wrong < 0.0).all():
+            if name in ("centre", "means", "constant", "scale_means") and (wrong < 0.0).all():
                 continue
             file = io.BytesIO()
             np.save(file, wrong)

@@ -15,7 +15,7 @@ from tobitgp.data.absorbed import as_dense
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_warnings import in_common
-from tobitgp.distributions.power_normal import POWERS, PowerNormal
+from tobitgp.distributions.power_normal import POWERS, TINY, PowerNormal
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import FAMILIES
@@ -44,6 +44,7 @@ def fit_boxcox(
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
     groups: Clusters | None = None,
+    sampling: bool = False,
     max_iter: int = 200,
 ) -> BoxCoxResults:
     """Fit a regression after a power transformation, of a power that is estimated where none is given."""
@@ -58,7 +59,8 @@ def fit_boxcox(
     given["scale_names"] = names or None
     H = as_dense(design.H)
 
-    met, log_unit = dict[float, float](), unit_of(training, coefficients, gamma)
+    level = level_of(H, design.columns)
+    met, log_unit = dict[float, float](), unit_of(training, level, coefficients, gamma)
 
     @cache
     def at(power: float, *, null: bool = False, scores: bool = False) -> Maximum:
@@ -83,31 +85,44 @@ def fit_boxcox(
         llnull = at(
             find_power(lambda x: at(x, null=True).log_likelihood, low, high) if power is None else power, null=True
         ).log_likelihood
-    made = of_maximum(spec, training, BOXCOX, covariates, columns, maximum, seen, cov_type, groups)
+    made = of_maximum(spec, training, BOXCOX, covariates, columns, maximum, seen, cov_type, groups, sampling)
     ends = np.where(np.isfinite(training.response.upper), training.response.upper, training.response.lower)
     return BoxCoxResults(
         BoxCoxParts(
             **made | {"llnull": llnull},
             given=power is not None,
             log_unit=log_unit,
+            level=level,
             profile=np.array(sorted(met.items())),
             last=float(ends.max()),
         )
     )
 
 
-def unit_of(training: TrainingData, coefficients: Array, gamma: Array) -> float:
-    """Log of the geometric mean of the exact responses, in whose unit all is well conditioned, where nothing is known.
+def unit_of(training: TrainingData, level: Array | None, coefficients: Array, gamma: Array) -> float:
+    """Log of the geometric mean of exact responses, of ends without any, in whose unit tests are made.
 
-    Any other unit gives the same fit, but where an intercept and sigma do not take it up.
+    Any other unit gives the same fit, but where no constant and no sigma take it up, or some values are known.
     """
     design, seen = training.design, training.response
-    exact = (seen.lower == seen.upper) & (seen.weight > 0.0)
+    exact = seen.lower == seen.upper
+    upper = np.where(np.isfinite(seen.upper), seen.upper, seen.lower)
+    used = (exact if exact.any() else upper > TINY) & (seen.weight > 0.0)
     known = not (np.isnan(coefficients).all() and np.isnan(gamma).all()) or design.offset.any()
-    taken_up = "Intercept" in design.columns and (design.scale is None or (design.scale.W[:, 0] == 1.0).all())
-    if known or not taken_up or not exact.any():
+    taken_up = level is not None and (design.scale is None or (design.scale.W[:, 0] == 1.0).all())
+    if known or not taken_up or not used.any():
         return 0.0
-    return float(np.average(np.log(seen.lower[exact]), weights=seen.weight[exact]))
+    return float(np.average(np.log(upper[used]), weights=seen.weight[used]))
+
+
+def level_of(H: Array, columns: Sequence[str]) -> Array | None:
+    """Coefficients (p,) of a constant, by the intercept or the levels of a factor; None where the columns have none."""
+    if "Intercept" in columns:
+        return np.array([float(name == "Intercept") for name in columns])
+    if not H.shape[1]:
+        return None
+    found = np.linalg.lstsq(H, np.ones(len(H)), rcond=None)[0]
+    return np.asarray(found) if np.abs(H @ found - 1.0).max(initial=0.0) < 1e-8 else None
 
 
 def refuse_power(training: TrainingData, power: float | None) -> None:

@@ -36,6 +36,7 @@ class BoxCoxParts(DistributionalParts):
     given: bool = False  # whether the power was
     log_unit: float = 0.0  # logarithm of what the response is divided by before it is transformed
     profile: Array | None = None  # (m, 2), powers that the search met, and the log likelihood at each
+    level: Array | None = None  # (p,), coefficients of a constant, where the columns have one
 
     def designs(self, design: Design) -> list[Array]:
         """Columns (n, k_j) of location, log sigma and power."""
@@ -53,7 +54,7 @@ class BoxCoxParts(DistributionalParts):
 
     def at(self, x: tuple[Array, ...]) -> PowerNormal:
         """Distributions of the response at values of the parameters."""
-        return PowerNormal(x[0], np.exp(x[1]), x[2], self.log_unit)
+        return PowerNormal(x[0], np.exp(x[1]), x[2], self.log_unit, self.power)
 
     @property
     def power(self) -> float:
@@ -118,7 +119,9 @@ def transformed(training: TrainingData, power: float, log_unit: float = 0.0) -> 
     """Rows whose response, limits and windows are transformed, in some unit: (BC1)."""
     response = training.response
     names = ("lower", "upper", "limit_lower", "limit_upper", "entry", "exit")
-    ends = {name: _transformed(getattr(response, name), power, log_unit, lowest=name == "upper") for name in names}
+    ends: dict[str, Any] = {
+        name: _transformed(getattr(response, name), power, log_unit, lowest=name == "upper") for name in names
+    }
     return replace(training, response=replace(response, **ends))
 
 
@@ -143,17 +146,23 @@ def log_jacobian(response: CensoredResponse, power: float, log_unit: float = 0.0
 
 
 def reported(parts: BoxCoxParts) -> BoxCoxParts:
-    """The same with estimates of the response in the user's unit: (BC3)."""
-    maximum, p, q, log_g = parts.maximum, len(parts.columns), len(parts.maximum.gamma), parts.log_unit
-    if not log_g:
+    """The same with estimates of the response in the user's unit, whose factor in (BC6) counts as known."""
+    if not parts.log_unit:
         return parts
-    lift, at = float(np.exp(parts.power * log_g)), parts.columns.index("Intercept")
-    beta, gamma = lift * maximum.coefficients, maximum.gamma.copy()
-    J = np.diag(np.concatenate([np.full(p, lift), np.ones(q + 1)]))
-    J[:p, -1] = log_g * beta
-    J[at, -1] += (lift * (parts.power * log_g - 1.0) + 1.0) / parts.power**2 if parts.power else 0.5 * log_g**2
-    J[p, -1] = log_g
-    beta[at] += float(transform(np.array(log_g), parts.power))
-    gamma[0] += parts.power * log_g
-    V, N = (J @ np.asarray(each) @ J.T for each in (parts.covariance, parts.unidentified))
+    maximum, moved = parts.maximum, in_users_unit(parts, parts.maximum.parameters)
+    beta, gamma = np.split(moved[:-1], [len(parts.columns)])
+    factor = np.ones(len(moved))
+    factor[: len(beta)] = np.exp(parts.power * parts.log_unit)
+    V, N = (factor[:, None] * np.asarray(each) * factor for each in (parts.covariance, parts.unidentified))
     return replace(parts, maximum=replace(maximum, coefficients=beta, gamma=gamma), covariance=V, unidentified=N)
+
+
+def in_users_unit(parts: BoxCoxParts, theta: Array) -> Array:
+    """Parameters (..., k) of the response in the user's unit, by the power of the fit: (BC6)."""
+    out, p, log_g = theta.copy(), len(parts.columns), parts.log_unit
+    if log_g:
+        assert parts.level is not None
+        out[..., :p] *= np.exp(parts.power * log_g)
+        out[..., :p] += parts.level * float(transform(np.array(log_g), parts.power))
+        out[..., p] += parts.power * log_g
+    return out

@@ -22,6 +22,7 @@ from tobitgp.results.boxcox.results import NO_RATIO, BoxCoxResults, mass_beyond
 from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.predict import check_probability
+from tobitgp.results.priors import prior_table
 from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
@@ -50,7 +51,7 @@ class BoxCoxGPResults(Results):
     >>> data = tg.datasets.load("tobin")
     >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
     >>> round(res.log_evidence, 2), res.power
-    (-38.76, 0.5)
+    (-37.63, 0.5)
     """
 
     _parts: BoxCoxGPParts
@@ -120,6 +121,14 @@ class BoxCoxGPResults(Results):
         """Values at the power with the highest evidence, by name, on the transformed scale; and the power."""
         names = self._parts.fits[self._parts.best].fitted.parameters.names
         return dict(zip(names, self._rest.value.tolist(), strict=True)) | {"power": self.power}
+
+    @property
+    def priors(self) -> pd.DataFrame:
+        """Priors that were used at the power with the highest evidence, with the columns of :attr:`GPResults.priors`.
+
+        They are in units of the transformed response: (PRI2) and (HYP1) of the theory pages.
+        """
+        return prior_table(self._parts.fits[self._parts.best].gp)
 
     @property
     def df_model(self) -> float:

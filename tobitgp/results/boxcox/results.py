@@ -13,13 +13,12 @@ import pandas as pd
 from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.draws import read_draws
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.distributions.power_normal import transform
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import effects, figures
-from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts, above_zero, reported
+from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts, above_zero, in_users_unit, reported
 from tobitgp.results.distributional.draws import DistributionalDraws, draw_parameters, draw_times
 from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear, Transformed
@@ -74,14 +73,13 @@ class BoxCoxDraws(DistributionalDraws):
 
     def parameters(self) -> Array:
         """Coefficients, sigma and power in the user's unit of the response, (S, k)."""
-        out, p, log_g = moved_parameters(self.parts, self.change), len(self.parts.columns), self.parts.log_unit
-        if log_g:
-            power = out[:, -1:]
-            out[:, :p] *= np.exp(power * log_g)
-            out[:, self.parts.columns.index("Intercept")] += transform(np.full(len(out), log_g), power[:, 0])
-            shift = power[:, 0] * log_g
-            out[:, p] = out[:, p] * np.exp(shift) if self.parts.positive[0] else out[:, p] + shift
-        return out
+        return moved_parameters(reported(self.parts), self._in_users_unit)
+
+    @property
+    def _in_users_unit(self) -> Array:
+        """The draws of the parameters less their estimates, (k, S)."""
+        at = self.parts.maximum.parameters
+        return in_users_unit(self.parts, (at[:, None] + self.change).T).T - in_users_unit(self.parts, at)[:, None]
 
 
 def statistics_from_zero(

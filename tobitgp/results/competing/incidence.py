@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from tobitgp.engines import row_chunks
 from tobitgp.results.survival import Times
 from tobitgp.typing import Array, IntArray
 
@@ -43,15 +44,25 @@ def make_rule(first: float, times: Array, breaks: Array, width: float) -> Rule:
     return Rule(at, np.concatenate(weights) * at, np.searchsorted(at, times, side="right") - 1)
 
 
-def integrate(rule: Rule, hazard: Array, cumulative: Array) -> Array:
-    """Incidence (K, n, m, ...) from hazards and cumulative hazards (K, n, q, ...) at the nodes."""
-    # Nodes are on the third axis; where draws follow, weights must reach over these.
-    weights = rule.weights.reshape(-1, *[1] * (hazard.ndim - 3))
-    with np.errstate(invalid="ignore", over="ignore"):
-        steps = np.where(weights > 0.0, hazard * np.exp(-cumulative.sum(axis=0)), 0.0) * weights
-    steps[:, :, 0] = cumulative[:, :, 0]
-    found = np.minimum(np.cumsum(steps, axis=2), 1.0)
-    return np.where((rule.upto >= 0).reshape(-1, *[1] * (hazard.ndim - 3)), found[:, :, rule.upto], 0.0)
+def integrate(rule: Rule, curves: Curves, nodes: int | None = None) -> Array:
+    """Incidence (K, n, m, ...) by hazards at the nodes, at some of these at a time."""
+    out, total = None, np.zeros(())
+    for part in row_chunks(0, len(rule.times), nodes or len(rule.times)):
+        hazard, cumulative = curves(rule.times[part])
+        # Nodes are on the third axis; where draws follow, weights must reach over these.
+        weights = rule.weights[part].reshape(-1, *[1] * (hazard.ndim - 3))
+        with np.errstate(invalid="ignore", over="ignore"):
+            steps = np.where(weights > 0.0, hazard * np.exp(-cumulative.sum(axis=0)), 0.0) * weights
+        if part.start == 0:
+            steps[:, :, 0] = cumulative[:, :, 0]
+        sums = total + np.cumsum(steps, axis=2)
+        total = sums[:, :, -1:]
+        if out is None:
+            out = np.zeros((*sums.shape[:2], len(rule.upto), *sums.shape[3:]))
+        here = (rule.upto >= part.start) & (rule.upto < part.stop)
+        out[:, :, here] = np.minimum(sums[:, :, rule.upto[here] - part.start], 1.0)
+    assert out is not None
+    return out
 
 
 def start_of(curves: Curves, times: Array) -> float:
@@ -66,11 +77,11 @@ def find_rule(curves: Curves, first: float, times: Array, breaks: Array) -> Rule
     """Nodes for times (m,), one of them positive: panels are halved until the incidence at rows' hazards stays."""
     width = 1.0
     rule = make_rule(first, times, breaks, width)
-    found, moved = integrate(rule, *curves(rule.times)), np.inf
+    found, moved = integrate(rule, curves), np.inf
     for _ in range(_HALVINGS):
         width, before, last = 0.5 * width, found, moved
         rule = make_rule(first, times, breaks, width)
-        found = integrate(rule, *curves(rule.times))
+        found = integrate(rule, curves)
         moved = float((np.abs(found - before) / np.maximum(found, 1e-300)).max(initial=0.0))
         # What no longer falls is not the rule's, but that of hazards which are drawn.
         if moved <= _TOLERANCE or moved > 0.25 * last:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -248,13 +249,19 @@ def incidences(
         for span in row_chunks(0, n, 1 if drawn else max(_CELLS // (4 * (m + len(breaks)) + 600), 1)):
             first, typical = rows.scale(span, grid)
             rule = find_rule(rows.curves(typical), first, grid, breaks)
-            made.append({"mean": integrate(rule, *rows.curves(span)(rule.times))})
+            made.append({"mean": integrate(rule, rows.curves(span), max(_CELLS // (K * (span.stop - span.start)), 1))})
             if drawn is not None and level is not None:
-                hazard, H = (
-                    np.stack(v) for v in zip(*(d.at(rule.times, rows.begin, span) for d in drawn), strict=True)
-                )
-                made[-1] |= _quantiles(integrate(rule, hazard, H), level)
+                drawn_here = partial(_drawn_curves, drawn, rows.begin, span)
+                made[-1] |= _quantiles(integrate(rule, drawn_here, max(_CELLS // (K * DRAWS), 1)), level)
     return _joined(made, names, np.zeros((K, 0, m)))
+
+
+def _drawn_curves(
+    drawn: Sequence[DrawnDistributions | DrawnBands], begin: Array, span: slice, times: Array
+) -> tuple[Array, Array]:
+    """Draws of hazards and cumulative hazards of some rows, (K, n, q, S) each."""
+    hazard, cumulative = zip(*(each.at(times, begin, span) for each in drawn), strict=True)
+    return np.stack(hazard), np.stack(cumulative)
 
 
 def _quantiles(values: Array, level: float) -> dict[str, Array]:

@@ -199,6 +199,15 @@ class CompetingRisksResults:
         return ", ".join(dict.fromkeys(fit.evidence_kind for fit in self.parts.fits.values()))
 
     @property
+    def priors(self) -> pd.DataFrame:
+        """Priors that were used, index ``(cause, parameter)``; columns and units as of :attr:`GPResults.priors`.
+
+        They are (PRI2) and (HYP1) of the theory pages.
+        """
+        fits: Any = self.parts.fits
+        return pd.DataFrame(pd.concat({cause: fit.priors for cause, fit in fits.items()}, names=["cause"]))
+
+    @property
     def params(self) -> pd.Series[float]:
         """Estimates of the parameters, index ``(cause, parameter)``; units as in the results of a cause."""
         return pd.Series(self._beside({cause: fit.params for cause, fit in self.parts.fits.items()}))

@@ -38,6 +38,7 @@ def fit_cure(
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
     groups: Clusters | None = None,
+    sampling: bool = False,
     max_iter: int = 200,
 ) -> CureResults:
     """Fit a cure model by maximum likelihood."""
@@ -61,7 +62,7 @@ def fit_cure(
     _warn_follow_up(training.response)
     return CureResults(
         CureParts(
-            **of_maximum(spec, training, family, covariates, columns, maximum, seen, cov_type, groups),
+            **of_maximum(spec, training, family, covariates, columns, maximum, seen, cov_type, groups, sampling),
             ends=np.array([end._replace(log_likelihood=end.log_likelihood + seen.log_jacobian) for end in ends]),
             last=float(training.response.lower.max()),
         )

@@ -165,7 +165,8 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
 def choose_bands(risk: AtRisk, number: int, *, even: bool) -> Array:
     """Ends of bands from 0 to the last exit: quantiles of event times, with ``even`` every other step of log time.
 
-    Steps end at times of rows: between days nobody's time ends, and hazards of parts of days would leap.
+    Steps end at times of events: between days there are none, and hazards of parts of days would leap. Other ends of
+    rows say how follow-up was written, which does not matter.
     """
     times, last = risk.exit[risk.event], float(risk.exit.max())
     order = np.argsort(times, kind="stable")
@@ -173,7 +174,7 @@ def choose_bands(risk: AtRisk, number: int, *, even: bool) -> Array:
     orders = np.linspace(0.0, 1.0, (number // 2 if even else number) + 1)[1:]
     quantiles = times[order][np.minimum(np.searchsorted(share, orders - 1e-12), len(times) - 1)]
     steps = np.geomspace(0.5 * times.min(), last, number - number // 2) if even else np.zeros(0)
-    steps = _nearest(steps, np.unique(risk.exit[risk.weight > 0.0]))
+    steps = _nearest(steps, np.unique(times[risk.weight[risk.event] > 0.0]))
     cuts = np.unique(np.concatenate([quantiles, steps, [last]]))
     if not even and len(cuts) > 1 and cuts[-2] == times.max() < last:
         cuts = np.delete(cuts, -2)  # a last band without an event would have no hazard
@@ -194,8 +195,12 @@ def given_bands(risk: AtRisk, ends: Sequence[float]) -> Array:
 
 
 def band_labels(cuts: Array) -> list[str]:
-    """Names of bands."""
-    return [f"({low:.5g}, {high:.5g}]" for low, high in pairwise(cuts)]
+    """Names of bands, with five digits, or as many as tell them apart."""
+    for digits in range(5, 18):
+        ends = [f"{cut:.{digits}g}" for cut in cuts]
+        if len(set(ends)) == len(ends):
+            break
+    return [f"({low}, {high}]" for low, high in pairwise(ends)]
 
 
 def log_middles(cuts: Array) -> Array:
@@ -256,12 +261,16 @@ def cell_frame(frame: pd.DataFrame, band: IntArray, cuts: Array, stratum: str | 
     return pd.concat([frame.reset_index(drop=True), of_band], axis=1)
 
 
+SAME_TIME = 1e-9  # of a time, below which two are the same
+
+
 def check_subjects(subject: Any, risk: AtRisk, labels: Any) -> None:
     """Refuse rows of a subject that overlap, and an event before its last row."""
     frame = pd.DataFrame({"id": subject, "start": risk.entry, "stop": risk.exit, "event": risk.event, "row": labels})
     frame = frame.sort_values(["id", "start"], kind="stable")
     again = frame["id"].eq(frame["id"].shift())
-    overlapping = again & (frame["start"] < frame["stop"].shift())
+    before = frame["stop"].shift()
+    overlapping = again & (before - frame["start"] > SAME_TIME * before)
     early = again & frame["event"].shift(fill_value=False)
     for wrong, words in (
         (overlapping, "has rows that overlap in time"),

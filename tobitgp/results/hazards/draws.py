@@ -51,7 +51,7 @@ class HazardDraws(Draws):
         else:
             out = JointProcess(cells).parameters(self.size, self.seed)
         out[:, :p] *= -1.0
-        return out[:, [name != "sigma" for name in cells.names]]
+        return out[:, self.parts.kept]
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`; (PH1)."""

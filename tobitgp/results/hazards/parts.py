@@ -20,7 +20,7 @@ from tobitgp.results.regression.draws import JointEstimates
 from tobitgp.results.regression.parts import RegressionParts, predictors
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.views import Parts, Source
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 DRAWS = 1000
 
@@ -52,7 +52,12 @@ class HazardParts(Source):
     @property
     def names(self) -> list[str]:
         """Linear columns, then hyper-parameters; the exponential distribution has no scale of its own."""
-        return [name for name in self.cells.names if name != "sigma"]
+        return np.array(self.cells.names, dtype=object)[self.kept].tolist()
+
+    @property
+    def kept(self) -> BoolArray:
+        """Which parameters of the cells these are, (k,): a linear column may be called sigma."""
+        return np.array([i < self.n_linear or name != "sigma" for i, name in enumerate(self.cells.names)])
 
     def without_rows(self) -> HazardParts:
         """Parts that answer the same about new rows."""

@@ -13,7 +13,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, UnavailableError
 from tobitgp.numerics.sampling import generator
 from tobitgp.results import figures, standardise
 from tobitgp.results.anova import term_tests
@@ -35,6 +35,7 @@ from tobitgp.results.hazards.proportionality import (
 from tobitgp.results.hazards.times import HazardTimes
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level
+from tobitgp.results.priors import prior_table
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.regression.parts import RegressionParts
@@ -44,6 +45,7 @@ from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_ro
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.times import Scores
+from tobitgp.results.unavailable import NO_PRIORS
 from tobitgp.typing import Array, Frame
 
 
@@ -99,8 +101,7 @@ class HazardResults(Results):
 
     @cached_property
     def _rest(self) -> Transformed:
-        names = self._parts.cells.names[self._parts.n_linear :]
-        kept: Transformed = self.cells._rest.some(np.array([name != "sigma" for name in names]))
+        kept: Transformed = self.cells._rest.some(self._parts.kept[self._parts.n_linear :])
         return kept
 
     @property
@@ -122,6 +123,23 @@ class HazardResults(Results):
     def hyperparameters(self) -> dict[str, float]:
         """Values at the maximum by name, natural scale, ready for ``fixed=``; none of a piecewise baseline alone."""
         return {name: value for name, value in getattr(self.cells, "hyperparameters", {}).items() if name != "sigma"}
+
+    @property
+    def priors(self) -> pd.DataFrame:
+        """Priors that were used, with the columns of :attr:`GPResults.priors`.
+
+        Those of coefficients are on the scale of the log hazard: (PRI2) and (HYP1) of the theory pages.
+
+        Raises
+        ------
+        UnavailableError
+            For a fit by maximum likelihood, which has no priors.
+        """
+        if not isinstance(self.cells, GPResults):
+            raise UnavailableError(f"priors is not available of this fit. {NO_PRIORS}")
+        table = prior_table(self.cells.parts.gp).drop(index="sigma")
+        sign = np.where(table.index.isin(self._columns), -1.0, 1.0)
+        return table.assign(location=sign * table["location"] + 0.0)
 
     @property
     def bands(self) -> pd.DataFrame:

@@ -235,7 +235,7 @@ class MixtureStream:
     MixtureStream: y ~ mixture(2) | censor(upper=4)
       gaussian, 2 components: 2000 rows in 20 batches
     >>> stream.params.round(1).tolist()
-    [0.5, 0.5, -3.0, 2.9, 1.0, 1.0]
+    [0.5, 0.5, -3.0, 2.9, 1.0, 1.1]
     """
 
     def __init__(

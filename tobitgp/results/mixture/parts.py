@@ -84,12 +84,14 @@ class MixtureParts(Source):
 def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:
     """Ends (lower, upper] of the rows of a response, (n,) each.
 
-    Of counts ``censor(upper=6)`` means at least 6, a flag (as of ``Surv``) or ``>6`` more than 6, ``<6`` at most 5.
+    Of counts ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as of ``Surv``) or ``>6`` more than 6, ``<6`` at
+    most 5, and ``<=6`` at most 6.
     """
     if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
         raise SpecError(
-            "mixture() takes no truncated rows, delayed entry among them: what could never have been seen is not "
-            "censored, and treating it as left-censored would be wrong. Leave truncate() or the entry time out."
+            "mixture() takes no truncated rows, nor late entry: what could never have been seen is not censored; "
+            "to fit the rest as if nothing were missing would make values, or lives, larger than they are. "
+            "Regressions, family='gengamma' and family='ph' take truncation and late entry."
         )
     lower, upper = response.lower, response.upper
     if family.support != "counts":
@@ -97,9 +99,10 @@ def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> t
     if spec.response.kind == "value" and spec.flag is None:
         at_limit = np.isposinf(upper) & np.isfinite(lower)
         lower = np.where(at_limit, np.ceil(lower) - 1.0, lower)
-    if spec.response.kind == "text":
-        below = np.isneginf(lower) & np.isfinite(upper)
-        upper = np.where(below, np.ceil(upper) - 1.0, upper)
+    if response.closed is not None:
+        below, above = np.isneginf(lower) & np.isfinite(upper), np.isposinf(upper) & np.isfinite(lower)
+        upper = np.where(below & ~response.closed, np.ceil(upper) - 1.0, upper)
+        lower = np.where(above & response.closed, np.ceil(lower) - 1.0, lower)
     return lower, upper
 
 
@@ -259,7 +262,7 @@ def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Genera
     size = np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", T, V, T), 0.0))
     z = np.divide(moves, size, out=np.zeros_like(moves), where=size > 0.0)
     error = np.sqrt(np.maximum(np.diag(V), 0.0))
-    prior = fit.model.prior if isinstance(fit.model, Bayes) else None
+    prior = fit.model.prior.values if isinstance(fit.model, Bayes) else None
     of_moves, of_z = (each[:, k:].reshape(draws, *theta.shape) for each in (moves, z))
     drawn = family.drawn(theta, of_moves, of_z, values, error[k:].reshape(theta.shape), prior)
     return _beta_weights(weights, error[:k], z[:, :k]), drawn

@@ -41,7 +41,8 @@ def posterior_of(fit: MixtureFit, V: Array | None) -> Estimates:
 
     def at(x: tuple[Array, ...]) -> Predictive:
         flat = np.concatenate([one.ravel() for one in x])
-        return Predictive(flat[:k] / flat[:k].sum(), family.distribution(flat[k:].reshape(theta.shape), units))
+        weights = np.maximum(flat[:k], 0.0)  # steps may lead beyond weights near 0
+        return Predictive(weights / weights.sum(), family.distribution(flat[k:].reshape(theta.shape), units))
 
     known = lost = np.zeros((len(values), len(values)))
     if V is not None:
@@ -102,6 +103,8 @@ def predict_mixture(
         questions = {what: observed(False, *asked.limits())}
     else:
         questions = {key: make(support != "real", asked) for key, make in asks.items()}
+        if support == "counts":  # which a logarithm would leave a rounding error beside whole numbers
+            questions |= {key: asks[key](False, asked) for key, one in questions.items() if one.response}
     if bands and support == "counts" and any(question.response for question in questions.values()):
         raise SpecError(
             f"what={what!r} of counts is a whole number without standard error; ask what='prob' with its interval."
@@ -116,6 +119,8 @@ def _answer(posterior: Estimates, question: Question, n: int, level: float | Non
     at = np.column_stack(question.at) if question.at else np.zeros((min(n, 1), 1))
     _, first, back = np.unique(at, axis=0, return_index=True, return_inverse=True)
     columns = posterior.statistics(question.take(first), level, se=se)
+    if question.response and posterior.new.discrete:
+        columns["estimate"] = np.rint(columns["estimate"])  # by way of its logarithm it is whole but for rounding
     return {name: np.broadcast_to(np.ravel(values)[back.ravel()], n) for name, values in columns.items()}
 
 

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from tobitgp.diagnostics.check import mixture_findings
 from tobitgp.diagnostics.draws import read_draws, training_rows
-from tobitgp.diagnostics.residual_tests import Finding
+from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.mixture import Predictive
@@ -67,9 +67,9 @@ class MixtureResults(Results):
     >>> res
     MixtureResults: Surv(time, event) ~ mixture(2)
       weibull, 2 components, method vbcm: 165 rows exact, 63 right-censored, 0 dropped
-      log evidence -1160.65 (elbo), converged
+      log evidence -1164.16 (elbo), converged
     >>> res.params.round(2).to_dict()
-    {'weight[1]': 0.06, 'weight[2]': 0.94, 'scale[1]': 148.47, 'scale[2]': 431.1, 'shape[1]': 0.91, 'shape[2]': 1.39}
+    {'weight[1]': 0.68, 'weight[2]': 0.32, 'scale[1]': 421.43, 'scale[2]': 407.54, 'shape[1]': 1.56, 'shape[2]': 0.98}
     """
 
     def __init__(self, parts: MixtureParts):
@@ -129,7 +129,7 @@ class MixtureResults(Results):
         >>> import tobitgp as tg
         >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
         >>> res.components.round(2).loc[1].to_dict()
-        {'weight': 0.06, 'scale': 148.47, 'shape': 0.91, 'rows': 12.22, 'exact': 11.23}
+        {'weight': 0.68, 'scale': 421.43, 'shape': 1.56, 'rows': 154.68, 'exact': 112.42}
         """
         fit = self._parts.fit
         columns = {"weight": fit.weights, **fit.parameters, "rows": fit.counts, "exact": fit.exact_counts}
@@ -144,7 +144,7 @@ class MixtureResults(Results):
 
     @property
     def n_effective(self) -> int:
-        """Components that hold more than a row and more than a hundredth of the rows."""
+        """Components that hold half a row and more in expectation."""
         return self._parts.fit.n_effective
 
     @property
@@ -224,7 +224,7 @@ class MixtureResults(Results):
         >>> import tobitgp as tg
         >>> res = tg.fit("Surv(time, event) ~ mixture(range(1, 4))", tg.datasets.load("lung"), family="weibull")
         >>> res.selection["value"].round(2).to_dict()
-        {1: -1157.11, 2: -1160.65, 3: -1163.22}
+        {1: -1158.69, 2: -1164.16, 3: -1167.95}
         """
         tried = self._parts.tried
         if tried is None:
@@ -239,7 +239,7 @@ class MixtureResults(Results):
             return "Log likelihood", f"{self.llf:.2f}"
         return "Log evidence", f"{self.log_evidence:.2f}"
 
-    def _findings(self, rng: Any) -> Iterator[Finding]:
+    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         return mixture_findings(self)
 
     # -- questions ----------------------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ class MixtureResults(Results):
         >>> import tobitgp as tg
         >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
         >>> print(res.predictive.sf([100.0, 365.0]).round(3))
-        [0.856 0.434]
+        [0.86  0.438]
         """
         return self._parts.fit.predictive()
 

@@ -12,14 +12,18 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.data.linear import INTERCEPT, linear_terms
 from tobitgp.formula.several import COLUMN, EACH, RESPONSE, SCALE_COLUMN, UNIT
+from tobitgp.priors.coefficients import WEAK
 from tobitgp.results.anova import joint_test_of_columns
 from tobitgp.results.estimates import Linear
 from tobitgp.results.multivariate.rows import Stack
+from tobitgp.results.priors import COLUMNS as PRIOR_COLUMNS
+from tobitgp.results.priors import PriorRow, hyper_rows
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
 from tobitgp.results.terms import model_terms
 from tobitgp.typing import Array
 
+_DEFAULT = "default"
 COLUMNS = ["coef", "std err", "z", "P>|z|", "lower", "upper"]
 RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 _STEP = 1e-5
@@ -76,8 +80,8 @@ class Estimates:
         for name, row in zip(map(str, frame.index), frame.to_numpy(), strict=True):
             if not (RESIDUAL in name or name == "sigma" or name.startswith(f"log(sigma)[{EACH}[T.")):
                 rows[self.name(name)] = row * [*[self._factor(name)] * 2, 1.0, 1.0, *[self._factor(name)] * 2]
-        every = {**dict(zip(names, found, strict=True)), **rows, **self._residual(alpha)}
-        return pd.DataFrame.from_dict(every, orient="index", columns=COLUMNS)
+        rest = {**rows, **self._residual(alpha)}  # a column called sigma has coefficients of the name of the noise
+        return pd.DataFrame(np.vstack([found, *rest.values()]), index=[*names, *rest], columns=COLUMNS)
 
     @property
     def coefficient_names(self) -> list[str]:
@@ -94,13 +98,30 @@ class Estimates:
             slopes = [names.index(f"{EACH}[{level}]:{COLUMN.format(k)}") for k in range(len(stack.columns))]
             if stack.wide.terms.intercept:
                 R[row, names.index(f"{EACH}[{level}]")] = self.unit[j]
-                R[row, slopes] = -self.unit[j] * stack.means / stack.spreads
+                R[row, slopes] = -self.unit[j] * (stack.means @ stack.basis)
                 null[row] = -stack.centre[j]
                 row += 1
-            for k, slope in enumerate(slopes):
-                R[row + k, slope] = self.unit[j] / stack.spreads[k]
+            R[row : row + len(slopes), slopes] = self.unit[j] * stack.basis
+            null[row : row + len(slopes)] = -stack.centre[j] * stack.constant
             row += len(slopes)
         return self.stacked._linear.combine(R, null)
+
+    def priors(self) -> pd.DataFrame:
+        """Priors of coefficients, then of the rest, with the columns of `prior_table`."""
+        stack, gp = self.stack, self.stacked.parts.gp
+        assert gp.linear is not None or not stack.columns
+        scale = gp.problem.units.scale
+        sd = scale * np.sqrt(np.square(stack.basis).sum(axis=1))
+        rows = {}
+        for j, label in enumerate(self.labels):
+            level, unit = float(stack.centre[j]), float(self.unit[j])
+            if stack.wide.terms.intercept:
+                rows[f"{INTERCEPT}[{label}]"] = PriorRow("normal", level, WEAK * scale * unit, _DEFAULT)
+            for name, one, spread in zip(stack.columns, stack.constant, sd, strict=True):
+                rows[f"{name}[{label}]"] = PriorRow("normal", level * float(one), float(spread) * unit, _DEFAULT)
+        for name, row in hyper_rows(gp):
+            rows[self.name(name)] = row._replace(location=row.location * self._factor(name))
+        return pd.DataFrame.from_dict(rows, orient="index", columns=PRIOR_COLUMNS).rename_axis("parameter")
 
     def term_tests(self) -> Iterator[tuple[str, TermTest]]:
         """Joint tests of the linear terms of each response, then of processes and random effects."""

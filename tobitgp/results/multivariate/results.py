@@ -120,6 +120,21 @@ class MultivariateResults:
         return counts
 
     @property
+    def priors(self) -> pd.DataFrame:
+        """Priors that were used, with the columns of :attr:`GPResults.priors`, in the units of the responses.
+
+        They are (PRI2) and (HYP1) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+        >>> res.priors.loc["age[durable]", ["distribution", "source"]].tolist()
+        ['normal', 'default']
+        """
+        return self._estimates.priors()
+
+    @property
     def converged(self) -> bool:
         """Whether search and fixed point converged.
 
@@ -145,7 +160,7 @@ class MultivariateResults:
         >>> import tobitgp as tg
         >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
         >>> round(res.log_evidence, 1)
-        -138.1
+        -133.3
         """
         log = self._stack.centre if self._stack.log_time else np.log(self._stack.scale)
         return float(self.stacked.log_evidence - self.parts.exact @ log)

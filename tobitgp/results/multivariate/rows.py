@@ -13,11 +13,16 @@ import pandas as pd
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.design import DesignState, input_names, learn_design
 from tobitgp.data.linear import Independence, check_independence
+from tobitgp.data.margins import linear_blocks
+from tobitgp.data.moments import Joint
+from tobitgp.data.outcome import outcome
+from tobitgp.data.partition import naming
 from tobitgp.data.prepare import prepare
 from tobitgp.data.table import read_table
 from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula import parse_formula, parse_scale_formula
 from tobitgp.formula.several import COLUMN, LOWER, RESPONSE, SCALE_COLUMN, STACKED, TAKEN, UNIT, UPPER, Wide
+from tobitgp.priors.coefficients import WEAK, find_layers, prior_root
 from tobitgp.typing import Array
 
 Ends = tuple[Array, Array]  # of what is known of every response, (n, J) each, NaN where nothing is
@@ -35,8 +40,9 @@ class Stack:
     inputs: tuple[str, ...]  # columns of processes and groups
     centre: Array  # (J,), of values, or of their logarithms
     scale: Array  # (J,)
-    means: Array  # (p,), of the linear columns
-    spreads: Array  # (p,)
+    means: Array  # (p,), of the linear columns; zeros without an intercept
+    basis: Array  # (p, p), what columns less their means are multiplied by
+    constant: Array  # (p,), sum of columns that is 1 in every row, without an intercept; else zeros
     scale_means: Array  # (q,), of the columns of log sigma
     weights: str | None  # column of the frequency weights
     var_weights: str | None
@@ -72,7 +78,7 @@ class Stack:
         design, usable = self.state.replay(data)
         assert design.scale is not None
         H = np.full((len(data), len(self.columns)), np.nan)
-        H[usable] = (as_dense(design.H)[:, int(self.wide.terms.intercept) :] - self.means) / self.spreads
+        H[usable] = (as_dense(design.H)[:, int(self.wide.terms.intercept) :] - self.means) @ self.basis
         W = np.full((len(data), len(self.scale_columns)), np.nan)
         W[usable] = design.scale.W[:, 1:] - self.scale_means
         lacking = [name for name in self.inputs if name not in data.columns]
@@ -136,7 +142,9 @@ def learn_stack(
     names = input_names(spec, scale)
     _check_names(wide, columns, functions, {*inputs, *names})
     there = data[[*dict.fromkeys((*names, *inputs))]].notna().all(axis=1).to_numpy()
-    complete, ends = data[there], (ends[0][there], ends[1][there])
+    weight = np.ones(len(data)) if weights is None else np.asarray(data[weights], dtype=np.float64)
+    there &= weight > 0.0
+    complete, ends, weight = data[there], (ends[0][there], ends[1][there]), weight[there]
     state = learn_design(spec, scale, read_table(complete, names))
     design, _ = state.replay(complete)
     assert design.scale is not None
@@ -144,9 +152,12 @@ def learn_stack(
     H = as_dense(design.H)
     check_independence(Independence.of(H), state.linear.columns)
     check_independence(Independence.of(design.scale.W), state.scale_columns)
-    H = H[:, first:]
-    spread = H.std(axis=0) if first else np.sqrt(np.mean(H * H, axis=0))
-    centre, unit = _units(wide, ends, log_time=log_time)
+    p = H.shape[1]
+    layers = find_layers(linear_blocks(state.linear, spec), p, np.zeros(p, dtype=np.bool_))
+    root = prior_root(layers, Joint.of(H, weight).factor, np.full(p, np.nan), 1.0, WEAK) if p > first else np.eye(p)
+    centred = layers.constant is not None
+    centre, unit = _units(wide, ends, weight, log_time=log_time, centred=centred)
+    constant = np.zeros(p) if layers.constant is None or first else layers.constant
     return Stack(
         wide,
         functions,
@@ -155,9 +166,10 @@ def learn_stack(
         tuple(dict.fromkeys(inputs)),
         centre,
         unit,
-        H.mean(axis=0) * first,
-        np.where(spread > 0.0, spread, 1.0),
-        design.scale.W[:, 1:].mean(axis=0),
+        np.average(H[:, first:], axis=0, weights=weight) * first,
+        root[first:, first:],
+        constant[first:],
+        np.average(design.scale.W[:, 1:], axis=0, weights=weight),
         weights,
         var_weights,
     )
@@ -171,19 +183,18 @@ def _check_names(wide: Wide, columns: Sequence[str], functions: Functions, used:
             raise SpecError(f"The response {label} stands among the terms too, as {name!r}; leave it out of one side.")
 
 
-def _units(wide: Wide, ends: Ends, *, log_time: bool) -> tuple[Array, Array]:
-    """Centres and scales (J,): of a model without intercepts nothing is taken away."""
+def _units(wide: Wide, ends: Ends, weight: Array, *, log_time: bool, centred: bool) -> tuple[Array, Array]:
+    """Centres and scales (J,): where no coefficients take up a level nothing is taken away; weight (n,)."""
     centre, unit = np.zeros(len(wide.labels)), np.ones(len(wide.labels))
     for j, (low, high) in enumerate(zip(ends[0].T, ends[1].T, strict=True)):
         if not (np.isfinite(low) & np.isfinite(high)).any():
             raise DataError(f"Of the response {wide.labels[j]} nothing but limits is known; leave it out.")
         end = np.where(np.isfinite(high), high, low)
-        end = end[np.isfinite(end)]
-        if log_time:
-            centre[j] = np.log(end[end > 0.0]).mean() if wide.terms.intercept else 0.0
-            continue
-        centre[j] = end.mean() if wide.terms.intercept else 0.0
-        unit[j] = np.sqrt(np.mean(np.square(end - centre[j]))) or 1.0
+        known = np.isfinite(end) & ((end > 0.0) if log_time else True)
+        end, w = np.log(end[known]) if log_time else end[known], weight[known]
+        centre[j] = np.average(end, weights=w) if centred else 0.0
+        if not log_time:
+            unit[j] = np.sqrt(np.average(np.square(end - centre[j]), weights=w)) or 1.0
     return centre, unit
 
 
@@ -201,6 +212,8 @@ def read_ends(
         there = np.flatnonzero(data[own].notna().any(axis=1))
         if len(there):
             read = prepare(spec, data.iloc[there], log_time=log_time)
+            with naming(wide.labels[j]):
+                outcome(read.response, log_time=log_time, labels=read.labels)
             ends[:, there[read.kept], j] = read.response.lower, read.response.upper
         elif not new:
             raise DataError(f"The response {wide.labels[j]} has no value in these rows.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,23 @@ from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
-from tobitgp.distributions.baselines import Baseline, GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
-from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
+from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
+from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazards import HazardFormula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression.clusters import Clusters
-from tobitgp.regression.hazard_search import falling_times, maximise_hazards
-from tobitgp.regression.hazards import frailties_at, hazard_problem
+from tobitgp.regression.hazard_search import maximise_hazards
+from tobitgp.regression.hazards import HazardModel, frailties_at, hazard_problem
+from tobitgp.regression.maximum import Maximum
 from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.results.parametric.parts import LINKS, THETA, ParametricParts, baseline_names, level_columns
 from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.regression.fit import check_covariance, of_maximum, read_number, warn_of
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
+
+_LEVEL = 1e-6  # share of the largest slope of a spline below which it is held at 0
 
 
 def fit_parametric(
@@ -41,12 +45,14 @@ def fit_parametric(
     start: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
     groups: Clusters | None = None,
+    sampling: bool = False,
     max_iter: int = 200,
     frailty: tuple[str, Any] | None = None,
+    subject: Any = None,
 ) -> ParametricHazardResults:
     """Fit a parametric baseline with linear terms by maximum likelihood.
 
-    Shapes: groups (n,); ``frailty`` is a column and the group of each row, (n,).
+    Shapes: groups (n,); ``frailty`` is a column and the group of each row, (n,), ``subject`` whose row it is, (n,).
     """
     check_covariance(cov_type)
     _check_events(training.response)
@@ -58,29 +64,43 @@ def fit_parametric(
     names = [*design.columns, *own, *[THETA] * (frailty is not None)]
     _check_names(design.columns, names[len(design.columns) :])
     positive = [name == THETA or (baseline.positive and name in own) for name in names]
-    levels = H[:, level_columns(training.state, written.stratum)]
+    places = level_columns(training.state, written.stratum)
     known, begin = (_read_values(*each, names, positive) for each in (("fixed", fixed), ("start", start)))
-    problem = hazard_problem(seen, H, design.offset, levels, noise.distribution, baseline, known, code)
+    model = HazardModel(seen, H, design.offset, places, noise.distribution, baseline, known, code)
     maximum = maximise_hazards(
-        problem,
+        model,
         scores=cov_type != "nonrobust",
         max_iter=max_iter,
         start={i: float(value) for i, value in enumerate(begin) if not np.isnan(value)},
     )
     warn_of(maximum)
-    last = _last(training.response)
-    _warn_falling(baseline, maximum.gamma[: len(own)].reshape(-1, levels.shape[1]), training.response, last)
+    if subject is not None and cov_type in ("HC0", "HC1"):
+        maximum, seen = _by_subjects(maximum, seen, pd.factorize(subject)[0])
+    if isinstance(baseline, SplineBaseline):
+        _warn_level(baseline, maximum.gamma[: len(own)].reshape(-1, len(places)))
     return ParametricHazardResults(
         ParametricParts(
-            **of_maximum(spec, training, noise, covariates, columns, maximum, seen, cov_type, groups),
-            last=last,
+            **of_maximum(spec, training, noise, covariates, columns, maximum, seen, cov_type, groups, sampling),
+            last=_last(training.response),
             baseline=baseline,
             formula=written.formula,
             frailty=None if frailty is None else frailty[0],
             groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
-            frailties=None if frailty is None else frailties_at(problem, maximum.parameters),
+            frailties=None if frailty is None else frailties_at(hazard_problem(model), maximum.parameters),
         )
     )
+
+
+def _by_subjects(maximum: Maximum, seen: Outcome, code: IntArray) -> tuple[Maximum, Outcome]:
+    """Scores of subjects, who are the independent observations, at the first row of each; the others count nothing."""
+    first = np.unique(code, return_index=True)[1]
+    weight = np.zeros(len(code))
+    weight[first] = seen.weight[first]
+    sums = np.zeros((len(first), maximum.scores.shape[1]))
+    np.add.at(sums, code, seen.weight[:, None] * maximum.scores)
+    scores = np.zeros_like(maximum.scores)
+    scores[first] = sums / np.where(weight[first] > 0.0, weight[first], 1.0)[:, None]
+    return replace(maximum, scores=scores), replace(seen, weight=weight)
 
 
 def _check_events(seen: CensoredResponse) -> None:
@@ -133,16 +153,19 @@ def _read_values(argument: str, given: Mapping[str, float] | None, names: list[s
     return out
 
 
-def _warn_falling(baseline: Baseline, levels: Array, seen: CensoredResponse, last: float) -> None:
-    """Say at which times a spline falls, where no survival function can."""
-    ends = np.concatenate([seen.lower, seen.upper, seen.entry])
-    first = float(ends[np.isfinite(ends) & (ends > 0.0)].min(initial=last))
-    falling = falling_times(baseline, levels, (np.log(first), np.log(last)))
-    if len(falling):
-        low, high = np.exp(falling[[0, -1]])
+def _warn_level(baseline: SplineBaseline, c: Array) -> None:
+    """Say at which times a spline is held level, where it would fall without the bound."""
+    v, slope = baseline.lowest(list(c))
+    held = np.exp(v[slope <= _LEVEL * slope.max(axis=0)])
+    if len(held):
+        between = (
+            f"at {held[0]:.4g}"
+            if np.ptp(held) < 1e-3 * held.max()
+            else f"between {held.min():.4g} and {held.max():.4g}"
+        )
         warnings.warn(
-            f"The spline falls at some times between {low:.4g} and {high:.4g}, where the hazard would be negative: "
-            "predictions there have no meaning. Give a smaller df.",
-            ConvergenceWarning,
+            f"The hazard is held at 0 at times {between}: without this bound the spline would fall there, and survival "
+            "rise. Standard errors treat the times at which it is 0 as known. Give a smaller df.",
+            BoundaryWarning,
             stacklevel=user_level(),
         )

@@ -18,7 +18,7 @@ from tobitgp.results.distributional.parts import DistributionalParts
 from tobitgp.typing import Array, BoolArray, IntArray
 
 THETA = "theta"
-_GRID = 100
+_ROUNDING = 1e-9
 
 # Families of log times whose noise is that of transformed times, by link.
 LINKS = {"hazard": "weibull", "odds": "loglogistic", "probit": "lognormal"}
@@ -102,9 +102,8 @@ class ParametricParts(DistributionalParts):
         if not isinstance(self.baseline, SplineBaseline):
             return np.ones(change.shape[1], dtype=np.bool_)
         gamma = (self.maximum.gamma[:, None] + change[-len(self.maximum.gamma) :])[: self.n_baseline]
-        grid = np.linspace(self.baseline.knots[0], self.baseline.knots[-1], _GRID)[:, None, None]
-        c = gamma.reshape(self.baseline.size, 1, -1, change.shape[1])
-        return np.asarray(np.isfinite(self.baseline.at(grid, list(c))[1]).all(axis=(0, 1)))
+        _, slope = self.baseline.lowest(list(gamma.reshape(self.baseline.size, -1, change.shape[1])))
+        return np.asarray((slope >= -_ROUNDING * slope.max(axis=0)).all(axis=(0, 1)))
 
 
 def level_columns(state: DesignState, stratum: str | None) -> IntArray:

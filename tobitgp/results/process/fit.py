@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.margins import part_blocks
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import warn_copies
 from tobitgp.data.training_summary import make_facts, remember
@@ -77,7 +78,8 @@ def build_model(
     _check_noise_processes(spec, read, method)
     if isinstance(read, PartitionedData):
         return assemble_partitions(spec, read, family, given, limits=method.traits.limits, rng=settings.rng)
-    plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels, read.state.effect_columns)
+    blocks, of_effects = (part_blocks(read.state, scale=scale) for scale in (False, True)), read.state.effect_columns
+    plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels, of_effects, *blocks)
     return plan, plan.build(rows, limits=method.traits.limits), None
 
 

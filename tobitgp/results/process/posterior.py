@@ -111,7 +111,7 @@ def _with_noise_process(parts: Parts, design: Design, pairs: Sequence[Pair]) -> 
         sd[j] = scale * np.sqrt(at.variance)
         sigma[j] = scale * gp.noise(design, point.theta) * np.exp(at.h.T)
     noises = [gp.family.distribution_at(point.theta) for point in fitted.points for _ in x]
-    mean, sd, sigma = (part.reshape(-1, len(design.H)) for part in (mean, sd, sigma))
+    mean, sd, sigma = (part.reshape(len(noises), len(design.H)) for part in (mean, sd, sigma))
     return Nodes(np.outer(fitted.weights, weight).ravel(), mean, sd, sigma, gp.family.log_time, tuple(noises))
 
 

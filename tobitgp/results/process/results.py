@@ -16,7 +16,7 @@ from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.spec import ModelSpec, line_names
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.posterior.nodes import Nodes
@@ -28,6 +28,7 @@ from tobitgp.results.averages import Drawn, Population, Sought
 from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior, slope_posterior
 from tobitgp.results.hazard_ratios import Contrasts, scaled
 from tobitgp.results.predict import check_level
+from tobitgp.results.priors import prior_table
 from tobitgp.results.process.averages import process_averages
 from tobitgp.results.process.draws import JointProcess, ProcessDraws, draw_process
 from tobitgp.results.process.posterior import (
@@ -81,10 +82,10 @@ class GPResults(Results):
     >>> res
     GPResults: durable ~ age + quant | censor(0)
       gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
-      log evidence -39.43 (ep), converged
+      log evidence -36.96 (ep), converged
     >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
-    0    1.34
-    1    1.11
+    0    1.23
+    1    0.94
     Name: observed, dtype: float64
     """
 
@@ -116,6 +117,26 @@ class GPResults(Results):
     def hyperparameters(self) -> dict[str, float]:
         """Values at the maximum by name, natural scale, the user's units; ready for ``fixed=``."""
         return dict(zip(self._parts.fitted.parameters.names, self._rest.value.tolist(), strict=True))
+
+    @property
+    def priors(self) -> pd.DataFrame:
+        """Priors that were used, a DataFrame with a row for each parameter, in the units of the data.
+
+        Columns ``distribution, location, spread, source``: ``location`` is the mean of a normal, the median of a
+        log-normal, and eta of an LKJ prior, or a value that is fixed; ``spread`` is the standard deviation of a normal
+        prior, or that of the logarithm of a log-normal one; ``source`` is ``"default"``, ``"formula"``, or the argument
+        that was given. An intercept has its prior where every column is at its mean. Default priors of coefficients are
+        given one by one; jointly those of factors and interactions are correlated: (PRI4) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.load("tobin")
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", data, hyper="maximize", priors={"age": tg.Normal(0, 1)})
+        >>> res.priors["source"].to_dict()
+        {'Intercept': 'default', 'age': 'priors=', 'quant': 'default', 'sigma': 'default'}
+        """
+        return prior_table(self._parts.gp)
 
     @property
     def inducing_inputs(self) -> dict[str, pd.DataFrame]:
@@ -284,8 +305,8 @@ class GPResults(Results):
         table = pd.DataFrame({"estimate": found.coefficients(), "se": found.errors()})
         if level is not None:
             table[["lower", "upper"]] = found.interval(1.0 - level)
-        lines = [term.name for term in self._parts.gp.terms if term.line == "own"]
-        return table.set_axis(pd.Index(lines, name="term", dtype=object))
+        terms = self._parts.gp.terms
+        return table.set_axis(pd.Index([terms[t].name for t in line_names(terms)], name="term", dtype=object))
 
     # -- what questions need ------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.arrays import Design
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.row_arguments import read_clusters
+from tobitgp.data.row_warnings import are_whole
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.regression import maximise
@@ -115,8 +116,8 @@ def bootstrap(
     """Draw rows, or whole clusters of them, again and fit each time.
 
     A row is drawn with what is known of it, so that censored rows stay censored; levels that were not drawn are left
-    out. Frequency weights count: a row of weight c is c rows, unless clusters are drawn, which keep the weights of
-    their rows.
+    out. Whole-number weights are frequencies: a row of weight c is c rows. Rows with other weights, which are sampling
+    weights, keep them, and so do clusters.
 
     Parameters
     ----------
@@ -175,7 +176,7 @@ def bootstrap(
         raise SpecError("bootstrap() starts from a maximum, and this fit has not converged; see its warning.")
     refit = _Refit(results, statistic)
     weight = parts.rows.response.weight
-    code = None if groups is None else _read_groups(parts, groups)
+    code = _read_groups(parts, groups) if groups is not None else None if are_whole(weight) else np.arange(len(weight))
     draws = [refit(_drawn(weight, code, rng)) for _ in range(n)]
     found = np.array([each for each in draws if each is not None])
     failed = n - len(found)

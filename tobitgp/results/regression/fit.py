@@ -51,6 +51,7 @@ def fit_regression(
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
     groups: Clusters | None = None,
+    sampling: bool = False,
     max_iter: int = 200,
 ) -> RegressionResults:
     """Fit a formula without processes by maximum likelihood."""
@@ -75,7 +76,7 @@ def fit_regression(
     )
     warn_of(maximum)
     read = spec, training, family, covariates, columns
-    parts = RegressionParts(**of_maximum(*read, maximum, rows, cov_type, groups) | {"centre": centre})
+    parts = RegressionParts(**of_maximum(*read, maximum, rows, cov_type, groups, sampling) | {"centre": centre})
     _warn_blind(parts)
     return RegressionResults(parts)
 
@@ -90,6 +91,7 @@ def of_maximum(
     seen: Outcome,
     cov_type: str,
     groups: Clusters | None,
+    sampling: bool,
 ) -> dict[str, Any]:
     """Fields of `RegressionParts` of rows in memory, whose columns are not centred."""
     clusters = None if groups is None else groups.beside(training.design.H)
@@ -101,7 +103,7 @@ def of_maximum(
         "facts": remember(training, names, covariates),
         "family": family,
         "maximum": maximum,
-        "covariance": covariance(maximum, **robust),
+        "covariance": covariance(maximum, **robust, sampling=sampling),
         "unidentified": unidentified(maximum, **robust),
         "centre": np.zeros(len(training.design.columns)),
         "cov_type": cov_type,

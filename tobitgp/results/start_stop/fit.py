@@ -37,6 +37,7 @@ def fit_start_stop(
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
     groups: Clusters | None = None,
+    sampling: bool = False,
     max_iter: int = 200,
 ) -> StartStopResults:
     """Fit by maximum likelihood.
@@ -55,7 +56,7 @@ def fit_start_stop(
     read, clusters = (spec, training, family, covariates, columns), _of_subjects(groups, code, len(problem.seen))
     return StartStopResults(
         StartStopParts(
-            **of_maximum(*read, maximum, problem.seen, cov_type, clusters),
+            **of_maximum(*read, maximum, problem.seen, cov_type, clusters, sampling),
             llnull=_null(problem, max_iter) if "Intercept" in design.columns else float("nan"),
             id=id,
             subjects=len(problem.seen),

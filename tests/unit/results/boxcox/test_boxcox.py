@@ -83,26 +83,59 @@ def test_likelihood_of_censored_rows(seen, res):
     assert np.abs(gradient).max() < 5e-3
 
 
+def in_the_unit_of_tests(res, data):
+    """Rows and parameters with the geometric mean of the exact responses as unit, and the factors of parameters."""
+    exact = data.lo == data.hi
+    log_g = np.average(np.log(data.lo[exact]), weights=data.w[exact] if res.nobs > len(data) else None)
+    b0, b1, sigma, power = res.params
+    lift = np.exp(power * log_g)
+    theta = np.array([(b0 - (lift - 1.0) / power) / lift, b1 / lift, sigma / lift, power])
+    scaled = data.assign(**{name: data[name] / np.exp(log_g) for name in ("y", "lo", "hi")})
+    return scaled, theta, np.array([lift, lift, lift, 1.0])
+
+
 def test_covariance_is_the_inverse_information(seen, res):
-    params, h = res.params.to_numpy(), 1e-3
+    (rows, params, factor), h = in_the_unit_of_tests(res, seen), 1e-3
     steps = h * np.eye(4)
     signs = [(a, b) for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
 
     def second(p, q):
-        return sum(a * b * log_likelihood(params + a * p + b * q, seen, seen.w) for a, b in signs) / (4.0 * h**2)
+        return sum(a * b * log_likelihood(params + a * p + b * q, rows, rows.w) for a, b in signs) / (4.0 * h**2)
 
     H = np.array([[second(p, q) for q in steps] for p in steps])
-    np.testing.assert_allclose(res.bse, np.sqrt(np.diag(np.linalg.inv(-H))), rtol=2e-4)
+    np.testing.assert_allclose(res.bse, factor * np.sqrt(np.diag(np.linalg.inv(-H))), rtol=2e-4)
 
 
 def test_sandwich(seen):
     data = seen[seen.lo == seen.hi]
-    found = tg.fit("y ~ x", data, family="boxcox", cov_type="HC0")
-    params = found.params.to_numpy()
-    scores = np.array([approx_fprime(params, log_likelihood, 1e-7, data.iloc[[i]]) for i in range(len(data))])
-    V = tg.fit("y ~ x", data, family="boxcox").cov_params().to_numpy()
-    wanted = V @ scores.T @ scores @ V
-    np.testing.assert_allclose(found.cov_params(), wanted, rtol=2e-3, atol=1e-6)
+    found, plain = (tg.fit("y ~ x", data, family="boxcox", cov_type=kind) for kind in ("HC0", "nonrobust"))
+    rows, params, factor = in_the_unit_of_tests(found, data)
+    scores = np.array([approx_fprime(params, log_likelihood, 1e-7, rows.iloc[[i]]) for i in range(len(data))]) / factor
+    V = plain.cov_params().to_numpy()
+    np.testing.assert_allclose(found.cov_params(), V @ scores.T @ scores @ V, rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("c", [365.25, 1e-3])
+@pytest.mark.parametrize(
+    "formula", ["Surv(lo, hi, type='interval2') ~ x", "y ~ 0 + C(x > 0) + x", "interval(lo, hi) ~ x"]
+)
+def test_tests_do_not_depend_on_the_unit(seen, formula, c):
+    if formula.startswith("interval"):
+        seen = seen[(seen.lo < seen.hi)]
+    moved = seen.assign(**{name: c * seen[name] for name in ("y", "lo", "hi")})
+    one, two = (tg.fit(formula, data, family="boxcox") for data in (seen, moved))
+    np.testing.assert_allclose(two.tvalues["x"], one.tvalues["x"], rtol=1e-4)
+    np.testing.assert_allclose(two.anova()["chi2"]["x"], one.anova()["chi2"]["x"], rtol=1e-3)
+    np.testing.assert_allclose(two.bse, one.bse * np.where(one.bse.index == "power", 1.0, c**one.power), rtol=1e-4)
+    latent = (res.predict({"x": [0.3]}, "latent", se=True)["se"][0] for res in (one, two))
+    assert next(latent) * c**one.power == pytest.approx(next(latent), rel=1e-4)
+
+
+def test_tests_do_not_depend_on_the_coding(seen):
+    data = seen.assign(g=np.where(seen.x > 0.0, "a", "b"), y=50.0 * seen.y)
+    one, two = (tg.fit(formula, data, family="boxcox") for formula in ("y ~ C(g) + x", "y ~ 0 + C(g) + x"))
+    np.testing.assert_allclose(two.tvalues["x"], one.tvalues["x"], rtol=1e-5)
+    np.testing.assert_allclose(two.bse["C(g)[a]"], one.bse["Intercept"], rtol=1e-5)
 
 
 @pytest.mark.parametrize(("power", "family"), [(0.0, "lognormal"), (1.0, "gaussian")])

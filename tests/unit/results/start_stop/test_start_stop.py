@@ -374,3 +374,25 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         band += curve["lower"] <= truth <= curve["upper"]
     assert 0.925 < inside / sets < 0.975
     assert 0.925 < band / sets < 0.975
+
+
+@pytest.mark.parametrize("family", ["weibull", tg.PH("weibull"), "ph"], ids=["weibull", "PH", "ph"])
+def test_rows_may_meet_within_rounding(family):
+    """Survcheck of survival 3.5-3 finds no overlap and no gap in stops of k 0.1 + 0.1 beside starts of (k + 1) 0.1."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(40):
+        x, life = rng.normal(), rng.exponential()
+        for k in range(12):
+            stop = k * 0.1 + 0.1
+            ends = life < stop
+            rows.append((i, k * 0.1, max(life, k * 0.1 + 1e-3) if ends else stop, int(ends), x + (k > 3)))
+            if ends:
+                break
+    d = pd.DataFrame(rows, columns=["id", "start", "stop", "event", "x"])
+    equal = d.assign(stop=d.groupby("id")["start"].shift(-1).fillna(d["stop"]))
+    assert (d["stop"] != equal["stop"]).any()
+    found, wanted = (tg.fit("Surv(start, stop, event) ~ x", data, family=family, id="id") for data in (d, equal))
+    assert found.params["x"] == pytest.approx(wanted.params["x"], abs=1e-6)
+    with pytest.raises(DataError, match="overlap in time"):
+        tg.fit("Surv(start, stop, event) ~ x", d.assign(stop=d["stop"] + 0.01), family=family, id="id")

@@ -1,0 +1,98 @@
+"""A fit of any kind can be pickled, copied and dumped at any time, and its copies answer as it does."""
+
+import contextlib
+import copy
+import io
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from golden.fits import FITS, SURV, fit, simulated
+from support.stored import quiet_fit
+
+import tobitgp as tg
+
+PROCESSES = [
+    fit("chain beside a line", "left ~ z + gp(x, kernel='matern32') | censor(-0.5)", hyper="maximize"),
+    fit("chain of groups", "left ~ C(b) + gp(x, by=b, kernel='matern12') | censor(-0.5)", hyper="maximize"),
+    fit("chain, averaged", "left ~ gp(x, kernel='matern12', approximation='markov') | censor(-0.5)"),
+    fit("chain of a sum", "left ~ gp(x, approximation='markov', kernel='matern52') + re(g) | censor(-0.5)"),
+    fit("neighbours", "left ~ gp(x, x2, kernel='matern32', approximation='vecchia') | censor(-0.5)", hyper="maximize"),
+    fit("crossed groups", "left ~ (1 + z | g) + (1 | h) | censor(-0.5)", hyper="maximize"),
+    fit("correlated curves", "left ~ gp(x, by=h, cor=True) | censor(-0.5)", n=60, hyper="maximize"),
+]
+OTHERS = {
+    "several responses": ("mvbind(left, y2) ~ z + gp(x) + (1 | g) | censor(-0.5, None)", {"hyper": "maximize"}),
+    "bands of time": (f"{SURV} ~ z", {"family": "ph", "hyper": "maximize"}),
+    "parametric hazards": (f"{SURV} ~ z", {"family": tg.PH("weibull")}),
+    "cure": (f"{SURV} ~ z", {"family": "weibull", "cure": "~ 1"}),
+    "power": ("tleft ~ z | censor(0.6)", {"family": "boxcox"}),
+    "power of a process": ("tleft ~ gp(x) | censor(0.6)", {"family": "boxcox", "hyper": "maximize"}),
+    "start-stop": ("Surv(start, time, event) ~ z", {"family": "weibull", "id": "person"}),
+    "causes": ("Surv(time, cause) ~ z", {"family": "weibull"}),
+}
+COPIES = {
+    "pickle": lambda res: pickle.loads(pickle.dumps(res)),
+    "deepcopy": copy.deepcopy,
+    "joblib": lambda res: through_file(res),
+}
+
+
+def through_file(res):
+    file = io.BytesIO()
+    joblib.dump(res, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+def answers(res, new):
+    """Predictions, as numbers."""
+    res = res["u"] if isinstance(res, tg.CompetingRisksResults) else res
+    found = [res.predict(new)]
+    if not isinstance(res, tg.MixtureResults):
+        found += [res.predict(new, interval=0.9), res.sample(new, 3, rng=1)]
+    return np.concatenate([np.ravel(np.asarray(answer, dtype=float)) for answer in found])
+
+
+def assert_copies(res, new):
+    before = [make(res) for make in COPIES.values()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = answers(res, new)
+        str(res.summary())
+        for name in ("residuals", "posterior", "check"):
+            # Not every kind has them, nor after every fit; what they leave behind is copied too.
+            with contextlib.suppress(tg.errors.TobitGPError, AttributeError):
+                getattr(res, name)()
+        for other in (*before, *(make(res) for make in COPIES.values())):
+            np.testing.assert_array_equal(answers(other, new), want)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [*FITS.values(), *PROCESSES], ids=lambda case: f"{case.formula}, {case.name}")
+def test_recorded_fits(case):
+    res, new, _, _ = case.run()
+    assert_copies(res, new)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_kinds(name):
+    formula, options = OTHERS[name]
+    rows = simulated(n=60)
+    rows["start"], rows["person"] = 0.0, np.arange(60)
+    rows["cause"] = np.where(rows["event"] == 0, "censored", rows["h"])
+    rows["cause"] = pd.Categorical(rows["cause"], ["censored", "u", "v", "w"])
+    assert_copies(quiet_fit(formula, rows, **options), rows.iloc[-6:])
+
+
+def test_copies_are_no_larger_once_the_fit_has_answered():
+    rows = simulated()
+    for formula in ("left ~ gp(x, kernel='matern12', approximation='markov') | censor(-0.5)", "y ~ gp(x)"):
+        res = tg.fit(formula, rows, hyper="maximize")
+        before = len(pickle.dumps(res.parts))
+        res.predict(rows, interval=0.9)
+        assert len(pickle.dumps(res.parts)) == before

@@ -1,0 +1,64 @@
+"""Terms that are left out: of new rows as of the fit's own, whatever else uses their columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+
+UPPER = {"what": "quantile", "q": 0.95}
+KINDS: list[tuple[str, str, dict[str, Any]]] = [
+    ("y ~ z + (1 + z | g)", "z", {}),
+    ("y ~ z + (1 + z | g) + (1 + x | h)", "re(g)", {}),
+    ("y ~ x + (0 + x | h)", "x", {}),
+    ("y ~ x + (1 + log(x + 5) | h)", "x", {}),
+    ("y ~ z + x:gp(z)", "z", {}),
+    ("y ~ z + gp(x, by=g)", "z", {}),
+    ("y ~ x + z", "x", {"sigma": "~ gp(x)"}),
+    ("y ~ x + z", "x", {"sigma": "~ x"}),
+    ("y ~ x + z", "x", {"sigma": "~ (1 | g)"}),
+    ("y ~ x + z + offset(0.1 * x)", "x", {}),
+    ("y ~ z + x", "z", {}),
+]
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    n = 60
+    g, h = rng.integers(0, 5, n), rng.integers(0, 4, n)
+    z, x = rng.normal(size=(2, n))
+    y = 0.5 * z + g - z * np.sin(g) + x * h + 0.3 * np.exp(0.5 * x) * rng.normal(size=n)
+    return pd.DataFrame({"z": z, "x": x, "g": g.astype(str), "h": h.astype(str), "y": y})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("formula", "exclude", "options"), KINDS)
+def test_given_rows_are_those_of_the_fit(
+    data: pd.DataFrame, formula: str, exclude: str, options: dict[str, Any]
+) -> None:
+    res = tg.fit(formula, data, hyper="maximize", **options)
+    for asked in (UPPER, {"what": "latent"}):
+        own, given = res.predict(exclude=exclude, **asked), res.predict(data, exclude=exclude, **asked)
+        np.testing.assert_allclose(given, own, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_the_mean_lacks_coefficient_times_column(data: pd.DataFrame) -> None:
+    res = tg.fit("y ~ z + (1 + z | g)", data, hyper="maximize")
+    without = res.predict(data, what="latent", exclude="z")
+    np.testing.assert_allclose(without, res.predict(data, what="latent") - res.params["z"] * data["z"], atol=1e-10)
+
+
+@pytest.mark.slow
+def test_several_responses_keep_the_slopes_of_groups(data: pd.DataFrame) -> None:
+    rng = np.random.default_rng(2)
+    both = data.assign(y2=data["y"] + 0.3 * rng.normal(size=len(data)))
+    res = tg.fit("mvbind(y, y2) ~ z + (1 + z | g)", both, rescor=True, hyper="maximize")
+    median, quantile = (res.predict(both, **asked) for asked in ({"what": "median"}, {"what": "quantile", "q": 0.5}))
+    np.testing.assert_allclose(median["y"], quantile["y"], atol=1e-3)
+    np.testing.assert_allclose(res.predict(both, "latent")["y"], res.predict(what="latent")["y"], atol=1e-8)

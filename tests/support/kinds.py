@@ -1,0 +1,81 @@
+"""A small, quick fit of every kind, on one table of few digits, for what must hold of all kinds."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+import tobitgp as tg
+
+N, NEW = 48, 4
+EM = {"method": "em", "n_starts": 1}
+AT = {"fixed": {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 2.0, "sigma": 0.5}}
+
+
+def rows():
+    """Columns of two decimals at most, so that single precision loses nothing of what was written."""
+    rng = np.random.default_rng(8)
+    n = N + NEW
+    x, z, g, k = (
+        rng.uniform(0, 6, n).round(2),
+        rng.normal(size=n).round(2),
+        rng.choice(list("abc"), n),
+        rng.integers(1, 4, n),
+    )
+    y = (0.5 * np.sin(x) + 0.4 * z + 0.3 * (g == "b") + 0.2 * k + 0.4 * rng.normal(size=n)).round(2)
+    limit = rng.choice([0.1, 0.3], n)
+    t, end = np.exp(0.8 * y).round(2) + 0.01, (rng.exponential(6.0, n) + 0.05).round(2)
+    time, event = np.minimum(t, end), (t <= end).astype(int)
+    dead = (rng.random(n) < 0.6) & (t < 8.0)
+    return pd.DataFrame({"x": x, "z": z, "g": g, "k": k, "low": np.maximum(y, limit), "limit": limit}).assign(
+        b=rng.random(n) < 0.5,
+        pos=np.maximum(t, 0.7),
+        least=0.7,
+        time=time,
+        event=event,
+        entry=(0.3 * time).round(2) * (k > 1),
+        cause=event * np.where(rng.random(n) < 0.6, 1, 2),
+        until=np.where(dead, t, 9.0).round(2),
+        dead=dead.astype(int),
+        count=np.maximum(rng.poisson(np.where(k > 1, 3.0, 8.0)), 2),
+        other=(1.0 - y + 0.3 * rng.normal(size=n)).round(2),
+        w=rng.integers(1, 4, n),
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A call of `tg.fit`."""
+
+    formula: str
+    options: dict = field(default_factory=dict)
+
+    def fit(self, data):
+        return tg.fit(self.formula, data, **self.options)
+
+
+def kind(formula, **options):
+    return Kind(formula, options)
+
+
+TERMS = "z + C(k) + b + g"
+KINDS = {
+    "regression": kind(f"low ~ {TERMS} | censor(limit)"),
+    "weights": kind("low ~ z + g | censor(limit)", weights="w"),
+    "noise scale": kind("low ~ z + k | censor(limit)", sigma="~ z"),
+    "lognormal": kind("pos ~ z*b + k | censor(least)", family="lognormal"),
+    "weibull": kind(f"Surv(time, event) ~ {TERMS}", family="weibull"),
+    "entry": kind("Surv(entry, time, event) ~ z + g", family="loglogistic"),
+    "cured": kind("Surv(until, dead) ~ z", family="weibull", cure="~ 1"),
+    "box-cox": kind("pos ~ z + g", family="boxcox"),
+    "process": kind("low ~ z + gp(x) | censor(limit)", **AT),
+    "curves": kind("low ~ gp(x, by=k) | censor(limit)", hyper="maximize", n_starts=1),
+    "groups": kind("low ~ z + (1 | k) | censor(limit)", hyper="maximize"),
+    "several": kind("mvbind(low, other) ~ z + g", hyper="maximize"),
+    "mixture": kind("pos ~ mixture(2) | censor(least)", family="weibull", **EM),
+    "counts": kind("count ~ mixture(2) | censor(2)", family="poisson", **EM),
+    "hazard": kind("Surv(entry, time, event) ~ z + g", family=tg.PH("piecewise", bands=3), method="mle"),
+    "spline": kind("Surv(time, event) ~ z + b", family=tg.PH("spline", df=2)),
+    "smooth hazard": kind("Surv(time, event) ~ z + k", family=tg.PH(bands=4), hyper="maximize"),
+    "causes": kind("Surv(time, cause) ~ z", family=tg.PH("piecewise", bands=2), method="mle"),
+}

@@ -1,0 +1,70 @@
+"""Numbers and levels as they were meant, whatever type a column keeps them in."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.formula.functions import DAY
+from tobitgp.typing import Array
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def days_since_1970(dates: pd.Series[Any]) -> Array:
+    """Days since the beginning of 1970, dates with a time zone in UTC; gives (n,)."""
+    index = pd.DatetimeIndex(pd.to_datetime(dates, utc=True)).tz_localize(None)
+    moments = index.to_numpy().astype("datetime64[us]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / DAY)
+
+
+def precision_of(dtype: Any) -> float:
+    """Relative spacing of the numbers that a column of a type can hold."""
+    dtype = getattr(dtype, "numpy_dtype", dtype)
+    return float(np.finfo(dtype).eps) if isinstance(dtype, np.dtype) and dtype.kind == "f" else EPS
+
+
+def as_written(values: Array, dtype: Any) -> Array:
+    """Numbers of a column in less than double precision as the shortest decimals that round to them; values (n,)."""
+    dtype = getattr(dtype, "numpy_dtype", dtype)
+    if not isinstance(dtype, np.dtype) or dtype.kind != "f" or dtype.itemsize >= values.itemsize:
+        return values
+    kept, out = values.astype(dtype), values.copy()
+    left = np.isfinite(values) & (values != 0.0)
+    with np.errstate(all="ignore"):
+        size = np.floor(np.log10(np.abs(values)))
+        for digits in range(np.finfo(dtype).precision, np.finfo(dtype).precision + 4):
+            power = np.where(left, digits - 1.0 - size, 0.0)
+            up, down = 10.0 ** np.maximum(power, 0.0), 10.0 ** np.maximum(-power, 0.0)
+            decimal = np.rint(values * up / down) / up * down
+            found = left & (decimal.astype(dtype) == kept)
+            out[found] = decimal[found]
+            left &= ~found
+    return out
+
+
+def plain_levels(levels: Iterable[Any]) -> tuple[Any, ...]:
+    """Levels of a factor as text or numbers: whole numbers without a fraction, dates and intervals as text."""
+    levels = list(levels)
+    if levels and all(isinstance(level, Real) for level in levels):
+        if all(isinstance(level, bool | np.bool_) for level in levels):
+            return tuple(map(bool, levels))
+        numbers = np.array(levels, dtype=np.float64)
+        if isinstance(levels[0], np.floating):
+            numbers = as_written(numbers, levels[0].dtype)
+        whole = bool(np.all(np.isfinite(numbers) & (np.floor(numbers) == numbers)))
+        return tuple(int(level) if whole else float(number) for level, number in zip(levels, numbers, strict=True))
+    if levels and all(isinstance(level, datetime.date | np.datetime64) for level in levels):
+        return tuple(map(date_text, days_since_1970(pd.Series(levels, dtype=object))))
+    return tuple(str(level) if isinstance(level, pd.Interval | pd.Period) else level for level in levels)
+
+
+def date_text(days: float) -> str:
+    """A moment in days since 1970 as ISO text, without its time at midnight."""
+    moment = np.datetime64(0, "us") + np.timedelta64(round(days * DAY), "us")
+    return str(moment).removesuffix("T00:00:00.000000")

@@ -1,0 +1,124 @@
+r"""Whether the survival curve of a mixture leaves what sampling allows about the nonparametric one, (CHK17).
+
+Kaplan and Meier's curve, or Turnbull's, is self-consistent: at every time it is the mean over the rows of the
+probability, given what is known of the row, that the event comes later. Of a fitted curve the mean over n rows of
+:math:`\varphi_i(t) = P(Y_i \le t \mid \text{row } i) - F(t)` is away from 0 by as much as the likelihood asks it to
+move at t. Parameters were fitted to the same rows, which takes the part of :math:`\varphi_i` along the scores of the
+parameters out of its variance; the largest of the standardised sums over a grid of times has the distribution of the
+largest of normal numbers with the covariance that is left.
+
+References
+----------
+Lin, Wei and Ying (1993), Checking the Cox model with cumulative sums of martingale-based residuals, *Biometrika* 80,
+557-572.
+Turnbull (1976), The empirical distribution function with arbitrarily grouped, censored and truncated data, *JRSS B* 38,
+290-295.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tobitgp.diagnostics.residual_tests import Noise, RawTest
+from tobitgp.mixture import Predictive
+from tobitgp.numerics.nonparametric import kaplan_meier, turnbull
+from tobitgp.typing import Array
+
+_TIMES, _DRAWS, _CHUNK = 60, 20_000, 2_000
+_LEAST = 3.0  # variance of a sum, in events, from which on it is looked at
+_LARGE = 0.02  # difference of the curves from which on it is
+_DOUBT = 0.02
+_STEP = 1e-3
+_OF_PRIOR = (
+    "Its prior draws the mixture away: the maximum of the likelihood of this family would not leave it. Fit by "
+    "method='em', or give weaker priors=."
+)
+
+
+def survival_test(results: Any, noise: Noise) -> RawTest | None:
+    """Compare the curves; None where so few rows are seen that there is nothing to compare."""
+    fit, (lower, upper, weight) = results.parts.fit, results._training_ends()
+    predictive, times = fit.predictive(), _times(lower, upper)
+    away = _away(predictive, times, lower, upper)
+    square = weight @ away**2
+    seen = square > _LEAST
+    if not seen.any():
+        return None
+    times, away = times[seen], away[:, seen]
+    left, moved = _beside_scores(away, _scores(results, lower, upper), weight)
+    gaps, p = _largest(weight @ away, left, np.sqrt(square[seen]))
+    prior = results.parts.bayes and _largest(weight @ away - moved, left, np.sqrt(square[seen]))[1] >= _DOUBT
+    at = int(np.argmax(np.abs(gaps)))
+    free, ours = _nonparametric(times[at], lower, upper, weight), float(predictive.sf(times[at]))
+    right = bool(((lower == upper) | np.isposinf(upper)).all())
+    curve = "Kaplan-Meier" if right else "Turnbull"
+    return RawTest(
+        "survival",
+        float(gaps[at]),
+        p,
+        abs(free - ours) > _LARGE,
+        f"the fitted survival curve keeps to the {curve} curve as sampling allows",
+        f"the fitted survival curve leaves the {curve} curve: beyond {times[at]:.4g} lie {ours:.1%} by the mixture and "
+        f"{free:.1%} of the rows",
+        _OF_PRIOR if prior else noise.remedy,
+    )
+
+
+def _times(lower: Array, upper: Array) -> Array:
+    """Up to 60 times, evenly spread over where rows end."""
+    ends = np.sort(np.where(np.isfinite(upper), upper, lower))
+    inside = (np.arange(_TIMES) + 0.5) / _TIMES * len(ends)
+    return np.unique(ends[inside.astype(np.intp)])
+
+
+def _away(predictive: Predictive, times: Array, lower: Array, upper: Array) -> Array:
+    """Probability that each row (n,) lies at or below times (m,), given what is known of it, less F there; (n, m)."""
+    above, start, end = (np.asarray(predictive.sf(x)) for x in (times, lower, upper))
+    exact, mass = lower == upper, start - end
+    share = (start[:, None] - np.clip(above, end[:, None], start[:, None])) / np.where(mass > 0.0, mass, 1.0)[:, None]
+    known = exact | (mass <= 0.0)
+    share[known] = times >= np.where(np.isfinite(upper), upper, lower)[known, None]
+    return np.asarray(share - (1.0 - above))
+
+
+def _scores(results: Any, lower: Array, upper: Array) -> Array:
+    """Derivatives of the rows' log likelihoods in the parameters, in some units, (n, r)."""
+    estimates = results._time_rows(None, (), bands=False).times.posterior
+    with np.errstate(all="ignore"):
+        rows = [
+            estimates.moved(r, _STEP).log_mass(lower, upper) - estimates.moved(r, -_STEP).log_mass(lower, upper)
+            for r in range(len(estimates.x))
+        ]
+    found = np.stack(rows, axis=1)
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def _beside_scores(away: Array, scores: Array, weight: Array) -> tuple[Array, Array]:
+    """Covariance (m, m) of sums over the rows beside the scores, and what of the sums lies along these, (m,)."""
+    root = np.sqrt(weight)[:, None]
+    slopes = np.linalg.lstsq(root * scores, root * away, rcond=1e-8)[0]
+    left = root * (away - scores @ slopes)
+    return np.asarray(left.T @ left), np.asarray(weight @ scores @ slopes)
+
+
+def _largest(sums: Array, covariance: Array, size: Array) -> tuple[Array, float]:
+    """Sums (m,) in their sizes, and the probability that the largest of normal ones with a covariance is larger."""
+    gaps = sums / size
+    values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
+    root, largest = vectors * np.sqrt(np.maximum(values, 0.0)), np.abs(gaps).max()
+    rng, beyond = np.random.default_rng(0), 0
+    for _ in range(_DRAWS // _CHUNK):
+        beyond += int((np.abs(rng.standard_normal((_CHUNK, len(root))) @ root.T).max(axis=1) >= largest).sum())
+    return gaps, (beyond + 1.0) / (_DRAWS + 1.0)
+
+
+def _nonparametric(time: float, lower: Array, upper: Array, weight: Array) -> float:
+    """Survival at a time by Kaplan and Meier's, or Turnbull's, estimate."""
+    if ((lower == upper) | np.isposinf(upper)).all():
+        times, survival = kaplan_meier(lower, lower == upper, weight)
+    else:
+        found = turnbull(lower, upper, weight)
+        times, survival = found.right, found.survival
+    return float(np.append(1.0, survival)[np.searchsorted(times, time, side="right")])
