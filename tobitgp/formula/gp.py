@@ -213,6 +213,10 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     joined = next((leaf for leaf, part in zip(leaves, parts, strict=True) if part.cor), None)
     if joined is not None:
         syntax.fail(joined, "cor=True cannot stand in a product; leave it out, or take several inputs: gp(x, z, by=g)")
+    for leaf, part in zip(leaves, parts, strict=True):
+        if part.line and isinstance(leaf, ast.Call) and any(word.arg == "line" for word in leaf.keywords):
+            remedy = "leave it out, and add the linear term to the formula: z:x + z:gp(x)"
+            syntax.fail(leaf, f"line=True cannot stand in a product; {remedy}")
     named = [leaf for leaf in leaves if _given_name(leaf) is not None]
     if len(named) > 1:
         syntax.fail(named[1], "A product has one name; leave out one name=")

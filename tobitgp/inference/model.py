@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +75,8 @@ class GPModel:
     terms: tuple[GPTerm, ...]
     effects: tuple[tuple[str, ...], ...]  # names of the columns of each process that is a random effect
     parameters: Parameters
-    lines: Array  # (L,), standardised prior sds of the slopes of processes with a line
+    # (L,), standardised prior sds of the slopes of processes with a line.
+    lines: Array = field(default_factory=partial(np.zeros, 0))
     given: tuple[str, ...] = ()  # parameters whose priors a user gave
     dropped: tuple[str, ...] = ()  # those whose priors a user dropped
     fixed: tuple[str, ...] = ()  # those whose values a user gave

@@ -11,7 +11,7 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.report import summary
 from tobitgp.report.axes import BLUE, GREY, LEVELS, as_label, closing_what_fails, draw_curve, finish, panel_axes
-from tobitgp.report.summaries import slope_rows
+from tobitgp.report.summaries import curve_names, slope_rows
 from tobitgp.report.summary import FitSummary, Section, number
 from tobitgp.report.terms import grid_frame, place, runs
 from tobitgp.results.hazards.parts import DRAWS, HazardParts, log_hazards
@@ -36,7 +36,8 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
         [str(name), *map(number, row)] for name, row in zip(shown.index, shown.iloc[:, 6:].to_numpy(), strict=True)
     ]
     ratios = [row for row in ratios if parts.written.is_own(row[0])]
-    rest = list(summary.frame_rows(frame.iloc[p:, :6]))
+    called = curve_names(parts.cells) if isinstance(parts.cells, Parts) else {}
+    rest = [(called.get(name, name), row) for name, row in summary.frame_rows(frame.iloc[p:, :6])]
     sections = [
         Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows]),
         Section(["", "hazard ratio", *ends], ratios),

@@ -149,8 +149,7 @@ def _sections(results: GPResults, alpha: float) -> list[Section]:
     rows, ends = list(summary.frame_rows(results.summary_frame(alpha))), summary.interval_headers(alpha)
     p, parameters = len(results.parts.gp.columns), results.parts.fitted.parameters
     coefficients = [summary.estimate_row(name, row) for name, row in [*rows[:p], *slope_rows(results.parts, alpha)]]
-    names = [term.name for term in results.parts.gp.terms if term.line == "own"]
-    curves = {f"sd({name})": f"sd (curve) {name}" for name in names}
+    curves = curve_names(results.parts)
     hyper = []
     for i, (name, row) in enumerate(zip(parameters.names, (row for _, row in rows[p:]), strict=True)):
         name = curves.get(name, name)
@@ -162,6 +161,12 @@ def _sections(results: GPResults, alpha: float) -> list[Section]:
         Section(["", "coef", "std err", "z", "P>|z|", *ends], coefficients),
         Section(["", "value", "std err", *ends, "prior"], hyper),
     ]
+
+
+def curve_names(parts: Parts) -> dict[str, str]:
+    """What tables call the sd of a process beside its line, by the name of the parameter."""
+    names = [term.name for term in parts.gp.terms if term.line == "own"]
+    return {f"sd({name})": f"sd (curve) {name}" for name in names}
 
 
 def slope_rows(parts: Parts, alpha: float, sign: float = 1.0) -> list[tuple[str, Array]]:
