@@ -82,10 +82,10 @@ class GPResults(Results):
     >>> res
     GPResults: durable ~ age + quant | censor(0)
       gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
-      log evidence -36.96 (ep), converged
+      log evidence -36.68 (ep), converged
     >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
-    0    1.23
-    1    0.94
+    0    1.34
+    1    1.11
     Name: observed, dtype: float64
     """
 
