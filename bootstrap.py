@@ -69,8 +69,8 @@ def make_environment(folder: Path, groups: tuple[str, ...]) -> Path:
     """
     programs = folder / ("Scripts" if os.name == "nt" else "bin")
     python = programs / ("python.exe" if os.name == "nt" else "python")
-    core = sorted(p for p in (ROOT / "tobitgp" / "compiled").iterdir() if p.suffix in (".c", ".h", ".py"))
-    sources = [ROOT / "pyproject.toml", *core]
+    core = ROOT / "tobitgp" / "compiled"
+    sources = [ROOT / "pyproject.toml", *sorted([*core.glob("*.[ch]"), *core.glob("*.py")])]
     facts = b"".join(path.read_bytes() for path in sources) + f"{sys.version}{ROOT}{folder}".encode()
     wanted = hashlib.sha256(facts).hexdigest()
     stamp = folder / "made-by-bootstrap"

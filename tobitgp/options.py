@@ -233,6 +233,8 @@ def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, training: TrainingDat
     given = dict(cov_kwds) if isinstance(cov_kwds, Mapping) else {}
     groups = read_groups(cov_type, given, data, training.kept)
     meant = given.pop("weights", None)
+    if "groups" in given:
+        raise SpecError(f"cov_kwds={cov_kwds!r:.60}: 'groups' requires cov_type='cluster', not {cov_type!r}.")
     if given or (cov_kwds is not None and not isinstance(cov_kwds, Mapping)):
         takes = "'groups', 'use_correction' (False by default) and 'weights'" if cov_type == "cluster" else "'weights'"
         wrong = ", ".join(map(repr, given)) or repr(cov_kwds)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.data.design import DesignState
-from tobitgp.data.linear import INTERCEPT, LinearState
+from tobitgp.data.linear import LinearState
 from tobitgp.formula.linear import mentions
 from tobitgp.formula.several import EACH, LOWER
 from tobitgp.formula.spec import LinearPart, ModelSpec
@@ -44,14 +44,14 @@ def part_blocks(state: DesignState, *, scale: bool) -> tuple[LinearBlock, ...]:
 def linear_blocks(state: LinearState, spec: LinearPart) -> tuple[LinearBlock, ...]:
     """The columns of a linear part in blocks, in their order."""
     if state.model_spec is None or _stacked(spec):
-        return plain_blocks(state.columns, stacked=_stacked(spec))
+        return plain_blocks(state.columns, intercept=spec.intercept, stacked=_stacked(spec))
     return tuple(_read_blocks(state, spec))
 
 
-def plain_blocks(columns: Sequence[str], *, stacked: bool = False) -> tuple[LinearBlock, ...]:
-    """Of an intercept and bare columns; those of stacked responses have nothing to do with each other."""
+def plain_blocks(columns: Sequence[str], *, intercept: bool, stacked: bool = False) -> tuple[LinearBlock, ...]:
+    """Blocks of an intercept, where there is one, and of bare columns; those of stacked responses are unrelated."""
     return tuple(
-        LinearBlock(j, 1, (), frozenset(), ()) if name == INTERCEPT else _plain_block(j, name, stacked=stacked)
+        LinearBlock(j, 1, (), frozenset(), ()) if intercept and j == 0 else _plain_block(j, name, stacked=stacked)
         for j, name in enumerate(columns)
     )
 

@@ -5,7 +5,9 @@ probability, given what is known of the row, that the event comes later. Of a fi
 :math:`\varphi_i(t) = P(Y_i \le t \mid \text{row } i) - F(t)` is away from 0 by as much as the likelihood asks it to
 move at t. Parameters were fitted to the same rows, which takes the part of :math:`\varphi_i` along the scores of the
 parameters out of its variance; the largest of the standardised sums over a grid of times has the distribution of the
-largest of normal numbers with the covariance that is left.
+largest of normal numbers with the covariance that is left. A posterior's parameters are not where the scores sum to 0,
+and with left- and interval-censored rows far enough from it to matter: there the sums are held beside their variance as
+if nothing had been fitted, which is conservative.
 
 References
 ----------
@@ -48,11 +50,14 @@ def survival_test(results: Any, noise: Noise) -> RawTest | None:
         return None
     times, away = times[seen], away[:, seen]
     left, moved = _beside_scores(away, _scores(results, lower, upper), weight)
-    gaps, p = _largest(weight @ away, left, np.sqrt(square[seen]))
-    prior = results.parts.bayes and _largest(weight @ away - moved, left, np.sqrt(square[seen]))[1] >= _DOUBT
+    sums, size = weight @ away, np.sqrt(square[seen])
+    right = bool(((lower == upper) | np.isposinf(upper)).all())
+    if results.parts.bayes and not right:
+        left = np.asarray(away.T @ (weight[:, None] * away))
+    gaps, p = _largest(sums, left, size)
+    prior = results.parts.bayes and _largest(sums - moved, left, size)[1] >= _DOUBT
     at = int(np.argmax(np.abs(gaps)))
     free, ours = _nonparametric(times[at], lower, upper, weight), float(predictive.sf(times[at]))
-    right = bool(((lower == upper) | np.isposinf(upper)).all())
     curve = "Kaplan-Meier" if right else "Turnbull"
     return RawTest(
         "survival",

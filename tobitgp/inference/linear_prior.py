@@ -71,7 +71,7 @@ def plan_linear(
     flat = given.priors is not None and not given.priors
     own = np.array([given.drops(name) for name in columns], dtype=bool) & ~flat
     p, free = len(mean), 0 if intercept and np.isnan(sd[0]) else None
-    blocks = blocks or plain_blocks(columns)
+    blocks = blocks or plain_blocks(columns, intercept=intercept)
     common = beside(p, factor)
     layers = find_layers(_chosen(blocks, common), len(common), (~np.isnan(sd) | own)[common])
     constant = None

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.typing import Array, IntArray
@@ -49,6 +48,8 @@ def spacing(X: Array, code: IntArray | None = None) -> Spacing | None:
         return None
     most = _ASKED if d <= _MANY else _ASKED_OF_MANY
     asked = np.linspace(0, len(points) - 1, min(len(points), most)).astype(np.intp)
+    from scipy.spatial import cKDTree
+
     found = np.asarray(cKDTree(points).query(points[asked], k=NEIGHBOUR + 1)[0])
     third = np.quantile(np.repeat(found[:, NEIGHBOUR], counts[asked]), ORDERS)
     sides = extent[extent > 0.0]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_DOUBLINGS, _MOST_HALVINGS = 2200, 200
 _TINY = 1e-300
 _ROUNDING, _AT_BOUND = 1e-12, 1e-9
+NEARLY = 0.05  # of a spread, up to which a component is as narrow as a bound has it
 
 
 class ComponentDistribution(ABC):
@@ -266,6 +267,10 @@ class Family(ABC):
         """Which point estimates (D, K) stand at a bound."""
         low, high = self.bounds(theta, floor)
         return np.asarray((theta <= low + _AT_BOUND) | (theta >= high - _AT_BOUND))
+
+    def narrow(self, theta: Array, floor: Floor) -> BoolArray:
+        """Which components (K,) a bound alone keeps from closing in on a value, where a density has no bound."""
+        return np.zeros(theta.shape[1], dtype=np.bool_)
 
     @abstractmethod
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:

@@ -28,10 +28,12 @@ from tobitgp.typing import Array
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
 _FIRST_STARTS, _FIRST_PASSES = 10, 10  # of a stream
 _MOVES, _TRIAL_PASSES = 12, 16  # of each component at most, passes to tell which leads highest
-_OTHERS, _LIGHT = 3, 20_000  # trials for each start by maximum likelihood, and entries of a pass up to which
-_AT_ONCE = 3  # moves that go on to their ends together
+_LIGHT = 20_000  # entries of a pass up to which maximum likelihood, which has many maxima, takes more trials:
+_OTHERS, _KEPT = 10, 3  # trials for each start, and the highest of them that go on,
+_EACH, _SHORT, _AT_ONCE = 12, 10, 4  # moves of each component, passes of trials, and moves that go on together
 _ALIKE = 0.05  # difference of plug-in parameters up to which states are one
 _ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
+_ROUGH = 1e-4  # nats to come, up to which all ascents by maximum likelihood go; the highest ones go on
 _GAIN = 1e-3  # nats for which a round was not in vain
 _JUDGED_PASSES, _LEFT = 6, 0.1  # passes and nats that say whether stochastic steps have come to an optimum
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
@@ -101,7 +103,7 @@ def start_stream(
     some = subset(working, STAGE_ROWS)
     with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
         begins = starts(model, some, model.k, _FIRST_STARTS, rng)
-        state = _highest([climb(model, chunks_of(some, model.k), one, stop) for one in begins]).state
+        state = _highest(model, [climb(model, chunks_of(some, model.k), one, stop) for one in begins]).state
     return partial_fit(Stream(model, state, working.units, method, total=total), lower, upper, weight, rng=rng)
 
 
@@ -167,13 +169,16 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
         if not method.polish:
             chunks = chunks_of(working, k)
             climbs = [climb(model, chunks, state, replace(stop, passes=1)) for state in begins]
-            return _judged(model, chunks, _highest(climbs), stop), np.array([one.value for one in climbs])
+            return _judged(model, chunks, _highest(model, climbs), stop), np.array([one.value for one in climbs])
     if isinstance(model, Points) and method.n_init > 1 and k > 1:
         begins = _best_of_more(model, some, chunks, begins, stop, rng)
-    climbs = _climb_all(model, chunks, begins, stop)
+    rough = replace(stop, gain=max(stop.gain, _ROUGH)) if isinstance(model, Points) and len(begins) > 1 else stop
+    climbs = _climb_all(model, chunks, begins, rough)
     if k > 1:
-        climbs += _climb_beside(model, some, chunks, climbs, stop, method.n_init // 2, rng)
-    best = _highest(climbs)
+        climbs += _climb_beside(model, some, chunks, climbs, rough, method.n_init // 2, rng)
+    best = _highest(model, climbs)
+    if rough is not stop:
+        best = _highest(model, _climb_all(model, chunks, _unlike(model, climbs, _AT_ONCE), stop))
     if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) and k > 1:
         best = drop_components(model, chunks, best, stop)
     if some is not working:
@@ -204,11 +209,12 @@ def _best_of_more(
 ) -> list[State]:
     """As many states at most, the highest after some passes from these and from others, no two of them alike."""
     k, number = model.k, len(begins)
-    more = _OTHERS * number if k * sum(map(len, chunks)) <= _LIGHT else 0
+    light = k * sum(map(len, chunks)) <= _LIGHT
+    more = _OTHERS * number if light else 0
     others = starts(model, working, k, more, rng) if more else []
     others += cut(model, working, k, rng)
-    trials = _climb_all(model, chunks, [*begins, *others], replace(stop, passes=_TRIAL_PASSES))
-    return _unlike(model, trials, number)
+    trials = _climb_all(model, chunks, [*begins, *others], replace(stop, passes=_SHORT if light else _TRIAL_PASSES))
+    return _unlike(model, trials, _KEPT * number if light else number)
 
 
 def _climb_beside(
@@ -221,26 +227,27 @@ def _climb_beside(
     rng: np.random.Generator,
 ) -> list[Climb]:
     """Up to so many ascents from moves of the highest end, one a round, as long as they lead higher."""
-    best, found, failed = _highest(ends), list[Climb](), 0
+    best, found, failed = _highest(model, ends), list[Climb](), 0
     k, trial = model.k, replace(stop, passes=_TRIAL_PASSES)
     moves, at_once = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES))), 1
     thorough = isinstance(model, Points) and k * sum(map(len, chunks)) <= _LIGHT
     if thorough:
-        moves, at_once = _MOVES * k, _AT_ONCE
+        moves, at_once, trial = _EACH * k, _AT_ONCE, replace(stop, passes=_SHORT)
     while len(found) < number and failed < _FAILED:
         states = moved(model, working, best.state, moves, rng, crowded=thorough and not failed)
         trials = _climb_all(model, chunks, states, trial)
         further = _climb_all(model, chunks, _unlike(model, trials, at_once), stop)
         found += further
-        failed = 0 if _highest(further).value > best.value + _GAIN else failed + 1
-        best = _highest([best, *further])
+        higher = worth(model, _highest(model, further)) > worth(model, best) + _GAIN
+        failed = 0 if higher else failed + 1
+        best = _highest(model, [best, *further])
     return found
 
 
 def _unlike(model: Model, climbs: Sequence[Climb], number: int) -> list[State]:
     """States of the highest ends, no two of them alike."""
     kept = list[tuple[Array, State]]()
-    for one in sorted(climbs, key=lambda one: -one.value):
+    for one in sorted(climbs, key=lambda one: -worth(model, one)):
         order = np.argsort(model.family.location(model.view(one.state).theta))
         theta = model.view(one.state).theta[:, order]
         if all(np.abs(theta - other).max() > _ALIKE for other, _ in kept):
@@ -248,5 +255,13 @@ def _unlike(model: Model, climbs: Sequence[Climb], number: int) -> list[State]:
     return [state for _, state in kept[:number]]
 
 
-def _highest(climbs: Sequence[Climb]) -> Climb:
-    return max(climbs, key=lambda one: one.value)
+def _highest(model: Model, climbs: Sequence[Climb]) -> Climb:
+    return max(climbs, key=lambda one: worth(model, one))
+
+
+def worth(model: Model, end: Climb) -> float:
+    """Objective less log n for each component that a bound alone keeps from closing in on one of n values; (EM9)."""
+    if not isinstance(model, Points) or model.k == 1:
+        return end.value
+    narrow = model.family.narrow(end.state.components, model.floor)
+    return end.value - float(narrow.sum() * np.log(max(end.sums.counts.sum(), 1.0)))

@@ -193,11 +193,27 @@ def _sandwich(fit: MixtureFit, curvature: Array, unit: Array) -> Array:
     values, vectors = np.linalg.eigh(inner)
     good = values > _LEAST
     along = G @ basis @ vectors
-    V = np.asarray((along[:, good] / values[good]) @ along[:, good].T)
+    V = _within_bounds(fit, np.asarray((along[:, good] / values[good]) @ along[:, good].T))
     unknown = (along[:, ~good] ** 2).sum(axis=1) > 1e-6 * (along**2).sum(axis=1)
     unknown |= held_parameters(fit)
     V[unknown] = V[:, unknown] = np.nan
     return V
+
+
+def _within_bounds(fit: MixtureFit, V: Array) -> Array:
+    """V with no weight less certain than by its prior, a quantity in [0, 1] of the same mean; (LR8)."""
+    weight, k = fit.weights, fit.k
+    most = np.sqrt(weight * (1.0 - weight) / (1.0 + fit.model.known_rows))
+    error = np.sqrt(np.diag(V)[:k])
+    if not (error > most).any():
+        return V
+    tiny = np.finfo(np.float64).tiny
+    shrink = np.minimum(1.0, most / np.maximum(error, tiny))
+    way = np.diag(shrink) - weight[:, None] * shrink
+    error = np.sqrt(np.diag(way @ V[:k, :k] @ way.T))
+    way *= min(1.0, float((most / np.maximum(error, tiny)).min()))
+    both = block_diag(way, np.eye(len(V) - k))
+    return np.asarray(both @ V @ both.T)
 
 
 def _slopes(fit: MixtureFit) -> Array:

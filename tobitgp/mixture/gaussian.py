@@ -22,12 +22,20 @@ from scipy.special import digamma, stdtrit
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.distributions.student import Student
-from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.family import (
+    NEARLY,
+    ComponentDistribution,
+    Family,
+    Sums,
+    Terms,
+    gamma_divergence,
+    gamma_information,
+)
 from tobitgp.mixture.floors import Floor, least, spacing_of
 from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.truncated import between, lower_tail, moments
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 _FEWEST_DF = 1.0
 _FAR = 1e100
@@ -321,6 +329,9 @@ class Gaussian(Family):
         """A floor bounds the sd from below."""
         low = np.stack([np.full(theta.shape[1], -np.inf), np.log(least(floor, theta[0]))])
         return low, np.full((2, 1), np.inf)
+
+    def narrow(self, theta: Array, floor: Floor) -> BoolArray:
+        return np.asarray(theta[1] <= np.log(least(floor, theta[0])) + NEARLY)
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         sd = units.scale * np.exp(theta[1])

@@ -67,6 +67,10 @@ class Dirichlet:
         """Fisher's information of the posterior, (M, M)."""
         return np.asarray(np.diag(polygamma(1, w)) - polygamma(1, w.sum()))
 
+    def known_rows(self, k: int) -> float:
+        """As many rows as the prior is worth at least."""
+        return k * self.concentration
+
     def free(self, w: Array) -> BoolArray:
         """Which coordinates of a posterior are estimated, (M,)."""
         return np.full(len(w), len(w) > 1)
@@ -132,6 +136,9 @@ class DirichletProcess:
         out = np.diag(np.append(polygamma(1, w[:-1]), (self.shape + len(g1)) / w[-1] ** 2))
         out[:-1, :-1] -= np.block([[both, both], [both, both]])
         return np.asarray(out)
+
+    def known_rows(self, k: int) -> float:
+        return 1.0
 
     def free(self, w: Array) -> BoolArray:
         free = np.full(len(w), len(w) > 1)
@@ -215,6 +222,11 @@ class Bayes:
     def adapts(self) -> bool:
         """Whether scales of the prior are learnt."""
         return self.prior.adapts
+
+    @property
+    def known_rows(self) -> float:
+        """As many rows as the prior of the weights is worth at least."""
+        return self.weights.known_rows(self.k)
 
     def view(self, state: State) -> View:
         """The state as a pass needs it; eqs. 25, 32 and 41 of Kohjima et al. (2019)."""
@@ -321,6 +333,7 @@ class Points:
     k: int
     floor: Floor  # smallest spreads on the scale that is modelled; of a finished fit those of its components, (K,)
     adapts: ClassVar[bool] = False
+    known_rows: ClassVar[float] = 0.0
 
     def view(self, state: State) -> View:
         with np.errstate(divide="ignore"):

@@ -14,12 +14,20 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
-from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.family import (
+    NEARLY,
+    ComponentDistribution,
+    Family,
+    Sums,
+    Terms,
+    gamma_divergence,
+    gamma_information,
+)
 from tobitgp.mixture.floors import Floor
 from tobitgp.mixture.prior import ComponentPrior, learning
 from tobitgp.mixture.rows import Rows, Support, Units, Working
 from tobitgp.numerics.truncated import share
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0
 _LARGEST_T = 300.0
@@ -265,6 +273,9 @@ class Weibull(Family):
     def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
         """There is no floor: shapes are held between .01 and 100."""
         return np.array([[-np.inf], [SMALLEST_SHAPE]]), np.array([[np.inf], [LARGEST_SHAPE]])
+
+    def narrow(self, theta: Array, floor: Floor) -> BoolArray:
+        return np.asarray(np.log(theta[1]) >= np.log(LARGEST_SHAPE) - NEARLY)
 
     @np.errstate(over="ignore")
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:

@@ -476,6 +476,14 @@ def test_panels_are_not_halved_for_the_rounding_of_hazards():
     rule = find_rule(curves, 1e-9, times, np.zeros(0))
     assert len(asked) <= 3
     np.testing.assert_allclose(integrate(rule, curves)[0, 0], -0.5 * np.expm1(-0.2 * times), rtol=1e-6)
+
+
+def test_incidences_are_the_same_at_some_nodes_at_a_time():
+    def curves(times):
+        hazard = np.full((2, 1, len(times)), 0.1)
+        return hazard, hazard * times
+
+    rule = find_rule(curves, 1e-9, np.array([1.0, 10.0]), np.zeros(0))
     np.testing.assert_allclose(integrate(rule, curves, 7), integrate(rule, curves), rtol=1e-12)
 
 

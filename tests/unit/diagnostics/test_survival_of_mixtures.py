@@ -93,12 +93,25 @@ def test_values_that_are_no_times_have_no_such_test(rng):
 
 
 @pytest.mark.study
-@pytest.mark.parametrize("kind", KINDS)
-def test_right_models_are_flagged_at_the_level(kind):
-    """200 sets of 60 rows: at 0.05 ten are expected, with a standard deviation of 3."""
+@pytest.mark.parametrize(
+    ("method", "kind", "least", "most"),
+    [
+        ("em", "right", 0.01, 0.1),
+        ("em", "interval", 0.01, 0.16),
+        ("vbcm", "right", 0.01, 0.1),
+        ("vbcm", "interval", 0.0, 0.05),
+    ],
+)
+def test_right_models_are_flagged_at_the_level(method, kind, least, most):
+    """Of 200 sets of 60 rows ten are expected, with a standard deviation of 3; intervals differ, see (CHK17)."""
     p = []
     for seed in range(200):
         rng = np.random.default_rng([seed, 7])
-        p.append(survival_of(ends(humps(rng, 60), rng, kind), "lognormal", 2).p)
-    assert 0.01 <= np.mean(np.array(p) < 0.05) <= 0.1
-    assert 0.1 <= np.mean(np.array(p) < 0.2) <= 0.32
+        p.append(survival_of(ends(humps(rng, 60), rng, kind), "lognormal", 2, method).p)
+    assert least <= np.mean(np.array(p) < 0.05) <= most
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_posterior_of_another_form_leaves_the_curve(kind):
+    rng = np.random.default_rng(3)
+    assert survival_of(ends(humps(rng, 300), rng, kind), "exponential", 1, "vbcm").p < 0.02

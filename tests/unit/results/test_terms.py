@@ -102,7 +102,8 @@ def test_a_process_beside_an_intercept_is_measured_from_its_average(averaged, mi
     table = averaged.predict(what="terms", se=True)
     assert np.isclose(table[("gp(x)", "estimate")].mean(), 0.0, atol=1e-10)
     assert np.isclose(table[("Intercept", "se")].iloc[0], averaged.bse["Intercept"])
-    weighted = tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, weights=WEIGHTS, fixed={"sigma": 0.2})
+    options = {"weights": WEIGHTS, "hyper": "maximize", "fixed": {"sigma": 0.3}}
+    weighted = tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, **options)
     part = weighted.predict(what="terms")[("gp(x)", "estimate")]
     assert np.isclose(np.average(part, weights=WEIGHTS), 0.0, atol=1e-10)
 

@@ -214,7 +214,7 @@ def test_clustered_errors_of_singletons_are_robust(tobin):
     for kwds in (None, {"group": "g"}):
         with pytest.raises(SpecError, match="groups"):
             tobin_fit(tobin, cov_type="cluster", cov_kwds=kwds)
-    with pytest.raises(SpecError, match="cov_type='cluster'"):
+    with pytest.raises(SpecError, match="'groups' requires cov_type='cluster'"):
         tobin_fit(tobin, cov_type="HC0", cov_kwds={"groups": "age"})
 
 
