@@ -119,7 +119,8 @@ def fit(
         distinct rows; ``gp(..., approximation=)`` in the formula chooses.
     hyper : {"auto", "integrate", "maximize"}
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
-        20,000 rows and 10 free hyper-parameters, while the posteriors at all points fit in some 3 GB.
+        20,000 rows with up to 10 free hyper-parameters, and with up to 18 up to some 2,000 rows, while the posteriors
+        at all points fit in some 3 GB.
     sigma : str, optional
         Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
         noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, go

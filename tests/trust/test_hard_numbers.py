@@ -17,7 +17,7 @@ METHODS = {
     "local": {"method": "vi", "bound": "local"},
 }
 methods = pytest.mark.parametrize("method", METHODS)
-CURVE = "y ~ gp(x) | censor(l)"
+CURVE = "y ~ gp(x, line=False) | censor(l)"
 FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.7, "sigma": 0.3}
 COMPONENTS = ("gaussian", "lognormal", "exponential", "weibull", "poisson")
 
@@ -112,7 +112,9 @@ def test_all_is_noise(method):
     """The curve stays at its prior."""
     data = rows(12)
     sigma = 1e4 * data["y"].std(ddof=0)
-    told = at(FIXED | {"sigma": sigma}, data, "y ~ 0 + gp(x) | censor(l)", **METHODS[method]).predict(se=True)
+    told = at(FIXED | {"sigma": sigma}, data, "y ~ 0 + gp(x, line=False) | censor(l)", **METHODS[method]).predict(
+        se=True
+    )
     np.testing.assert_allclose(told["estimate"], 0.0, atol=0.01)
     np.testing.assert_allclose(told["se"], 1.0, rtol=0.01)
 
@@ -144,7 +146,9 @@ def test_nothing_is_noise(method, kernel):
 def test_lengthscales_far_from_the_data(method, lengthscale):
     """Each row for itself, or all rows at one level: independent normals, or an intercept."""
     data = rows(12).assign(l=-9.0)
-    res = at(FIXED | {"lengthscale(gp(x))": lengthscale}, data, "y ~ 0 + gp(x) | censor(l)", **METHODS[method])
+    res = at(
+        FIXED | {"lengthscale(gp(x))": lengthscale}, data, "y ~ 0 + gp(x, line=False) | censor(l)", **METHODS[method]
+    )
     y = data["y"].to_numpy()
     K = np.ones((12, 12)) if lengthscale > 1 else np.eye(12)
     expected = K @ np.linalg.solve(K + 0.09 * np.eye(12), y)
@@ -195,7 +199,7 @@ def test_weights_of_a_million(method):
 @methods
 def test_weights_that_cannot_be_computed_with_are_named(method):
     with pytest.raises(NumericalError, match=r"Look at the weights, which are 1e\+300"):
-        fit("y ~ gp(x) | censor(l)", rows(60), weights=np.full(60, 1e300), **METHODS[method])
+        fit("y ~ gp(x, line=False) | censor(l)", rows(60), weights=np.full(60, 1e300), **METHODS[method])
 
 
 @pytest.mark.parametrize("method", ["ep", "laplace"])
@@ -205,7 +209,7 @@ def test_weights_far_apart_are_named(method):
     data.loc[40, "y"] = 3.0
     heavy = np.where(np.arange(60) == 40, 1e6, 1.0)
     try:
-        res = fit("y ~ gp(x) | censor(l)", data, weights=heavy, **METHODS[method])
+        res = fit("y ~ gp(x, line=False) | censor(l)", data, weights=heavy, **METHODS[method])
     except NumericalError as error:
         assert re.search(r"Look at the weights, which go from 1 to 1e\+06", str(error))  # noqa: PT017
     else:  # rounding decides how far the search comes
@@ -254,7 +258,9 @@ def test_a_sigma_beside_which_the_data_are_nothing():
 
 
 @methods
-@pytest.mark.parametrize("written", ["y ~ gp(x) | truncate(-5, {})", "y ~ gp(x) | censor(l, {})"])
+@pytest.mark.parametrize(
+    "written", ["y ~ gp(x, line=False) | truncate(-5, {})", "y ~ gp(x, line=False) | censor(l, {})"]
+)
 def test_ends_that_stand_for_none(method, written):
     """The largest double, as often written for no end, is none."""
     data = rows().assign(l=-0.41)
@@ -378,11 +384,11 @@ def times_seen_only_at_the_start():
 @pytest.mark.parametrize(
     ("formula", "what"),
     [
-        ("Surv(time, event) ~ gp(x)", "median"),
-        ("Surv(time, event) ~ gp(x)", "uncensored"),
-        ("Surv(time, event) ~ gp(x)", "conditional"),
-        ("time ~ gp(x) | censor(upper=1e4)", "observed"),
-        ("time ~ gp(x) | censor(.001)", "observed"),
+        ("Surv(time, event) ~ gp(x, line=False)", "median"),
+        ("Surv(time, event) ~ gp(x, line=False)", "uncensored"),
+        ("Surv(time, event) ~ gp(x, line=False)", "conditional"),
+        ("time ~ gp(x, line=False) | censor(upper=1e4)", "observed"),
+        ("time ~ gp(x, line=False) | censor(.001)", "observed"),
     ],
 )
 def test_times_whose_squares_leave_the_numbers(formula, what):
@@ -443,7 +449,7 @@ def test_a_breakdown_is_told_of_in_our_words_alone(method):
         -0.32,
     ]
     fixed = {"sd(gp(x))": 2.5e5, "lengthscale(gp(x))": 5800.0, "sigma": 0.064}
-    formula, data = f"y ~ gp(x) | truncate({min(y) - 1e-3})", {"x": x, "y": y}
+    formula, data = f"y ~ gp(x, line=False) | truncate({min(y) - 1e-3})", {"x": x, "y": y}
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         with pytest.raises(NumericalError, match="broke down"):

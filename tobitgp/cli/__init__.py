@@ -37,7 +37,7 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
 from tobitgp.report.axes import printable_lines
-from tobitgp.results.compare import CRITERIA, compare, distinct
+from tobitgp.results.compare import CRITERIA, EVIDENCE, compare, distinct
 from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.cure.results import WHATS as CURE_WHATS
 from tobitgp.results.cure.results import CureResults
@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("models", type=Path, nargs="+", metavar="model", help="fit that `tobitgp fit --save` wrote")
     # Saved fits hold no rows, and what is a sum over rows cannot be asked of them.
     choices = [name for name, criterion in CRITERIA.items() if not criterion.by_row]
-    one.add_argument("--by", choices=choices, default="log_evidence")
+    one.add_argument("--by", choices=[EVIDENCE, *choices], default=EVIDENCE)
     return parser
 
 

@@ -24,14 +24,16 @@ def read_alias(syntax: Syntax, node: ast.Call) -> GPTerm:
     if function == "s":
         _check_basis(syntax, node, options)
     inputs = read_inputs(syntax, node)
+    by = read_by(syntax, options)
+    line = len(inputs) == 1 and by is None and not isinstance(options.get("m"), ast.UnaryOp)
     if function == "s":
         kernel, isotropic = _read_correlation(syntax, options.get("m")), True
-        if not isinstance(options.get("m"), ast.UnaryOp):  # mgcv takes the trend out where m= is negative
+        # mgcv takes the trend out where m= is negative.
+        if not line and not isinstance(options.get("m"), ast.UnaryOp):
             notes.append(f"the linear trend that mgcv adds is written + {' + '.join(item.text for item in inputs)}")
     else:
         kernel = _read_covariance(syntax, options)
         isotropic = read_flag(syntax, options, "iso")
-    by = read_by(syntax, options)
     unused = [name for name in _UNUSED[function] if name in options]
     for name in unused:
         list(literals(syntax, options[name], f"{name}= takes plain values: numbers, True or False, or a list of them"))
@@ -44,8 +46,10 @@ def read_alias(syntax: Syntax, node: ast.Call) -> GPTerm:
     words += [] if kernel == "rbf" else [f'kernel="{kernel}"']
     words += [] if ard else ["ard=False"]
     words += [] if by is None else [f"by={by.text}"]
+    words += [] if line or len(inputs) > 1 or by is not None else ["line=False"]
     factor, spelling = GPFactor(inputs, kernel, ard), f"gp({', '.join(words)})"
-    return GPTerm((factor,), default_label(inputs, by), by, spelling, syntax.text(node), "; ".join(notes))
+    label, written = default_label(inputs, by), syntax.text(node)
+    return GPTerm((factor,), label, by, spelling, written, "; ".join(notes), line="own" if line else "")
 
 
 def _check_basis(syntax: Syntax, node: ast.Call, options: dict[str, ast.expr]) -> None:

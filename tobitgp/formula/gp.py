@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from tobitgp.errors import FormulaError
@@ -23,10 +24,10 @@ from tobitgp.formula.expressions import (
     read_options,
 )
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PROCESSES, nearest
-from tobitgp.formula.spec import APPROXIMATIONS, GPFactor, GPTerm, default_label
+from tobitgp.formula.spec import APPROXIMATIONS, Expression, GPFactor, GPTerm, Line, default_label
 from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 
-OPTIONS = ("kernel", "ard", "by", "cor", "period", "name", "approximation", "neighbours")
+OPTIONS = ("kernel", "ard", "by", "cor", "period", "name", "approximation", "neighbours", "line")
 _REMEDIES = {
     "c": "gp() has no c=; it has no boundary, so leave it out",
     "iso": "gp() has no iso=; ard=False gives all inputs one length-scale, and each has its own otherwise",
@@ -103,7 +104,7 @@ def _given_name(node: ast.AST) -> ast.expr | None:
 
 
 def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
-    """Read ``gp(x, ..., kernel=, ard=, by=, cor=, period=, name=)``.
+    """Read ``gp(x, ..., kernel=, ard=, by=, cor=, period=, line=, name=)``.
 
     Its label is ``name=``, else its inputs with ``by=`` and a known ``period=``, so that ``gp(t) + gp(t, period=7)``
     are two terms; a kernel is no part of the label.
@@ -126,7 +127,31 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     if cor and (by is None or how in ("markov", "vecchia")):
         remedy = "it goes with by=, as in gp(x, by=g, cor=True)" if by is None else "leave approximation= out"
         syntax.fail(options["cor"], f"cor=True gives the curves of the levels correlations; {remedy}")
-    return GPTerm(factors, label, by, approximation="low_rank" if cor else how, neighbours=neighbours, cor=cor)
+    line = _read_line(syntax, options, factors[0], by)
+    return GPTerm(
+        factors, label, by, approximation="low_rank" if cor else how, neighbours=neighbours, cor=cor, line=line
+    )
+
+
+def _read_line(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor, by: Expression | None) -> Line:
+    """Whether the term has a line: of one input, without groups, unless the kernel is periodic or a line itself."""
+    possible = len(factor.inputs) == 1 and by is None and factor.kernel not in ("periodic", "linear")
+    wanted = read_flag(syntax, options, "line", default=possible)
+    if wanted and not possible:
+        remedy = "leave line= out, and add the linear term to the formula"
+        syntax.fail(options["line"], f"line=True requires one input, no by=, and no {factor.kernel} kernel; {remedy}")
+    return "own" if wanted else ""
+
+
+def settle_lines(terms: Sequence[GPTerm], linear: Collection[str]) -> list[GPTerm]:
+    """Terms of which none has a line of an input that is a linear term, or has its line in a term before it."""
+    taken, out = set(linear), list[GPTerm]()
+    for term in terms:
+        label = term.inputs[0].label if len(term.inputs) == 1 else None
+        other = label in taken and term.by is None and term.factors[0].kernel not in ("periodic", "linear")
+        out.append(replace(term, line="other") if other else term)
+        taken |= {label} if term.line == "own" and label is not None else set()
+    return out
 
 
 def _read_approximation(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor) -> tuple[str, int | None]:
@@ -188,6 +213,10 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     joined = next((leaf for leaf, part in zip(leaves, parts, strict=True) if part.cor), None)
     if joined is not None:
         syntax.fail(joined, "cor=True cannot stand in a product; leave it out, or take several inputs: gp(x, z, by=g)")
+    for leaf, part in zip(leaves, parts, strict=True):
+        if part.line and isinstance(leaf, ast.Call) and any(word.arg == "line" for word in leaf.keywords):
+            remedy = "leave it out, and add the linear term to the formula: z:x + z:gp(x)"
+            syntax.fail(leaf, f"line=True cannot stand in a product; {remedy}")
     named = [leaf for leaf in leaves if _given_name(leaf) is not None]
     if len(named) > 1:
         syntax.fail(named[1], "A product has one name; leave out one name=")

@@ -164,6 +164,20 @@ def plain_columns(syntax: Syntax, terms: Terms, others: Sequence[str]) -> tuple[
     return tuple(name for name in dict.fromkeys(names) if name not in terms.removed.values())
 
 
+def main_effects(syntax: Syntax, terms: Terms) -> set[str]:
+    """Labels of what stands among the linear terms by itself, or in a product that has its factors too."""
+    found, pending = set[str](), [term for sign, term in terms.linear if sign > 0]
+    while pending:
+        match pending.pop():
+            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+                pending += [left, right]
+            case ast.BinOp(left=left, op=ast.Sub() | ast.Div() | ast.Pow()):
+                pending.append(left)
+            case node if not is_dot(node):
+                found.add(syntax.expression(node).label)
+    return found.difference(terms.removed.values())
+
+
 def spelled(name: str, own: Sequence[str] = ()) -> str:
     """Write a column's name so that formulaic reads it safely, beside a user's own functions."""
     safe = name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")

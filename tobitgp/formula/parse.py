@@ -9,7 +9,8 @@ from typing import Any
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.functions import nearest, read_functions
-from tobitgp.formula.linear import Terms, check_linear, linear_text, plain_columns
+from tobitgp.formula.gp import settle_lines
+from tobitgp.formula.linear import Terms, check_linear, linear_text, main_effects, plain_columns
 from tobitgp.formula.response import read_parts, read_response
 from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ScaleSpec, Variable
 from tobitgp.formula.syntax import Syntax, Token, read_side, tokenize
@@ -56,7 +57,7 @@ def parse_formula(
         response=response,
         censoring=censoring,
         truncation=truncation,
-        gps=tuple(terms.gps),
+        gps=tuple(settle_lines(terms.gps, main_effects(right, terms))),
         mixture=terms.mixture,
     )
 
@@ -94,7 +95,7 @@ def parse_scale_formula(
     terms = read_terms(syntax, node)
     outside = () if beside is None else beside.names(*(role for role in ROLES if role not in INPUT_ROLES))
     fields, _ = _linear_fields(syntax, terms, columns, (), outside)
-    spec = kind(**fields, gps=tuple(replace(term, name=f"{kind.argument}: {term.name}") for term in terms.gps))
+    spec = kind(**fields, gps=tuple(replace(term, name=f"{kind.argument}: {term.name}", line="") for term in terms.gps))
     if spec.linear == "0" and not terms.offsets and not terms.gps:
         syntax.fail(node, f"Nothing is left of the {kind.part}; write {kind.known}")
     _check_columns(formula, spec.variables, terms, columns)

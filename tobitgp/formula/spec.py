@@ -117,6 +117,7 @@ class GPFactor:
         return self.kernel == "linear" and len(self.inputs) == 1
 
 
+Line = Literal["own", "other", ""]
 APPROXIMATIONS = ("auto", "low_rank", "dense", "markov", "vecchia")
 
 
@@ -166,6 +167,7 @@ class GPTerm:
     correlated: bool = True  # whether these coefficients are
     crossed: tuple[Expression, ...] = ()  # columns that make up ``by`` where it is ``a:b``
     cor: bool = False  # whether the curves of the levels of ``by`` are correlated, each with an sd of its own
+    line: Line = ""  # the line of its input: a part of the term itself, another term, or none
 
     @property
     def inputs(self) -> tuple[Expression, ...]:
@@ -346,6 +348,11 @@ def _mixture(term: MixtureTerm) -> str:
     return f"as many components, of {numbers}, as the evidence is highest for"
 
 
+def line_names(terms: Sequence[GPTerm]) -> dict[int, str]:
+    """Names of the slopes of terms with a line of their own, by place."""
+    return {t: f"slope({term.name})" for t, term in enumerate(terms) if term.line == "own"}
+
+
 def _process(term: GPTerm) -> str:
     """One process; what an alias was read as stands last."""
     group = term.by.text if term.by else ""
@@ -358,7 +365,8 @@ def _process(term: GPTerm) -> str:
     kernels = [factor for factor in term.factors if not factor.slope] or list(term.factors)
     slopes = [factor.inputs[0].text for factor in term.factors if factor not in kernels]
     inputs = ", ".join(dict.fromkeys(item.text for factor in kernels for item in factor.inputs))
-    text = f"{term.name}: zero-mean Gaussian process over {inputs}, "
+    beside = " and a linear effect of it" if term.line == "own" else ""
+    text = f"{term.name}: zero-mean Gaussian process over {inputs}{beside}, "
     if slopes:
         slope = " times ".join(slopes)
         text = f"{term.name}: slope of {slope} that varies along {inputs}, a zero-mean Gaussian process, "

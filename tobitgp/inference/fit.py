@@ -23,7 +23,16 @@ from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference import evidence
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum, Objective, is_heavy
-from tobitgp.inference.fitted import FittedGP, FitTrace, OnStep, Settings, Step, Task, central_composite
+from tobitgp.inference.fitted import (
+    MAX_DIMENSION,
+    FittedGP,
+    FitTrace,
+    OnStep,
+    Settings,
+    Step,
+    Task,
+    central_composite,
+)
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.levels import Held, held_levels, without_rows
 from tobitgp.inference.method import Method, loosened
@@ -114,7 +123,7 @@ def gather_parts(partitions: Partitions, plan: Plan, *, limits: bool, store: Sto
     counts = np.array([[part[k] for k in plan.standard.kinds] for part in plan.counts])
     before = [tuple(row) for row in (np.cumsum(counts, axis=0) - counts).tolist()]
     made = partitions.at(np.flatnonzero(counts.sum(axis=1)).tolist()).map(
-        make_parts, plan.standard, plan.terms, plan.linear, limits, before, store
+        make_parts, plan.standard, plan.terms, plan.linear, plan.lines, limits, before, store
     )
     if isinstance(made, LocalPartitions):
         parts: Partitions = LocalPartitions([part for few in made.items for part in few])
@@ -137,13 +146,14 @@ def make_parts(
     standard: Standard,
     terms: Sequence[GPTerm],
     linear: LinearPrior | None,
+    lines: Array,
     limits: bool,
     before: Sequence[tuple[int, ...]],  # of every partition: how many rows of each kind are in those before it
     store: Store | None,
 ) -> tuple[RowPartition, ...]:
     """A partition's rows standardised and sorted by kind: in this process cut for its threads, else one part."""
     problem = scale_problem(rows, standard, limits)
-    inputs = block_inputs(problem, terms, linear)
+    inputs = block_inputs(problem, terms, linear, lines)
     if store is None:
         return (RowPartition(problem.rows, inputs, before=before[rows.number]),)
     return store.keep("parts", cut_parts(problem, inputs, before=before[rows.number]))
@@ -174,7 +184,8 @@ def take_rows(rows: KnownRows, chosen: Sequence[dict[int, IntArray]]) -> KnownRo
     return rows.rows(np.sort(np.concatenate(at)))
 
 
-INTEGRATE_DIMENSION = 10
+FEW_DIMENSIONS = 10  # up to which hyper-parameters are averaged whatever the number of nodes
+MOST_WORK = 1_100_000  # rows times nodes with more hyper-parameters
 MOST_NUMBERS = 10**8  # of posteriors at all points, in one matrix of features each, of which four are held
 LOOSE = 1e-4
 NEAR = 0.5
@@ -214,8 +225,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     centre = as_asked(search, maximum.objective, pilot)
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
-        small = search.data.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
-        integrate = small and len(central_composite(k)[0]) * len(centre.w) ** 2 <= MOST_NUMBERS
+        integrate = search.data.n <= stages.SAMPLE_ROWS and is_affordable(search.data.n, len(centre.w), k)
     held = held_levels(centre, search.prior)
     points, weights, integrated = [without_rows(centre, held)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
@@ -245,6 +255,14 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
         effective=said.effective,
         trace=FitTrace(tuple(search.stages), converged, message, maximum.gain_left, search.fell_back, runner_up),
     )
+
+
+def is_affordable(n: int, m: int, k: int) -> bool:
+    """Whether the nodes of an average over k hyper-parameters are few enough for n rows and m weights."""
+    if k > MAX_DIMENSION:
+        return False
+    nodes = len(central_composite(k)[0])
+    return nodes * m**2 <= MOST_NUMBERS and (k <= FEW_DIMENSIONS or n * nodes <= MOST_WORK)
 
 
 def _integrate(

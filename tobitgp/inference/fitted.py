@@ -86,7 +86,7 @@ OnStep = Callable[[Step], None]
 class Settings:
     """How to search."""
 
-    integrate: bool | None = None  # average over hyper-parameters; None: up to 20,000 rows and 10 free hyper-parameters
+    integrate: bool | None = None  # average over hyper-parameters; None: where rows and nodes are few enough
     n_starts: int = 2
     max_iter: int = 200  # of each L-BFGS run
     tol: float | None = None  # nats a Newton step may still gain at the end

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from tobitgp.data.standardisation import KnownRows, Measured, Standard
 from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.hazards import EXPOSURE
-from tobitgp.formula.spec import GPTerm, ModelSpec
+from tobitgp.formula.spec import GPTerm, ModelSpec, line_names
 from tobitgp.inference.effect_parameters import EffectParameters
 from tobitgp.inference.input_scaling import effect_scaling, input_scaling
 from tobitgp.inference.linear_prior import find_prior, plan_linear, scale_root
@@ -44,6 +45,7 @@ from tobitgp.inference.parameters import (
     check_names,
     read_parameters,
     shape_parameters,
+    slope_sds,
     term_covariance,
     term_parameters,
 )
@@ -73,16 +75,25 @@ class GPModel:
     terms: tuple[GPTerm, ...]
     effects: tuple[tuple[str, ...], ...]  # names of the columns of each process that is a random effect
     parameters: Parameters
+    # (L,), standardised prior sds of the slopes of processes with a line.
+    lines: Array = field(default_factory=partial(np.zeros, 0))
     given: tuple[str, ...] = ()  # parameters whose priors a user gave
     dropped: tuple[str, ...] = ()  # those whose priors a user dropped
     fixed: tuple[str, ...] = ()  # those whose values a user gave
+
+    @property
+    def slopes(self) -> dict[str, float]:
+        """Prior sds of the slopes of lines by name, in the user's units."""
+        units = self.problem.units
+        sds = zip(line_names(self.terms).items(), self.lines, strict=True)
+        return {name: units.scale * float(sd) / float(units.x_scale[t][0]) for (t, name), sd in sds}
 
     def inputs(self, design: Design) -> tuple[Inputs, ...]:
         """Standardised inputs of each block for any rows, in the order of `Prior.inputs`."""
         units = self.problem.units
         codes = [None if groups is None else groups.code for groups in design.groups]
         X = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
-        return _join_inputs(self.linear, self.terms, design.H, X, codes, units.scale)
+        return _join_inputs(self.linear, self.lines, self.terms, design.H, X, codes, units.scale)
 
     def noise(self, design: Design, theta: Array) -> Array:
         """Standard deviation of the noise on the standardised scale, (1,), or (n,) where rows differ."""
@@ -144,6 +155,7 @@ class Plan:
     counts: tuple[IntArray, ...]  # (6,), rows of each kind in each partition
     standard: Standard
     linear: LinearPrior | None
+    lines: Array  # (L,), as of the model
     hypers: tuple[HyperParameter, ...]
     given: Given
 
@@ -152,10 +164,11 @@ class Plan:
         problem, units = scale_problem(rows, self.standard, limits), self.standard.units
         problem = problem.number_sides() if self.given.side_noises == "row" else problem
         covariances = [term_covariance(term) for term in self.terms]
-        groups, inputs = rows.design.groups, list(block_inputs(problem, self.terms, self.linear))
+        groups, inputs = rows.design.groups, list(block_inputs(problem, self.terms, self.linear, self.lines))
         linear = None if self.linear is None else DenseBlock(*inputs.pop(0))
         columns = None if self.linear is None else self.linear.factor
         factor = None if columns is None else DenseBlock(*inputs.pop(), columns)
+        inputs, lines = inputs[: len(self.terms)], tuple(DenseBlock(*at) for at in inputs[len(self.terms) :])
         chosen = _inducing(self.given.inducing, self.terms, units)
         stand = _approximations(chosen, self.terms, self.measured.n, inputs)
         if self.n_noise:
@@ -176,11 +189,11 @@ class Plan:
         unit = _units(self.terms, scales, self.effects, covariances, units, self.hypers)
         effects = _effect_parameters(gps, self.effects, units)
         parameters = read_parameters(self.hypers, unit, self.given, effects, units.w_root)
-        prior = Prior(linear, gps, factor, self.n_noise)
-        names = (*self.columns, *parameters.names)
+        prior = Prior(linear, gps, factor, self.n_noise, lines)
+        names = (*self.columns, *line_names(self.terms).values(), *parameters.names)
         asked = (self.given.gives, self.given.drops, self.given.fixes)
         given = (tuple(name for name in names if of(name)) for of in asked)
-        parts = (self.linear, self.columns, self.terms, self.effects, parameters)
+        parts = (self.linear, self.columns, self.terms, self.effects, parameters, self.lines)
         return GPModel(self.family, problem, prior, *parts, *given)
 
 
@@ -190,13 +203,16 @@ def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
     return with_limits(problem, rows.response, standard.known_mean(rows.design)) if limits else problem
 
 
-def block_inputs(problem: Problem, terms: Sequence[GPTerm], linear: LinearPrior | None) -> tuple[Inputs, ...]:
+def block_inputs(
+    problem: Problem, terms: Sequence[GPTerm], linear: LinearPrior | None, lines: Array
+) -> tuple[Inputs, ...]:
     """Inputs of each block, in the order of `Prior.inputs`."""
-    return _join_inputs(linear, terms, problem.H, problem.X, problem.code, problem.units.scale)
+    return _join_inputs(linear, lines, terms, problem.H, problem.X, problem.code, problem.units.scale)
 
 
 def _join_inputs(
     linear: LinearPrior | None,
+    lines: Array,
     terms: Sequence[GPTerm],
     H: Columns,
     X: Sequence[Array],
@@ -207,6 +223,8 @@ def _join_inputs(
         with_level(x, code) if term.cor and code is not None else Inputs(x, code)
         for term, x, code in zip(terms, X, codes, strict=True)
     )
+    own = [x for term, x in zip(terms, X, strict=True) if term.line == "own"]
+    gps += tuple(Inputs(x * sd) for x, sd in zip(own, lines, strict=True))
     if linear is None:
         return gps
     common, *factor = linear.inputs(H, codes, scale)
@@ -234,14 +252,19 @@ def make_plan(
     if given.side_noises == "shared":
         noises += [side for side, there in zip(SIDE_NOISES, measured.sides, strict=True) if there]
     noises.append(SIGMA._replace(known=family.known_sigma))
+    n_terms = max(sum(bool(term.factors) for term in spec.gps), 1)
     of_terms = [
-        [hyper._replace(of_noise=t >= len(spec.gps)) for hyper in term_parameters(term, own)]
+        [
+            hyper._replace(of_noise=t >= len(spec.gps), n_terms=n_terms, line=bool(term.line))
+            for hyper in term_parameters(term, own)
+        ]
         for t, (term, own) in enumerate(zip(spec.processes, effects, strict=True))
     ]
     hypers = (*itertools.chain(*of_terms), *scales, *noises)
     if not columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
-    given.check(columns, [hyper.name for hyper in hypers], family)
+    slopes = line_names(spec.processes)
+    given.check(columns, [hyper.name for hyper in hypers], list(slopes.values()), family)
 
     centre, mean = plan.centre(measured.H.mean), plan.mean
     scaling = [
@@ -257,10 +280,13 @@ def make_plan(
     units = replace(units, w_root=scale_root(layers, measured, held))
     size = 1.0 if EXPOSURE in spec.names("response") else units.scale  # of log hazards, which have no spread
     linear = find_prior(plan, measured, given, columns, size, units.scale) if columns else None
+    spreads = {name: float(units.x_scale[t][0]) for t, name in slopes.items()}
+    lines = slope_sds(spreads, given, size) / units.scale
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     counts = tuple(part.counts for part in parts)
     n_noise = len(spec.processes) - len(spec.gps)
-    return Plan(family, spec.processes, n_noise, columns, effects, measured, counts, standard, linear, hypers, given)
+    named = family, spec.processes, n_noise, columns, effects
+    return Plan(*named, measured, counts, standard, linear, lines, hypers, given)
 
 
 def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given: Given) -> Sequence[str]:

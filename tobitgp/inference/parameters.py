@@ -16,6 +16,7 @@ from tobitgp.formula.spec import GPFactor, GPTerm
 from tobitgp.inference.effect_parameters import ETA, EffectParameters, psi_of
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.priors.coefficients import FLAT
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal, Usual
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.typing import Array, BoolArray
@@ -31,6 +32,8 @@ class HyperParameter(NamedTuple):
     n_inputs: int = 1  # inputs among which distances are formed, in its process
     known: float | None = None  # value given in the formula, in the user's units
     of_noise: bool = False  # of a process in log sigma
+    n_terms: int = 1  # processes that the mean is the sum of
+    line: bool = False  # of a process beside a line of its input
 
 
 SIGMA = HyperParameter("sigma", "sigma")
@@ -255,19 +258,21 @@ def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
     return f"sigma, whose square is lost to rounding: fixed={{'sigma': {enough}}} or more keeps clear of that"
 
 
-def default_prior(role: str, n_inputs: int, *, of_noise: bool = False) -> tuple[float, float]:
+def default_prior(
+    role: str, n_inputs: int, *, of_noise: bool = False, n_terms: int = 1, line: bool = False
+) -> tuple[float, float]:
     """Weak log-normal prior on standardised data, mean and sd of the logarithm: the table below (HYP1).
 
-    A process in log sigma is smoother: a short length-scale lets sigma vanish wherever the curve meets a row.
+    Processes share the variance of the response, however many they are, and lines take most of it. A process in log
+    sigma is smoother: a short length-scale lets sigma vanish wherever the curve meets a row.
     """
     if role in _COEFFICIENTS:
         return (0.0 if role == "scale" else 0.5), 1.0
     if role == "lengthscale":
         # Distances grow with the square root of the number of inputs, and some inputs may matter little.
-        median, spread = (1.0, 0.5) if of_noise else (0.7, 0.7 if n_inputs == 1 else 1.0)
-        return float(np.log(median * np.sqrt(n_inputs))), spread
+        return 0.5 * float(np.log(n_inputs)), 0.5 if of_noise else 1.0
     median, spread = {
-        "sd": (0.5, 0.7) if of_noise else (1.5, 0.8),
+        "sd": (0.5, 0.7) if of_noise else ((0.3 if line else 1.0) / np.sqrt(n_terms), 1.0),
         "group": (0.3, 0.7) if of_noise else (0.5, 1.0),
         "arc": (1.0, 0.7),
         "alpha": (1.0, 1.0),
@@ -275,7 +280,7 @@ def default_prior(role: str, n_inputs: int, *, of_noise: bool = False) -> tuple[
         "df": (6.0, 1.0),
         "sigma_lower": (0.5, 1.0),
         "sigma_upper": (0.5, 1.0),
-        "sigma": (0.1, 1.0),
+        "sigma": (0.5, 1.0),
         "cor": (1.0, 0.6),  # of psi, whose prior is another, LKJ
     }[role]
     return float(np.log(median)), spread
@@ -307,15 +312,15 @@ class Given:
         fixed, start = read_mapping("fixed", fixed) or {}, read_mapping("start", start) or {}
         return cls(inducing, fixed, start, read_mapping("priors", priors), side_noises)
 
-    def check(self, columns: Sequence[str], names: Sequence[str], family: Family) -> None:
-        """Refuse names that are no parameters, and values that go with none."""
+    def check(self, columns: Sequence[str], names: Sequence[str], slopes: Sequence[str], family: Family) -> None:
+        """Refuse names that are no parameters, and values that go with none; slopes of lines have priors alone."""
         for i, column in enumerate(columns):
             if column in names or column in columns[:i]:
                 what = "a hyper-parameter" if column in names else "another linear column"
                 raise DataError(f"The linear column {column!r} has the name of {what}; rename the column.")
         arguments = {"fixed": self.fixed, "start": self.start, "priors": self.priors or {}}
         for argument, given in arguments.items():
-            check_names(argument, given, [*columns, *names])
+            check_names(argument, given, [*columns, *names, *(slopes if argument == "priors" else ())])
         linear = [c for c in columns if c in self.start]
         if linear:
             raise SpecError(
@@ -374,6 +379,21 @@ def _log_ratio(argument: str, name: str, value: Any, unit: float) -> float:
     return float(ratio)
 
 
+def slope_sds(spreads: Mapping[str, float], given: Given, size: float) -> Array:
+    """Prior sds (L,) of slopes for inputs of sd 1, by name with the sds of their inputs; ``size`` by default."""
+    sds = []
+    for name, spread in spreads.items():
+        prior = (given.priors or {}).get(name)
+        if prior is not None and not (isinstance(prior, Normal) and prior.mean == 0.0):
+            raise SpecError(
+                f"priors={{{name!r}: {prior!r}}}: the slope of a process takes tg.Normal(0, sd) or None. For another "
+                "mean add the linear term to the formula, and give it the prior."
+            )
+        weak = FLAT * size if given.drops(name) else size
+        sds.append(prior.sd * spread if isinstance(prior, Normal) else weak)
+    return np.array(sds)
+
+
 def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
     """Prior means (p,), and sds (p,): NaN where the default applies, 0 where the coefficient is fixed."""
     fixed, mean, sd = given.fixed, np.zeros(len(columns)), np.full(len(columns), np.nan)
@@ -406,7 +426,9 @@ def read_parameters(
     free = np.ones(k, dtype=bool)
     for i, hyper in enumerate(hypers):
         name = hyper.name
-        mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs, of_noise=hyper.of_noise)
+        mean[i], sd[i] = default_prior(
+            hyper.role, hyper.n_inputs, of_noise=hyper.of_noise, n_terms=hyper.n_terms, line=hyper.line
+        )
         if hyper.role == "cor":
             continue
         if hyper.role in _COEFFICIENTS:

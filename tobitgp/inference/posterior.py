@@ -297,13 +297,14 @@ class Posterior:
         blocks = zip(self.blocks, inputs, self.layout.places, strict=True)
         return np.sum([block.mean(at.X, self.w[place.columns]) for block, at, place in blocks], axis=0)
 
-    def term_marginals(self, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array, Array]:
-        """The same of one block's part of f, measured from its level (FEA10)."""
-        part = block_features(self.blocks[block], inputs[block])
-        columns = [np.zeros((len(part.d), b.size)) for b in self.blocks]
-        columns[block] = part.A - self._level(block, inputs[block])
-        others = frozenset(range(len(self.blocks))) - {block}
-        return *self._moments(place_columns(self.layout, inputs, columns), inputs, others, from_level=True), part.d
+    def term_marginals(self, inputs: Sequence[Inputs], blocks: Sequence[int]) -> tuple[Array, Array, Array]:
+        """The same of some blocks' part of f, measured from their level (FEA10)."""
+        parts = {t: block_features(self.blocks[t], inputs[t]) for t in blocks}
+        columns = [np.zeros((len(inputs[0].X), b.size)) for b in self.blocks]
+        for t, part in parts.items():
+            columns[t] = part.A - self._level(t, inputs[t])
+        A, others = place_columns(self.layout, inputs, columns), frozenset(range(len(self.blocks))).difference(blocks)
+        return *self._moments(A, inputs, others, from_level=True), sum_residuals([*parts.values()])
 
     def _moments(
         self, A: Loadings, inputs: Sequence[Inputs], skip: frozenset[int], *, from_level: bool = False

@@ -171,6 +171,7 @@ class Prior:
     gps: tuple[GPPrior, ...]
     factor: DenseBlock | None = None  # an absorbed factor's columns; the last block
     n_noise: int = 0  # processes of log sigma, the last
+    lines: tuple[DenseBlock, ...] = ()  # lines of processes, a column each; the blocks after the processes
 
     @property
     def noise(self) -> tuple[int, ...]:
@@ -201,8 +202,8 @@ class Prior:
         return [block.inputs for block in self.with_linear(self.gps)]
 
     def with_linear(self, processes: Sequence[Any]) -> list[Any]:
-        """What stands for the processes between the linear columns and an absorbed factor's, where there are such."""
-        return [block for block in (self.linear, *processes, self.factor) if block is not None]
+        """What stands for the processes and their lines between the linear columns and an absorbed factor's."""
+        return [block for block in (self.linear, *processes, *self.lines, self.factor) if block is not None]
 
     @property
     def moves(self) -> bool:
@@ -224,4 +225,5 @@ class Prior:
     def subset(self, rows: IntArray) -> Prior:
         """Return the same terms on some of the rows."""
         linear, factor = (None if block is None else block.subset(rows) for block in (self.linear, self.factor))
-        return replace(self, linear=linear, gps=tuple(gp.subset(rows) for gp in self.gps), factor=factor)
+        gps, lines = tuple(gp.subset(rows) for gp in self.gps), tuple(line.subset(rows) for line in self.lines)
+        return replace(self, linear=linear, gps=gps, factor=factor, lines=lines)

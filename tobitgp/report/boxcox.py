@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tobitgp.report import summary
-from tobitgp.report.summaries import ROBUST
+from tobitgp.report.summaries import ROBUST, curve_names, slope_rows
 from tobitgp.report.summary import FitSummary, Section, number
 
 if TYPE_CHECKING:
@@ -59,12 +59,15 @@ def summarise_boxcox_process(results: BoxCoxGPResults, alpha: float = 0.05) -> F
     if np.isfinite(results.log_evidence_integrated):
         numbers["Log evidence, integrated:"] = results.log_evidence_integrated
     frame, p, ends = results.summary_frame(alpha), len(results.model.exog_names), summary.interval_headers(alpha)
-    rows = [summary.estimate_row(name, row[:_PLAIN]) for name, row in summary.frame_rows(frame)]
+    best = results.parts.fits[results.parts.best]
+    called = curve_names(best)
+    rows = [summary.estimate_row(called.get(name, name), row[:_PLAIN]) for name, row in summary.frame_rows(frame)]
+    slopes = [summary.estimate_row(name, row) for name, row in slope_rows(best, alpha)]
     power = results.power_interval(1.0 - alpha)
     held = "(fixed)" if power["se"] == 0.0 else number(power["se"])
     rows.append(["power", number(power["estimate"]), held, "", "", number(power["lower"]), number(power["upper"])])
     columns = ["std err", "z", "P>|z|", *ends]
-    sections = [Section(["", "coef", *columns], rows[:p]), Section(["", "value", *columns], rows[p:])]
+    sections = [Section(["", "coef", *columns], rows[:p] + slopes), Section(["", "value", *columns], rows[p:])]
     notes = [] if results.converged else ["NOT CONVERGED: read no number here as final."]
     notes += _scale_notes(results)
     notes.append(

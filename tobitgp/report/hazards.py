@@ -11,10 +11,12 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.report import summary
 from tobitgp.report.axes import BLUE, GREY, LEVELS, as_label, closing_what_fails, draw_curve, finish, panel_axes
+from tobitgp.report.summaries import curve_names, slope_rows
 from tobitgp.report.summary import FitSummary, Section, number
 from tobitgp.report.terms import grid_frame, place, runs
 from tobitgp.results.hazards.parts import DRAWS, HazardParts, log_hazards
 from tobitgp.results.hazards.times import beyond_words
+from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -28,11 +30,14 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
     of_band = [parts.family.baseline == "piecewise" and "cell_band" in str(name) for name in frame.index[:p]]
     shown = frame.iloc[:p][~np.array(of_band, dtype=bool)]
     rows = list(summary.frame_rows(shown.iloc[:, :6]))
+    if isinstance(parts.cells, Parts):  # their location is minus the log hazard
+        rows += slope_rows(parts.cells, alpha, -1.0)
     ratios = [
         [str(name), *map(number, row)] for name, row in zip(shown.index, shown.iloc[:, 6:].to_numpy(), strict=True)
     ]
     ratios = [row for row in ratios if parts.written.is_own(row[0])]
-    rest = list(summary.frame_rows(frame.iloc[p:, :6]))
+    called = curve_names(parts.cells) if isinstance(parts.cells, Parts) else {}
+    rest = [(called.get(name, name), row) for name, row in summary.frame_rows(frame.iloc[p:, :6])]
     sections = [
         Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows]),
         Section(["", "hazard ratio", *ends], ratios),

@@ -15,9 +15,12 @@ from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, r
 from tobitgp.numerics.factored import variances
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
+from tobitgp.results.estimates import slope_posterior
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
-from tobitgp.results.priors import linear_rows
+from tobitgp.results.priors import PriorRow, line_rows, linear_rows
 from tobitgp.results.start_stop.parts import StartStopParts
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.results.process.results import GPResults
@@ -145,9 +148,11 @@ def _sections(results: GPResults, alpha: float) -> list[Section]:
     """Tables of coefficients and of hyper-parameters."""
     rows, ends = list(summary.frame_rows(results.summary_frame(alpha))), summary.interval_headers(alpha)
     p, parameters = len(results.parts.gp.columns), results.parts.fitted.parameters
-    coefficients = [summary.estimate_row(name, row) for name, row in rows[:p]]
+    coefficients = [summary.estimate_row(name, row) for name, row in [*rows[:p], *slope_rows(results.parts, alpha)]]
+    curves = curve_names(results.parts)
     hyper = []
     for i, (name, row) in enumerate(zip(parameters.names, (row for _, row in rows[p:]), strict=True)):
+        name = curves.get(name, name)
         cells = [name, number(row[0]), "", "", "", "(fixed)"]
         if parameters.free[i]:
             cells = [*summary.estimate_row(name, row, tests=False, unknown="(at bound)"), _prior(results, i)]
@@ -156,6 +161,20 @@ def _sections(results: GPResults, alpha: float) -> list[Section]:
         Section(["", "coef", "std err", "z", "P>|z|", *ends], coefficients),
         Section(["", "value", "std err", *ends, "prior"], hyper),
     ]
+
+
+def curve_names(parts: Parts) -> dict[str, str]:
+    """What tables call the sd of a process beside its line, by the name of the parameter."""
+    names = [term.name for term in parts.gp.terms if term.line == "own"]
+    return {f"sd({name})": f"sd (curve) {name}" for name in names}
+
+
+def slope_rows(parts: Parts, alpha: float, sign: float = 1.0) -> list[tuple[str, Array]]:
+    """Names and numbers of the slopes of processes, as those of coefficients."""
+    found = slope_posterior(parts.fitted, parts.gp)
+    mean, ends = sign * found.coefficients(), np.sort(sign * found.interval(alpha), axis=1)
+    numbers = np.column_stack([mean, found.errors(), sign * found.z_values(), found.p_values(), ends])
+    return list(zip(parts.gp.slopes, numbers, strict=True))
 
 
 def _prior(results: GPResults, i: int) -> str:
@@ -188,6 +207,12 @@ def _notes(results: GPResults) -> list[str]:
         notes.append(
             f"Coefficients hold the level of {', '.join(centred)}: as a term it is measured from its average over the "
             "rows, by= curves from that over the rows of their level."
+        )
+    if gp.slopes:
+        listed = ", ".join(name + _prior_words(row) for name, row in line_rows(gp))
+        notes.append(
+            "A process of one input is a linear effect, slope(...), and a curve about it, whose standard deviation "
+            f"is the parameter sd(...). Priors of slopes: {listed}."
         )
     if fitted.parameters.n_free:
         whence = "posterior moments of" if fitted.has_moments else "curvature of the log posterior in"
@@ -273,11 +298,14 @@ def _linear_priors(results: GPResults) -> str:
             at = "base level" if gp.linear.factor is not None else "columns' means"
             where = f" at the {at}"
         if row.distribution != "fixed":
-            known = "" if row.distribution == "flat" else f"({row.location:.3g}, {row.spread:.3g})"
-            words.append(f"{name} {row.distribution}{known}{where}")
+            words.append(f"{name}{_prior_words(row)}{where}")
     if len(words) > _NOTED_PRIORS:
         words = [*words[: _NOTED_PRIORS - 1], f"and {len(words) - _NOTED_PRIORS + 1} more"]
     return ", ".join(words) or "all coefficients are fixed"
+
+
+def _prior_words(row: PriorRow) -> str:
+    return f" {row.distribution}" + ("" if row.distribution == "flat" else f"({row.location:.3g}, {row.spread:.3g})")
 
 
 def summarise_regression(

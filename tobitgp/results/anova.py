@@ -83,7 +83,7 @@ def term_tests(
         if term.columns and term.name != INTERCEPT and own(term.name):
             yield term.name, joint_test_of_columns(linear, np.array(term.columns))
         elif term.block is not None and term.name not in skipped and isinstance(parts, Parts):
-            yield term.name, joint_test_of_process(parts, term.block)
+            yield term.name, joint_test_of_process(parts, term.blocks)
     names, p = parts.state.scale_columns, len(results._columns)
     for name, columns in () if parts.state.scale is None else linear_terms(parts.state.scale.linear):
         at = [results._names.index(names[j]) - p for j in columns if names[j] in results._names]

@@ -39,9 +39,10 @@ CRITERIA = {
     "aic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a posterior has not"),
     "bic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a posterior has not"),
 }
+EVIDENCE = "evidence"  # averaged over hyper-parameters where every fit has that, else at their maximum
 
 
-def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence") -> pd.DataFrame:
+def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> pd.DataFrame:
     """Rank fitted models of the same rows and the same response.
 
     Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` on one response
@@ -53,8 +54,9 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     ----------
     results : dict of results by name, or list of results
         Names of a list are the formulas.
-    by : {"log_evidence", "elbo", "log_evidence_integrated", "loo", "waic", "aic", "bic"}
-        What the fits have of these.
+    by : {"evidence", "log_evidence", "elbo", "log_evidence_integrated", "loo", "waic", "aic", "bic"}
+        Criterion. ``"evidence"`` is ``"log_evidence_integrated"``, averaged over the hyper-parameters, where every fit
+        has it, and else ``"log_evidence"``, at their maximum.
 
     Returns
     -------
@@ -73,8 +75,8 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     Warns
     -----
     UserWarning
-        If the linear columns differ: the priors of their coefficients are part of the evidence. So ``x`` loses to
-        ``gp(x)`` where the truth is a line; ``x`` against ``x + gp(x)`` asks for the curve alone.
+        If the linear columns differ: the priors of their coefficients are part of the evidence. ``x`` against
+        ``x + gp(x)`` asks for the curve alone.
     ApproximationWarning
         If ``"loo"`` or ``"waic"`` of some rows is not to be trusted.
 
@@ -93,12 +95,15 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     ... }
     >>> tg.compare(fits)[["value", "diff", "weight", "kind", "n"]].round(2)
               value  diff  weight kind   n
-    rbf      -34.55  0.00    0.98   ep  30
-    matern32 -38.29 -3.74    0.02   ep  30
+    rbf      -35.58  0.00    0.98   ep  30
+    matern32 -39.43 -3.85    0.02   ep  30
     """
-    fits, criterion = name_results(results), check_by(by)
+    check_by(by)
+    fits = name_results(results)
+    by = settle_criterion(list(fits.values()), by)
     if any(hasattr(fit, "causes") for fit in fits.values()):
         return _by_cause(fits, by)
+    criterion = CRITERIA[by]
     subjects = {name: subject_of(fit) for name, fit in fits.items()}
     errors = weight = None
     if criterion.by_row:
@@ -164,15 +169,23 @@ def distinct(names: Iterable[str]) -> list[str]:
     return out
 
 
-def check_by(by: Any) -> Criterion:
-    """The criterion of this name."""
-    if not isinstance(by, str) or by not in CRITERIA:
-        raise SpecError(f"by={by!r} is not supported; choose one of {', '.join(map(repr, CRITERIA))}.")
-    return CRITERIA[by]
+def check_by(by: Any) -> None:
+    """Refuse what is no criterion."""
+    if not isinstance(by, str) or by not in (EVIDENCE, *CRITERIA):
+        raise SpecError(f"by={by!r} is not supported; choose one of {', '.join(map(repr, (EVIDENCE, *CRITERIA)))}.")
+
+
+def settle_criterion(fits: Sequence[Any], by: str) -> str:
+    """The criterion that ``by`` means for these fits."""
+    if by != EVIDENCE:
+        return by
+    integrated = "log_evidence_integrated"
+    return integrated if all(np.isfinite(read_value(fit, integrated)) for fit in fits) else "log_evidence"
 
 
 def read_value(fit: Any, by: str) -> float:
     """The number of a fit, NaN where it has none."""
+    by = settle_criterion([fit], by)
     if CRITERIA[by].by_row:
         try:
             return float(elpd_of(fit, by).elpd)

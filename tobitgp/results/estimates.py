@@ -103,6 +103,21 @@ def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
     return Linear(fitted.weights, mean, covariance, model.linear.sd == 0.0)
 
 
+def slope_posterior(fitted: FittedGP, model: GPModel) -> Linear:
+    """Slopes of the lines of processes at every design point."""
+    unit, first = np.array([*model.slopes.values()]), len(model.terms) + (model.linear is not None)
+    blocks = range(first, first + len(unit))
+    mean, covariance = np.empty((len(fitted.points), len(unit))), []
+    for j, point in enumerate(fitted.points):
+        at = [point.layout.places[block].columns.start for block in blocks]
+        E = np.zeros((len(point.w), len(at)))
+        E[at, np.arange(len(at))] = unit
+        half = point.factor.whiten(E)
+        mean[j] = unit * point.w[at]
+        covariance.append(half.T @ half)
+    return Linear(fitted.weights, mean, covariance, np.zeros(len(unit), dtype=bool))
+
+
 @dataclass(frozen=True, slots=True)
 class Transformed:
     """The m hyper-parameters of a process or parameters of the noise of a regression, close to normal in ``theta``."""

@@ -24,7 +24,7 @@ class PriorRow(NamedTuple):
 
 def prior_table(gp: GPModel) -> pd.DataFrame:
     """Priors of all parameters, a row for each, columns ``distribution, location, spread, source``."""
-    rows = {**dict(linear_rows(gp)), **dict(hyper_rows(gp))}
+    rows = {**dict(linear_rows(gp)), **dict(line_rows(gp)), **dict(hyper_rows(gp))}
     return pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS).rename_axis("parameter")
 
 
@@ -44,6 +44,13 @@ def linear_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
             yield name, PriorRow("flat", np.nan, np.nan, "priors=")
         else:
             yield name, PriorRow("normal", mean, sd, _source(gp, name))
+
+
+def line_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
+    """Those of slopes of processes with a line."""
+    for name, sd in gp.slopes.items():
+        flat = PriorRow("flat", np.nan, np.nan, "priors=")
+        yield name, flat if name in gp.dropped else PriorRow("normal", 0.0, sd, _source(gp, name))
 
 
 def hyper_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:

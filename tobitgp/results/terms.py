@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,15 +35,23 @@ class Term:
     block: int | None  # its block of features where it is a process
     texts: tuple[str, ...]  # the expressions it is made of
     slopes: tuple[str, ...] = ()  # those of the columns whose coefficients differ between its groups
+    line: int | None = None  # the block of its line where it has one
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Its blocks of features."""
+        return tuple(block for block in (self.block, self.line) if block is not None)
 
 
 def model_terms(parts: Source) -> list[Term]:
     """Terms in the order of the formula's kinds: linear, processes, offset."""
     out = [Term(name, columns, None, (name,)) for name, columns in linear_terms(parts.state.linear)]
     first = 1 if parts.state.linear.columns else 0
+    lines = itertools.count(first + len(parts.spec.processes))
     for t, term in enumerate(parts.spec.gps):
         texts, slopes = _process_texts(term)
-        out.append(Term(term.name, (), first + t, texts, slopes=slopes))
+        line = next(lines) if term.line == "own" else None
+        out.append(Term(term.name, (), first + t, texts, slopes=slopes, line=line))
     if parts.spec.offsets:
         out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))
     return out
@@ -89,8 +98,7 @@ def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[in
     kept = np.ones(design.H.shape[1], dtype=np.bool_)
     for term in terms:
         kept[list(term.columns)] = False
-        if term.block is not None:
-            skip.add(term.block)
+        skip.update(term.blocks)
         if term.name == OFFSET:
             design = replace(design, offset=np.zeros_like(design.offset))
     return replace(design, H=only_columns(design.H, np.flatnonzero(kept))), frozenset(skip)

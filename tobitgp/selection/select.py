@@ -20,7 +20,7 @@ from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
 from tobitgp.parametric import ParametricModel
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
-from tobitgp.results.compare import check_by, compare, read_value
+from tobitgp.results.compare import EVIDENCE, check_by, compare, read_value
 from tobitgp.results.mixture.fit import choose_mixture_method
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
@@ -29,7 +29,7 @@ from tobitgp.selection.cross_validation import OF_MODEL, Outcome, attempt, attem
 from tobitgp.selection.specs import Candidate, read_specs
 from tobitgp.typing import Frame
 
-_BY_METHOD = ("log_evidence", "log_evidence_integrated")
+_BY_METHOD = (EVIDENCE, "log_evidence", "log_evidence_integrated")
 _OF_LIKELIHOOD = ("aic", "bic")
 
 Results = GPResults | RegressionResults | MixtureResults
@@ -95,7 +95,7 @@ def select(
     specs: str | Sequence[str] | Mapping[str, Any],
     data: Frame,
     *,
-    by: str = "log_evidence",
+    by: str = EVIDENCE,
     n_jobs: int = 1,
     progress: bool | Callable[[str, int, float], None] = False,
     **fit_kwargs: Any,

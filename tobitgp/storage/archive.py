@@ -4,7 +4,8 @@ Whole numbers, floats, text, truth values and None stand for themselves, a JSON 
 an object of one tag: ``{"$list": [...]}``, ``{"$dict": [[key, value], ...]}``, ``{"$float": "nan"}`` (or ``inf``,
 ``-inf``), ``{"$array": 3}``, ``{"$lower": [3, "F"]}`` for the packed rows of a lower triangular matrix,
 ``{"$class": "Units", "fields": {...}}``, or the tag of a hook. Classes are those of a table and no others; a class is
-only made from exactly its fields, each of the type that it declares.
+only made from exactly its fields, each of the type that it declares. Files of an earlier format may lack fields that
+have defaults.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import math
 import types
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -50,6 +51,7 @@ class Codec:
 
     classes: Mapping[str, type]  # dataclasses and named tuples by the name they have in the document
     hooks: Mapping[str, Hook]  # by tag
+    earlier: bool = False  # whether fields with defaults may be absent, as in files of an earlier format
 
     def encode(self, value: Any, arrays: list[AnyArray]) -> Any:
         """Document of a value; its arrays are appended to ``arrays``."""
@@ -154,13 +156,15 @@ class _Reader:
         known = self.codec.classes.get(name) if isinstance(name, str) else None
         if known is None:
             raise MalformedError(f"it holds the unknown class {name!r:.60}")
-        names = field_names(known)
-        if not isinstance(given, dict) or set(given) != set(names):
+        names, types = field_names(known), field_types(known)
+        needed = set(names) - (_with_defaults(known) if self.codec.earlier else set())
+        if not isinstance(given, dict) or not needed <= set(given) <= set(names):
             raise MalformedError(f"{name} has not exactly the fields {', '.join(names)}")
-        values = {field: self.read(given[field]) for field in names}
-        for field, hint in field_types(known).items():
-            if not fits(values[field], hint):
-                found = type(values[field]).__name__
+        values = {field: self.read(given[field]) for field in names if field in given}
+        for field, value in values.items():
+            hint = types[field]
+            if not fits(value, hint):
+                found = type(value).__name__
                 raise MalformedError(f"{name}.{field} is of the type {found}, not {describe_type(hint)}")
         try:
             return known(**values)
@@ -174,6 +178,14 @@ def field_names(known: type) -> tuple[str, ...]:
         return tuple(field.name for field in fields(known) if field.init)
     names: tuple[str, ...] = known._fields  # type: ignore[attr-defined]
     return names
+
+
+def _with_defaults(known: type) -> set[str]:
+    if not is_dataclass(known):
+        return set(known._field_defaults)  # type: ignore[attr-defined]
+    return {
+        field.name for field in fields(known) if field.default is not MISSING or field.default_factory is not MISSING
+    }
 
 
 def _encode_array(value: AnyArray, arrays: list[AnyArray]) -> dict[str, Any]:

@@ -231,6 +231,12 @@ def _check_process_arrays(parts: Parts) -> None:
         raise MalformedError("its columns or processes are not those of the formula")
     first = (gp.linear is not None) + len(parts.spec.gps)
     noise = tuple(range(first, first + len(gp.terms) - len(parts.spec.gps)))
+    lines = sum(term.line == "own" for term in gp.terms)
+    absorbed = gp.linear is not None and gp.linear.factor is not None
+    blocks = (gp.linear is not None) + len(gp.terms) + lines + absorbed
+    _check_shapes({"lines": (gp.lines, (lines,))})
+    if any(len(point.blocks) != blocks for point in fitted.points):
+        raise MalformedError("its blocks are not those of the formula")
     if any(point.noise != noise for point in fitted.points):
         raise MalformedError("the processes of its noise scale are not those of the formula")
     _check_parameters(parts)

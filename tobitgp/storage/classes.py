@@ -116,7 +116,7 @@ REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
 }
 
 
-def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
+def fit_codec(spec: ModelSpec, levels: Mapping[str, Any], *, earlier: bool = False) -> Codec:
     """Codec of the parts of a fit."""
     hooks = {tag: _registry(tag, known, rows) for tag, (known, rows) in REGISTRIES.items()}
     hooks["$family"] = _with_known_shape(hooks["$family"])
@@ -132,7 +132,7 @@ def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
         "$slice": Hook(slice, lambda columns: (columns.start, columns.stop), _columns),
         "$interval": Hook(pd.Interval, lambda x: (x.left, x.right, x.closed), lambda x: pd.Interval(*x)),
     }
-    return Codec(CLASSES, hooks)
+    return Codec(CLASSES, hooks, earlier)
 
 
 def _registry(tag: str, known: type | tuple[type, ...], rows: Mapping[str, Any]) -> Hook:

@@ -128,7 +128,7 @@ MADE = {
 }
 
 
-FORMAT, VERSION = "tobitgp fit", 1
+FORMAT, VERSION = "tobitgp fit", 2
 MAX_CAUSE = 400
 _NAMES = ("format", "version", "written_by", "kind", "specification", "parts", "rows")
 
@@ -207,17 +207,18 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
       gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
       log likelihood -29.23, converged
     """
-    place = _path(path)
+    place, earlier = _path(path), False
     try:
         if not ordinary(place):
             raise OSError("it is a device or a pipe; give the name of a file")
         with place.open("rb") as file, zipfile.ZipFile(file) as archive:
             document = read_document(archive, os.fstat(file.fileno()).st_size)
             _check_head(document)
+            earlier = document["version"] < VERSION
             arrays, used = read_arrays(archive), set[int]()
         several = document["kind"] in (CAUSES, POWERS)
         documents = read_fits(document, _NAMES[3:]) if several else [document]
-        held = [_decode(one, functions, arrays, used) for one in documents]
+        held = [_decode(one, functions, arrays, used, earlier=earlier) for one in documents]
         check_used(arrays, used)
         fits = [_build(*one) for one in held]
         together = powers_results if document["kind"] == POWERS else causes_results
@@ -229,12 +230,15 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
     except zipfile.BadZipFile as error:
         raise DataError(f"{place} is no fit that tobitgp saved, or it is damaged: {_cause(error)}.") from error
     except Exception as error:
-        raise DataError(f"{place} cannot be loaded: {_cause(error)}.") from error
+        remedy = (
+            " It was written by an earlier tobitgp: load it with that one, or fit the model again." if earlier else ""
+        )
+        raise DataError(f"{place} cannot be loaded: {_cause(error)}.{remedy}") from error
     return results
 
 
 def _decode(
-    document: Any, functions: Functions, arrays: Sequence[np.ndarray[Any, Any]], used: set[int]
+    document: Any, functions: Functions, arrays: Sequence[np.ndarray[Any, Any]], used: set[int], *, earlier: bool
 ) -> tuple[Kind, ModelSpec, Any, Made | None, Any]:
     """What the document of one fit holds."""
     name, rows = document["kind"], document["rows"]
@@ -242,7 +246,7 @@ def _decode(
         raise MalformedError(f"it is of the unknown kind {name!r:.60}")
     kind = KINDS[name]
     spec = restore_spec(document["specification"], functions, kind.scale)
-    values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
+    values = fit_codec(spec, {}, earlier=earlier).decode(document["parts"], arrays, used)
     made = None if rows is None else _read_made(rows)
     return kind, spec, values, made, None if made is None else made.restore(rows, functions, arrays, used)
 

@@ -10,7 +10,7 @@ from typing import Any
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
-from tobitgp.formula.spec import ModelSpec, ResponseSpec, ScaleSpec
+from tobitgp.formula.spec import ModelSpec, ResponseSpec, ScaleSpec, line_names
 from tobitgp.results.views import columns_of
 from tobitgp.storage.archive import MalformedError, field_types, fits
 
@@ -55,6 +55,8 @@ def restore_spec(document: Any, functions: Functions, scale_kind: type[ScaleSpec
     spec = parse_formula(document["formula"], document["columns"], functions)
     values = iter(document["learned"])
     spec = _relearn(spec, values)
+    if _reading(spec) != document["reads"]:  # of an earlier tobitgp, in which no process had a line
+        spec = replace(spec, gps=tuple(replace(term, line="") for term in spec.gps))
     if list(values) or _reading(spec) != document["reads"]:
         raise MalformedError("its formula is read otherwise by this version of tobitgp")
     if document["scale"] is None:
@@ -104,7 +106,8 @@ def _called(spec: ModelSpec | ScaleSpec) -> list[str]:
 def _reading(spec: ModelSpec | ScaleSpec) -> list[str]:
     """What later numbers rest on: the linear part written out, the processes, the columns and their roles."""
     mixture = spec.mixture if isinstance(spec, ModelSpec) else None
-    reads = [spec.linear, *(term.name for term in spec.gps), *(f"{v.role} {v.name}" for v in spec.variables)]
+    names = [term.name for term in spec.gps]
+    reads = [spec.linear, *names, *line_names(spec.gps).values(), *(f"{v.role} {v.name}" for v in spec.variables)]
     return [*reads, f"mixture {mixture.process:d} {mixture.numbers}"] if mixture is not None else reads
 
 

@@ -112,10 +112,17 @@ def test_priors_and_start_take_effect(clipped):
     held = tg.fit("y ~ x + gp(x) | censor(lower)", clipped, fixed={"x": 3.0})
     assert held.params["x"] == pytest.approx(3.0)
     assert held.bse["x"] == 0.0
-    offset = tg.fit("y ~ offset(3 * x) + gp(x) | censor(lower)", clipped)
+    priors = {"sd(gp(x))": _prior(held, "sd(gp(x))")}
+    offset = tg.fit("y ~ offset(3 * x) + gp(x, line=False) | censor(lower)", clipped, priors=priors)
     assert held.log_evidence == pytest.approx(offset.log_evidence, abs=1e-5)
     start = {"lengthscale(gp(x))": 0.2, "sigma": 0.3, "sd(gp(x))": 5.0}
     assert tg.fit("y ~ gp(x) | censor(lower)", clipped, start=start).converged
+
+
+def _prior(res, name):
+    """Prior of a hyper-parameter of a fit."""
+    known, i = res.parts.fitted.parameters, res.parts.fitted.parameters.names.index(name)
+    return tg.LogNormal(np.exp(known.prior_mean[i]) * known.units[i], known.prior_sd[i])
 
 
 def test_inducing_choices_agree(clipped):
@@ -249,7 +256,7 @@ def test_weights_equal_repeated_rows_in_a_whole_fit():
     repeated = tg.fit("y ~ gp(x) | censor(-0.5)", rows)
     assert weighted.log_evidence == pytest.approx(repeated.log_evidence, abs=1e-5)
     assert weighted.log_evidence_integrated == pytest.approx(repeated.log_evidence_integrated, abs=1e-3)
-    np.testing.assert_allclose(weighted.params, repeated.params, rtol=1e-3)
+    np.testing.assert_allclose(weighted.params, repeated.params, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("formula", ["y ~ 1", "y ~ x", "y ~ x | censor(2)"])
@@ -386,7 +393,7 @@ def test_few_iterations_are_called_converged_only_at_the_maximum(clipped):
 
 @pytest.mark.parametrize("name", ["ep", "vi", "laplace"])
 def test_a_fit_of_nearly_the_same_rows_is_climbed_on_from(clipped, name):
-    formula, how = "y ~ gp(x) | censor(lower)", {"method": name}
+    formula, how = "y ~ gp(x, line=False) | censor(lower)", {"method": name}
     full = tg.fit(formula, clipped, **how)
     res = tg.fit(formula, clipped, start=tg.fit(formula, clipped.iloc[3:], **how), **how)
     assert res.converged

@@ -73,7 +73,7 @@ def test_partitions_give_the_rows_that_memory_does(frame, name, cuts):
     assert (whole.n, whole.weight) == (model.problem.n, pytest.approx(model.problem.weight.sum()))
     kinds, inputs = parts_joined(whole)
     assert_same(kinds, list(model.problem.rows))
-    assert_same(inputs, list(block_inputs(model.problem, model.terms, model.linear)))
+    assert_same(inputs, list(block_inputs(model.problem, model.terms, model.linear, model.lines)))
 
 
 @pytest.mark.parametrize("name", ["levels", "groups", "dates", "weights", "survival", "text"])
@@ -129,8 +129,8 @@ def test_cuts_do_not_matter(cuts):
     (_, _, sample, whole), _ = quietly(partitioned, formula, cut_source(frame, sorted(cuts)))
     assert_same(sample.problem, model.problem)
     for ours, theirs in zip(
-        sorted_rows(sample.problem, block_inputs(sample.problem, sample.terms, sample.linear)),
-        sorted_rows(model.problem, block_inputs(model.problem, model.terms, model.linear)),
+        sorted_rows(sample.problem, block_inputs(sample.problem, sample.terms, sample.linear, sample.lines)),
+        sorted_rows(model.problem, block_inputs(model.problem, model.terms, model.linear, model.lines)),
         strict=True,
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)

@@ -14,7 +14,7 @@ COLUMNS = ["y", "x", "z", "g", "a b"]
         ('s(x, bs="gp", k=20)', 'gp(x, kernel="matern32")'),
         ('s(x, bs="gp", m=2)', 'gp(x, kernel="matern12")'),
         ('s(x, bs="gp", m=3)', 'gp(x, kernel="matern32")'),
-        ('s(x, bs="gp", m=-4)', 'gp(x, kernel="matern52")'),
+        ('s(x, bs="gp", m=-4)', 'gp(x, kernel="matern52", line=False)'),
         ('s(x, z, bs="gp")', 'gp(x, z, kernel="matern32", ard=False)'),
         ('s(`a b`, bs="gp", by=g)', 'gp(`a b`, kernel="matern32", by=g)'),
         ("hsgp(x, m=10, c=2)", "gp(x)"),

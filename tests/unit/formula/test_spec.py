@@ -11,7 +11,8 @@ GROUP = "a curve for each level of g, hyper-parameters shared"
 @pytest.mark.parametrize(
     ("term", "words"),
     [
-        ("gp(x)", f"gp(x): {CURVE}"),
+        ("gp(x)", f"gp(x): {CURVE.replace('over x', 'over x and a linear effect of it')}"),
+        ("gp(x, line=False)", f"gp(x): {CURVE}"),
         ("gp(x, by=g)", f"gp(x, by=g): {CURVE}; {GROUP}"),
         ("gp(x):C(g)", f"gp(x):C(g): {CURVE}; {GROUP}"),
         ("re(g)", "re(g): random intercept of each g; groups that were not seen are predicted from the prior"),
@@ -50,7 +51,8 @@ GROUP = "a curve for each level of g, hyper-parameters shared"
         (
             's(x, bs="gp", k=20, m=-3)',
             "gp(x): zero-mean Gaussian process over x, kernel matern32, one length-scale; "
-            's(x, bs="gp", k=20, m=-3) was read as gp(x, kernel="matern32"), k= sets a basis that is not used here',
+            's(x, bs="gp", k=20, m=-3) was read as gp(x, kernel="matern32", line=False), '
+            "k= sets a basis that is not used here",
         ),
     ],
 )

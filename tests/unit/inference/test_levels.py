@@ -29,7 +29,9 @@ def fit(formula, data, method="ep", **options):
 
 
 def _parameters(formula):
-    terms = [term.strip() for term in formula.split(" + ") if term.strip().startswith("gp(")]
+    terms = [
+        term.strip().replace(", line=False", "") for term in formula.split(" + ") if term.strip().startswith("gp(")
+    ]
     return [f"{name}({term})" for term in terms for name in ("sd", "lengthscale")] + ["sigma"]
 
 
@@ -55,9 +57,9 @@ def pseudo_data(res):
 CASES = {
     "C(g) + gp(x, by=g)": [("x", "g")],
     "0 + C(g) + z + gp(x, by=g)": [("x", "g")],
-    "z + gp(x)": [("x", None)],
-    "0 + C(g) + gp(x)": [("x", None)],
-    "C(g) + C(h) + gp(x, by=g) + gp(z, by=h) + gp(x)": [("x", "g"), ("z", "h"), ("x", None)],
+    "z + gp(x, line=False)": [("x", None)],
+    "0 + C(g) + gp(x, line=False)": [("x", None)],
+    "C(g) + C(h) + gp(x, by=g) + gp(z, by=h) + gp(x, line=False)": [("x", "g"), ("z", "h"), ("x", None)],
 }
 
 

@@ -38,10 +38,16 @@ def test_log_prior_counts_free_parameters_that_have_one(parameters):
 
 
 def test_default_priors_are_those_of_the_notes():
-    np.testing.assert_allclose(default_prior("lengthscale", 1), (np.log(0.7), 0.7))
-    np.testing.assert_allclose(default_prior("sd", 1), (np.log(1.5), 0.8))
-    np.testing.assert_allclose(default_prior("sigma", 1), (np.log(0.1), 1.0))
-    assert default_prior("lengthscale", 4)[0] == pytest.approx(np.log(1.4))
+    np.testing.assert_allclose(default_prior("lengthscale", 1), (0.0, 1.0))
+    np.testing.assert_allclose(default_prior("sd", 1), (0.0, 1.0))
+    np.testing.assert_allclose(default_prior("sigma", 1), (np.log(0.5), 1.0))
+    assert default_prior("lengthscale", 4)[0] == pytest.approx(np.log(2.0))
+
+
+def test_processes_share_the_variance_of_the_response():
+    for n_terms in (1, 2, 7):
+        assert n_terms * np.exp(2.0 * default_prior("sd", 1, n_terms=n_terms)[0]) == pytest.approx(1.0)
+    assert default_prior("sd", 1, of_noise=True, n_terms=4) == default_prior("sd", 1, of_noise=True)
 
 
 def test_a_side_noise_fixed_at_zero_has_no_part_in_the_prior(parameters):

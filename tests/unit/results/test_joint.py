@@ -91,7 +91,7 @@ def test_more_draws_than_can_be_held_are_refused(tobin, formula):
 
 # -- what the rows themselves may have been --------------------------------------------------------------------------
 
-LIMITED = "y ~ gp(x) | censor(low, 1.4)"
+LIMITED = "y ~ gp(x, line=False) | censor(low, 1.4)"
 KNOWN = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
 
 
@@ -137,7 +137,7 @@ def test_rows_of_a_draw_are_drawn_together():
     x = np.linspace(0, 4, 40)
     known = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.1}
     data = pd.DataFrame({"x": x, "y": np.maximum(np.sin(2 * x), 0.3)})
-    res = tg.fit("y ~ 0 + gp(x) | censor(0.3)", data, fixed=known, inducing=None)
+    res = tg.fit("y ~ 0 + gp(x, line=False) | censor(0.3)", data, fixed=known, inducing=None)
     y = res.sample(draws=4000, what="conditional", rng=3)[(x > 1.8) & (x < 2.8)]
     assert np.corrcoef(y)[0, 1] > 0.8
     assert y.sum().var() > 5 * y.var(axis=1).sum()
@@ -147,7 +147,9 @@ def test_rows_of_a_draw_are_drawn_together():
 def test_other_noise_and_windows(mixed, family):
     """Means of imputation, for rows that lie inside a window too."""
     data = mixed.assign(first=mixed["low"] - 0.5)
-    res = tg.fit("y ~ gp(x) | censor(low, 1.4) | truncate(first)", data, family=family, fixed=KNOWN, inducing=None)
+    res = tg.fit(
+        "y ~ gp(x, line=False) | censor(low, 1.4) | truncate(first)", data, family=family, fixed=KNOWN, inducing=None
+    )
     y, expected = res.sample(draws=20_000, what="conditional", rng=4), res.predict(what="conditional")
     below = data["y"] <= data["low"]
     assert (y[below].to_numpy() >= data.loc[below, ["first"]].to_numpy()).all()
@@ -177,7 +179,7 @@ def test_a_row_is_imputed_as_one_whole_observation(weight):
     data = pd.DataFrame({"x": x, "y": np.r_[np.minimum(y[:30], 0.999), 1.0]})
     fixed = {"Intercept": 0.0, "sigma": 0.1, "sd(gp(x))": 1.5, "lengthscale(gp(x))": 0.4}
     weights = np.r_[np.ones(30), weight]
-    res = tg.fit("y ~ gp(x) | censor(upper=1)", data, method="vi", weights=weights, fixed=fixed)
+    res = tg.fit("y ~ gp(x, line=False) | censor(upper=1)", data, method="vi", weights=weights, fixed=fixed)
     sd = np.hypot(1.5, 0.1)
     distribution = truncnorm(1.0 / sd, np.inf, scale=sd)
     if weight <= 1:  # further copies say that f is higher
@@ -196,7 +198,14 @@ def test_rows_far_beyond_what_is_expected(limit, family):
     x = np.r_[np.linspace(0, 1, 30), 10.0]
     data = pd.DataFrame({"x": x, "y": np.r_[np.minimum(np.sin(6 * x[:30]), 0.999 * limit), limit]})
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.4, "sigma": 0.3}
-    res = tg.fit(f"y ~ 0 + gp(x) | censor(upper={limit})", data, method="vi", fixed=fixed, inducing=None, family=family)
+    res = tg.fit(
+        f"y ~ 0 + gp(x, line=False) | censor(upper={limit})",
+        data,
+        method="vi",
+        fixed=fixed,
+        inducing=None,
+        family=family,
+    )
     drawn = res.sample(what="conditional", draws=20_000, rng=3).iloc[-1] - limit
     expected = res.predict(what="conditional").iloc[-1] - limit
     assert abs(drawn.mean() - expected) < 5 * drawn.std() / np.sqrt(20_000)
@@ -232,8 +241,8 @@ def test_rows_far_from_the_fit_are_as_smooth_together_as_the_process(group):
         g, g_new = np.arange(12) % 2, np.array([0, 0, 1, 1, 1, 0])
         data["g"], new["g"] = np.array(["a", "b"])[g], np.array(["a", "b"])[g_new]
         same, same_new, across = (np.equal.outer(a, b) for a, b in ((g, g), (g_new, g_new), (g_new, g)))
-    term = "gp(x, by=g)" if group else "gp(x)"
-    fixed = {name.replace("gp(x)", term): value for name, value in FAR.items()}
+    term = "gp(x, by=g)" if group else "gp(x, line=False)"
+    fixed = {name.replace("gp(x)", term.replace(", line=False", "")): value for name, value in FAR.items()}
     res = tg.fit(f"y ~ 0 + {term}", data, fixed=fixed, method="ep")
     K, k = kernel(x, x) * same + 0.16 * np.eye(12), kernel(z, x) * across
     want = kernel(z, z) * same_new - k @ np.linalg.solve(K, k.T)
@@ -246,7 +255,7 @@ def test_rows_far_from_the_fit_are_as_smooth_together_as_the_process(group):
 def test_many_rows_of_a_rough_process_far_away_are_as_correlated_as_it_is():
     data = {"x": np.linspace(0.0, 1.0, 12), "y": np.sin(np.arange(12.0))}
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.6, "sigma": 0.4}
-    res = tg.fit('y ~ 0 + gp(x, kernel="matern12")', data, fixed=fixed, method="ep", inducing=12)
+    res = tg.fit('y ~ 0 + gp(x, kernel="matern12", line=False)', data, fixed=fixed, method="ep", inducing=12)
     z = np.linspace(10.0, 200.0, 700)
     expected = np.exp(-np.abs(np.subtract.outer(z, z)) / 0.6)
     np.testing.assert_allclose(res.posterior({"x": z}).covariance, expected, atol=1e-4)

@@ -59,6 +59,7 @@ def test_bands_against_draws(averaged, rng, draws):
         w = rng.multivariate_normal(point.w, 0.5 * (S + S.T), size=mine.sum(), method="cholesky")
         A, d, _ = point.blocks[1].features(inputs[1].X)
         A = A - point.blocks[1].features(gp.inputs(parts.training.design)[1].X).A.mean(axis=0)
+        A = np.concatenate([A, inputs[2].X], axis=1)  # the line
         e = np.sqrt(d) * rng.normal(size=(mine.sum(), 4))
         g[mine] = gp.problem.units.scale * (w[:, fitted.n_linear :] @ A.T + e)
         z[mine] = gp.linear.mean[1] + gp.linear.sd[1] * w[:, 1]

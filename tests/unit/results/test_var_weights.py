@@ -67,7 +67,7 @@ def test_censored_regressions_have_the_noise_of_each_row(data):
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_processes_are_closed_form_regression_with_known_noise(data, dense, method, tmp_path):
     K, noise, mean, sd = dense
-    fit = tg.fit("y ~ 0 + gp(x)", data, var_weights="w", fixed=KNOWN, inducing=None, method=method)
+    fit = tg.fit("y ~ 0 + gp(x, line=False)", data, var_weights="w", fixed=KNOWN, inducing=None, method=method)
     distribution = multivariate_normal(np.zeros(len(K)), K + np.diag(noise))
     assert fit.log_evidence == pytest.approx(distribution.logpdf(data["y"]), abs=1e-6)
     np.testing.assert_allclose(fit.predict(what="latent"), mean, atol=1e-7)
@@ -92,7 +92,7 @@ def test_one_censored_row_is_exact_by_ep(data, dense):
     want = multivariate_normal(np.zeros(39), S[1:, 1:]).logpdf(y[1:]) + norm.logsf(0.7, centre, sd)
     lower, upper = np.where(np.arange(40) == 0, 0.7, y), np.where(np.arange(40) == 0, np.inf, y)
     rows = data.assign(lower=lower, upper=upper)
-    fit = tg.fit("interval(lower, upper) ~ 0 + gp(x)", rows, var_weights="w", fixed=KNOWN, inducing=None)
+    fit = tg.fit("interval(lower, upper) ~ 0 + gp(x, line=False)", rows, var_weights="w", fixed=KNOWN, inducing=None)
     assert fit.log_evidence == pytest.approx(want, abs=1e-6)
 
 
@@ -131,7 +131,11 @@ def test_likelihoods_of_rows_with_noise_of_their_own_by_quadrature(noise, kind):
 )
 def test_gradients_of_the_evidence(data, method, bound, family):
     rows = data.assign(t=np.exp(data["y"]), event=np.arange(40) % 3 > 0)
-    formula = "Surv(t, event) ~ 0 + gp(x)" if family == "weibull" else "y ~ 0 + gp(x) | censor(event=event)"
+    formula = (
+        "Surv(t, event) ~ 0 + gp(x, line=False)"
+        if family == "weibull"
+        else "y ~ 0 + gp(x, line=False) | censor(event=event)"
+    )
     model = tg.Model(formula, rows, family=family, var_weights="w")
     known = KNOWN | ({"sigma_upper": 0.3} if bound else {})
     found = model.evidence(known, method=method, bound=bound)
@@ -151,7 +155,9 @@ def test_the_unit_of_the_weights_does_not_matter_where_parameters_are_found(data
 
 def test_survival_of_rows_has_their_noise(data):
     rows = data.assign(t=np.exp(data["y"]), event=np.arange(40) % 3 > 0)
-    fit = tg.fit("Surv(t, event) ~ 0 + gp(x)", rows, family="lognormal", var_weights="w", fixed=KNOWN, inducing=None)
+    fit = tg.fit(
+        "Surv(t, event) ~ 0 + gp(x, line=False)", rows, family="lognormal", var_weights="w", fixed=KNOWN, inducing=None
+    )
     f = fit.predict(what="latent", se=True)
     sd = np.hypot(f["se"], 0.4 * np.sqrt(data["w"].mean() / data["w"]))
     want = norm.sf(np.log([0.5, 2.0])[:, None], f["estimate"], sd)

@@ -188,6 +188,6 @@ def test_families_with_exact_evidence_are_ranked_beside_others_by_a_bound(recwar
     chosen = tg.select({"family": ["weibull", "lognormal"]}, data, formula="t ~ x")
     assert {fit.evidence_kind for fit in chosen.results.values()} == {"ep", "exact"}
     assert [str(w.message) for w in recwarn] == [
-        "Some of these models have theirs exactly, and log_evidence would not be of one kind; ranked by='elbo'."
+        "Some of these models have theirs exactly, and evidence would not be of one kind; ranked by='elbo'."
     ]
     assert set(chosen.table["kind"]) == {"elbo"}

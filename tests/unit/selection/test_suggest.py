@@ -25,14 +25,14 @@ def data():
 
 @pytest.fixture(scope="module")
 def fit(data):
-    return tg.fit("y ~ 0 + gp(x) | censor(l, u)", data, fixed=GIVEN)
+    return tg.fit("y ~ 0 + gp(x, line=False) | censor(l, u)", data, fixed=GIVEN)
 
 
 def variances(data, row, y, kind):
     """Of f in the candidates when the response of one row is there too."""
     limits = {"l": -9.0, "u": 9.0} | ({"l": y} if kind == "left" else {"u": y} if kind == "right" else {})
     more = pd.concat([data, pd.DataFrame([{"x": row["x"], "y": y, **limits}])], ignore_index=True)
-    res = tg.fit("y ~ 0 + gp(x) | censor(l, u)", more, fixed=GIVEN)
+    res = tg.fit("y ~ 0 + gp(x, line=False) | censor(l, u)", more, fixed=GIVEN)
     return np.square(res.predict(CANDIDATES, what="latent", se=True)["se"].to_numpy())
 
 
@@ -43,7 +43,7 @@ def test_without_limits_the_variance_falls_as_in_a_fit_with_any_response(data, f
     rows = data
     for (_, row), gain in zip(found.iterrows(), found["gain"], strict=True):
         rows = pd.concat([rows, pd.DataFrame([{"x": row["x"], "y": 0.2, "l": -9.0, "u": 9.0}])], ignore_index=True)
-        res = tg.fit("y ~ 0 + gp(x) | censor(l, u)", rows, fixed=GIVEN)
+        res = tg.fit("y ~ 0 + gp(x, line=False) | censor(l, u)", rows, fixed=GIVEN)
         after = np.square(res.predict(free, what="latent", se=True)["se"]).mean()
         assert now - after == pytest.approx(gain, rel=1e-5)
         now = after
@@ -107,7 +107,9 @@ def test_exceedance_falls_as_in_simulated_fits(data, fit):
     after = 0.0
     for z, w in zip(nodes, weights / weights.sum(), strict=True):
         more = pd.DataFrame([{"x": row["x"], "y": m + t * z, "l": -9.0, "u": 9.0}])
-        res = tg.fit("y ~ 0 + gp(x) | censor(l, u)", pd.concat([data, more], ignore_index=True), fixed=GIVEN)
+        res = tg.fit(
+            "y ~ 0 + gp(x, line=False) | censor(l, u)", pd.concat([data, more], ignore_index=True), fixed=GIVEN
+        )
         then = res.predict(free, what="latent", se=True)
         q = norm.sf(0.2, then["estimate"], then["se"])
         after += w * np.mean(q * (1.0 - q))
@@ -116,13 +118,13 @@ def test_exceedance_falls_as_in_simulated_fits(data, fit):
 
 def test_chosen_rows_tell_more_than_others(data):
     rng = np.random.default_rng(4)
-    res = tg.fit("y ~ gp(x) | censor(l, u)", data)
+    res = tg.fit("y ~ gp(x, line=False) | censor(l, u)", data)
     table = pd.DataFrame({"x": rng.uniform(0.0, 2.0, 60), "l": -9.0, "u": 9.0})
     chosen = tg.suggest(res, table, k=5)
 
     def left(rows):
         more = pd.concat([data, rows[["x", "l", "u"]].assign(y=0.0)], ignore_index=True)
-        again = tg.fit("y ~ gp(x) | censor(l, u)", more, fixed=res.params[list(GIVEN)].to_dict())
+        again = tg.fit("y ~ gp(x, line=False) | censor(l, u)", more, fixed=res.params[list(GIVEN)].to_dict())
         return np.square(again.predict(table, what="latent", se=True)["se"]).mean()
 
     assert left(chosen) < min(left(table.sample(5, random_state=seed)) for seed in range(10))
@@ -130,9 +132,9 @@ def test_chosen_rows_tell_more_than_others(data):
 
 def test_logarithms_of_times(data):
     times = data.assign(y=np.exp(data["y"]), l=0.01, u=50.0)
-    res = tg.fit("y ~ 0 + gp(x) | censor(l, u)", times, family="lognormal", fixed=GIVEN)
+    res = tg.fit("y ~ 0 + gp(x, line=False) | censor(l, u)", times, family="lognormal", fixed=GIVEN)
     table = CANDIDATES.assign(l=np.exp(-0.3), u=np.exp(0.8))
-    plain = tg.fit("y ~ 0 + gp(x) | censor(l, u)", data, fixed=GIVEN)
+    plain = tg.fit("y ~ 0 + gp(x, line=False) | censor(l, u)", data, fixed=GIVEN)
     for goal, limits in (("integrated_variance", (None, None)), ("limit_exceedance", (np.exp(0.2), 0.2))):
         found = [
             tg.suggest(fit, rows, 3, goal, limit=limit)["gain"]
@@ -193,7 +195,7 @@ def test_where_no_draw_improves_the_nearest_rows_come_first(fit):
 def test_noise_of_long_tails_tells_as_much_as_its_information(df, ratio, data):
     information = suggestion.information
     assert 1.0 / information(Noise(df)) == pytest.approx(ratio, rel=0.01)
-    res = tg.fit("y ~ 0 + gp(x)", data, family=tg.Student(df), fixed=GIVEN)
+    res = tg.fit("y ~ 0 + gp(x, line=False)", data, family=tg.Student(df), fixed=GIVEN)
     assert (tg.suggest(res, CANDIDATES, k=3)["gain"] > 0.0).all()
 
 

@@ -85,6 +85,14 @@ def rewrite_scale(stored_scale, tmp_path):
     return rewriter(stored_scale[1], tmp_path)
 
 
+@pytest.fixture
+def rewrite_curve(rich, tmp_path):
+    """A fit with a process without a line, and ``rewrite`` of its file."""
+    res = tg.fit("y ~ z + gp(x, line=False) | censor(low, 1.6)", rich, hyper="maximize", n_starts=1)
+    res.save(tmp_path / "fit.tgp")
+    return res, rewriter((tmp_path / "fit.tgp").read_bytes(), tmp_path)
+
+
 def rewriter(data, folder):
     def make(document=None, entries=None, compression=zipfile.ZIP_STORED):
         old = zipfile.ZipFile(io.BytesIO(data))

@@ -60,7 +60,7 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
         (set_field("format", value="other"), "no fit that tobitgp saved"),
         (lambda d: [], "no fit that tobitgp saved"),
         (lambda d: {}, "no fit that tobitgp saved"),
-        (set_field("version", value=2), r"newer tobitgp \('tobitgp .*', format 2\); .* install a newer one"),
+        (set_field("version", value=3), r"newer tobitgp \('tobitgp .*', format 3\); .* install a newer one"),
         (set_field("version", value=0), "which version"),
         (set_field("version", value=True), "which version"),
         (set_field("version", value="1"), "which version"),

@@ -150,6 +150,14 @@ class CompetingRisksResults:
         return self._sum("log_evidence")
 
     @property
+    def log_evidence_integrated(self) -> float:
+        """The same in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
+
+        (HYP7) of the theory pages.
+        """
+        return self._sum("log_evidence_integrated")
+
+    @property
     def df_model(self) -> float:
         """Number of parameters of all causes, effective ones of processes."""
         return self._sum("df_model")

@@ -169,6 +169,14 @@ class HazardResults(Results):
         return float(getattr(self.cells, "log_evidence", np.nan))
 
     @property
+    def log_evidence_integrated(self) -> float:
+        """The same in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
+
+        (HYP7) of the theory pages.
+        """
+        return float(getattr(self.cells, "log_evidence_integrated", np.nan))
+
+    @property
     def evidence_kind(self) -> str:
         """What ``log_evidence`` is, as of a process, or ``"loglik"``."""
         return str(self.cells.evidence_kind)

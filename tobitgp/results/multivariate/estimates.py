@@ -132,7 +132,7 @@ class Estimates:
                     yield f"{name}[{label}]", joint_test_of_columns(linear, j * len(state.columns) + np.array(columns))
         for term in model_terms(parts):
             if term.block is not None and term.name != RESIDUAL:
-                yield self.name(term.name), joint_test_of_process(parts, term.block)
+                yield self.name(term.name), joint_test_of_process(parts, term.blocks)
 
     def group_effects(self, interval: float | None) -> pd.DataFrame:
         """Those of the stack, but for the effects of rows, in units of their responses."""

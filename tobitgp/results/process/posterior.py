@@ -171,7 +171,7 @@ def term_nodes(parts: Parts, design: Design, skip: frozenset[int] = frozenset())
             at = list(term.columns)
             mean, sd = _linear_moments(linear, design.H, at)
         elif term.block is not None and term.block not in skip:
-            mean, sd = process_moments(parts, inputs, term.block)
+            mean, sd = process_moments(parts, inputs, term.blocks)
         elif term.name == OFFSET:
             mean += design.offset
         out[term.name] = Nodes(fitted.weights, mean, sd, sigma, gp.family.log_time)
@@ -188,10 +188,11 @@ def _linear_moments(linear: Linear, H: Columns, at: list[int]) -> tuple[Array, A
     return linear.mean[:, at] @ H.T, np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
 
 
-def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array]:
-    """Mean and sd (J, n) of one process in rows with the given inputs, in the user's units."""
-    scale = 1.0 if block in parts.fitted.points[0].noise else parts.gp.problem.units.scale
-    return _moments(parts, inputs, len(inputs[block].X), lambda point, at: point.term_marginals(at, block), scale)
+def process_moments(parts: Parts, inputs: Sequence[Inputs], blocks: Sequence[int]) -> tuple[Array, Array]:
+    """Mean and sd (J, n) of one process, and its line, in rows with the given inputs, in the user's units."""
+    scale = 1.0 if blocks[0] in parts.fitted.points[0].noise else parts.gp.problem.units.scale
+    n = len(inputs[blocks[0]].X)
+    return _moments(parts, inputs, n, lambda point, at: point.term_marginals(at, blocks), scale)
 
 
 def cavities(parts: Parts) -> Nodes:
@@ -277,7 +278,7 @@ def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.Da
         assert levels is not None
         block = t + (parts.gp.linear is not None)
         for effect, inputs in _effect_inputs(parts, t, block):
-            moments = process_moments(parts, inputs, block)
+            moments = process_moments(parts, inputs, (block,))
             nodes = Nodes(parts.fitted.weights, *moments, noise_sds(parts), parts.gp.family.log_time)
             tables.append(pd.DataFrame(nodes.statistics(QUESTIONS["latent"](nodes.log), level, se=True)))
             keys += [(parts.gp.terms[t].name + effect, item) for item in levels]

@@ -16,7 +16,7 @@ from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.spec import ModelSpec, line_names
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.posterior.nodes import Nodes
@@ -25,8 +25,9 @@ from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.results import effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Drawn, Population, Sought
-from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
+from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior, slope_posterior
 from tobitgp.results.hazard_ratios import Contrasts, scaled
+from tobitgp.results.predict import check_level
 from tobitgp.results.priors import prior_table
 from tobitgp.results.process.averages import process_averages
 from tobitgp.results.process.draws import JointProcess, ProcessDraws, draw_process
@@ -81,10 +82,10 @@ class GPResults(Results):
     >>> res
     GPResults: durable ~ age + quant | censor(0)
       gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
-      log evidence -36.96 (ep), converged
+      log evidence -36.68 (ep), converged
     >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
-    0    1.23
-    1    0.94
+    0    1.34
+    1    1.11
     Name: observed, dtype: float64
     """
 
@@ -269,6 +270,43 @@ class GPResults(Results):
         2  re(ward)     c     -0.06  0.6  -1.24   1.11
         """
         return group_table(self._parts, term, interval)
+
+    def slopes(self, *, interval: float | None = 0.95) -> pd.DataFrame:
+        """Slopes of the linear effects that are parts of processes, a row for each ``gp(x)`` with one.
+
+        The process is the line with this slope, and a curve about it: (FEA15) of the theory pages.
+
+        Parameters
+        ----------
+        interval : float or None
+            Probability of the equal-tailed interval; None for none.
+
+        Returns
+        -------
+        DataFrame
+            Index ``term``; columns ``estimate, se, lower, upper``, in units of the response (of its logarithm for
+            log-time families) per unit of the input. No rows where no process has a line.
+
+        Raises
+        ------
+        SpecError
+            For an interval outside (0, 1).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"y": [1.1, 2.9, 5.2, 6.8, 9.1, 11.0], "x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]}
+        >>> res = tg.fit("y ~ gp(x)", data, fixed={"sd(gp(x))": 0.1, "lengthscale(gp(x))": 2.0, "sigma": 0.2})
+        >>> res.slopes().round(2).reset_index()
+            term  estimate    se  lower  upper
+        0  gp(x)      1.99  0.06   1.88    2.1
+        """
+        level, found = check_level(interval), slope_posterior(self._parts.fitted, self._parts.gp)
+        table = pd.DataFrame({"estimate": found.coefficients(), "se": found.errors()})
+        if level is not None:
+            table[["lower", "upper"]] = found.interval(1.0 - level)
+        terms = self._parts.gp.terms
+        return table.set_axis(pd.Index([terms[t].name for t in line_names(terms)], name="term", dtype=object))
 
     # -- what questions need ------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,12 +29,12 @@ class TermTest(NamedTuple):
     edf: float = np.nan  # effective number of parameters, of a process
 
 
-def joint_test_of_process(parts: Parts, block: int) -> TermTest:
-    """Test a process at the maximum of the hyper-parameters."""
-    point = parts.fitted.points[0]
+def joint_test_of_process(parts: Parts, blocks: Sequence[int]) -> TermTest:
+    """Test a process, with its line, at the maximum of the hyper-parameters."""
+    point, block = parts.fitted.points[0], blocks[0]
     if point.field is not None and block in point.field.blocks:
         return TermTest(np.nan, np.nan, np.nan)
-    places = _places(point, block)
+    places = np.concatenate([_places(point, t) for t in blocks])
     if len(places) > MOST_COLUMNS or len(places) * len(point.w) > _MOST_CELLS:
         return TermTest(np.nan, np.nan, np.nan)
     E = np.zeros((len(point.w), len(places)))
@@ -48,7 +49,7 @@ def joint_test_of_process(parts: Parts, block: int) -> TermTest:
         return TermTest(np.nan, np.nan, np.nan, edf)
     # tr(2 F - F F) with F = I - S, of all weights in the square
     rank = round(len(w) - square)
-    return _test_curve(_gram(parts, block), S, w, max(rank, 1), edf)
+    return _test_curve(_gram(parts, blocks), S, w, max(rank, 1), edf)
 
 
 def _places(point: Posterior, block: int) -> IntArray:
@@ -58,19 +59,23 @@ def _places(point: Posterior, block: int) -> IntArray:
     return weight_places(point.layout, point.layout.places[block], groups, of.size).ravel()
 
 
-def _gram(parts: Parts, block: int) -> Array:
-    """Sum over the training rows, by weight, of products of the features of a block, measured from its level."""
-    point, at = parts.fitted.points[0], parts.gp.inputs(parts.rows.design)[block]
-    of, weight = point.blocks[block], parts.rows.response.weight
-    size = of.size * (1 if of.grouping is None else of.grouping.size)
+def _gram(parts: Parts, blocks: Sequence[int]) -> Array:
+    """Sum over the training rows, by weight, of products of the features of blocks, measured from their level.
+
+    Where there are groups there is one block.
+    """
+    point, inputs = parts.fitted.points[0], parts.gp.inputs(parts.rows.design)
+    weight, own = parts.rows.response.weight, [point.blocks[t] for t in blocks]
+    of, size = own[0], sum(b.size * (1 if b.grouping is None else b.grouping.size) for b in own)
     G = np.zeros((size, size))
     for rows in row_chunks(0, len(weight), CHUNK_ROWS):
-        here, scale = at.rows(rows), np.sqrt(weight[rows, None])
-        A = scale * (block_features(of, here).A - point._level(block, here))
-        if of.grouping is None or here.code is None:
+        here, scale = [inputs[t].rows(rows) for t in blocks], np.sqrt(weight[rows, None])
+        measured = [block_features(b, at).A - point._level(t, at) for b, t, at in zip(own, blocks, here, strict=True)]
+        A, code = scale * np.concatenate(measured, axis=1), here[0].code
+        if of.grouping is None or code is None:
             G += A.T @ A
         else:
-            spread = by_group(A, here.code, of.grouping.size)
+            spread = by_group(A, code, of.grouping.size)
             G += (spread.T @ spread).toarray()
     return G
 

@@ -72,6 +72,20 @@ def test_other_families(data, power, family):
     assert given.loo().elpd_loo == pytest.approx(other.loo().elpd_loo, abs=1e-7)
 
 
+def test_a_process_has_its_line(data):
+    """As a column with the prior of the slope, in units of the transformed response."""
+    rising, method = data.assign(y=data.y * np.exp(0.3 * data.x), x=data.x - data.x.mean()), {"hyper": "maximize"}
+    res = tg.fit("y ~ gp(x)", rising, family=tg.BoxCox(0.4), **method)
+    prior = res.priors.loc["slope(gp(x))"]
+    z = boxcox(rising.y, 0.4)
+    assert prior["spread"] == pytest.approx(z.std(ddof=0) / rising.x.std(ddof=0), rel=1e-6)
+    other = tg.fit("z ~ x + gp(x)", rising.assign(z=z), priors={"x": tg.Normal(0.0, prior["spread"])}, **method)
+    assert res.log_evidence == pytest.approx(other.log_evidence - 0.6 * np.log(rising.y).sum(), abs=1e-5)
+    row = next(line for line in str(res.summary()).splitlines() if line.startswith("slope(gp(x))")).split()
+    assert [float(row[1]), float(row[2])] == pytest.approx([other.params["x"], other.bse["x"]], rel=2e-3)
+    assert "sd (curve) gp(x)" in str(res.summary())
+
+
 def test_powers_are_averaged(data, res):
     history = res.fit_history
     assert len(history) == 7
