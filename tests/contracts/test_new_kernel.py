@@ -24,7 +24,7 @@ def data():
     return {"x": x, "y": np.sin(2.0 * x) + 0.2 * rng.standard_normal(40)}
 
 
-FORMULA = "y ~ 0 + gp(x, kernel='cauchy')"
+FORMULA = "y ~ 0 + gp(x, kernel='cauchy', line=False)"
 FIXED = {"sd(gp(x))": 1.2, "lengthscale(gp(x))": 0.7, "sigma": 0.25}
 
 
