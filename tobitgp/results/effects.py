@@ -317,6 +317,12 @@ def marginal_effects(
     return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
 
 
+def scale_at_means(parts: Parts) -> float:
+    """Noise scale of a process at the means of numbers and the most frequent levels of factors."""
+    nodes = nodes_of(parts, parts.state.replay(rows_at(parts, "mean", need_limits=False).frame)[0])
+    return float(np.exp(nodes.weight @ (np.log(nodes.sigma) + 0.0 * nodes.mean))[0])
+
+
 def _numbers(parts: Any, asked: Asked, names: list[str]) -> list[str]:
     """Those columns that can change by a share of their value, with a warning of factors, which cannot."""
     factors = [name for name in names if column_levels(parts, name) is not None]

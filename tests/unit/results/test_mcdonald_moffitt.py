@@ -1,4 +1,4 @@
-"""The three effects of McDonald and Moffitt (1980) against quadrature, and their identity, in all kinds with effects."""
+"""The three effects of McDonald and Moffitt (1980) against quadrature, and their identity, in all kinds."""
 
 import numpy as np
 import pandas as pd
