@@ -19,7 +19,7 @@ DATA = rows().iloc[:48]
 CHECKED = [name for name in KINDS if name != "several"]  # which has no check()
 
 
-def tests_in(name):
+def _raw_tests(name):
     """Tests of a fit, each with its remedy, whether or not it found something, and the fits they are of."""
     res, raw = KINDS[name].fit(DATA), []
     with pytest.MonkeyPatch.context() as patch:
@@ -35,7 +35,7 @@ def tests_in(name):
 def test_remedies_of_check_run(name):
     """On the same rows, and give another model."""
     kind, tried = KINDS[name], set()
-    for one in tests_in(name):
+    for one in _raw_tests(name):
         for code, carry_out in remedies_in(one.remedy):
             form = re.sub(r"\b[bgkxz]\b", "", code)
             if form not in tried:
@@ -59,13 +59,13 @@ def _pieces(node):
     return [node.value] if isinstance(node, ast.Constant) else []
 
 
-REMEDIED = {  # tested above and in tests/unit/diagnostics/test_remedies.py, by carrying them out
+REMEDIED = {  # tested here and in tests/unit/diagnostics/test_remedies.py, by carrying them out
     *("calibration", "symmetry", "tails", "spread", "spread in", "pattern in", "proportional hazards", "survival"),
+    "inducing inputs",
 }
-PLAIN = {  # what they propose is carried out below, or they propose nothing
-    *("structure", "convergence", "leave-one-out", "neighbours", "inducing inputs", "bounds", "starts", "posterior"),
-    *("components", "influence"),
-}
+SILENT = {"convergence", "influence"}  # propose nothing that can be carried out
+# No test carries these out yet: the list may only become shorter.
+UNTRIED = {"structure", "leave-one-out", "neighbours", "bounds", "starts", "posterior", "components"}
 
 
 def test_every_finding_is_in_the_contract():
@@ -75,7 +75,7 @@ def test_every_finding_is_in_the_contract():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("plain", "RawTest", "Finding"):
                 found |= set(_names(node))
-    assert found == REMEDIED | PLAIN
+    assert found == REMEDIED | SILENT | UNTRIED
 
 
 def _smooth(n=300, seed=1):
@@ -102,16 +102,3 @@ def test_more_inducing_inputs():
         finer = tg.fit(formula, data, fixed=given if "gp(x)" in formula else None, **options)
         table = finer.check().table
         assert "inducing inputs" not in table.index or table.loc["inducing inputs", "verdict"] == "good"
-
-
-def test_another_start():
-    """The start that is written gives the evidence that is promised, or more."""
-    data = _smooth(120)
-    stuck = tg.fit("y ~ gp(x)", data, fixed={"lengthscale(gp(x))": 6.0}, hyper="maximize", n_starts=1)
-    free = tg.fit("y ~ gp(x)", data, hyper="maximize", n_starts=1)
-    assert free.log_evidence > stuck.log_evidence + 3.0
-    found = [words for words in stuck.check().advice if "start=" in words]
-    assert found
-    start = eval(found[0].split("start=")[1])
-    other = tg.fit("y ~ gp(x)", data, start=start, hyper="maximize", n_starts=1)
-    assert other.log_evidence > stuck.log_evidence + 3.0
