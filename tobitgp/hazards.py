@@ -149,8 +149,12 @@ class HazardModel:
         """Fit, with what ``Model.fit`` is asked for."""
         if fitting.get("cov_type", "nonrobust") != "nonrobust":
             raise SpecError("cov_type= does not go with family='ph'.")
-        if fitting.get("method") == "mle" and (self.spec.processes or self.family.baseline == "gp"):
-            raise SpecError("method='mle' goes with tg.PH('piecewise') and linear terms; processes have priors.")
+        smooth = self.spec.processes or self.written.varying or self.family.baseline == "gp"
+        if fitting.get("method") == "mle" and smooth:
+            raise SpecError(
+                "method='mle' goes with tg.PH('piecewise') and linear terms; processes and tv() have priors: leave "
+                "method= out."
+            )
         if isinstance(start := fitting.get("start"), HazardResults):
             fitting["start"] = start.cells
         for name in ("fixed", "start", "priors"):

@@ -11,12 +11,12 @@ import pandas as pd
 from tobitgp.diagnostics.calibration import predicted_survival
 from tobitgp.diagnostics.draws import training_rows
 from tobitgp.diagnostics.elpd import DRAWS
+from tobitgp.diagnostics.remedies import remedies
 from tobitgp.diagnostics.residual_tests import (
     BAD,
     LEAST_ROWS,
     Check,
     Finding,
-    Noise,
     RawTest,
     calibration,
     influence,
@@ -139,7 +139,7 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
     tests: list[Finding | RawTest] = []
     if len(copies) >= LEAST_ROWS:
         fit, columns = _fit_and_columns(results, len(rows.response.weight))
-        noise, ends = _noise(results), predicted_survival(results, "check()")
+        noise, ends = remedies(results), predicted_survival(results, "check()")
         scores = normal_scores(ends.lower[copies], ends.upper[copies], random_points(rng, len(copies)))
         tests = [calibration(ends, noise), *residual_tests(scores, fit[copies], columns.iloc[copies], noise)]
     words = "the fit converged" if results.converged else "not converged; see the notes of summary()"
@@ -156,21 +156,6 @@ def _fit_and_columns(results: Any, n: int) -> tuple[Any, pd.DataFrame]:
         others = results._cavities
         return others.weight @ others.mean, results.model.data.frame
     return results._location(), results.model.data.frame
-
-
-def _noise(results: Any) -> Noise:
-    """What the family says of residuals, and what to try instead."""
-    name = results.parts.family.name
-    if results.parts.spec.mixture is not None:
-        more = "Try more components, mixture(range(1, 7)), or another family"
-        return Noise(f"this {name} mixture", f"{more}.", more)
-    log_time = results.parts.family.log_time
-    others = "others of the log-time families" if log_time else "log-time ones if the response is positive"
-    remedy = f"Compare families by tg.select({{'family': [...]}}), {others}, or add terms."
-    baseline = getattr(results.parts, "baseline", None)
-    if baseline is not None:
-        return Noise(f"a {baseline.words} baseline", remedy, "Try tg.PH('spline') with more df, or another link")
-    return Noise(f"{name} noise", remedy, f"Try family='{'loglogistic' if log_time else 'student'}'")
 
 
 def _unknown(name: str, error: SpecError) -> Finding:
@@ -251,6 +236,6 @@ def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
     lower, upper, weight = results._training_ends()
     lifetimes = results.parts.family.support == "positive" or ((lower != upper) & np.isfinite(lower)).any()
     if lifetimes and weight.sum() >= LEAST_ROWS:
-        test = survival_test(results, _noise(results))
+        test = survival_test(results, remedies(results))
         if test is not None:
             yield test

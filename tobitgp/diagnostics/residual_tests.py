@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri_exp
 
 from tobitgp.diagnostics.calibration import PredictedSurvival
+from tobitgp.diagnostics.remedies import Noise
 from tobitgp.typing import Array, BoolArray, IntArray
 
 GOOD, DOUBTFUL, BAD = "good", "doubtful", "bad"
@@ -133,14 +134,6 @@ def plain(name: str, words: str, *, good: bool, value: float = np.nan, otherwise
     return Finding(name, value, np.nan, GOOD if good else otherwise, words)
 
 
-class Noise(NamedTuple):
-    """What residuals are judged by, in words."""
-
-    name: str
-    remedy: str  # what to try where its shape is wrong
-    heavier: str  # what to try where its tails are too light
-
-
 def calibration(ends: PredictedSurvival, noise: Noise) -> Finding | RawTest:
     """Probabilities of the tenths of the predictive distributions, by a score test: Pearson's without censoring."""
     from scipy.stats import chi2
@@ -254,13 +247,13 @@ def residual_tests(scores: Array, fit: Array, columns: pd.DataFrame, noise: Nois
     yield symmetry(scores, noise)
     yield tails(scores, noise)
     if np.ptp(fit) > 0.0:
-        yield spread(scores, fit)
+        yield spread(scores, fit, remedy=noise.of_spread("", fit, columns))
     for name, column in columns.items():
         if pd.api.types.is_numeric_dtype(column) and column.nunique() > 1:
             values = column.to_numpy(dtype=np.float64)
-            yield spread(scores, values, str(name))
+            yield spread(scores, values, str(name), remedy=noise.of_spread(str(name), fit, columns))
             if column.nunique() > 2:
-                yield pattern(scores, values, str(name))
+                yield pattern(scores, values, str(name), remedy=noise.of_pattern(str(name)))
 
 
 def symmetry(scores: Array, noise: Noise) -> RawTest:
@@ -298,7 +291,7 @@ def tails(scores: Array, noise: Noise) -> RawTest:
     )
 
 
-def spread(scores: Array, column: Array, name: str = "") -> RawTest:
+def spread(scores: Array, column: Array, name: str = "", *, remedy: str = "") -> RawTest:
     r"""Whether the size of the residuals follows a column: Koenker's studentised form of Breusch and Pagan's test.
 
     :math:`n R^2` of the least squares of :math:`|r|` on a parabola in the ranks of the column, (CHK15) of the theory
@@ -322,12 +315,11 @@ def spread(scores: Array, column: Array, name: str = "") -> RawTest:
         f"residuals spread alike {along}",
         f"the standard deviation of the residuals {how} {along}, correlation "
         f"{'' if bent else '-' if trend < 0.0 else ''}{np.sqrt(r_squared):.2f}",
-        f"Model the scale by sigma='~ {name or 'z'}', as a curve by sigma='~ gp({name or 'x'})', or take a log-time "
-        "family if the response is positive.",
+        remedy,
     )
 
 
-def pattern(scores: Array, column: Array, name: str) -> RawTest:
+def pattern(scores: Array, column: Array, name: str, *, remedy: str = "") -> RawTest:
     r"""Serial correlation of the residuals in the order of a column, ties in random order, by von Neumann's ratio.
 
     With :math:`r_i` the residuals less their mean, in that order, :math:`1 - \sum (r_{i+1} - r_i)^2 / 2 \sum r_i^2` has
@@ -347,6 +339,5 @@ def pattern(scores: Array, column: Array, name: str) -> RawTest:
         value > _TREND,
         f"no pattern left along {name}",
         f"residuals of neighbours along {name} are alike, correlation {value:.2f}: a curve is missed",
-        f"Put gp({name}) into the formula; where it is there, a shorter length-scale, more inducing inputs or another "
-        "kernel.",
+        remedy,
     )

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.diagnostics.residual_tests import Noise, RawTest
+from tobitgp.diagnostics.remedies import Noise
+from tobitgp.diagnostics.residual_tests import RawTest
 from tobitgp.mixture import Predictive
 from tobitgp.numerics.nonparametric import kaplan_meier, turnbull
 from tobitgp.typing import Array

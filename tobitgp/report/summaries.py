@@ -15,6 +15,7 @@ from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, r
 from tobitgp.numerics.factored import variances
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
+from tobitgp.results.effects import scale_at_means
 from tobitgp.results.estimates import slope_posterior
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
@@ -225,8 +226,17 @@ def _notes(results: GPResults) -> list[str]:
     if any(term.name.startswith("sigma: ") for term in gp.terms):
         where.append("where processes of log(sigma) are 0")
     if where:
-        notes.append(f"sigma is that of rows {' and '.join(where)}.")
+        notes.append(f"sigma is that of rows {' and '.join(where)}.{_scale_at_means(results)}")
     return notes
+
+
+def _scale_at_means(results: GPResults) -> str:
+    """The noise scale at a row that occurs, where sigma is that of a process at 0, which none may have."""
+    parts = results.parts
+    if not parts.fitted.points[0].noise or not parts.facts.columns:
+        return ""
+    at = scale_at_means(parts)
+    return f" At the means of numbers and the most frequent levels of factors it is {at:.4g}."
 
 
 def _of_scales(results: GPResults) -> str:

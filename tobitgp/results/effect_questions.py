@@ -12,12 +12,15 @@ from tobitgp.errors import SpecError
 from tobitgp.posterior import questions
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import QUESTIONS, Question
+from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
 from tobitgp.results.averages import AT_TIMES
 from tobitgp.results.counterfactuals import SLOPE, Rows
 from tobitgp.results.predict import check_what, read_questions, whats
+from tobitgp.results.rows import Limits
 from tobitgp.typing import Array
 
-WHATS = ("latent", "median", "uncensored", "observed", "conditional", "quantile", "prob", "sigma")
+BETWEEN = ("truncated", "prob_uncensored")  # of responses between the limits: their mean, their probability
+WHATS = ("latent", "median", "uncensored", "observed", *BETWEEN, "conditional", "quantile", "prob", "sigma")
 METHODS = ("dydx", "eyex", "eydx", "dyex")
 
 
@@ -45,9 +48,14 @@ class Asked(NamedTuple):
         return self.what == "observed" and self.method == "dydx"
 
     @property
+    def limited(self) -> bool:
+        """Whether the number depends on the limits of a row."""
+        return self.what == "observed" or self.what in BETWEEN
+
+    @property
     def averages(self) -> bool:
         """Whether the number is the average of those under the components of a posterior."""
-        return not self.of_log and self.what not in ("median", "quantile", "sigma")
+        return not self.of_log and self.what not in ("median", "quantile", "sigma", "truncated")
 
     def label(self, contrast: str) -> str:
         """Of a contrast in a table."""
@@ -63,6 +71,8 @@ class Asked(NamedTuple):
             assert rows.response is not None
             seen = outcome(rows.response, log_time=positive)
             return Question(lambda y, lower, upper: y.conditional_mean(lower, upper), at=(seen.lower, seen.upper))
+        if self.what in BETWEEN:
+            return Question(lambda y, *ends: self.between(*y.inside(*ends)), at=tuple(rows.limits))
         if self.what == "quantile":
             return questions.quantile(positive, self.value)
         if self.what in ("prob", "survival", "risk"):
@@ -71,6 +81,10 @@ class Asked(NamedTuple):
             free = np.full(n, np.inf)
             return questions.observed(positive, np.zeros(n), at, -free, free)
         return QUESTIONS[self.what](positive, *(rows.limits if self.what == "observed" else ()))
+
+    def between(self, mass: Array, mean: Array) -> Array:
+        """The one asked for of the probability of lying between the limits and the mean there."""
+        return mean if self.what == "truncated" else mass
 
     def scaled(self, number: Array) -> Array:
         """The number, or its logarithm."""
@@ -92,13 +106,32 @@ class Asked(NamedTuple):
         """The same at each of J design points, (J, n)."""
         if self.what == "sigma":
             return self.scaled(np.exp(by_point(nodes, np.log(nodes.sigma) + 0.0 * nodes.mean, J)))
+        if self.what in BETWEEN:
+            return self.scaled(self.between(*inside(nodes, Limits(*question.at), J)))
         return self.scaled(by_point(nodes, nodes.values(question), J))
 
     def of_all(self, question: Question, nodes: Nodes) -> Array:
         """The same of the average over design points, (n,)."""
         if self.what == "sigma":
             return self.scaled(np.exp(nodes.weight @ (np.log(nodes.sigma) + 0.0 * nodes.mean)))
+        if self.what in BETWEEN:
+            return self.scaled(self.between(*inside(nodes, Limits(*question.at), 1))[0])
         return self.scaled(nodes.value(question))
+
+
+def inside(nodes: Nodes, limits: Limits, J: int) -> tuple[Array, Array]:
+    """Probability of lying between the limits given the window, and the mean there, at J design points, (J, n) each."""
+    low, high, entry, exit = (nodes.new.modelled(end) for end in (*limits.ends, limits.entry, limits.exit))
+    each, means = [], []
+    for j, noise in enumerate(nodes.noises):
+        sigma = np.broadcast_to(nodes.sigma[j], low.shape)
+        rows = Component(noise, nodes.mean[j], nodes.sd[j], sigma, low, high, entry, exit, nodes.log)
+        each.append(np.exp(log_evidence(rows)))
+        means.append(imputed_mean(rows))
+    part, mean = np.stack(each), np.stack(means)
+    mass = by_point(nodes, part, J)
+    with np.errstate(invalid="ignore"):
+        return mass, by_point(nodes, np.where(part > 0.0, part * mean, 0.0), J) / mass
 
 
 def by_point(nodes: Nodes, values: Array, J: int) -> Array:

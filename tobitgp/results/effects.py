@@ -24,17 +24,15 @@ from tobitgp.errors import SpecError, user_level
 from tobitgp.inference.rows_together import Summed, variance_of_sum
 from tobitgp.numerics.factored import of_sums
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
 from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts
 from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, changing, column_levels, rows_at
-from tobitgp.results.effect_questions import Asked, by_point, read_asked
+from tobitgp.results.effect_questions import Asked, by_point, inside, read_asked
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.regression.parts import RegressionParts, predictors, scale_design
-from tobitgp.results.rows import Limits, mean_limits, no_limits
+from tobitgp.results.rows import mean_limits, no_limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame
 
@@ -145,7 +143,7 @@ def _process_effect(parts: Parts, change: Change, rows: Rows, asked: Asked) -> E
     slopes: list[list[Summed]] = [[] for _ in points]
     of_rows = asked.question(parts.family.log_time, rows)
     for span in row_chunks(0, len(share), CHUNK):
-        question, inside = of_rows.take(span), []
+        question, inside_ends = of_rows.take(span), []
         for sign, design in ((1.0, change.high), (-1.0, change.low)):
             part = design.rows(span)
             inputs, nodes = parts.gp.inputs(part), nodes_of(parts, part)
@@ -164,27 +162,15 @@ def _process_effect(parts: Parts, change: Change, rows: Rows, asked: Asked) -> E
             for j, own in enumerate(slopes):
                 own.append(Summed(inputs, sign * unit * slope[j], of_noise[j]))
             if asked.split:
-                inside.append(_inside(nodes, rows.limits.rows(span)))
+                inside_ends.append(inside(nodes, rows.limits.rows(span), J))
         if asked.split:
-            (mass, mean), (mass_low, mean_low) = inside
-            intensive += by_point(nodes, 0.5 * (mass + mass_low) * (mean - mean_low), J) @ share[span]
+            (mass, mean), (mass_low, mean_low) = inside_ends
+            intensive += (0.5 * (mass + mass_low) * (mean - mean_low)) @ share[span]
     for j, point in enumerate(points):
         variance[j] = variance_of_sum(point, slopes[j])
     if not asked.averages:
         value += whole - float(parts.fitted.weights @ value)
     return Effect(value, variance, 0.0, intensive)
-
-
-def _inside(nodes: Nodes, limits: Limits) -> tuple[Array, Array]:
-    """Probability of lying between the limits given the window, and the mean there; (J, n) each."""
-    low, high, entry, exit = (nodes.new.modelled(end) for end in (*limits.ends, limits.entry, limits.exit))
-    pairs = []
-    for j, noise in enumerate(nodes.noises):
-        sigma = np.broadcast_to(nodes.sigma[j], low.shape)
-        rows = Component(noise, nodes.mean[j], nodes.sd[j], sigma, low, high, entry, exit, nodes.log)
-        pairs.append((np.exp(log_evidence(rows)), imputed_mean(rows)))
-    mass, mean = zip(*pairs, strict=True)
-    return np.stack(mass), np.stack(mean)
 
 
 @reads_frames
@@ -214,8 +200,11 @@ def marginal_effects(
     what : str
         ``"latent"``, ``"median"``, ``"uncensored"``, ``"observed"``, ``"quantile"``, ``"prob"`` and ``"sigma"`` are
         those of :meth:`predict`; ``"conditional"``, of regressions, too, so that a response that was seen has no
-        effects. Of positive times also ``"survival"`` and ``"risk"``, the probability of living beyond ``times`` or
-        not, and ``"rmst"``, the mean restricted to it.
+        effects. ``"truncated"`` is the mean of a response between its limits, :math:`E[y \mid l < y < u]`, and
+        ``"prob_uncensored"`` the probability of lying there: with ``"observed"`` these are the three effects of
+        McDonald and Moffitt [1]_, on the mean of all, on the mean of those above the limit, and on the probability of
+        being above it; Stata's ``ystar``, ``e`` and ``pr``. Of positive times also ``"survival"`` and ``"risk"``, the
+        probability of living beyond ``times`` or not, and ``"rmst"``, the mean restricted to it.
     at : {"overall", "mean", "design"}, or DataFrame
         Average over the training rows with their weights, at the mean of numbers and the most frequent level of
         factors and groups, at the mean of all columns of a regression's design, dummies among them (a level then has
@@ -277,10 +266,16 @@ def marginal_effects(
     Name: (age, dy/dx), dtype: float64
     >>> res.marginal_effects("observed", method="eyex").loc[("age", "ey/ex"), ["eyex", "se"]].round(2).tolist()
     [-1.64, 2.4]
+
+    McDonald and Moffitt's other two effects, on the mean of buyers and on the probability of being one:
+
+    >>> effects = {what: res.marginal_effects(what)["dydx"] for what in ("truncated", "prob_uncensored")}
+    >>> [round(float(effect.iloc[0]), 4) for effect in effects.values()]
+    [-0.0403, -0.0096]
     """
     parts = results.parts
     alpha, asked = check_alpha(alpha), read_asked(parts.family.log_time, what, method, q, below, above, times)
-    regression, observed = isinstance(parts, RegressionParts), asked.what == "observed"
+    regression, limited = isinstance(parts, RegressionParts), asked.limited
     averaged = regression and isinstance(at, str) and at == "design"
     conditional = asked.what == "conditional"
     if conditional and (averaged or not regression or results._of_subjects):
@@ -288,9 +283,9 @@ def marginal_effects(
             "Effects on what='conditional' are of regressions whose rows are independent, at='overall' or at= a "
             "DataFrame with the responses; use what='observed' or 'uncensored'."
         )
-    rows = rows_at(parts, "overall" if averaged else at, need_limits=observed, need_response=conditional)
+    rows = rows_at(parts, "overall" if averaged else at, need_limits=limited, need_response=conditional)
     if averaged:
-        rows = replace(rows, limits=mean_limits(parts) if observed else no_limits(1))
+        rows = replace(rows, limits=mean_limits(parts) if limited else no_limits(1))
     found, labels, names = [], [], changing(parts, variables)
     if asked.by_share:
         names = _numbers(parts, asked, names)
@@ -320,6 +315,12 @@ def marginal_effects(
     if asked.split:
         columns |= {"intensive": weight @ intensive, "extensive": effect - weight @ intensive}
     return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
+
+
+def scale_at_means(parts: Parts) -> float:
+    """Noise scale of a process at the means of numbers and the most frequent levels of factors."""
+    nodes = nodes_of(parts, parts.state.replay(rows_at(parts, "mean", need_limits=False).frame)[0])
+    return float(np.exp(nodes.weight @ (np.log(nodes.sigma) + 0.0 * nodes.mean))[0])
 
 
 def _numbers(parts: Any, asked: Asked, names: list[str]) -> list[str]:

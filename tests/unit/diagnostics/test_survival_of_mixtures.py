@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.diagnostics.check import _noise
+from tobitgp.diagnostics.remedies import remedies
 from tobitgp.diagnostics.survival_test import _away, _nonparametric, survival_test
 
 KINDS = ("right", "interval")
@@ -43,7 +43,7 @@ def survival_of(data, family, k, method="em"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         res = tg.fit(f"interval(lower, upper) ~ mixture({k})", data, family=family, method=method, n_starts=2)
-    return survival_test(res, _noise(res))
+    return survival_test(res, remedies(res))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,11 +81,11 @@ def test_what_the_prior_moved_is_said_to_be_the_priors():
     data = pd.DataFrame({"t": rng.exponential(1.0, 200)})
     prior = {"a": 60.0, "b": 130.0}
     res = tg.fit("t ~ mixture(1)", data, family="exponential", priors=prior)
-    found = survival_test(res, _noise(res))
+    found = survival_test(res, remedies(res))
     assert found.p < 0.001
     assert "prior" in found.remedy
     em = tg.fit("t ~ mixture(1)", data, family="exponential", method="em")
-    assert survival_test(em, _noise(em)).p > 0.02
+    assert survival_test(em, remedies(em)).p > 0.02
 
 
 def test_values_that_are_no_times_have_no_such_test(rng):

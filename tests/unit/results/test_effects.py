@@ -128,7 +128,10 @@ def test_weights_count(mixed):
 @pytest.mark.parametrize(
     ("asked", "match"),
     [
-        ({"what": "terms"}, "'latent', 'median', 'uncensored', 'observed', 'conditional', 'quantile', 'prob', 'sigma'"),
+        (
+            {"what": "terms"},
+            "'latent', 'median', 'uncensored', 'observed', 'truncated', 'prob_uncensored', 'conditional', 'quantile'",
+        ),
         ({"what": "quantile"}, "q="),
         ({"what": "quantile", "q": [0.1, 0.9]}, "one number"),
         ({"what": "survival", "times": 1.0}, "not supported by marginal effects"),

@@ -10,6 +10,7 @@ from scipy.special import chdtrc
 
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import Design
+from tobitgp.diagnostics.remedies import of_change
 from tobitgp.diagnostics.residual_tests import RawTest
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
@@ -92,11 +93,11 @@ def _mean_g(times: Array, g: Array, risk: AtRisk) -> float:
     return float(np.average(g[at], weights=risk.weight[risk.event]))
 
 
-def proportionality_findings(table: pd.DataFrame) -> Iterator[RawTest]:
+def proportionality_findings(table: pd.DataFrame, frame: pd.DataFrame | None) -> Iterator[RawTest]:
     """The global test as a diagnostic, with the columns that it would be about."""
     worst = table.drop(index="GLOBAL")["p"].idxmin()
     chi2, df, p = table.to_numpy(dtype=float)[-1].tolist()
     words = f"chi2({df:.0f}) = {chi2:.1f}"
     good, wrong = f"coefficients do not change over time, {words}", f"coefficients change over time, {words}"
-    remedy = f"most of all that of {worst}: let it change, tv({worst}), or give each level a baseline, strata()"
+    remedy = f"Most of all that of {worst}: {of_change(str(worst), frame)}."
     yield RawTest("proportional hazards", chi2, p, True, good, wrong, remedy)

@@ -314,7 +314,7 @@ class HazardResults(Results):
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         yield from self.cells._findings(rng)
         if tested_columns(self._parts, self._parts.written):
-            yield from proportionality_findings(self.proportionality())
+            yield from proportionality_findings(self.proportionality(), self._parts.covariates)
 
     def proportionality(self) -> pd.DataFrame:
         """Test whether coefficients change over time, as ``cox.zph`` of R's survival package.

@@ -106,6 +106,23 @@ class Estimates:
             row += len(slopes)
         return self.stacked._linear.combine(R, null)
 
+    def intercepts_at_means(self) -> Linear:
+        """Posterior of the intercepts of all responses at the means of the linear columns."""
+        stack, names = self.stack, list(self.stacked.parts.gp.columns)
+        R = np.zeros((len(stack.levels), len(names)))
+        for j, level in enumerate(stack.levels):
+            R[j, names.index(f"{EACH}[{level}]")] = self.unit[j]
+        return self.stacked._linear.combine(R, -np.asarray(stack.centre, dtype=np.float64))
+
+    def intercept_note(self) -> list[str]:
+        """Where intercepts are, and what they are at the means of the columns."""
+        if not self.stack.wide.terms.intercept or not self.stack.columns:
+            return []
+        found = self.intercepts_at_means()
+        pairs = zip(self.labels, found.coefficients(), found.errors(), strict=True)
+        listed = ", ".join(f"{value:.4g} [{label}] (std err {se:.2g})" for label, value, se in pairs)
+        return [f"Intercept[...] is where all linear columns are 0; where they are at their means it is {listed}."]
+
     def priors(self) -> pd.DataFrame:
         """Priors of coefficients, then of the rest, with the columns of `prior_table`."""
         stack, gp = self.stack, self.stacked.parts.gp

@@ -444,6 +444,7 @@ class MultivariateResults:
             ("Basis functions:", str(self.stacked.parts.fitted.n_features)),
         ]
         notes = ["sigma[...] and rescor[...] are those of the residuals, were all responses seen."]
+        notes += self._estimates.intercept_note()
         if self._estimates.correlated and self._stack.wide.sigma is not None:
             notes.append("log(sigma)[...] are of the noise beside what the responses of a row share.")
         if self._stack.log_time:

@@ -337,7 +337,7 @@ class ParametricHazardResults(DistributionalResults):
             return
         yield from super()._findings(rng)
         if self._parts.link == "hazard" and self._one_sided and tested_columns(self._parts, self._parts.written):
-            yield from proportionality_findings(self.proportionality())
+            yield from proportionality_findings(self.proportionality(), self._parts.covariates)
 
     @property
     def _one_sided(self) -> bool:

@@ -87,7 +87,7 @@ def to_marginaleffects(
         if known is not None and parts.facts.columns[name].kind != "boolean"
     }
     table = {name: _column(pl, parts.covariates[name], factors.get(name)) for name in parts.facts.columns}
-    if asked.what == "observed":
+    if asked.limited:
         table |= dict(zip(_LIMITS, ask(parts).limits(), strict=True))
 
     class Adapter(ModelAbstract):  # type: ignore[misc]
@@ -173,7 +173,7 @@ def _predicted(parts: RegressionParts, asked: Asked, theta: Array, exog: _Exog) 
         maximum = replace(maximum, shape=float(theta[-1]))
     moved = replace(parts, maximum=maximum, centre=np.zeros_like(parts.centre))
     n = len(exog.frame)
-    limits = exog.limits() if asked.what == "observed" else no_limits(n)
+    limits = exog.limits() if asked.limited else no_limits(n)
     question = asked.question(parts.family.log_time, Rows(exog.table, np.ones(n), limits))
     x = predictors(moved, exog.design)
     return np.asarray(question.number(moved.at(x)))

@@ -1,0 +1,104 @@
+"""Every remedy that check() proposes, for every kind of fit, can be carried out as its words write it."""
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp
+import tobitgp as tg
+from tests.support.advice import remedies_in
+from tests.support.kinds import KINDS, rows
+from tobitgp.diagnostics import check
+from tobitgp.errors import ApproximationWarning
+
+DATA = rows().iloc[:48]
+CHECKED = [name for name in KINDS if name != "several"]  # which has no check()
+
+
+def _raw_tests(name):
+    """Tests of a fit, each with its remedy, whether or not it found something, and the fits they are of."""
+    res, raw = KINDS[name].fit(DATA), []
+    with pytest.MonkeyPatch.context() as patch:
+        judge = check.judge
+        patch.setattr(check, "judge", lambda found: judge(raw.extend(found := list(found)) or found))
+        res.check()
+    return [one for one in raw if isinstance(one, check.RawTest)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CHECKED)
+def test_remedies_of_check_run(name):
+    """On the same rows, and give another model."""
+    kind, tried = KINDS[name], set()
+    for one in _raw_tests(name):
+        for code, carry_out in remedies_in(one.remedy):
+            form = re.sub(r"\b[bgkxz]\b", "", code)
+            if form not in tried:
+                tried.add(form)
+                res = carry_out(kind.formula, DATA, dict(kind.options))
+                assert res.nobs > 0, (one.name, code)
+    assert tried
+
+
+def _names(call):
+    """What a finding is called, as it is written: text, or the formatted pieces of it."""
+    name = call.args[0]
+    if isinstance(name, ast.IfExp):
+        return [*_pieces(name.body), *_pieces(name.orelse)]
+    return _pieces(name)
+
+
+def _pieces(node):
+    if isinstance(node, ast.JoinedStr):
+        return [node.values[0].value.strip()]
+    return [node.value] if isinstance(node, ast.Constant) else []
+
+
+REMEDIED = {  # tested here and in tests/unit/diagnostics/test_remedies.py, by carrying them out
+    *("calibration", "symmetry", "tails", "spread", "spread in", "pattern in", "proportional hazards", "survival"),
+    "inducing inputs",
+}
+SILENT = {"convergence", "influence"}  # propose nothing that can be carried out
+# No test carries these out yet: the list may only become shorter.
+UNTRIED = {"structure", "leave-one-out", "neighbours", "bounds", "starts", "posterior", "components"}
+
+
+def test_every_finding_is_in_the_contract():
+    """A new diagnostic comes with a test that carries out what it proposes, and is named here."""
+    found = set()
+    for path in Path(tobitgp.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("plain", "RawTest", "Finding"):
+                found |= set(_names(node))
+    assert found == REMEDIED | SILENT | UNTRIED
+
+
+def _smooth(n=300, seed=1):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.0, 10.0, n)
+    return pd.DataFrame({"x": x, "y": np.sin(6.0 * x) + 0.3 * np.cos(0.5 * x) + 0.1 * rng.normal(size=n)})
+
+
+def test_more_inducing_inputs():
+    """All three ways that the finding names close the gap."""
+    data, fixed = _smooth(), {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.3, "sigma": 0.1}
+    with pytest.warns(ApproximationWarning, match="raise inducing="):
+        coarse = tg.fit("y ~ gp(x)", data, fixed=fixed, inducing=8)
+    found = coarse.check().table.loc["inducing inputs"]
+    assert found["verdict"] == "bad"
+    assert (
+        "raise inducing=, use inducing=None, or gp(..., approximation='vecchia'), in one input 'markov'"
+        in found["words"]
+    )
+    ways = [("y ~ gp(x)", {"inducing": 120}), ("y ~ gp(x)", {"inducing": None})]
+    ways += [("y ~ gp(x, approximation='vecchia')", {}), ("y ~ gp(x, kernel='matern32', approximation='markov')", {})]
+    for formula, options in ways:
+        given = {name.replace("gp(x)", formula[4:]): value for name, value in fixed.items()}
+        finer = tg.fit(formula, data, fixed=given if "gp(x)" in formula else None, **options)
+        table = finer.check().table
+        assert "inducing inputs" not in table.index or table.loc["inducing inputs", "verdict"] == "good"

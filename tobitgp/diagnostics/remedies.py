@@ -1,0 +1,112 @@
+"""What to try where a diagnostic finds something: for each kind of fit, what that kind can be fitted with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.formula.linear import spelled
+from tobitgp.formula.spec import CureSpec
+from tobitgp.typing import Array
+
+POSITIVE = "weibull", "lognormal", "loglogistic"
+REAL = "gaussian", "logistic", "student"
+_LEVEL = re.compile(r"^(?:C\()?`?(?P<column>[^`()\[\]]+)`?\)?(?:\[.*\])?$")  # g[T.b], C(k)[T.2], `body mass`, z
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What residuals are judged by, in words, and what to try where they are wrong."""
+
+    name: str
+    remedy: str  # where its shape is wrong
+    heavier: str  # where its tails are too light
+    processes: bool = True  # gp() may be added to the formula
+    scale: tuple[str, ...] | None = ()  # columns and processes of sigma= as it is; None where there is no sigma=
+    otherwise: str = ""  # where the spread changes and there is no sigma=, or a curve of it is there
+
+    def of_spread(self, name: str, fit: Array, columns: pd.DataFrame) -> str:
+        """Where the spread follows a column, or the fit (n,) and no column is named."""
+        name = name or _nearest(fit, columns)
+        column, few = spelled(name), name in columns and columns[name].nunique() < 3
+        curve = f"gp({column})"
+        if self.scale is None or not name or curve in self.scale or (few and name in self.scale):
+            return self.otherwise or "Try another family."
+        ways = [f"sigma='~ {column}'"] * (name not in self.scale) + [f"sigma='~ {curve}', a curve"] * (not few)
+        return f"Model the scale by {' or '.join(ways)}. {self.otherwise}".rstrip()
+
+    def of_pattern(self, name: str) -> str:
+        """Where a curve along a column is missed."""
+        column = spelled(name)
+        if not self.processes:
+            return f"Put bs({column}, df=4) into the formula in place of a line; where it is there, a larger df."
+        return (
+            f"Put gp({column}) into the formula; where it is there, a shorter length-scale, more inducing inputs or "
+            "another kernel."
+        )
+
+
+def remedies(results: Any) -> Noise:
+    """What the family says of residuals, and what to try instead."""
+    parts = results.parts
+    name = parts.family.name
+    if parts.spec.mixture is not None:
+        more = "Try more components, mixture(range(1, 7)), or another family"
+        return Noise(f"this {name} mixture", f"{more}.", more, scale=None)
+    if hasattr(results, "proportionality"):
+        return _of_hazards(results)
+    log_time = parts.family.log_time
+    cured = parts.state.scale is not None and isinstance(parts.state.scale.spec, CureSpec)
+    others = [other for other in (POSITIVE if log_time else REAL) if other != name]
+    by = ", by='aic'" if results.method == "mle" else ""
+    families = f"Compare families by tg.select({{'family': {[name, *others]}}}, data, formula=...{by})"
+    remedy = f"{families}, log-time ones if the response is positive, or add terms."
+    if log_time:
+        remedy = f"{families}, or add terms."
+    heavier = f"Try family='{'loglogistic' if name != 'loglogistic' else 'lognormal'}'" if log_time else _heavier(name)
+    if cured or parts.family.known_sigma is not None:
+        return Noise(f"{name} noise", remedy, heavier, not cured, None, f"{families}.")
+    state = parts.state.scale
+    there = () if state is None else (*state.spec.plain, *(term.name for term in state.spec.gps))
+    otherwise = "" if log_time else "If the response is positive, a log-time family lets the spread grow with the mean."
+    return Noise(f"{name} noise", remedy, heavier, True, there, otherwise)
+
+
+def _heavier(name: str) -> str:
+    if name == "student":
+        return "Fix fewer degrees of freedom, family=tg.Student(df=3)"
+    return "Try family='student'"
+
+
+def _of_hazards(results: Any) -> Noise:
+    """A baseline in bands, as a curve, or of a parametric form."""
+    baseline = getattr(results.parts, "baseline", None)
+    processes = baseline is None and results.method != "mle"
+    name = "a baseline in bands" if baseline is None else f"a {baseline.words} baseline"
+    other = "Try another baseline, family=tg.PH('spline', df=4), or a stratum for each level of a factor, strata()"
+    return Noise(name, f"{other}; or add terms.", other, processes, None, f"{other}.")
+
+
+def _nearest(fit: Array, columns: pd.DataFrame) -> str:
+    """The column of numbers that the fit follows most closely, else the first column; empty where there is none."""
+    numbers = [name for name in columns if pd.api.types.is_numeric_dtype(columns[name]) and columns[name].nunique() > 1]
+    if not numbers:
+        return str(columns.columns[0]) if len(columns.columns) else ""
+    along = [abs(float(np.corrcoef(fit, columns[name].to_numpy(dtype=np.float64))[0, 1])) for name in numbers]
+    return str(numbers[int(np.argmax(along))])
+
+
+def of_change(coefficient: str, frame: pd.DataFrame | None) -> str:
+    """Where a coefficient of a log hazard changes over time: its column as a term that may."""
+    match = _LEVEL.match(coefficient)
+    column = match["column"].strip() if match else ""
+    if frame is None or column not in frame:
+        return f"make {coefficient} a column of the data, and let it change by tv() of that column and family='ph'"
+    written = spelled(column)
+    if coefficient.strip("`") != column or not pd.api.types.is_numeric_dtype(frame[column]):
+        return f"give each level a baseline, strata({written}) in place of the term"
+    return f"let it change, tv({written}) in place of the term with family='ph'"
