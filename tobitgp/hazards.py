@@ -34,6 +34,7 @@ from tobitgp.results.hazards.cells import (
     band_of,
     check_subjects,
     choose_bands,
+    first_entries,
     given_bands,
     is_parametric,
     make_cells,
@@ -161,7 +162,8 @@ class HazardModel:
         fitter = Fitter(self.written, self.family, self.frame, processes, self.risk, self.functions, fitting)
         cells, cuts = _fit(fitter)
         facts = remember(self.training, named_columns([self.spec], self.columns), self.frame)
-        rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, cells.parts)
+        begins = first_entries(self.frame, self.risk, self.written.stratum)
+        rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, begins, cells.parts)
         return HazardResults(HazardParts(*rows, self.training, self.frame))
 
 

@@ -74,9 +74,7 @@ def _score_at_maximum(X: Array, risk: AtRisk, log_hazard: Array, stratum: IntArr
     g = before[np.searchsorted(times, risk.exit)]
     g = g - np.average(g[risk.event], weights=risk.weight[risk.event])
     strata = [np.flatnonzero(stratum == code) for code in np.unique(stratum)]
-    sets = [
-        (here, RiskSets.of(AtRisk(*(values[here] for values in risk)))) for here in strata if risk.event[here].any()
-    ]
+    sets = [(here, RiskSets.of(risk.rows(here))) for here in strata if risk.event[here].any()]
     for _ in range(_STEPS):
         made = [_scores(X[here], each, log_hazard[here], g[here]) for here, each in sets]
         U, U_x, of_x, of_both, of_g = (np.sum(values, axis=0) for values in zip(*made, strict=True))

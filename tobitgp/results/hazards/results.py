@@ -75,6 +75,7 @@ class HazardResults(Results):
 
     _parts: HazardParts
     _from_zero = False
+    _averages_warn = True
     _no_mean = "the mean time rests on the hazard beyond the last one seen"
 
     def __init__(self, parts: HazardParts):
@@ -365,9 +366,16 @@ class HazardResults(Results):
         return term_tests(self.cells, self._parts.written.is_own, [self._parts.written.baseline])
 
     def _averages(self, population: Population, sought: Sought) -> Averages:
-        times = HazardTimes.of_rows(self._parts, population.frame.iloc[:0], ())
-        last = times.furthest(None) if sought.what == "median" else float(sought.times.max())
-        return hazard_averages(self._parts, population, sought, times.cuts(last))
+        times = HazardTimes.of_rows(self._parts, population.frame, ())
+        after = 0.0 if sought.after is None else sought.after
+        last = times.furthest(np.array([after])) if sought.what == "median" else after + float(sought.times.max())
+        found = hazard_averages(self._parts, population, sought, times.cuts(last))
+        if sought.what == "median":
+            times.warn_of_times({"": found.statistics(None)["estimate"].ravel()}, np.array(after))
+        else:
+            times.warn_beyond(last)
+            times.warn_before(after if sought.after is not None else float(sought.times.min()))
+        return found
 
     def hazard_ratios(
         self, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
