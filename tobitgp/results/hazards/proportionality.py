@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,11 +16,9 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.hazards import HazardFormula
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.results.hazards.cells import AtRisk
+from tobitgp.results.hazards.partial import maximise, risk_sets_of
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, IntArray
-
-_STEPS, _LONGEST, _SMALL = 12, 2.0, 1e-8  # of Newton's method, and of its steps in log hazards
-_TIES = 200  # events at one time that leave the risk set one after the other; more of them leave in groups
 
 
 def proportionality_table(
@@ -31,16 +28,13 @@ def proportionality_table(
 
     The other parts of the log hazard are held at the fit's.
     """
-    columns, stratum = tested_columns(parts, written), np.zeros(len(location), dtype=np.intp)
+    columns = tested_columns(parts, written)
     if not columns:
         raise SpecError("This model has no linear column whose coefficient could change over time.")
-    if written.stratum is not None:
-        assert parts.covariates is not None
-        stratum = parts.covariates[written.stratum.strip("`")].factorize()[0]
     X = as_dense(design.H)[:, columns]
     X = X - X.mean(axis=0)
     X = X / np.where((sd := X.std(axis=0)) > 0.0, sd, 1.0)
-    U, V = _score_at_maximum(X, risk, -location, stratum)
+    U, V = _score_at_maximum(X, risk, -location, strata_of(parts, written, len(X)))
     names = {parts.state.linear.columns[i]: (i,) for i in columns}
     tested = {
         name: [columns.index(i) for i in of] for name, of in (_own_terms(parts, columns) if terms else names).items()
@@ -58,6 +52,14 @@ def tested_columns(parts: Source, written: HazardFormula) -> list[int]:
     return [i for i, name in names if written.is_own(name) and name.split("[")[0] != stratum]
 
 
+def strata_of(parts: Source, written: HazardFormula, n: int) -> IntArray:
+    """A number (n,) for the stratum of each row."""
+    if written.stratum is None:
+        return np.zeros(n, dtype=np.intp)
+    assert parts.covariates is not None
+    return np.asarray(parts.covariates[written.stratum.strip("`")].factorize()[0], dtype=np.intp)
+
+
 def _own_terms(parts: Source, columns: list[int]) -> dict[str, tuple[int, ...]]:
     """Tested columns of each linear term."""
     found = {name: tuple(i for i in of if i in columns) for name, of in linear_terms(parts.state.linear)}
@@ -67,91 +69,15 @@ def _own_terms(parts: Source, columns: list[int]) -> dict[str, tuple[int, ...]]:
 def _score_at_maximum(X: Array, risk: AtRisk, log_hazard: Array, stratum: IntArray) -> tuple[Array, Array]:
     """Scores (p,) of X g(t) and their covariance, where Cox's partial likelihood has its maximum in the coefficients.
 
-    From the fit's log hazards Newton's method finds it; ``g`` is of all strata together, as in cox.zph.
+    ``g`` is of all strata together, as in cox.zph.
     """
     times, survival = kaplan_meier(risk.exit, risk.event, risk.weight, risk.entry)
     before = 1.0 - np.concatenate([[1.0], survival[:-1]])
     g = before[np.searchsorted(times, risk.exit)]
     g = g - np.average(g[risk.event], weights=risk.weight[risk.event])
-    strata = [np.flatnonzero(stratum == code) for code in np.unique(stratum)]
-    sets = [(here, RiskSets.of(risk.rows(here))) for here in strata if risk.event[here].any()]
-    for _ in range(_STEPS):
-        made = [_scores(X[here], each, log_hazard[here], g[here]) for here, each in sets]
-        U, U_x, of_x, of_both, of_g = (np.sum(values, axis=0) for values in zip(*made, strict=True))
-        inverse = np.linalg.pinv(of_x, hermitian=True)
-        step = X @ (inverse @ U_x)
-        furthest = float(np.abs(step).max())
-        if furthest < _SMALL:
-            break
-        log_hazard = log_hazard + step * min(1.0, _LONGEST / furthest)
-    slope = inverse @ of_both
-    return U - slope.T @ U_x, of_g - slope.T @ of_both
-
-
-@dataclass(frozen=True, slots=True)
-class RiskSets:
-    """Sums over rows at risk at m times of events; those at one time leave in turns, as Efron has them."""
-
-    risk: AtRisk
-    dead: IntArray  # rows with an event
-    of_dead: IntArray  # the time of each, among the m
-    by_exit: IntArray  # (n,), rows in the order of their exits
-    exited: IntArray  # (m,), how many of these have left before each time
-    by_entry: IntArray  # (n,)
-    entered: IntArray  # (m,), how many have entered before each time
-    time: IntArray  # (M,), the time of each turn
-    share: Array  # (M,), of the events at that time that have left before
-    mass: Array  # (M,), weight of the events of a turn
-
-    @classmethod
-    def of(cls, risk: AtRisk) -> RiskSets:
-        """From rows at risk; a weight of w is w events."""
-        dead = np.flatnonzero(risk.event & (risk.weight > 0.0))
-        times, of_dead = np.unique(risk.exit[dead], return_inverse=True)
-        weight = np.bincount(of_dead, risk.weight[dead])
-        turns = np.clip(np.round(weight), 1, _TIES).astype(np.intp)
-        time = np.repeat(np.arange(len(times)), turns)
-        turn = np.arange(len(time)) - np.repeat(np.cumsum(turns) - turns, turns)
-        by_exit, by_entry = np.argsort(risk.exit, kind="stable"), np.argsort(risk.entry, kind="stable")
-        exited, entered = np.searchsorted(risk.exit[by_exit], times), np.searchsorted(risk.entry[by_entry], times)
-        share, mass = turn / turns[time], (weight / turns)[time]
-        return cls(risk, dead, of_dead, by_exit, exited, by_entry, entered, time, share, mass)
-
-    def events(self, values: Array) -> Array:
-        """Sums (m, ...) over the events at each time of values (n, ...)."""
-        out = np.zeros((len(self.exited), *values.shape[1:]))
-        np.add.at(out, self.of_dead, values[self.dead])
-        return out
-
-    def turns(self, values: Array) -> Array:
-        """Sums (M, ...) of values (n, ...) over the rows that are at risk in each turn."""
-        late = _from(values[self.by_exit], self.exited) - _from(values[self.by_entry], self.entered)
-        share = self.share.reshape(-1, *[1] * (values.ndim - 1))
-        return np.asarray(late[self.time] - share * self.events(values)[self.time])
-
-
-def _from(values: Array, first: IntArray) -> Array:
-    """Sums (m, ...) of values (n, ...) from some place on."""
-    sums = np.concatenate([np.cumsum(values[::-1], axis=0)[::-1], np.zeros((1, *values.shape[1:]))])
-    return np.asarray(sums[first])
-
-
-def _scores(X: Array, sets: RiskSets, log_hazard: Array, g: Array) -> tuple[Array, ...]:
-    """Scores of X g(t) and of X, the information of X, of both, and of X g(t)."""
-    at = np.zeros(len(sets.exited))
-    at[sets.of_dead] = g[sets.dead]
-    at = at[sets.time]
-    hazard = sets.risk.weight * np.exp(log_hazard - log_hazard.max())
-    total = sets.turns(hazard)
-    mean = sets.turns(hazard[:, None] * X) / total[:, None]
-    seen = sets.risk.weight[sets.dead, None] * X[sets.dead]
-    U = g[sets.dead] @ seen - (at * sets.mass) @ mean
-    of = np.empty((3, X.shape[1], X.shape[1]))
-    for j, x in enumerate(X.T):
-        second = sets.turns((hazard * x)[:, None] * X) / total[:, None]
-        V = sets.mass[:, None] * (second - mean[:, [j]] * mean)
-        of[:, j] = np.stack([np.ones_like(at), at, at**2]) @ V
-    return U, seen.sum(axis=0) - sets.mass @ mean, *of
+    found = maximise(X, risk_sets_of(risk, stratum), log_hazard, g)
+    slope = np.linalg.pinv(found.of_x, hermitian=True) @ found.of_both
+    return found.U - slope.T @ found.U_x, found.of_g - slope.T @ found.of_both
 
 
 def proportionality_findings(
