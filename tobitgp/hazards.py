@@ -41,6 +41,7 @@ from tobitgp.results.hazards.cells import (
 )
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.results import HazardResults
+from tobitgp.results.hazards.skewed import skewed_coefficients
 from tobitgp.results.paths import read_subjects
 from tobitgp.results.process.fit import build_model
 from tobitgp.results.process.results import GPResults
@@ -164,7 +165,8 @@ class HazardModel:
         facts = remember(self.training, named_columns([self.spec], self.columns), self.frame)
         begins = first_entries(self.frame, self.risk, self.written.stratum)
         rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, begins, cells.parts)
-        return HazardResults(HazardParts(*rows, self.training, self.frame))
+        parts = HazardParts(*rows, self.training, self.frame)
+        return HazardResults(replace(parts, few=skewed_coefficients(HazardResults(parts))))
 
 
 def open_model(formula: str, data: Any, *, id: str | None = None, **reading: Any) -> Model | HazardModel:

@@ -59,7 +59,7 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
             "coef, std err and ends are posterior mean, sd and quantiles, z is coef / std err, and P>|z| is twice the "
             "posterior probability of the less likely sign, here and in hazard_ratios(); a hazard ratio is exp(coef)."
         )
-        notes += skewed_note(results, alpha)
+        notes += skewed_note(parts.few)
     if parts.written.varying:
         listed = ", ".join(parts.written.varying)
         notes.append(f"Those of {listed} are at the prior mean of tv(), which lets them change over time.")

@@ -21,7 +21,7 @@ from tobitgp.storage.specification import Functions, check_names, plain_spec, re
 
 AnyArray = np.ndarray[Any, Any]
 _NAMES = ("made", "formula", "family", "specification", "parts")
-_STORED = {name: field_types(HazardParts)[name] for name in ("state", "facts", "cuts", "begins")}
+_STORED = {name: field_types(HazardParts)[name] for name in ("state", "facts", "cuts", "begins", "few")}
 
 
 def plain_hazards(parts: HazardParts, arrays: list[AnyArray]) -> dict[str, Any]:
@@ -51,7 +51,9 @@ def restore_hazards(document: Any, functions: Functions, arrays: Sequence[AnyArr
     if is_parametric(family):
         raise MalformedError(f"a baseline {family.baseline!r} has no cells")
     spec = restore_spec(document["specification"], functions)
-    values = {"begins": {}} | fit_codec(spec, {}).decode(document["parts"], arrays, used)  # earlier files have none
+    values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
+    if isinstance(values, dict):
+        values = {"begins": {}, "few": {}} | values  # earlier files have none
     check_fields(values, _STORED)
     return {"spec": spec, "written": read_hazards(document["formula"]), "family": family, **values}
 

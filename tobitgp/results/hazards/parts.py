@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class HazardParts(Source):
     cells: Parts | RegressionParts  # of exponential exposures, whose location is minus the log hazard
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
+    few: dict[str, Array] = field(default_factory=dict)  # coefficients of which few events tell: maximum and limits
 
     @property
     def estimated(self) -> bool:
