@@ -79,11 +79,12 @@ class Fitter:
         model = Model(formula, cells, family="exponential", weights=WEIGHT, functions=self.functions)
         options = {**self.fitting, **how}
         options |= {name: _flipped(options.get(name), model.exog_names) for name in ("fixed", "start", "priors")}
-        if model.spec.processes and (options["priors"] is None or options["priors"]):
-            options["priors"] = {**self.priors(model), **(options["priors"] or {})}
         with warnings.catch_warnings():
-            # Of the rows it was said already.
+            # Of the rows it was said already, and exposures of cells are no response of the user's.
             warnings.filterwarnings("ignore", ".*weights are not whole numbers")
+            warnings.filterwarnings("ignore", ".*makes up nearly all of the variance")
+            if model.spec.processes and (options["priors"] is None or options["priors"]):
+                options["priors"] = {**self.priors(model), **(options["priors"] or {})}
             found = model.fit(**options)
         assert isinstance(found, GPResults | RegressionResults)
         return found

@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -112,3 +113,23 @@ def test_strata_are_not_compared_at_one_time():
             res.hazard_ratios(at={"g": ["b"]}, reference={"g": "a"})
         same = res.hazard_ratios(at={"g": ["b"], "x": [1.0]}, reference={"g": "b", "x": 0.0})
         assert same["coef"].iloc[0] == pytest.approx(res.params["x"])
+
+
+@pytest.mark.parametrize("family", [tg.PH("weibull"), "ph"], ids=repr)
+def test_fits_without_a_maximum_are_answered(family):
+    """One event at the last time, beside a factor: log hazards of the fit are far apart."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"t": rng.exponential(size=60), "x": rng.normal(size=60), "g": rng.choice(list("abc"), 60)})
+    data["e"] = (data["t"] == data["t"].max()) * 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        res = tg.fit("Surv(t, e) ~ x + g", data, family=family)
+    assert res.proportionality()["chisq"].ge(-1e-9).all()
+
+
+def test_cells_are_not_warned_of():
+    """Exposures of the cells of two causes at tied times lie far apart, which says nothing of the rows."""
+    rng = np.random.default_rng(3)
+    t = np.ceil(2 * rng.exponential(size=60))
+    data = pd.DataFrame({"t": t, "x": rng.normal(size=60), "c": np.resize([0, 1, 2], 60)})
+    tg.fit("Surv(t, c) ~ x", data, family="ph", hyper="maximize")

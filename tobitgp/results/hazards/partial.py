@@ -12,6 +12,7 @@ from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.typing import Array, IntArray
 
 _STEPS, _LONGEST, _SMALL = 12, 2.0, 1e-8  # of Newton's method, and of its steps in log hazards
+_FAR = 300.0  # logarithms of hazards below the largest, whose sums are numbers
 _TIES = 200  # events at one time that leave the risk set one after the other; more of them leave in groups
 
 
@@ -103,9 +104,10 @@ def _scores(X: Array, sets: RiskSets, log_hazard: Array, g: Array) -> tuple[floa
     at = np.zeros(len(sets.exited))
     at[sets.of_dead] = g[sets.dead]
     at = at[sets.time]
-    log_hazard = log_hazard - log_hazard.max()
+    log_hazard = np.maximum(log_hazard - log_hazard.max(), -_FAR)
     hazard, weight = sets.risk.weight * np.exp(log_hazard), sets.risk.weight[sets.dead]
-    total = sets.turns(hazard)
+    # Rounding of differences of sums must not leave less than those who have the event.
+    total = np.maximum(sets.turns(hazard), (1.0 - sets.share) * sets.events(hazard)[sets.time])
     mean = sets.turns(hazard[:, None] * X) / total[:, None]
     seen = weight[:, None] * X[sets.dead]
     of = np.empty((3, X.shape[1], X.shape[1]))
