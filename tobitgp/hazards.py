@@ -82,7 +82,7 @@ class Fitter:
         with warnings.catch_warnings():
             # Of the rows it was said already, and exposures of cells are no response of the user's.
             warnings.filterwarnings("ignore", ".*weights are not whole numbers")
-            warnings.filterwarnings("ignore", ".*makes up nearly all of the variance")
+            warnings.filterwarnings("ignore", ".*(makes up nearly all of the variance|response is constant)")
             if model.spec.processes and (options["priors"] is None or options["priors"]):
                 options["priors"] = {**self.priors(model), **(options["priors"] or {})}
             found = model.fit(**options)

@@ -71,7 +71,7 @@ def standardise(
     interval : float or None
         Probability of the intervals.
     conditional_after : float, optional
-        Value of the response that all rows have survived already, s, from which times and medians count: each row
+        Time survived already by all rows, s, on the scale of the response, from which times and medians count: each row
         has :math:`S(s + t | a, z_i) / S(s | a, z_i)`, and the rows and their weights stay the same for all values, so
         that they should be those of who survived s. With late entry no earlier than the first entry.
     population : {"fixed", "bootstrap"}

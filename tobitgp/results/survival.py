@@ -135,7 +135,7 @@ class Times:
         return self._over(chunk, len(after), self._components * _AVERAGED, _CELLS)
 
     def warn_beyond(self, last: float) -> None:
-        """Say of times up to the last that they rest on what was not seen; laws of every time do not."""
+        """Say of times up to the last that they rest on what was not seen, where a fit has no form for them."""
 
     def warn_of_times(self, found: Mapping[str, Array], after: Array | None) -> None:
         """The same of numbers (n,) that are times, counted from ``after``."""
