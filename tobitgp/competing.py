@@ -91,7 +91,7 @@ def open_competing(formula: Any, data: Frame) -> Competing | None:
     """Formulas whose event is a column of causes; None of all others."""
     by_cause = isinstance(formula, Mapping)
     written = {cause: read_causes(text) for cause, text in (formula if by_cause else {None: formula}).items()}
-    shared = {one and (one.times, one.column, one.censored) for one in written.values()}
+    shared = {one and (one.times, one.column, one.censored, one.all_seen) for one in written.values()}
     if by_cause and (len(shared) != 1 or None in shared):
         raise FormulaError(
             "formula= by cause holds a formula for each, all with the same Surv(time, cause) left of '~'"
@@ -100,17 +100,17 @@ def open_competing(formula: Any, data: Frame) -> Competing | None:
     if first is None:
         return None
     if not isinstance(data, pd.DataFrame | Mapping) or first.column not in data:
-        if by_cause or first.censored is not None:
+        if by_cause or first.censored is not None or first.all_seen:
             raise SpecError(
                 f"Competing risks are fitted in memory: a DataFrame with a column {first.column!r} is needed."
             )
         return None
     try:
         frame = pd.DataFrame(data)
-        several = holds_causes(frame[first.column])
+        several = holds_causes(frame[first.column]) or first.censored is not None or first.all_seen
     except (TypeError, ValueError, AttributeError):  # no table of columns, which Model says in words
         return None
-    return Competing(written, frame) if several or by_cause or first.censored is not None else None  # type: ignore[arg-type]
+    return Competing(written, frame) if several or by_cause else None  # type: ignore[arg-type]
 
 
 def holds_causes(column: pd.Series[Any]) -> bool:
@@ -120,6 +120,8 @@ def holds_causes(column: pd.Series[Any]) -> bool:
         return False
     if pd.api.types.is_numeric_dtype(present):
         return present.nunique() > 2 and _are_codes(present)
+    if isinstance(present.dtype, pd.CategoricalDtype) and not (present == present.cat.categories[0]).any():
+        return True  # the first category means censored, and nobody was
     return present.nunique() > 2 or CENSORED in present.to_numpy(dtype=object)
 
 
@@ -129,14 +131,14 @@ def _are_codes(values: pd.Series[Any]) -> bool:
     return bool(((numbers >= 0.0) & (numbers % 1.0 == 0.0)).all())
 
 
-def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Cause, ...], Cause]:
-    """Causes in a column, and its value of censored rows."""
+def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Cause, ...], Cause | None]:
+    """Causes in a column, and its value of censored rows, None where nobody is said to be censored."""
     name, given = written.column, written.censored
     present, known = pd.Series(column).dropna().infer_objects(), list[Any]()
     if isinstance(present.dtype, pd.CategoricalDtype):
         known = list(present.cat.categories)
         levels = [level for level in known if (present == level).any()]
-        if given is None and CENSORED in known[1:]:
+        if given is None and not written.all_seen and CENSORED in known[1:]:
             raise DataError(
                 f"The first category of {name!r}, {known[0]!r}, would mean censored, and {CENSORED!r} is another one; "
                 f"write Surv({written.times}, {written.written}, censored={CENSORED!r})."
@@ -153,11 +155,13 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
     levels, censored = [_plain(level) for level in levels], _plain(censored)
     if not all(isinstance(level, str | int) for level in levels):
         raise DataError(f"The event column {name!r} holds {levels[0]!r}; {_CODES}.")
-    if censored not in (known or levels):
-        listed = ", ".join(map(repr, levels[:6]))
+    if written.all_seen:
+        censored = None
+    elif censored not in (known or levels) and given not in (0, CENSORED):
+        listed, call = ", ".join(map(repr, levels[:6])), f"Surv({written.times}, {written.written}, censored="
         raise DataError(
             f"No row of {name!r}, which holds {listed or 'nothing'}, is {censored!r}, which means censored; say which "
-            f"value does, as in Surv({written.times}, {written.written}, censored={(known or levels or [0])[0]!r})."
+            f"value does, as in {call}{(known or levels or [0])[0]!r}), or that nobody was censored, as in {call}None)."
         )
     causes = tuple(level for level in levels if level != censored)
     if not causes:

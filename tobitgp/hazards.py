@@ -34,12 +34,14 @@ from tobitgp.results.hazards.cells import (
     band_of,
     check_subjects,
     choose_bands,
+    first_entries,
     given_bands,
     is_parametric,
     make_cells,
 )
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.results import HazardResults
+from tobitgp.results.hazards.skewed import skewed_coefficients
 from tobitgp.results.paths import read_subjects
 from tobitgp.results.process.fit import build_model
 from tobitgp.results.process.results import GPResults
@@ -77,11 +79,12 @@ class Fitter:
         model = Model(formula, cells, family="exponential", weights=WEIGHT, functions=self.functions)
         options = {**self.fitting, **how}
         options |= {name: _flipped(options.get(name), model.exog_names) for name in ("fixed", "start", "priors")}
-        if model.spec.processes and (options["priors"] is None or options["priors"]):
-            options["priors"] = {**self.priors(model), **(options["priors"] or {})}
         with warnings.catch_warnings():
-            # Of the rows it was said already.
+            # Of the rows it was said already, and exposures of cells are no response of the user's.
             warnings.filterwarnings("ignore", ".*weights are not whole numbers")
+            warnings.filterwarnings("ignore", ".*(makes up nearly all of the variance|response is constant)")
+            if model.spec.processes and (options["priors"] is None or options["priors"]):
+                options["priors"] = {**self.priors(model), **(options["priors"] or {})}
             found = model.fit(**options)
         assert isinstance(found, GPResults | RegressionResults)
         return found
@@ -165,8 +168,10 @@ class HazardModel:
         fitter = Fitter(self.written, self.family, self.frame, processes, self.risk, self.functions, fitting)
         cells, cuts = _fit(fitter)
         facts = remember(self.training, named_columns([self.spec], self.columns), self.frame)
-        rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, cells.parts)
-        return HazardResults(HazardParts(*rows, self.training, self.frame))
+        begins = first_entries(self.frame, self.risk, self.written.stratum)
+        rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, begins, cells.parts)
+        parts = HazardParts(*rows, self.training, self.frame)
+        return HazardResults(replace(parts, few=skewed_coefficients(HazardResults(parts))))
 
 
 def open_model(formula: str, data: Any, *, id: str | None = None, **reading: Any) -> Model | HazardModel:

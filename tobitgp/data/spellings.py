@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NoReturn
@@ -189,13 +189,20 @@ def _say_which(flag: Flag, levels: Sequence[Any]) -> str:
         x for x, word in words.items() if _MARKS[marks].fullmatch(word) or (marks == "nondetect" and is_absent(word))
     ]
     others = [x for x in words if x not in found and not _NO_MARKS[marks].fullmatch(words[x])]
-    chosen = found or (others if len(others) == 1 else [])
+    chosen, causes = found or (others if len(others) == 1 else []), _all_causes(flag, marks, words)
     if chosen:
         tests = [f"{flag.text} == {level!r}" for level in chosen]
         text = tests[0] if len(tests) == 1 else " + ".join(f"({test})" for test in tests)
-        return f"say which {meaning}, as in {flag.how}{text})"
+        return f"{causes}say which {meaning}, as in {flag.how}{text})"
     each = " or ".join(f"{flag.how}{flag.text} == {level!r})" for level in [*others, *levels][:2])
-    return f"say which {meaning}: {each}"
+    return f"{causes}say which {meaning}: {each}"
+
+
+def _all_causes(flag: Flag, marks: str, words: Mapping[Any, str]) -> str:
+    """How to say that levels are causes, of which every row has one."""
+    if marks != "event" or not flag.how.startswith("Surv(") or any(map(_NO_MARKS[marks].fullmatch, words.values())):
+        return ""
+    return f"if all are causes and nobody is censored, write {flag.how}{flag.text}, censored=None); else "
 
 
 def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:

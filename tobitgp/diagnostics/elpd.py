@@ -177,7 +177,8 @@ def spread(values: Array, weight: Array) -> float:
     """Standard error of a weighted sum of values of rows, ``sqrt(n var)``."""
     n = weight.sum()
     mean = weight @ values / n
-    return float(np.sqrt(n * (weight @ np.square(values - mean) / n)))
+    with np.errstate(over="ignore"):  # of rows that a fit without a maximum holds impossible
+        return float(np.sqrt(n * (weight @ np.square(values - mean) / n)))
 
 
 def warn_of(found: Elpd, whose: str = "") -> None:

@@ -98,15 +98,3 @@ def _nearest(fit: Array, columns: pd.DataFrame) -> str:
         return str(columns.columns[0]) if len(columns.columns) else ""
     along = [abs(float(np.corrcoef(fit, columns[name].to_numpy(dtype=np.float64))[0, 1])) for name in numbers]
     return str(numbers[int(np.argmax(along))])
-
-
-def of_change(coefficient: str, frame: pd.DataFrame | None) -> str:
-    """Where a coefficient of a log hazard changes over time: its column as a term that may."""
-    match = _LEVEL.match(coefficient)
-    column = match["column"].strip() if match else ""
-    if frame is None or column not in frame:
-        return f"make {coefficient} a column of the data, and let it change by tv() of that column and family='ph'"
-    written = spelled(column)
-    if coefficient.strip("`") != column or not pd.api.types.is_numeric_dtype(frame[column]):
-        return f"give each level a baseline, strata({written}) in place of the term"
-    return f"let it change, tv({written}) in place of the term with family='ph'"

@@ -24,6 +24,7 @@ class CauseFormula:
     written: str  # the same as in the formula
     censored: Cause | None  # value that is no cause, where it is given
     terms: str  # right of '~'
+    all_seen: bool = False  # whether it says that nobody was censored
 
     def of(self, cause: Cause) -> str:
         """The formula in which one cause is the event, and the others are censoring."""
@@ -55,22 +56,27 @@ def read_causes(formula: object) -> CauseFormula | None:
     call = syntax.tree
     if not isinstance(call, ast.Call) or called(call) != "Surv":
         return None
-    censored, named = _read_censored(syntax, call), [k for k in call.keywords if k.arg != "censored"]
+    (censored, all_seen), named = _read_censored(syntax, call), [k for k in call.keywords if k.arg != "censored"]
     event = call.args[-1] if call.args else None
     if named or len(call.args) not in (2, 3) or not isinstance(event, ast.Name) or syntax.is_constant(event):
-        if censored is not None:
+        if censored is not None or all_seen:
             syntax.fail(call, f"Beside censored= the last argument is the column of the causes; {_WRITTEN}")
         return None
     listed = ", ".join(syntax.text(time) for time in call.args[:-1])
-    return CauseFormula(formula, listed, event.id, syntax.text(event), censored, formula[tilde + 1 :].strip())
+    terms = formula[tilde + 1 :].strip()
+    return CauseFormula(formula, listed, event.id, syntax.text(event), censored, terms, all_seen)
 
 
-def _read_censored(syntax: Syntax, call: ast.Call) -> Cause | None:
-    """The value of a censored row."""
+def _read_censored(syntax: Syntax, call: ast.Call) -> tuple[Cause | None, bool]:
+    """The value of a censored row, and whether there is said to be none."""
     given = next((k for k in call.keywords if k.arg == "censored"), None)
     if given is None:
-        return None
+        return None, False
+    if isinstance(given.value, ast.Constant) and given.value.value is None:
+        return None, True
     value = literal(given.value)
     if not isinstance(value, str | int) or isinstance(value, bool):
-        syntax.fail(given, f"censored= is a text in quotes or a whole number; {_WRITTEN}")
-    return value
+        syntax.fail(
+            given, f"censored= is a text in quotes or a whole number, or None where nobody was censored; {_WRITTEN}"
+        )
+    return value, False

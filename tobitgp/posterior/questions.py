@@ -211,6 +211,17 @@ def remaining(p: float, start: Array) -> Question:
     return Question(of, "log", (start,), monotone=False, sure=True)
 
 
+def remaining_area(start: Array, end: Array) -> Question:
+    """Area below survival between two values of the response, given survival of the first."""
+
+    def of(y: Any, first: Array, last: Array) -> Array:
+        free = np.full_like(first, np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (y.observed_mean(first, last, -free, free) - first) / np.exp(y.logsf(first))
+
+    return Question(of, at=(start, end), monotone=False)
+
+
 def _pivot(positive: bool) -> Callable[..., tuple[Array, Array]]:
     def pivot(noise: Distribution, scale: Array, x: Array) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):

@@ -15,6 +15,7 @@ from tobitgp.report.summaries import curve_names, slope_rows
 from tobitgp.report.summary import FitSummary, Section, number
 from tobitgp.report.terms import grid_frame, place, runs
 from tobitgp.results.hazards.parts import DRAWS, HazardParts, log_hazards
+from tobitgp.results.hazards.skewed import skewed_note
 from tobitgp.results.hazards.times import beyond_words
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -56,13 +57,17 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
     if not parts.estimated:
         notes.append(
             "coef, std err and ends are posterior mean, sd and quantiles, z is coef / std err, and P>|z| is twice the "
-            "posterior probability of the less likely sign, here and in hazard_ratios()."
+            "posterior probability of the less likely sign, here and in hazard_ratios(); a hazard ratio is exp(coef)."
         )
+        notes += skewed_note(parts.few)
     if parts.written.varying:
         listed = ", ".join(parts.written.varying)
         notes.append(f"Those of {listed} are at the prior mean of tv(), which lets them change over time.")
     if parts.written.stratum is not None and not any(of_band):
         notes.append(f"Those of {parts.written.stratum} are levels of its baselines, whose ratio changes over time.")
+    if parts.cuts[0] > 0.0:
+        of = "" if parts.written.stratum is None else ", or that of the stratum"
+        notes.append(f"Survival is given that of the first entry, {parts.cuts[0]:.6g}{of}.")
     if parts.family.baseline == "gp":
         notes.append(f"After the last exit, {parts.cuts[-1]:.6g}, {beyond_words(parts)}.")
     if any(of_band):

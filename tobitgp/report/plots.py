@@ -359,7 +359,7 @@ def time_grid(results: Any, ends: Ends) -> Array:
     values = both[np.isfinite(both)]
     low, high = values.min(), values.max()
     if isinstance(results.parts, HazardParts):
-        return np.linspace(0.0, float(results.parts.cuts[-1]), POINTS)
+        return np.linspace(float(results.parts.cuts[0]), float(results.parts.cuts[-1]), POINTS)
     real = not family.log_time if results.parts.spec.mixture is None else family.support == "real"
     first = low if real and low < 0.0 else 0.0
     last = high + 0.15 * max(high - first, 1e-300)

@@ -15,8 +15,18 @@ import pandas as pd
 from scipy.special import logit, ndtri
 
 from tobitgp.distributions.base import Distribution
-from tobitgp.numerics.roots import Rows, solve_quantile
-from tobitgp.posterior.questions import UNLINK, Link, Question, mean, observed, probability, survival
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.numerics.roots import Rows, solve_quantile, where_it_ends
+from tobitgp.posterior.questions import (
+    UNLINK,
+    Link,
+    Question,
+    mean,
+    observed,
+    probability,
+    remaining_area,
+    survival,
+)
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
@@ -51,6 +61,7 @@ class Sought:
     what: str
     times: Array  # (m,); of what is at no times one that is not used
     positive: bool  # whether the response is
+    after: float | None = None  # survived already, from which times count
 
     @property
     def link(self) -> Link:
@@ -58,12 +69,18 @@ class Sought:
         return "logit" if self.what in ("survival", "risk") else "log" if self.positive else "identity"
 
     def question(self, times: Array) -> Question:
-        """Asked of every row; times (m,)."""
+        """Asked of every row; times (m,), given survival of ``after`` in each."""
         at = times[None]
         if self.what == "mean":
             return mean(self.positive)
+        free = np.full_like(at, np.inf)
+        if self.after is not None:
+            start = np.full_like(at, self.after)
+            if self.what == "rmst":
+                return remaining_area(start, start + at)
+            left = survival(self.positive, start + at, start)
+            return left if self.what == "survival" else replace(left, of=lambda y, *ends: -left.of(y, *ends))
         if self.what == "rmst":
-            free = np.full_like(at, np.inf)
             return observed(self.positive, np.zeros_like(at), at, -free, free)
         return probability(self.positive, at, above=False) if self.what == "risk" else survival(self.positive, at)
 
@@ -203,3 +220,18 @@ def averaged_median(noise: Distribution, f: Array, sigma: Array, share: Array) -
     start = (share * middle).sum(axis=0)
     found = solve_quantile(cdf, 0.5, low=middle.min(axis=0), high=middle.max(axis=0), start=start, tolerance=1e-10)
     return found, cdf(found, slice(None))[1]
+
+
+def averaged_remaining_median(y: LocationScale, share: Array, after: float) -> tuple[Array, Array]:
+    """Time (s,) after ``after`` at which averages of survival given that of ``after`` are one half, and its density.
+
+    Shapes: y (n, s), share (n, 1) or (n, s) adds up to one.
+    """
+    start = np.array(after)
+    alive, ends = y.logsf(start), y.remaining(0.5, start)
+
+    def left(times: Array) -> Array:
+        return np.asarray((share * np.exp(y.logsf(after + times) - alive)).sum(axis=0))
+
+    found = where_it_ends(lambda times: left(times) > 0.5, ends.min(axis=0), ends.max(axis=0))
+    return found, (share * np.exp(y.logpdf(after + found) - alive)).sum(axis=0)

@@ -59,6 +59,7 @@ class Results:
     _of_cause = False  # whether events of other causes are censoring
     _of_subjects = False  # whether training rows are parts of the time of subjects
     _from_zero = True  # whether a path of covariates has to begin at time 0
+    _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
     _no_mean = ""  # why times have no mean, where they have none
 
     if not TYPE_CHECKING:

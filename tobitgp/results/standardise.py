@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,7 @@ def standardise(
     weights: Any = None,
     interval: float | None = 0.95,
     *,
+    conditional_after: float | None = None,
     population: str = "fixed",
     draws: int = DRAWS,
     rng: int | np.random.Generator | None = None,
@@ -68,6 +70,10 @@ def standardise(
         Frequency weights of the rows, numbers of copies; by default those of the fit, of ``df`` ones.
     interval : float or None
         Probability of the intervals.
+    conditional_after : float, optional
+        Time survived already by all rows, s, on the scale of the response, from which times and medians count: each row
+        has :math:`S(s + t | a, z_i) / S(s | a, z_i)`, and the rows and their weights stay the same for all values, so
+        that they should be those of who survived s. With late entry no earlier than the first entry.
     population : {"fixed", "bootstrap"}
         Whether the rows are those that are meant, or a sample of these, which is resampled with the weights of a
         Bayesian bootstrap.
@@ -124,7 +130,7 @@ def standardise(
     values = list(values) if np.ndim(values) else [values]
     if not values:
         raise SpecError(f"standardise() has no value of {name!r} to give the rows.")
-    sought, level, listed = _sought(results, what, times), check_level(interval), np.ndim(times) > 0
+    sought, level, listed = _sought(results, what, times, conditional_after), check_level(interval), np.ndim(times) > 0
     rows = _population(results, [{name: value} for value in values], df, weights, population, draws, rng)
     found = results._averages(rows, sought).statistics(level)
     index = pd.Index(values, name=name)
@@ -145,6 +151,7 @@ def contrast(
     interval: float | None = 0.95,
     *,
     weights: Any = None,
+    conditional_after: float | None = None,
     population: str = "fixed",
     draws: int = DRAWS,
     rng: int | np.random.Generator | None = None,
@@ -166,7 +173,7 @@ def contrast(
         As of :meth:`GPResults.standardise`.
     scale : {"difference", "ratio"}
         Of the first average less the second, or over it, with an interval symmetric in the logarithm.
-    df, interval, weights, population, draws, rng
+    df, interval, weights, conditional_after, population, draws, rng
         As of :meth:`GPResults.standardise`.
 
     Returns
@@ -206,13 +213,13 @@ def contrast(
         raise SpecError(f"contrast() takes the results of a fit first, not {type(results).__name__}.")
     warn_net(results)
     scale = check_what(scale, SCALES, " as a scale")
-    sought, level = _sought(results, what, times), check_level(interval)
+    sought, level = _sought(results, what, times, conditional_after), check_level(interval)
     stream = generator(rng)
     if isinstance(first, Results) and second is None:
         _check_disjoint(results, first)
         one, two = (
-            fit._averages(_population(fit, [{}], df, weights, population, draws, stream), _sought(fit, what, times))
-            for fit in (results, first)
+            fit._averages(_population(fit, [{}], df, weights, population, draws, stream), of)
+            for fit, of in ((results, sought), (first, _sought(first, what, times, conditional_after)))
         )
         found = beside(one, two, draws, stream)
     elif isinstance(first, dict) and isinstance(second, dict):
@@ -232,28 +239,41 @@ def _check_column(results: Results, name: Any) -> None:
         raise SpecError(f"{name!r} is no column of this model, which has {', '.join(map(repr, names)) or 'none'}.")
 
 
-def _sought(results: Results, what: Any, times: Any) -> Sought:
-    """What is averaged, at which times."""
+def _sought(results: Results, what: Any, times: Any, conditional_after: Any) -> Sought:
+    """What is averaged, at which times, of rows that have survived which."""
     if results.parts.spec.mixture is not None:
         raise SpecError("A mixture has the same curve in every row: predict_survival_function() has it.")
     what = check_what(what, WHATS, " of an average")
+    after, log_time = _read_after(conditional_after, what), results.parts.family.log_time
     if what not in AT_TIMES:
         if times is not None:
             raise SpecError(f"times= does not go with what={what!r}.")
-        return Sought(what, np.zeros(1), results.parts.family.log_time)
+        return Sought(what, np.zeros(1), log_time, after)
     if times is None:
         raise SpecError(f"what={what!r} needs times=, a time or a list of times.")
     grid = read_times(times)
     if what == "rmst":
         if (grid <= 0.0).any():
             raise SpecError(f"times={times!r}: restricted means take positive times.")
-        _warn_beyond(results, grid)
-    return Sought(what, grid, results.parts.family.log_time)
+        _warn_beyond(results, grid + (after or 0.0))
+    return Sought(what, grid, log_time, after)
+
+
+def _read_after(value: Any, what: str) -> float | None:
+    """What all rows have survived."""
+    if value is None:
+        return None
+    if what == "mean":
+        raise SpecError("conditional_after= does not go with what='mean'; what='rmst' takes it.")
+    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
+    if not number:
+        raise SpecError(f"conditional_after={value!r}: one finite number, the same for all rows, is needed.")
+    return float(value)
 
 
 def _warn_beyond(results: Results, times: Array) -> None:
     """Say that an area rests on times that nobody was followed to."""
-    if results.parts.training is None:
+    if results.parts.training is None or results._averages_warn:
         return
     ends = np.concatenate(results._training_ends()[:2])
     last = float(ends[np.isfinite(ends)].max())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +133,14 @@ class Times:
             return self.posterior.take(self.which[span]).band(remaining(p, after[span]), level)
 
         return self._over(chunk, len(after), self._components * _AVERAGED, _CELLS)
+
+    def warn_beyond(self, last: float) -> None:
+        """Say of times up to the last that they rest on what was not seen, where a fit has no form for them."""
+
+    def warn_of_times(self, found: Mapping[str, Array], after: Array | None) -> None:
+        """The same of numbers (n,) that are times, counted from ``after``."""
+        values = np.stack(list(found.values())) + (0.0 if after is None else after)
+        self.warn_beyond(float(values[np.isfinite(values)].max(initial=0.0)))
 
     def mean(self) -> Array:
         """Mean times, (n,)."""

@@ -85,6 +85,7 @@ def predict_percentile(
         if rows.times.discrete:
             raise SpecError("A percentile of counts is a whole number without bands: leave out interval=.")
         found |= rows.times.percentile_band(p, after, level)
+    rows.times.warn_of_times(found, after)
     return prediction_table(p, rows, {p: found}, listed=False, bands=level is not None)
 
 
@@ -231,6 +232,8 @@ def predict_restricted_mean(
     after = rows.after(conditional_after)
     if level is not None and after is not None:
         raise SpecError("interval= does not go with conditional_after= in predict_restricted_mean().")
+    if after is not None:
+        rows.times.warn_beyond(float(after.max(initial=0.0) + grid.max()))
     made = {
         time: rows.times.clipped(time, level) if after is None else {"mean": left_area(rows.times, time, after)}
         for time in grid.tolist()

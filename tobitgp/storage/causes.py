@@ -49,16 +49,17 @@ def causes_results(document: Any, fits: Sequence[Any]) -> CompetingRisksResults:
     if not all(isinstance(values, list) for values in lists):
         raise MalformedError("its causes are no lists")
     formulas, causes, counts = lists
-    plain = all(_is_cause(value) for value in (document["censored"], *causes)) and len(set(causes)) == len(causes)
+    named = causes if document["censored"] is None else (document["censored"], *causes)
+    plain = all(_is_cause(value) for value in named) and len(set(causes)) == len(causes)
     texts = all(isinstance(text, str) for text in (document["column"], *formulas)) and formulas
     whole = all(type(count) is int and count >= 0 for count in counts) and len(counts) == len(causes) + 2
     kinds = all(isinstance(fit, KINDS) for fit in fits)
     if not (plain and texts and whole and kinds and len(fits) == len(causes) > 1):
         raise MalformedError("the parts of its causes do not belong together")
     table = pd.Series(counts, index=pd.Index([*causes, "censored", "dropped"], dtype=object))
-    named = dict(zip(causes, fits, strict=True))
+    by_cause = dict(zip(causes, fits, strict=True))
     return CompetingRisksResults(
-        CompetingParts(tuple(formulas), document["column"], document["censored"], named, table)
+        CompetingParts(tuple(formulas), document["column"], document["censored"], by_cause, table)
     )
 
 

@@ -21,7 +21,7 @@ from tobitgp.storage.specification import Functions, check_names, plain_spec, re
 
 AnyArray = np.ndarray[Any, Any]
 _NAMES = ("made", "formula", "family", "specification", "parts")
-_STORED = {name: field_types(HazardParts)[name] for name in ("state", "facts", "cuts")}
+_STORED = {name: field_types(HazardParts)[name] for name in ("state", "facts", "cuts", "begins", "few")}
 
 
 def plain_hazards(parts: HazardParts, arrays: list[AnyArray]) -> dict[str, Any]:
@@ -52,6 +52,8 @@ def restore_hazards(document: Any, functions: Functions, arrays: Sequence[AnyArr
         raise MalformedError(f"a baseline {family.baseline!r} has no cells")
     spec = restore_spec(document["specification"], functions)
     values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
+    if isinstance(values, dict):
+        values = {"begins": {}, "few": {}} | values  # earlier files have none
     check_fields(values, _STORED)
     return {"spec": spec, "written": read_hazards(document["formula"]), "family": family, **values}
 
@@ -74,5 +76,5 @@ def _check(parts: HazardParts) -> None:
     read = (parts.spec.formula, parts.cells.spec.formula)
     if read != (written.rows, written.cells(parts.family.baseline, parts.family.kernel)):
         raise MalformedError("the formula of its hazards is read otherwise by this version of tobitgp")
-    if cuts.ndim != 1 or len(cuts) < 2 or cuts[0] != 0.0 or not np.isfinite(cuts).all() or (np.diff(cuts) <= 0.0).any():
+    if cuts.ndim != 1 or len(cuts) < 2 or cuts[0] < 0.0 or not np.isfinite(cuts).all() or (np.diff(cuts) <= 0.0).any():
         raise MalformedError("its bands of time are none")

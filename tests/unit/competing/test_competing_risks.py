@@ -628,3 +628,35 @@ def test_legends_of_groups_lie_below_the_axes():
         ax.figure.canvas.draw()
         assert ax.get_legend().get_window_extent().y1 < ax.get_window_extent().y0
     matplotlib.pyplot.close("all")
+
+
+def test_nobody_may_be_censored(tmp_path):
+    rng = np.random.default_rng(5)
+    t, dies = rng.exponential(10.0, 200), rng.random(200) < 0.7
+    c = np.where(dies, "death", "relapse")
+    data = pd.DataFrame({"t": t, "c": pd.Categorical(c, ["censor", "death", "relapse"]), "k": 2 - dies, "s": c})
+    death, relapse = dies.sum() / t.sum(), (~dies).sum() / t.sum()
+    want = death / (death + relapse) * -np.expm1(-5.0 * (death + relapse))
+    for written, cause in (
+        ("c", "death"),
+        ("c, censored='censor'", "death"),
+        ("k, censored=0", 1),
+        ("k, censored=None", 1),
+        ("s, censored='censored'", "death"),
+        ("s, censored=None", "death"),
+    ):
+        res = tg.fit(f"Surv(t, {written}) ~ 1", data, family="exponential")
+        assert res.predict_cumulative_incidence(times=[5.0], cause=cause).iloc[0, 0] == pytest.approx(want, rel=1e-9)
+        assert res.counts["censored"] == 0
+    assert "nobody censored" in str(res.summary()).splitlines()[0]
+    res.save(tmp_path / "fit")
+    loaded = tg.load(tmp_path / "fit")
+    assert loaded.parts.censored is None
+    incidence = loaded.predict_cumulative_incidence(data.head(1), times=[5.0], cause="death")
+    assert incidence.iloc[0, 0] == pytest.approx(want, rel=1e-9)
+    with pytest.raises(DataError, match=r"or that nobody was censored, as in Surv\(t, s, censored=None\)"):
+        tg.fit("Surv(t, s, censored='alive') ~ 1", data, family="exponential")
+    with pytest.raises(DataError, match="must hold 0 and 1"):
+        tg.fit("Surv(t, s) ~ 1", data, family="exponential")
+    by_cause = {cause: "Surv(t, s, censored=None) ~ 1" for cause in ("death", "relapse")}
+    assert tg.fit(by_cause, data, family="exponential").counts["death"] == dies.sum()

@@ -6,27 +6,11 @@ import pytest
 
 import tobitgp as tg
 from tests.support.advice import remedies_in
-from tobitgp.diagnostics.remedies import Noise, of_change
+from tobitgp.diagnostics.remedies import Noise
 from tobitgp.diagnostics.residual_tests import BAD, GOOD
 
 FRAME = pd.DataFrame({"z": [0.1, 0.2, 0.4], "g": list("abc"), "body mass": [1.0, 2.0, 4.0], "k": [1, 2, 3]})
 PLAIN = Noise("gaussian noise", "", "", otherwise="Else.")
-
-
-@pytest.mark.parametrize(
-    ("coefficient", "words"),
-    [
-        ("z", "tv(z) in place"),
-        ("`body mass`", "tv(`body mass`) in place"),
-        ("g[T.b]", "strata(g) in place"),
-        ("C(k)[T.2]", "strata(k) in place"),
-        ("g", "strata(g) in place"),
-        ("log(z)", "make log(z) a column of the data"),
-        ("z:k", "make z:k a column of the data"),
-    ],
-)
-def test_a_coefficient_that_changes(coefficient, words):
-    assert words in of_change(coefficient, FRAME)
 
 
 def test_spread():

@@ -280,3 +280,93 @@ def test_bad_contrasts_are_refused(lognormal):
     mixture = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
     with pytest.raises(SpecError, match="mixture has the same curve"):
         tg.contrast(mixture, *BOTH, what="median")
+
+
+# -- of rows that have survived a time --------------------------------------------------------------------------------
+
+LUNG = "Surv(time, event) ~ age + C(sex)"
+AFTER, LEFT = 200.0, 300.0
+SURVIVORS = {
+    "weibull": {"family": "weibull"},
+    "normal": {"family": "gaussian"},
+    "generalised gamma": {"family": "gengamma"},
+    "cure": {"family": "weibull", "cure": "~ 1"},
+    "spline": {"family": tg.PH("spline", df=2)},
+    "piecewise": {"family": tg.PH("piecewise", bands=4), "method": "mle"},
+    "hazards": {"family": "ph"},
+    "process": {"family": "weibull", "formula": "Surv(time, event) ~ gp(age) + C(sex)", "hyper": "maximize"},
+}
+
+
+@pytest.mark.filterwarnings("ignore:The cured fraction rests")
+@pytest.mark.parametrize("kind", SURVIVORS)
+def test_averages_given_survival_are_those_of_the_rows_curves(kind):
+    lung = tg.datasets.load("lung").iloc[:120]
+    res = tg.fit(**({"formula": LUNG, "data": lung} | SURVIVORS[kind]))
+    rows, within = lung.assign(sex=1), 0.01 if kind in ("hazards", "process") else 1e-6
+
+    def curve(t):
+        return res.predict_survival_function(rows, [t], conditional_after=AFTER).to_numpy().mean()
+
+    def ask(what, **options):
+        return res.standardise({"sex": [1]}, what, conditional_after=AFTER, **options).iloc[0]
+
+    left = ask("survival", times=LEFT)
+    assert left["estimate"] == pytest.approx(curve(LEFT), abs=within)
+    assert left["lower"] < left["estimate"] < left["upper"]
+    assert ask("risk", times=LEFT)["estimate"] == pytest.approx(1.0 - left["estimate"], abs=1e-9)
+    mean = res.predict_restricted_mean(rows, LEFT, conditional_after=AFTER).mean()
+    assert ask("rmst", times=LEFT)["estimate"] == pytest.approx(mean, rel=max(within, 1e-5))
+    median = ask("median")
+    assert curve(median["estimate"]) == pytest.approx(0.5, abs=max(within, 1e-6))
+    assert 0.0 < median["se"] < median["estimate"]
+    both = [ask("survival", times=LEFT)["estimate"], res.standardise({"sex": [2]}, times=LEFT, conditional_after=AFTER)]
+    found = tg.contrast(res, {"sex": 2}, {"sex": 1}, times=LEFT, conditional_after=AFTER)["estimate"].iloc[0]
+    assert found == pytest.approx(both[1]["estimate"].iloc[0] - both[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["weibull", "spline", "hazards"])
+def test_nothing_survived_is_no_condition(kind):
+    lung = tg.datasets.load("lung").iloc[:120]
+    res = tg.fit(LUNG, lung, **SURVIVORS[kind])
+    for what, times in (("survival", 300.0), ("risk", 300.0), ("rmst", 300.0), ("median", None)):
+        plain, given = (res.standardise("sex", what, times=times, conditional_after=a) for a in (None, 0.0))
+        np.testing.assert_allclose(given, plain, rtol=1e-5)
+
+
+def test_errors_given_survival_are_those_of_draws_of_the_parameters():
+    lung = tg.datasets.load("lung")
+    res = tg.fit(LUNG, lung, family="weibull")
+    draws = np.random.default_rng(1).multivariate_normal(
+        [*res.params[:3], np.log(res.params["sigma"])], _with_log_sigma(res), 4000
+    )
+    for what in ("survival", "median"):
+        found = res.standardise({"sex": [1]}, what, times=LEFT if what == "survival" else None, conditional_after=AFTER)
+        z = [(np.exp((np.log(t) - draws[:, [0]] - draws[:, [1]] * lung["age"].to_numpy()) / np.exp(draws[:, [3]])))
+             for t in (AFTER, AFTER + found["estimate"].iloc[0], AFTER + LEFT)]  # fmt: skip
+        survival = np.exp(z[0] - z[2]).mean(axis=1)
+        if what == "median":  # by the implicit derivative at the estimate
+            step = 1.0
+            at = np.exp(z[0] - z[1]).mean(axis=1)
+            slope = (
+                _left(res, lung, found["estimate"].iloc[0] + step) - _left(res, lung, found["estimate"].iloc[0] - step)
+            ) / 2
+            survival = at / -slope
+        assert found["se"].iloc[0] == pytest.approx(survival.std(), rel=0.06)
+
+
+def _left(res, lung, t):
+    return res.predict_survival_function(lung.assign(sex=1), [t], conditional_after=AFTER).to_numpy().mean()
+
+
+def _with_log_sigma(res):
+    scale = np.append(np.ones(3), 1.0 / res.params["sigma"])
+    return res.cov_params().to_numpy() * np.outer(scale, scale)
+
+
+def test_what_survivors_are_not_asked(lognormal):
+    with pytest.raises(SpecError, match="conditional_after= does not go with what='mean'"):
+        lognormal.standardise("horTh", "mean", conditional_after=100.0)
+    for wrong in (np.nan, "100", [1.0, 2.0], True):
+        with pytest.raises(SpecError, match="one finite number"):
+            lognormal.standardise("horTh", times=730.0, conditional_after=wrong)

@@ -50,7 +50,7 @@ class CompetingParts:
 
     formulas: tuple[str, ...]  # as written, one for all causes or one for each
     column: str  # of the causes
-    censored: Cause  # its value where no event was seen
+    censored: Cause | None  # its value where no event was seen, None where one was seen in every row
     fits: Mapping[Cause, Results]
     counts: pd.Series[int]  # of rows with each cause, censored and dropped
     seen: SeenCauses | None = None

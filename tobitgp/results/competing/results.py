@@ -94,7 +94,9 @@ class CompetingRisksResults:
     @property
     def _read(self) -> str:
         """What was read, in words."""
-        return f"{len(self.causes)} causes of {self.parts.column!r}, censored where it is {self.parts.censored!r}"
+        censored = self.parts.censored
+        words = "nobody censored" if censored is None else f"censored where it is {censored!r}"
+        return f"{len(self.causes)} causes of {self.parts.column!r}, {words}"
 
     def _check_cause(self, cause: Any) -> Any:
         if not pd.api.types.is_scalar(cause) or cause not in self.causes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tobitgp.data.arrays import Design
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.posterior.questions import survival
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.distributional.parts import DistributionalParts, estimates_of_rows
 from tobitgp.results.regression.averages import delta_averages, delta_mean
@@ -35,22 +34,24 @@ def _under(
 
     if sought.what != "median":
         return delta_mean(of_rows, share, sought.question(sought.times))
-    at = np.array([_median(parts, design, share)])
+    y = estimates_of_rows(parts, design, bands=False).new
+    after = 0.0 if sought.after is None else sought.after
+    with np.errstate(divide="ignore"):
+        alive = y.logsf(np.array(after))
+    at = np.array([_median(parts.last, lambda time: float(share @ np.exp(y.logsf(np.array(after + time)) - alive)))])
     if np.isposinf(at[0]):  # most never have the event
         return at, np.full((1, len(parts.maximum.free)), np.nan), np.full((len(share), 1), np.nan)
-    _, gradient, each = delta_mean(of_rows, share, survival(True, at[None]))
-    density = float(share @ np.exp(estimates_of_rows(parts, design, bands=False).new.logpdf(at)))
+    _, gradient, each = delta_mean(of_rows, share, replace(sought, what="survival").question(at))
+    density = float(share @ np.exp(y.logpdf(after + at) - alive))
     return at, gradient / density, each / density
 
 
-def _median(parts: DistributionalParts, design: Design, share: Array) -> float:
+def _median(last: float, survival: Callable[[float], float]) -> float:
     """Time at which averaged survival is one half, infinite where it does not fall so far."""
     from scipy.optimize import brentq
 
-    y = estimates_of_rows(parts, design, bands=False).new
-
     def above(log_time: float) -> float:
-        return float(share @ np.exp(y.logsf(np.exp(log_time)))) - 0.5
+        return survival(float(np.exp(log_time))) - 0.5
 
-    end = np.log(parts.last) + np.log(_FURTHEST)
+    end = np.log(last) + np.log(_FURTHEST)
     return np.inf if above(end) > 0.0 else float(np.exp(brentq(above, end - 2.0 * np.log(_FURTHEST), end, xtol=1e-12)))

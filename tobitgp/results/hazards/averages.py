@@ -50,15 +50,18 @@ def hazard_averages(parts: HazardParts, population: Population, sought: Sought, 
 
 
 def _average(hazards: Hazards, share: Array, sought: Sought) -> Array:
-    """Averages (m, S) of rows with shares (n, S)."""
+    """Averages (m, S) of rows with shares (n, S), each given survival of ``after``."""
+    after = 0.0 if sought.after is None else sought.after
     if sought.what == "rmst":
-        return np.stack([(share * hazards.restricted_mean(t)).sum(axis=0) for t in sought.times.tolist()])
+        return np.stack([(share * hazards.restricted_mean(t, after)).sum(axis=0) for t in sought.times.tolist()])
+    start = np.full(share.shape[1], after)
+    past = hazards.at(start)
 
     def survival(times: Array) -> Array:
-        return np.asarray((share * np.exp(-hazards.at(times))).sum(axis=0))
+        return np.asarray((share * np.exp(past - hazards.at(start + times))).sum(axis=0))
 
     if sought.what == "median":
-        return _median(survival, np.full(share.shape[1], hazards.cuts[-1]))[None]
+        return _median(survival, np.full(share.shape[1], hazards.cuts[-1] - after))[None]
     found = np.stack([survival(np.full(share.shape[1], t)) for t in sought.times.tolist()])
     return 1.0 - found if sought.what == "risk" else found
 

@@ -141,6 +141,10 @@ class AtRisk(NamedTuple):
     event: BoolArray
     weight: Array
 
+    def rows(self, at: IntArray) -> AtRisk:
+        """Some of them."""
+        return AtRisk(self.entry[at], self.exit[at], self.event[at], self.weight[at])
+
 
 def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
     """Times at which rows came under observation and left it; labels (n,) are for errors."""
@@ -163,22 +167,22 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
 
 
 def choose_bands(risk: AtRisk, number: int, *, even: bool) -> Array:
-    """Ends of bands from 0 to the last exit: quantiles of event times, with ``even`` every other step of log time.
+    """Ends of bands from the first entry to the last exit: quantiles of event times, with ``even`` steps of log time.
 
     Steps end at times of events: between days there are none, and hazards of parts of days would leap. Other ends of
     rows say how follow-up was written, which does not matter.
     """
-    times, last = risk.exit[risk.event], float(risk.exit.max())
+    times, first, last = risk.exit[risk.event], float(risk.entry.min()), float(risk.exit.max())
     order = np.argsort(times, kind="stable")
     share = np.cumsum(risk.weight[risk.event][order]) / risk.weight[risk.event].sum()
     orders = np.linspace(0.0, 1.0, (number // 2 if even else number) + 1)[1:]
     quantiles = times[order][np.minimum(np.searchsorted(share, orders - 1e-12), len(times) - 1)]
-    steps = np.geomspace(0.5 * times.min(), last, number - number // 2) if even else np.zeros(0)
+    steps = np.geomspace(max(first, 0.5 * times.min()), last, number - number // 2) if even else np.zeros(0)
     steps = _nearest(steps, np.unique(times[risk.weight[risk.event] > 0.0]))
     cuts = np.unique(np.concatenate([quantiles, steps, [last]]))
     if not even and len(cuts) > 1 and cuts[-2] == times.max() < last:
         cuts = np.delete(cuts, -2)  # a last band without an event would have no hazard
-    return np.concatenate([[0.0], cuts])
+    return np.concatenate([[first], cuts])
 
 
 def _nearest(values: Array, to: Array) -> Array:
@@ -190,8 +194,15 @@ def _nearest(values: Array, to: Array) -> Array:
 
 def given_bands(risk: AtRisk, ends: Sequence[float]) -> Array:
     """Bands that end at given times, the last at the last exit."""
-    last = float(risk.exit.max())
-    return np.array([0.0, *(float(end) for end in ends if end < last), last])
+    first, last = float(risk.entry.min()), float(risk.exit.max())
+    return np.array([first, *(float(end) for end in ends if first < end < last), last])
+
+
+def first_entries(frame: pd.DataFrame, risk: AtRisk, stratum: str | None) -> dict[str, float]:
+    """When the first row of each stratum came under observation, by its name; without strata that of all."""
+    levels = pd.Series("", frame.index) if stratum is None else frame[stratum.strip("`")].astype(str)
+    found = pd.Series(risk.entry).groupby(levels.to_numpy(), sort=True).min()
+    return {str(level): float(time) for level, time in found.items()}
 
 
 def band_labels(cuts: Array) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,10 +34,12 @@ class HazardParts(Source):
     facts: Facts
     written: HazardFormula
     family: PH
-    cuts: Array  # (K + 1,), ends of the bands, from 0 to the last exit
+    cuts: Array  # (K + 1,), ends of the bands, from the first entry to the last exit
+    begins: dict[str, float]  # first entries of the strata, or of all rows
     cells: Parts | RegressionParts  # of exponential exposures, whose location is minus the log hazard
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
+    few: dict[str, Array] = field(default_factory=dict)  # coefficients of which few events tell: maximum and limits
 
     @property
     def estimated(self) -> bool:
@@ -80,6 +82,7 @@ class LogHazards:
     level: Array  # (n, S), of the first band
     profile: Array  # (P, K, S), less those of the first band
     group: IntArray  # (n,), rows of one stratum whose coefficients change over time alike
+    begin: Array  # (P,), first entries, before which nothing is known of hazards
 
     def rows(self) -> Array:
         """All of them, (n, K, S)."""
@@ -97,14 +100,23 @@ def log_hazards(
     own = [name.strip("`") for name in (*written.varying, written.stratum) if name is not None]
     group, size = alike_rows(frame[own]), max(draws, 1)
     if not n:
-        return LogHazards(np.zeros((0, size)), np.zeros((0, K, size)), group)
+        return LogHazards(np.zeros((0, size)), np.zeros((0, K, size)), group, np.zeros(0))
     first = np.unique(group, return_index=True)[1]
     rows = np.concatenate([np.arange(n), np.repeat(first, K)])
     bands = np.concatenate([np.zeros(n, int), np.tile(np.arange(K), len(first))])
     cells = cell_frame(frame.iloc[rows], bands, cuts, written.stratum)
     found = -_locations(parts.cells, ask(parts.cells, cells, exclude), draws, seed)
     profile = found[n:].reshape(len(first), K, -1)
-    return LogHazards(found[:n], profile - profile[:, :1], group)
+    return LogHazards(found[:n], profile - profile[:, :1], group, begins_of(parts, frame.iloc[first]))
+
+
+def begins_of(parts: HazardParts, frame: pd.DataFrame) -> Array:
+    """First entries (n,) of the strata of rows."""
+    stratum = parts.written.stratum
+    if stratum is None:
+        return np.full(len(frame), float(parts.cuts[0]))
+    levels = frame[stratum.strip("`")].astype(str)
+    return np.array([parts.begins.get(level, parts.cuts[0]) for level in levels], dtype=np.float64)
 
 
 def expected_level(parts: HazardParts, frame: pd.DataFrame) -> Array:

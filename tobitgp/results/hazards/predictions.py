@@ -44,6 +44,7 @@ def _percentile(times: HazardTimes, p: float, level: float | None, se: bool) -> 
     if level is not None:
         band = times.percentile_band(p, None, level)
         out |= {name: band[name] for name in ("lower", "upper")}
+    times.warn_of_times({name: values for name, values in out.items() if name != "se"}, None)
     return out
 
 

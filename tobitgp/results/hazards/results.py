@@ -18,9 +18,8 @@ from tobitgp.numerics.sampling import generator
 from tobitgp.results import figures, standardise
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
-from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.estimates import Linear, Transformed
-from tobitgp.results.hazard_ratios import HAZARD, MIDDLE, Kind, order_value
+from tobitgp.results.hazard_ratios import HAZARD, Kind
 from tobitgp.results.hazards.averages import hazard_averages
 from tobitgp.results.hazards.cells import at_risk, band_of, exposures
 from tobitgp.results.hazards.draws import HazardDraws, JointHazards
@@ -32,6 +31,7 @@ from tobitgp.results.hazards.proportionality import (
     proportionality_table,
     tested_columns,
 )
+from tobitgp.results.hazards.ratios import ratios_of_cells
 from tobitgp.results.hazards.times import HazardTimes
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level
@@ -75,6 +75,7 @@ class HazardResults(Results):
 
     _parts: HazardParts
     _from_zero = False
+    _averages_warn = True
     _no_mean = "the mean time rests on the hazard beyond the last one seen"
 
     def __init__(self, parts: HazardParts):
@@ -314,18 +315,24 @@ class HazardResults(Results):
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         yield from self.cells._findings(rng)
         if tested_columns(self._parts, self._parts.written):
-            yield from proportionality_findings(self.proportionality(), self._parts.covariates)
+            yield from proportionality_findings(self._parts, self._parts.written, self.proportionality(), has_tv=True)
 
-    def proportionality(self) -> pd.DataFrame:
+    def proportionality(self, *, terms: bool = True) -> pd.DataFrame:
         """Test whether coefficients change over time, as ``cox.zph`` of R's survival package.
 
-        Of each linear column the score test of its product with the Kaplan-Meier estimate of what share has had an
-        event, in Cox's partial likelihood at this fit; of several rows of a subject all are used.
+        Of each linear term, a factor as a whole, the score test of the products of its columns with the Kaplan-Meier
+        estimate of what share has had an event, at the maximum of Cox's partial likelihood with Efron's treatment of
+        ties. Strata have risk sets of their own; processes and random effects are held at this fit's.
+
+        Parameters
+        ----------
+        terms : bool
+            Whether a term is tested as a whole, or each of its columns by itself.
 
         Returns
         -------
         DataFrame
-            A row for each column of the linear terms, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
+            A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
 
         Raises
         ------
@@ -346,7 +353,8 @@ class HazardResults(Results):
         """
         training = training_rows(self._parts, "proportionality()")
         risk = at_risk(training.response)
-        return proportionality_table(self._parts, self._parts.written, training.design, risk, self._location())
+        at = training.design, risk, self._location()
+        return proportionality_table(self._parts, self._parts.written, *at, terms=terms)
 
     def _draws(self, draws: int, rng: Rng, question: str) -> HazardDraws:
         training = training_rows(self._parts, question)
@@ -358,9 +366,16 @@ class HazardResults(Results):
         return term_tests(self.cells, self._parts.written.is_own, [self._parts.written.baseline])
 
     def _averages(self, population: Population, sought: Sought) -> Averages:
-        times = HazardTimes.of_rows(self._parts, population.frame.iloc[:0], ())
-        last = times.furthest(None) if sought.what == "median" else float(sought.times.max())
-        return hazard_averages(self._parts, population, sought, times.cuts(last))
+        times = HazardTimes.of_rows(self._parts, population.frame, ())
+        after = 0.0 if sought.after is None else sought.after
+        last = times.furthest(np.array([after])) if sought.what == "median" else after + float(sought.times.max())
+        found = hazard_averages(self._parts, population, sought, times.cuts(last))
+        if sought.what == "median":
+            times.warn_of_times({"": found.statistics(None)["estimate"].ravel()}, np.array(after))
+        else:
+            times.warn_beyond(last)
+            times.warn_before(after if sought.after is not None else float(sought.times.min()))
+        return found
 
     def hazard_ratios(
         self, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
@@ -387,7 +402,7 @@ class HazardResults(Results):
         Raises
         ------
         SpecError
-            For unknown terms or columns, or an ``alpha`` outside 0 to 1.
+            For unknown terms or columns, an ``alpha`` outside 0 to 1, or two strata, whose ratio changes over time.
         DataError, UnseenLevelError
             If values of ``at`` or ``reference`` cannot be used.
 
@@ -404,22 +419,7 @@ class HazardResults(Results):
         """
         if at is None and terms is None:
             terms = self._own_terms()
-        known, changing = self._parts.state.input_names, self._parts.written.changing
-        named = [*(at if at is not None else ()), *(reference or ())]
-        for name in named:
-            if name not in known:
-                raise SpecError(
-                    f"{name!r} is no column of this model, which has {', '.join(map(repr, known)) or 'none'}."
-                )
-        for name in (*named, *([terms] if isinstance(terms, str) else terms or ())):
-            if name in changing:
-                raise SpecError(f"The coefficient of {name} changes over time: plot() shows it, and predict_hazard().")
-        usual: dict[str, Any] = {}
-        for name in at if at is not None and self._parts.covariates is not None else ():
-            if column_levels(self._parts, name) is None:
-                usual[name] = order_value(self, name, MIDDLE)
-        reference = usual | (reference or {})
-        return self.cells.hazard_ratios(alpha, terms, at, reference or None)
+        return ratios_of_cells(self, alpha, terms, at, reference)
 
     def plot_forest(self, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
         """Hazard ratios with their intervals on a log scale, reference levels of factors among them.

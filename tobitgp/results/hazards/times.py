@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,15 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.roots import where_it_ends
 from tobitgp.results.hazards.cells import AtRisk, alike_rows, band_of
-from tobitgp.results.hazards.parts import DRAWS, HazardParts, LogHazards, expected_level, extended, log_hazards
+from tobitgp.results.hazards.parts import (
+    DRAWS,
+    HazardParts,
+    LogHazards,
+    begins_of,
+    expected_level,
+    extended,
+    log_hazards,
+)
 from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array, IntArray
 
@@ -32,30 +40,34 @@ class Hazards:
     rate: Array  # (P, K, S)
     group: IntArray  # (n,)
     at_cuts: Array  # (P, K + 1, S), cumulative hazards of level 1 at the ends of the bands
+    begin: Array  # (P,), first entries, before which hazards are 0
 
     @classmethod
     def of(cls, cuts: Array, log: LogHazards) -> Hazards:
         """From their logarithms."""
         rate, level = (np.exp(np.clip(x, -_FAR, _FAR)) for x in (log.profile, log.level))
-        steps = np.cumsum(rate * np.diff(cuts)[:, None], axis=1)
+        ends = np.maximum(cuts, log.begin[:, None])
+        steps = np.cumsum(rate * np.diff(ends, axis=1)[..., None], axis=1)
         at_cuts = np.concatenate([np.zeros_like(steps[:, :1]), steps], axis=1)
-        return cls(cuts, level, rate, log.group, at_cuts)
+        return cls(cuts, level, rate, log.group, at_cuts, log.begin)
 
     def cumulative(self, times: Array) -> Array:
-        """Cumulative hazards at times (n, m) of each row, (n, m, S)."""
+        """Cumulative hazards since the first entry at times (n, m) of each row, (n, m, S)."""
         band, of = band_of(times, self.cuts), self.group[:, None]
-        left = np.maximum(times - self.cuts[band], 0.0)[..., None]
+        left = np.maximum(times - np.maximum(self.cuts[band], self.begin[of]), 0.0)[..., None]
         return self.level[:, None] * (self.at_cuts[of, band] + self.rate[of, band] * left)
 
     def at(self, times: Array) -> Array:
         """Cumulative hazards (n, S) at times (S,) of each draw."""
         band, draw = band_of(times, self.cuts), np.arange(len(times))
-        one = self.at_cuts[:, band, draw] + self.rate[:, band, draw] * np.maximum(times - self.cuts[band], 0.0)
-        return self.level * one[self.group]
+        left = np.maximum(times - np.maximum(self.cuts[band], self.begin[:, None]), 0.0)
+        return self.level * (self.at_cuts[:, band, draw] + self.rate[:, band, draw] * left)[self.group]
 
     def hazard(self, times: Array) -> Array:
         """Hazards at times (n, m), (n, m, S)."""
-        return self.level[:, None] * self.rate[self.group[:, None], band_of(times, self.cuts)]
+        of = self.group[:, None]
+        seen = (times >= self.begin[of])[..., None]
+        return self.level[:, None] * np.where(seen, self.rate[of, band_of(times, self.cuts)], 0.0)
 
     def time_at(self, goal: Array) -> Array:
         """Times (n, S) at which cumulative hazards reach a goal, infinite where they do not."""
@@ -64,17 +76,19 @@ class Hazards:
             H, last = self.at_cuts, self.rate.shape[1] - 1
             band = np.minimum((H[self.group, 1:] < goal[:, None]).sum(axis=1), last)
             of, draw = self.group[:, None], np.arange(H.shape[2])
-            time = self.cuts[band] + (goal - H[of, band, draw]) / self.rate[of, band, draw]
+            time = np.maximum(self.cuts[band], self.begin[of]) + (goal - H[of, band, draw]) / self.rate[of, band, draw]
         return np.where(H[self.group, -1] < goal, np.inf, time)
 
-    def restricted_mean(self, t: float) -> Array:
-        """Area below survival up to a time, (n, S)."""
-        ends = np.minimum(self.cuts, t)
-        H = self.cumulative(np.broadcast_to(ends, (len(self.level), len(ends))))
+    def restricted_mean(self, t: float, after: float = 0.0) -> Array:
+        """Area below survival for a time t from ``after`` on, given survival of that, (n, S)."""
+        begin = np.clip(self.begin, after, after + t)[self.group, None]
+        ends = np.clip(self.cuts, begin, after + t)
+        H = self.cumulative(ends)
         gap = np.diff(H, axis=1)
         with np.errstate(invalid="ignore"):
             share = np.where(gap > 1e-8, -np.expm1(-gap) / np.maximum(gap, 1e-300), 1.0 - 0.5 * gap)
-        return np.asarray((np.exp(-H[:, :-1]) * share * np.diff(ends)[:, None]).sum(axis=1))
+        left = np.exp(H[:, :1] - H[:, :-1]) * share * np.diff(ends, axis=1)[..., None]
+        return np.asarray(begin - after + left.sum(axis=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +117,11 @@ class HazardTimes(Times):
         pairs, back = np.unique(np.column_stack([self.which, start]), axis=0, return_inverse=True)
         last = float(pairs[:, 1].max(initial=0.0) + times.max())
         self.warn_beyond(last)
+        early = start[:, None] + times < begins_of(self.parts, self.frame)[self.which, None]
+        unknown = bool(early.any()) and of == "hazard"
+        self.warn_before(
+            float((start + min(times.min(), 0.0 if after is not None else np.inf)).min(initial=np.inf)), unknown
+        )
 
         def chunk(span: slice) -> dict[str, Array]:
             rows, begin = pairs[span, 0].astype(np.intp), pairs[span, 1:]
@@ -116,7 +135,21 @@ class HazardTimes(Times):
             )
 
         made = self._chunked(chunk, len(pairs), len(times))
-        return {name: values[back.ravel()] for name, values in made.items()}
+        out = {name: values[back.ravel()] for name, values in made.items()}
+        return {name: np.where(early, np.nan, values) for name, values in out.items()} if of == "hazard" else out
+
+    def warn_before(self, earliest: float, unknown: bool = False) -> None:
+        """Say of times before anybody was followed, in which hazards may be unknown, what is answered."""
+        first = float(self.parts.cuts[0])
+        if earliest < first or unknown:
+            of = "" if self.parts.written.stratum is None else "of all strata "
+            words = "hazards are NaN" if unknown else "survival is 1"
+            warnings.warn(
+                f"Nobody was followed before the first entry, {of}{first:.6g}: until then {words}, and later survival "
+                "is given survival of that time.",
+                ApproximationWarning,
+                stacklevel=user_level(),
+            )
 
     def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
         """See `Times`; of the same draws, which are made once."""
@@ -256,7 +289,7 @@ class HazardTimes(Times):
         return {name: values[self.which] for name, values in made.items()}
 
     def warn_beyond(self, last: float) -> None:
-        """Say of a baseline that is a process what it is after the last exit."""
+        """See `Times`; of a baseline that is a process."""
         end = float(self.parts.cuts[-1])
         if last > end * (1.0 + 1e-9) and self.parts.family.baseline != "piecewise":
             warnings.warn(
@@ -264,6 +297,17 @@ class HazardTimes(Times):
                 ApproximationWarning,
                 stacklevel=user_level(),
             )
+
+    def warn_of_times(self, found: Mapping[str, Array], after: Array | None) -> None:
+        """See `Times`; infinite ones too."""
+        if not np.isposinf(np.stack(list(found.values()))).any():
+            return Times.warn_of_times(self, found, after)
+        warnings.warn(
+            f"Some times are infinite: survival does not fall so far before {self.furthest(after):.6g}, with the last "
+            f"exit at {self.parts.cuts[-1]:.6g}.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
 
     def cuts(self, last: float) -> Array:
         """Ends of the bands up to a time."""

@@ -16,6 +16,7 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.baselines import GompertzBaseline
 from tobitgp.errors import SpecError
 from tobitgp.results import hazard_ratios
+from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.distributional.draws import DistributionalDraws
 from tobitgp.results.distributional.results import DistributionalResults
@@ -27,11 +28,13 @@ from tobitgp.results.hazards.proportionality import (
     proportionality_table,
     tested_columns,
 )
+from tobitgp.results.hazards.ratios import without_strata
 from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.parametric.paths import along_parametric
 from tobitgp.results.parametric.times import TimesOfBaseline, warn_infinite
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level, check_what, predict_table
+from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
@@ -151,13 +154,18 @@ class ParametricHazardResults(DistributionalResults):
                 table[name] = gammaincinv(shape, order) / rate
         return table.set_axis(pd.Index(list(parts.groups), name=parts.frailty))
 
-    def proportionality(self) -> pd.DataFrame:
+    def proportionality(self, *, terms: bool = True) -> pd.DataFrame:
         """Test whether coefficients change over time, as :meth:`HazardResults.proportionality` does.
+
+        Parameters
+        ----------
+        terms : bool
+            Whether a term is tested as a whole, or each of its columns by itself.
 
         Returns
         -------
         DataFrame
-            A row for each column of the linear terms, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
+            A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
 
         Raises
         ------
@@ -185,8 +193,8 @@ class ParametricHazardResults(DistributionalResults):
         if not self._one_sided:
             raise SpecError("proportionality() takes rows that are exact or right-censored, entered late or not.")
         training = training_rows(parts, "proportionality()")
-        predictor = parts.predictors(training.design)[0]
-        return proportionality_table(parts, parts.written, training.design, at_risk(training.response), -predictor)
+        at = training.design, at_risk(training.response), -parts.predictors(training.design)[0]
+        return proportionality_table(parts, parts.written, *at, terms=terms)
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
@@ -218,6 +226,9 @@ class ParametricHazardResults(DistributionalResults):
             )
         return Kind(HAZARD if self._parts.link == "hazard" else ODDS, 1.0)
 
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        return term_tests(self, self._parts.written.is_own)
+
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return self._linear.combine(sign * contrasts.columns, -sign * contrasts.offset)
 
@@ -243,7 +254,7 @@ class ParametricHazardResults(DistributionalResults):
         Raises
         ------
         SpecError
-            With ``link="probit"``; for unknown terms or columns, or an ``alpha`` outside 0 to 1.
+            With ``link="probit"``; for unknown terms or columns, an ``alpha`` outside 0 to 1, or two strata.
         DataError, UnseenLevelError
             If values of ``at`` or ``reference`` cannot be used.
 
@@ -259,6 +270,7 @@ class ParametricHazardResults(DistributionalResults):
         {'age': 1.02, 'sex': 0.6}
         """
         own = self._own_terms() if at is None and terms is None else terms
+        at, reference = without_strata(self._parts.written, own, at, reference)
         return hazard_ratios.hazard_ratios(self, alpha, own, at, reference)
 
     def plot_forest(self, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
@@ -337,7 +349,7 @@ class ParametricHazardResults(DistributionalResults):
             return
         yield from super()._findings(rng)
         if self._parts.link == "hazard" and self._one_sided and tested_columns(self._parts, self._parts.written):
-            yield from proportionality_findings(self.proportionality(), self._parts.covariates)
+            yield from proportionality_findings(self._parts, self._parts.written, self.proportionality(), has_tv=False)
 
     @property
     def _one_sided(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tobitgp.distributions.location_scale import LocationScale, RowDistributions
 from tobitgp.engines import single_blas_thread
-from tobitgp.results.averages import Drawn, Population, Sought, averaged_median
+from tobitgp.results.averages import Drawn, Population, Sought, averaged_median, averaged_remaining_median
 from tobitgp.results.process.draws import JointProcess
 from tobitgp.typing import Array
 
@@ -50,6 +50,8 @@ def _part(rows: LocationScale, at: slice) -> LocationScale:
 
 def _under(rows: LocationScale, share: Array, sought: Sought, respond: Respond) -> Array:
     """Averages (m, s) of draws of n rows."""
+    if sought.what == "median" and sought.after is not None:
+        return averaged_remaining_median(rows, share, sought.after)[0][None]
     if sought.what == "median":
         middle = averaged_median(rows.noise, rows.location, rows.scale, share)[0]
         certain = replace(rows, location=middle[None], scale=np.zeros((1, 1)))

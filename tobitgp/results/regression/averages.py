@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tobitgp.data.arrays import Design
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import row_chunks
 from tobitgp.numerics.factored import of_sums
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.posterior.questions import Question, survival
+from tobitgp.posterior.questions import Question
 from tobitgp.regression.maximum import hide
-from tobitgp.results.averages import Estimated, Population, Sought, averaged_median
+from tobitgp.results.averages import Estimated, Population, Sought, averaged_median, averaged_remaining_median
 from tobitgp.results.effects import CHUNK, side_of
 from tobitgp.results.regression.parts import RegressionParts, predictors
 from tobitgp.typing import Array
@@ -47,10 +49,15 @@ def _under(parts: RegressionParts, population: Population, setting: int, sought:
     if sought.what != "median":
         return _mean(parts, design, share, sought.question(sought.times))
     eta, tau = predictors(parts, design)
-    at, density = averaged_median(parts.noise, eta[:, None], np.exp(tau)[:, None], share[:, None])
-    median = np.exp(at) if sought.positive else at
-    stretch = (median if sought.positive else 1.0) / density
-    _, gradient, each = _mean(parts, design, share, survival(sought.positive, median[None]))
+    if sought.after is None:
+        at, density = averaged_median(parts.noise, eta[:, None], np.exp(tau)[:, None], share[:, None])
+        median = np.exp(at) if sought.positive else at
+        stretch = (median if sought.positive else 1.0) / density
+    else:
+        y = LocationScale(parts.noise, eta[:, None], np.exp(tau)[:, None], sought.positive)
+        median, density = averaged_remaining_median(y, share[:, None], sought.after)
+        stretch = 1.0 / density
+    _, gradient, each = _mean(parts, design, share, replace(sought, what="survival").question(median))
     return median, stretch * gradient, stretch * each
 
 
