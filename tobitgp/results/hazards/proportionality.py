@@ -35,7 +35,7 @@ def proportionality_table(
     X = as_dense(design.H)[:, columns]
     k = len(columns)
     sums = [np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros((k, k)), np.zeros((k, k))]
-    for code in np.unique(stratum):
+    for code in np.unique(stratum[risk.event & (risk.weight > 0.0)]):  # a stratum without events has no score
         here = stratum == code
         part = AtRisk(*(values[here] for values in risk))
         for total, value in zip(sums, _score(X[here], part, -location[here]), strict=True):
