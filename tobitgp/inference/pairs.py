@@ -85,7 +85,8 @@ class Pairs:
         if sites is not None and (end := tried(sites)):
             return end
         near = run(rows.start, True, ROUGH, ROUGH_SWEEPS)
-        return tried(near.sites) or replace(near, converged=False)
+        end = tried(near.sites) if near.converged else None
+        return end or replace(near, converged=False)
 
 
 def _completed(data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, end: PairEnd) -> Posterior:

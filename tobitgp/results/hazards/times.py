@@ -20,7 +20,7 @@ from tobitgp.typing import Array, IntArray
 
 CELLS = 8_000_000  # numbers that a chunk holds at once
 _BLOCK = 100_000  # numbers that a cache holds
-_SHORT = 1e-3  # cumulative hazard of a band, below which survival falls along a line in it
+_SHORT = 1e-5  # cumulative hazard of a band, below which survival falls along a line in it
 _FAR = 300.0  # logarithms of hazards whose products and sums are numbers
 FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
 
@@ -98,21 +98,24 @@ class Hazards:
         """Area below survival up to a time, (n, S)."""
         ends = np.minimum(self.cuts[: int(np.searchsorted(self.cuts[:-1], t)) + 1], t)
         width = np.diff(ends)
-        step = self.rate[:, : len(width)] * width[:, None]
-        reached, out = self.at_cuts[:, : len(width)] + step, np.zeros_like(self.level)
+        rate = self.rate[:, : len(width)]
+        step, out = rate * width[:, None], np.zeros_like(self.level)
+        reached = self.at_cuts[:, : len(width)] + step
         for rows in self._blocks():
             level, of, area = self.level[rows], self.group[rows], out[rows]
             of = of[:1] if (of == of[0]).all() else of
-            alive = np.ones_like(level)
+            least, alive = level.min(axis=0), np.ones_like(level)
             for k, wide in enumerate(width.tolist()):
-                gap, left = level * step[of, k], np.exp(-level * reached[of, k])
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    mean = (alive - left) / gap
-                few = gap < _SHORT
-                if few.any():
-                    mean = np.where(few, 0.5 * (alive + left) * (1.0 - gap * gap / 12.0), mean)
-                area += wide * mean
+                left = np.multiply(level, -reached[of, k])
+                gone = alive - np.exp(left, out=left)
+                if (least * step[of, k]).min() > _SHORT:
+                    area += gone * (1.0 / rate[of, k])
+                else:
+                    gap = level * step[of, k]
+                    mean = np.where(gap > _SHORT, gone / np.maximum(gap, _SHORT), 0.5 * (alive + left))
+                    area += wide * level * mean
                 alive = left
+            area /= level
         return out
 
 
