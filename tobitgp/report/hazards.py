@@ -22,7 +22,7 @@ from tobitgp.report.axes import (
     draw_surface,
     finish,
     panel_axes,
-    shorten,
+    shorten_all,
 )
 from tobitgp.report.summaries import curve_names, slope_rows
 from tobitgp.report.summary import FitSummary, Section, number
@@ -189,9 +189,10 @@ def _draw_process(ax: Any, parts: HazardParts, process: _Process, level: float |
     grid = grid_frame(parts.covariates, x, factors=_factors(parts))
     at = place(grid[x])
     levels = [None] if group is None else sorted(parts.covariates[group].unique(), key=str)[: len(LEVELS)]
-    for own, colour in zip(levels, LEVELS, strict=False):
+    names = shorten_all([str(own) for own in levels])
+    for own, name, colour in zip(levels, names, LEVELS, strict=False):
         rows = grid if group is None else grid.assign(**{group: own})
-        label = None if group is None else as_label(f"{group} = {shorten(str(own))}")
+        label = None if group is None else as_label(f"{group} = {name}")
         draw_curve(ax, at, _table(_against(parts, rows, {x: middle}), level), colour, label=label)
     ax.axhline(0.0, color=GREY, linewidth=0.8)
     seen = np.unique(place(parts.covariates[x]))[:MANY]
