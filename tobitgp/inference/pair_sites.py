@@ -233,7 +233,7 @@ STEP, SHORTEN, SHORTEST, LENGTHEN = 0.5, 0.6, 0.05, 1.15
 REGULAR = 0.1  # residual below which the past tells of the next steps
 ROUGH = 1e-2  # residual to which floored sites lead near
 TRIES = 20
-STALLED, GAIN = 20, 0.9  # sweeps in which the residual must fall to this share of its least
+STALLED, GAIN = 20, 0.8  # sweeps in which the residual must fall to this share of its least
 
 
 def iterate(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import itemgetter
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class Pairs:
 
     blocks: Sequence[Block]
     noise: tuple[int, ...]  # blocks of log sigma
+    from_flat: ClassVar[bool] = True
 
     def settle(
         self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, slopes: bool, windows: bool

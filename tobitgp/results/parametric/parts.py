@@ -105,7 +105,7 @@ class ParametricParts(DistributionalParts):
         """
         likely = np.ones(change.shape[1], dtype=np.bool_)
         if self.frailty is not None:
-            likely = change[-1] <= np.log1p(_FURTHEST * np.sqrt(self.covariance[-1, -1]))
+            likely = change[-1] <= np.log1p(_FURTHEST * np.sqrt(np.asarray(self.covariance)[-1, -1]))
         if not isinstance(self.baseline, SplineBaseline):
             return likely
         gamma = (self.maximum.gamma[:, None] + change[-len(self.maximum.gamma) :])[: self.n_baseline]
