@@ -260,7 +260,7 @@ def draw_map(
     edge = {"edgecolors": "white", "linewidths": 0.6, "rasterized": len(value) > MANY}
     for words, rows, marker, _ in row_kinds(response.lower, response.upper):
         some = _some(rows)
-        shown = np.clip(value[some], low, high)
+        shown = np.where(value[some] > 0.0, value[some], low) if log else value[some]
         ax.scatter(*(p[some] for p in places), c=shown, marker=marker, s=size, zorder=3, **look, **edge)
         ax.plot([], [], marker, color=INK, label=words + f", {len(some)} drawn" * (len(some) < int(rows.sum())))
     bar = ax.figure.colorbar(filled, ax=ax, label=label)
