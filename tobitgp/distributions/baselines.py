@@ -160,10 +160,12 @@ class GompertzBaseline(Baseline):
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
         """See `Baseline`."""
-        x = c[0] * np.exp(s)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            x = c[0] * np.exp(np.minimum(s, 700.0))
             share = np.where(np.abs(x) < 1e-8, 1.0 - 0.5 * x, np.log1p(np.maximum(x, -1.0)) / np.where(x, x, 1.0))
-            return np.where(x <= -1.0, np.inf, s + np.log(share))
+            late = np.log(np.logaddexp(0.0, s + np.log(np.maximum(c[0], 0.0))) / c[0])
+            v = np.where(x > 1.0, late, s + np.log(share))
+            return np.where(x <= -1.0, np.inf, np.where(np.isinf(s), s, v))
 
     def tail(self, c: Sequence[Array]) -> Array | float:
         """See `Baseline`; 0 where the hazard falls, so that some never have the event."""

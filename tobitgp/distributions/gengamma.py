@@ -233,12 +233,17 @@ _LARGEST = 300.0
 
 def _second(v: Array) -> Array:
     """``(e^v - 1 - v) / v^2``."""
-    short = np.where(np.abs(v) < _SERIES, v, 0.0)
+    near = np.abs(v) < _SERIES
+    short = v if near.all() else np.where(near, v, 0.0)
     series = np.zeros_like(short)
     for k in range(_TERMS, 1, -1):
-        series = (1.0 + series * short) / k if k > 2 else 0.5 * (1.0 + series * short)
+        series *= short
+        series += 1.0
+        series *= 1.0 / k
+    if near.all():
+        return series
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(np.abs(v) < _SERIES, series, (np.expm1(v) - v) / (v * v))
+        return np.where(near, series, (np.expm1(v) - v) / (v * v))
 
 
 def _temme_terms(eta: Array, v: Array) -> tuple[Array, Array]:

@@ -74,7 +74,8 @@ class Objective:
         """Fixed point at ``free`` from the sites of the rows given; from flat ones where those do not converge."""
         theta = self.theta(free)
         found = settle(self.model, data, theta, self.method, slopes=slopes)
-        if data.warm and not found.converged:
+        tried = self.model.kept is not None and self.model.kept.from_flat
+        if data.warm and not found.converged and not tried:
             with contextlib.suppress(NumericalError):
                 return settle(self.model, data.cold(), theta, self.method, slopes=slopes)
         return found

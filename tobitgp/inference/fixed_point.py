@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -69,6 +69,8 @@ class Model:
 
 class Kept(Protocol):
     """Features that stay while parameters move."""
+
+    from_flat: ClassVar[bool]  # whether it begins from flat sites where those of the rows do not converge
 
     def settle(
         self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, slopes: bool, windows: bool

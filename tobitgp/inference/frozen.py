@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -73,6 +73,7 @@ class Frozen:
     at: tuple[BlockAt, ...]
     layout: Layout
     known: Known
+    from_flat: ClassVar[bool] = False
 
     @classmethod
     def of(

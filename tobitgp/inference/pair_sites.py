@@ -233,13 +233,14 @@ STEP, SHORTEN, SHORTEST, LENGTHEN = 0.5, 0.6, 0.05, 1.15
 REGULAR = 0.1  # residual below which the past tells of the next steps
 ROUGH = 1e-2  # residual to which floored sites lead near
 TRIES = 20
+STALLED, GAIN = 20, 0.8  # sweeps in which the residual must fall to this share of its least
 
 
 def iterate(
     data: PairRows, sites: Sites, likelihood: Likelihood, sigma: float, *, tol: float, most: int, floor: bool
 ) -> PairEnd:
     """Damped and accelerated steps; a step after which a row has no cavity, or no posterior is left, is shortened."""
-    rho, last, least = STEP, np.inf, np.inf
+    rho, last, least, earlier = STEP, np.inf, np.inf, [np.inf] * STALLED
     p, found = _visit(data, sites, likelihood, sigma)
     unit = np.sqrt(np.maximum(np.einsum("nii->ni", p.V), 1e-12))
     history: History | None = None
@@ -247,12 +248,14 @@ def iterate(
         wanted = floored(found.sites, p.mean) if floor else found.sites
         step = Sites(wanted.lambda1 - sites.lambda1, wanted.lambda2 - sites.lambda2)
         gap = residual(step, p)
-        if gap < tol or iteration == most:
+        stalled = min(gap, least) > GAIN * earlier[-STALLED]
+        if gap < tol or iteration == most or stalled:
             return PairEnd(data, p, sites, float(found.D.sum()), iteration, gap, gap < tol)
         rho = max(SHORTEN * rho, SHORTEST) if gap > last else min(LENGTHEN * rho, 1.0)
         history = remember(history, flat(sites, unit), flat(step, unit))
         regular = gap < min(least, REGULAR) and len(history.dX) > 0
         last, least = gap, min(gap, least)
+        earlier.append(least)
         if regular:
             trial = unflat(mixed(history, weights(*normal_equations(history)), 1.0), unit)
             trial = floored(trial, p.mean) if floor else trial

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import itemgetter
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class Pairs:
 
     blocks: Sequence[Block]
     noise: tuple[int, ...]  # blocks of log sigma
+    from_flat: ClassVar[bool] = True
 
     def settle(
         self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, slopes: bool, windows: bool
@@ -85,7 +87,8 @@ class Pairs:
         if sites is not None and (end := tried(sites)):
             return end
         near = run(rows.start, True, ROUGH, ROUGH_SWEEPS)
-        return tried(near.sites) or replace(near, converged=False)
+        end = tried(near.sites) if near.converged else None
+        return end or replace(near, converged=False)
 
 
 def _completed(data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, end: PairEnd) -> Posterior:

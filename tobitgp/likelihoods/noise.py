@@ -335,8 +335,12 @@ class Noise(Likelihood):
         return np.column_stack([end - sigma * bend for end in ends for bend in self.distribution.bends])
 
     def _tilted(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Iterator[tuple[Rule, _Tilt]]:
+        taken: list[tuple[IntArray, Rows]] = []  # a search for modes asks for the same rows many times
+
         def local(at: IntArray, f: Array) -> tuple[Array, Array, Array]:
-            terms = self.terms(rows[at], f, sigma)
+            if not taken or taken[0][0] is not at:
+                taken[:] = [(at, rows[at])]
+            terms = self.terms(taken[0][1], f, sigma)
             return terms.value, terms.eta, terms.eta_eta
 
         concave = self.distribution.log_concave and (rows.window is None or not self.windowed)

@@ -143,7 +143,8 @@ Evaluate = Callable[[Array], State]
 
 SETTLED = 1e-14  # Newton decrement: twice the log likelihood still to be gained
 _ARMIJO = 1e-4
-_HALVINGS = 30
+_HALVINGS, _FEW_HALVINGS = 30, 2
+_ROUNDING = 1e-10  # decrement, of one and the log likelihood, below which rounding hides what a step gains
 _LONGEST = 1.5  # of one step in a log scale or the shape, outside Olsen's coordinates
 _FLOOR, _CONCAVE_FLOOR = 1e-8, 1e-14
 
@@ -187,8 +188,7 @@ def climb(
             return Climb(state, iteration, "stopped")
         better = _search(evaluate, move, state)
         if better is None:
-            near = move.decrement <= 1e-10 * (1.0 + abs(state.value))
-            return Climb(state, iteration, "settled" if near else "stalled")
+            return Climb(state, iteration, "settled" if _near(move, state) else "stalled")
         state = better
     return Climb(state, max_iter, "settled" if step(state).decrement <= SETTLED else "limit")
 
@@ -196,7 +196,7 @@ def climb(
 def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
     """First of the halved steps that gains what its slope promises, to rounding."""
     t, slack = 1.0, 1e-14 * (1.0 + abs(state.value))
-    for _ in range(_HALVINGS):
+    for _ in range(_FEW_HALVINGS if _near(move, state) else _HALVINGS):
         trial = evaluate(move.at(t))
         if trial.finite:
             gain = trial.value - state.value
@@ -204,6 +204,10 @@ def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
                 return trial
         t *= 0.5
     return None
+
+
+def _near(move: Step, state: State) -> bool:
+    return move.decrement <= _ROUNDING * (1.0 + abs(state.value))
 
 
 def olsen_derivatives(state: State, sigma: float) -> tuple[Array, Bordered]:

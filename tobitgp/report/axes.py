@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.errors import SpecError
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
     from tobitgp.report.terms import Level
@@ -32,6 +32,7 @@ _ACROSS = 3
 _LABELLED, _CROWDED = 30, 100
 _LONGEST = 16
 _STEPS = 12
+_ON_MAP = 1000  # rows of one kind
 
 
 def printable(text: str) -> str:
@@ -56,6 +57,16 @@ def as_label(text: object) -> str:
 def shorten(text: str) -> str:
     """Text of at most 16 characters."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
+
+
+def shorten_all(texts: Sequence[str]) -> list[str]:
+    """The same of several; those that would look alike keep their ends too, or are left as they are."""
+    short = [shorten(text) for text in texts]
+    if len(set(short)) == len(set(texts)):
+        return short
+    keep = _LONGEST // 2
+    short = [text if len(text) <= _LONGEST else f"{text[: keep - 1]}…{text[-keep:]}" for text in texts]
+    return short if len(set(short)) == len(set(texts)) else list(texts)
 
 
 def response_name(model: Any) -> str:
@@ -202,7 +213,7 @@ def draw_groups(ax: Any, table: pd.DataFrame, column: str) -> None:
         ax.set_xticks([])
         ax.set_xlabel(f"{as_label(column)}: {n} groups by their means")
         return
-    names = [as_label(shorten(str(level))) for level in table.index]
+    names = [as_label(name) for name in shorten_all([str(level) for level in table.index])]
     upright = n > 8 or sum(map(len, names)) > 30
     room = 60.0 * ax.get_position().width * ax.figure.get_size_inches()[0] / n
     size = float(np.clip(room, 5.0, 8.5)) if upright else None
@@ -218,6 +229,7 @@ def draw_surface(ax: Any, at: tuple[Any, Any], height: Array, rows: tuple[Any, .
     edges = MaxNLocator(_STEPS, symmetric=True).tick_values(-reach, reach)
     filled = ax.contourf(*at, height, levels=edges, cmap="PuOr_r")
     filled.set_edgecolor("face")
+    rows = tuple(each[_some(np.ones(len(each), dtype=bool))] for each in rows)
     size = float(np.clip(60.0 / np.sqrt(max(len(rows[0]), 1)), 1.0, 3.5))
     ax.plot(*rows, "o", color=INK, markersize=size, markeredgewidth=0, alpha=0.45, rasterized=len(rows[0]) > MANY)
     bar = ax.figure.colorbar(filled, ax=ax, label=label)
@@ -236,10 +248,9 @@ def draw_map(
 ) -> None:
     """Draw filled contours of a response (k, k), and n rows at their places in the colours of what was seen of them."""
     from matplotlib.colors import LogNorm, Normalize
-    from matplotlib.ticker import LogLocator, MaxNLocator
 
     value = np.where(np.isneginf(response.lower), response.upper, response.lower)
-    low, high = np.quantile(np.concatenate([height.ravel(), value]), [0.01, 0.99])
+    low, high = _span(np.concatenate([height.ravel(), value]), log)
     norm = LogNorm(low, high) if log else Normalize(low, high)
     edges = np.geomspace(low, high, _STEPS + 1) if log else np.linspace(low, high, _STEPS + 1)
     look = {"cmap": "viridis", "norm": norm}
@@ -248,13 +259,48 @@ def draw_map(
     size = float(np.clip(3000.0 / max(len(value), 1), 8.0, 36.0))
     edge = {"edgecolors": "white", "linewidths": 0.6, "rasterized": len(value) > MANY}
     for words, rows, marker, _ in row_kinds(response.lower, response.upper):
-        ax.scatter(*(p[rows] for p in places), c=value[rows], marker=marker, s=size, zorder=3, **look, **edge)
-        ax.plot([], [], marker, color=INK, label=words)
+        some = _some(rows)
+        shown = np.where(value[some] > 0.0, value[some], low) if log else value[some]
+        ax.scatter(*(p[some] for p in places), c=shown, marker=marker, s=size, zorder=3, **look, **edge)
+        ax.plot([], [], marker, color=INK, label=words + f", {len(some)} drawn" * (len(some) < int(rows.sum())))
     bar = ax.figure.colorbar(filled, ax=ax, label=label)
-    bar.set_ticks(LogLocator(subs=(1, 2, 5)).tick_values(low, high) if log else MaxNLocator(6).tick_values(low, high))
+    bar.set_ticks(_round_numbers(low, high, log))
     bar.ax.yaxis.set_major_formatter("{x:g}")
+    bar.ax.minorticks_off()
     bar.ax.set_ylim(low, high)
     bar.outline.set_visible(False)
+
+
+def _span(values: Array, log: bool) -> tuple[float, float]:
+    """Ends of colours: all but the lowest and highest hundredth of the numbers, above zero for logarithms."""
+    known = values[np.isfinite(values) & ((values > 0.0) | (not log))]
+    low, high = np.quantile(known, [0.01, 0.99]).tolist() if len(known) else (1.0, 1.0)
+    wide = 1e-9 * max(abs(low), abs(high))
+    if high - low > wide:
+        return low, high
+    return (0.5 * low, 2.0 * low) if log else (low - 0.5 * abs(low) - 0.5, low + 0.5 * abs(low) + 0.5)
+
+
+def _some(rows: BoolArray) -> IntArray:
+    """Places of the rows that are drawn on a map, of many a sample that leaves the map to be seen."""
+    at = np.flatnonzero(rows)
+    return at if len(at) <= _ON_MAP else np.sort(np.random.default_rng(0).choice(at, _ON_MAP, replace=False))
+
+
+def _round_numbers(low: float, high: float, log: bool) -> list[float]:
+    """Round numbers between two ends, no more than ten of them."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    def inside(ticks: Any) -> list[float]:
+        return [float(t) for t in ticks if low <= t <= high]
+
+    for subs in ((1.0, 2.0, 5.0), (1.0,)) if log else ():
+        found = inside(LogLocator(subs=subs, numticks=100).tick_values(low, high))
+        if 3 <= len(found) <= 10:
+            return found
+    if log and high > 1e4 * low:
+        return inside(LogLocator(numticks=8).tick_values(low, high))
+    return inside(MaxNLocator(6).tick_values(low, high))
 
 
 def draw_rows(ax: Any, x: Any, response: CensoredResponse, levels: Sequence[Level] = ()) -> None:

@@ -23,7 +23,7 @@ from tobitgp.report.axes import (
     log_scale,
     response_name,
     row_kinds,
-    shorten,
+    shorten_all,
 )
 from tobitgp.report.plots import rows_above_zero
 from tobitgp.report.terms import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
@@ -86,8 +86,8 @@ class Effect:
     def tables(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Each curve's name and numbers."""
         settings = [None] if self.by is None else self.levels(self.by) or []
-        for setting in settings:
-            name = "" if self.by is None else shorten(f"{self.by} = {level_name(setting)}")
+        names = shorten_all([f"{self.by} = {level_name(setting)}" for setting in settings])
+        for setting, name in zip(settings, names if self.by is not None else [""], strict=True):
             own = {} if self.by is None else {self.by: setting}
             found = self._averaged(own) if self.average else self._predicted(own)
             for key, table in found.items():
@@ -158,7 +158,7 @@ def plot_effect(effect: Effect, ax: Any = None) -> Any:
     if levels is None:
         label_axis(ax, effect.x, at)
     else:
-        ax.set_xticks(at, [as_label(shorten(level_name(level))) for level in levels])
+        ax.set_xticks(at, [as_label(name) for name in shorten_all([level_name(level) for level in levels])])
         ax.set_xlim(-0.6, len(levels) - 0.4)
     _finish(ax, effect, outside=levels is not None)
     return ax

@@ -120,7 +120,13 @@ def _numbers(row: Row, *, log: bool) -> str:
     form = ".3g"
     if log and row.low >= 0.05 and row.high < 1000.0:
         form = f".{2 + sum(row.high - row.low < width for width in (0.1, 0.01))}f"
-    return f"{row.value:{form}} ({row.low:{form}} to {row.high:{form}})"
+    value, low, high = (_plain(f"{number:{form}}") for number in (row.value, row.low, row.high))
+    return f"{value} ({low} to {high})"
+
+
+def _plain(text: str) -> str:
+    """Thousands without a power of ten, which is left to millions and thousandths."""
+    return f"{float(text):.0f}" if any(f"e+0{power}" in text for power in range(3, 6)) else text
 
 
 def _label_ratios(ax: Any, low: Any, high: Any) -> None:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
+from tobitgp.formula.linear import mentions
 from tobitgp.report import summary
-from tobitgp.report.axes import BLUE, GREY, LEVELS, as_label, closing_what_fails, draw_curve, finish, panel_axes
+from tobitgp.report.axes import (
+    BLUE,
+    GREY,
+    LEVELS,
+    MANY,
+    as_label,
+    closing_what_fails,
+    draw_curve,
+    draw_surface,
+    finish,
+    panel_axes,
+    shorten_all,
+)
 from tobitgp.report.summaries import curve_names, slope_rows
 from tobitgp.report.summary import FitSummary, Section, number
-from tobitgp.report.terms import grid_frame, place, runs
+from tobitgp.report.terms import grid_frame, held_words, is_date, label_axis, place, runs, surface_frame
 from tobitgp.results.hazards.parts import DRAWS, HazardParts, log_hazards
 from tobitgp.results.hazards.skewed import skewed_note
 from tobitgp.results.hazards.times import beyond_words
@@ -83,8 +96,8 @@ def plot_hazards(results: HazardResults, level: float | None) -> Any:
         raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict_hazard() with new data.")
     typical = grid_frame(parts.covariates, None, factors=_factors(parts), size=1)
     typical = typical if len(typical) else pd.DataFrame(index=[0])
-    varying, curves = parts.written.varying, _curves(parts)
-    panels = panel_axes(1 + len(varying) + len(curves), 3.3, above=0.4)
+    varying, processes = parts.written.varying, _processes(parts)
+    panels = panel_axes(1 + len(varying) + len(processes), 3.3, above=0.4)
     _draw_baseline(panels[0], parts, typical, level)
     finish(panels[0], time, "hazard", legend="best" if parts.written.stratum else "")
     for ax, z in zip(panels[1:], varying, strict=False):
@@ -93,11 +106,12 @@ def plot_hazards(results: HazardResults, level: float | None) -> Any:
         _draw_steps(ax, parts.cuts, high - low, level)
         ax.axhline(0.0, color=GREY, linewidth=0.8)
         finish(ax, time, "log hazard ratio", legend="")
-    for ax, (_, x, middle) in zip(panels[1 + len(varying) :], curves, strict=True):
-        _draw_process(ax, parts, x, middle, level)
-        finish(ax, x, "log hazard ratio", legend="")
-    titles = ["baseline hazard", *(f"coefficient of {z}" for z in varying)]
-    titles += [f"{name}, against {x} = {middle:.4g}" for name, x, middle in curves]
+    for ax, process in zip(panels[1 + len(varying) :], processes, strict=True):
+        if len(process.columns) == 2:
+            _draw_surface(ax, results, process)
+        else:
+            _draw_process(ax, parts, process, level)
+    titles = ["baseline hazard", *(f"coefficient of {z}" for z in varying), *(each.title for each in processes)]
     for ax, title in zip(panels, titles, strict=True):
         ax.set_title(as_label(title), loc="left", fontsize="small")
     return panels[0] if len(panels) == 1 else panels
@@ -108,12 +122,40 @@ def _factors(parts: HazardParts) -> frozenset[str]:
     return frozenset(coded | set(parts.spec.names("by", "re")) | {str(parts.written.stratum)})
 
 
-def _curves(parts: HazardParts) -> list[tuple[str, str, float]]:
-    """Processes of one input: name, input, and its median."""
+class _Process(NamedTuple):
+    """What is drawn of a process, along one column or over two."""
+
+    name: str
+    columns: tuple[str, ...]
+    middle: tuple[Any, ...]  # their medians, with which all is compared
+    group: str | None  # column whose every level has a curve
+
+    @property
+    def title(self) -> str:
+        """The process, and what it is compared with."""
+        held = pd.DataFrame([self.middle], columns=list(self.columns))
+        return f"{self.name}, against {held_words(held).removeprefix('at ')}"
+
+
+def _processes(parts: HazardParts) -> list[_Process]:
+    """Processes of numbers or dates: over both columns where there are two, along each where there are more."""
     assert parts.covariates is not None
-    found = [(term.name, term.inputs[0].label) for term in parts.spec.gps if len(term.inputs) == 1 and term.by is None]
-    data = {x: parts.covariates[x] for _, x in found if x in parts.covariates and runs(parts.covariates[x])}
-    return [(name, x, float(np.median(data[x]))) for name, x in found if x in data]
+    data, out = parts.covariates, []
+    for term in parts.spec.gps:
+        texts = [item.text for item in term.inputs]
+        used = [name for name in parts.spec.names("gp") if any(mentions(text, name) for text in texts)]
+        along = [name for name in used if name in data and runs(data[name])]
+        group = None if term.by is None else term.by.text.strip("`")
+        if group is not None and group not in data:
+            continue
+        both = len(used) == len(along) == 2 and group is None
+        for columns in [tuple(along)] if both else [(name,) for name in along]:
+            out.append(_Process(term.name, columns, tuple(_median(data[name]) for name in columns), group))
+    return out
+
+
+def _median(values: pd.Series[Any]) -> Any:
+    return values.sort_values().iloc[(len(values) - 1) // 2] if is_date(values) else float(np.median(values))
 
 
 def _table(values: Array, level: float | None) -> pd.DataFrame:
@@ -145,13 +187,40 @@ def _draw_baseline(ax: Any, parts: HazardParts, typical: pd.DataFrame, level: fl
     ax.set_ylim(0.0, None)
 
 
-def _draw_process(ax: Any, parts: HazardParts, x: str, middle: float, level: float | None) -> None:
-    """Draw the log hazard ratio along an input, against its median."""
+def _draw_process(ax: Any, parts: HazardParts, process: _Process, level: float | None) -> None:
+    """Draw the log hazard ratio along an input, against its median, of each level of a group."""
     assert parts.covariates is not None
+    (x,), (middle,), group = process.columns, process.middle, process.group
     grid = grid_frame(parts.covariates, x, factors=_factors(parts))
-    rows = pd.concat([grid, grid.iloc[[0]].assign(**{x: middle})])
-    found = log_hazards(parts, rows, parts.cuts[[0, -1]], draws=DRAWS).level
-    draw_curve(ax, place(grid[x]), _table(found[:-1] - found[-1], level))
+    at = place(grid[x])
+    levels = [None] if group is None else sorted(parts.covariates[group].unique(), key=str)[: len(LEVELS)]
+    names = shorten_all([str(own) for own in levels])
+    for own, name, colour in zip(levels, names, LEVELS, strict=False):
+        rows = grid if group is None else grid.assign(**{group: own})
+        label = None if group is None else as_label(f"{group} = {name}")
+        draw_curve(ax, at, _table(_against(parts, rows, {x: middle}), level), colour, label=label)
     ax.axhline(0.0, color=GREY, linewidth=0.8)
-    seen = place(parts.covariates[x])
-    ax.plot(seen, np.full(len(seen), ax.get_ylim()[0]), "|", color=GREY, markersize=6)
+    seen = np.unique(place(parts.covariates[x]))[:MANY]
+    look = {"color": GREY, "linestyle": "none", "markersize": 6, "clip_on": False}
+    ax.plot(seen, np.zeros(len(seen)), "|", transform=ax.get_xaxis_transform(), **look)
+    finish(ax, x, "log hazard ratio", legend="" if group is None else "best")
+    label_axis(ax, x, at)
+
+
+def _draw_surface(ax: Any, results: HazardResults, process: _Process) -> None:
+    """Draw the median log hazard ratio over two inputs, against their medians."""
+    parts, columns = results.parts, process.columns
+    assert parts.covariates is not None
+    rows, (x, y) = surface_frame(results, parts.covariates, columns)
+    height = np.median(_against(parts, rows, dict(zip(columns, process.middle, strict=True))), axis=1)
+    seen = tuple(place(parts.covariates[name]) for name in columns)
+    draw_surface(ax, (place(x), place(y)), height.reshape(len(y), len(x)), seen, "log hazard ratio")
+    label_axis(ax, columns[0], place(x))
+    label_axis(ax, columns[1], place(y), side="y")
+
+
+def _against(parts: HazardParts, rows: pd.DataFrame, middle: dict[str, Any]) -> Array:
+    """Draws (m, S) of the log hazard of rows, less that of the first of them with some columns moved to a middle."""
+    both = pd.concat([rows, rows.iloc[[0]].assign(**middle)])
+    found = log_hazards(parts, both, parts.cuts[[0, -1]], draws=DRAWS).level
+    return np.asarray(found[:-1] - found[-1])

@@ -30,7 +30,7 @@ from tobitgp.report.axes import (
     draw_surface,
     panel_axes,
     response_name,
-    shorten,
+    shorten_all,
 )
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.parametric.parts import ParametricParts
@@ -160,7 +160,7 @@ def scale_words(results: Results) -> str:
 class Level(NamedTuple):
     """One level of a group."""
 
-    label: str  # at most 16 characters
+    label: str  # at most 16 characters where these tell levels apart
     rows: BoolArray  # (n,), the training rows in it
     colour: str
 
@@ -170,7 +170,8 @@ def read_levels(results: Results, t: int) -> list[Level]:
     names, groups = results.parts.state.group_levels[t], results.parts.rows.design.groups[t]
     assert names is not None
     assert groups is not None
-    return [Level(shorten(str(name)), groups.code == k, LEVELS[k % len(LEVELS)]) for k, name in enumerate(names)]
+    short = shorten_all([str(name) for name in names])
+    return [Level(name, groups.code == k, LEVELS[k % len(LEVELS)]) for k, name in enumerate(short)]
 
 
 def group_name(results: Results, t: int) -> str:

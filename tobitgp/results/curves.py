@@ -411,9 +411,10 @@ def average_curve(results: Results, of: str, grid: Array, groups: Array | None =
     # A few times of all rows in one go, since rows are not all alike.
     each = max(_AVERAGED // len(weight), 1)
     for times in np.array_split(grid, -(-len(grid) // each)):
-        values = known.curve(of, times - after, since, None)["mean"]
-        alive = (
-            np.ones_like(values) if of == "survival" else known.curve("survival", times - after, since, None)["mean"]
-        )
-        out.append((share @ (alive * values)) / (share @ alive))
+        if of == "survival":
+            out.append(share @ known.curve(of, times - after, since, None)["mean"] / share.sum(axis=-1, keepdims=True))
+            continue
+        hazard, cumulative = known.rates(times - after, since)
+        alive = np.exp(-cumulative)
+        out.append((share @ (alive * (hazard if of == "hazard" else cumulative))) / (share @ alive))
     return np.concatenate(out, axis=-1)

@@ -270,6 +270,9 @@ class BoxCoxGPResults(Results):
     def _draws(self, draws: int, rng: Rng, question: str) -> NoReturn:
         raise self._none(question)
 
+    def _findings(self, rng: Any) -> NoReturn:
+        raise self._none("check()")
+
     def _ratio_kind(self) -> Kind:
         raise SpecError(NO_RATIO)
 

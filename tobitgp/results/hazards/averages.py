@@ -25,9 +25,9 @@ def hazard_averages(parts: HazardParts, population: Population, sought: Sought, 
     if sought.what == "mean":
         raise SpecError("The mean time rests on the hazard beyond the last one seen; what='rmst' does not.")
     seed, n = int(population.rng.integers(2**32)), len(population.weight)
-    each, made = n * (len(cuts) if sought.what == "rmst" else 1), []
+    made = []
     with single_blas_thread():
-        for part in row_chunks(0, population.draws, max(_CELLS // each, 1)):
+        for part in row_chunks(0, population.draws, max(_CELLS // n, 1)):
             share = np.repeat(population.weight[:, None], part.stop - part.start, axis=1)
             if population.resampled:
                 share = population.rng.standard_gamma(share)

@@ -476,10 +476,11 @@ class HazardResults(Results):
     plot_effect = figures.plot_effect
 
     def plot(self, *, interval: float | None = 0.95) -> Any:
-        """Baseline hazard, coefficients that change over time, and processes of one column as log hazard ratios.
+        """Baseline hazard, coefficients that change over time, and processes as log hazard ratios.
 
-        The baseline is that of a row with typical covariates, of each level of ``strata()``; processes are compared
-        with their value at the median of the inputs.
+        The baseline is that of a row with typical covariates, of each level of ``strata()``. Processes are compared
+        with their value at the median of their columns; a process of two columns is a map, and one of more columns has
+        a panel for each.
 
         Parameters
         ----------

@@ -27,6 +27,8 @@ from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array, IntArray
 
 CELLS = 8_000_000  # numbers that a chunk holds at once
+_BLOCK = 100_000  # numbers that a cache holds
+_SHORT = 1e-5  # cumulative hazard of a band, below which survival falls along a line in it
 _FAR = 300.0  # logarithms of hazards whose products and sums are numbers
 FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
 
@@ -57,6 +59,32 @@ class Hazards:
         left = np.maximum(times - np.maximum(self.cuts[band], self.begin[of]), 0.0)[..., None]
         return self.level[:, None] * (self.at_cuts[of, band] + self.rate[of, band] * left)
 
+    def survived(self, times: Array, *, rates: bool = False) -> tuple[Array, Array]:
+        """Log mean survival over the draws at times (n, m), and with ``rates`` hazards of those who survive, (n, m)."""
+        log_S, hazard, size = np.empty(times.shape), np.empty(times.shape), self.level.shape[1]
+        band = band_of(times, self.cuts)
+        left = np.maximum(times - np.maximum(self.cuts[band], self.begin[self.group, None]), 0.0)
+        for rows in self._blocks():
+            level, group = self.level[rows], self.group[rows]
+            for j in range(times.shape[1]):
+                at, since = band[rows, j], left[rows, j]
+                alike = all((each == each[0]).all() for each in (group, at, since))
+                some = slice(1 if alike else None)
+                of, at = group[some], at[some]
+                rate = self.rate[of, at]
+                H = level * (self.at_cuts[of, at] + rate * since[some, None])
+                least = H.min(axis=1)
+                weight = np.exp(np.subtract(least[:, None], H, out=H), out=H)
+                total = weight.sum(axis=1)
+                log_S[rows, j] = np.log(total / size) - least
+                if rates:
+                    hazard[rows, j] = np.einsum("ns,ns,ns->n", weight, level, np.broadcast_to(rate, H.shape)) / total
+        return log_S, hazard
+
+    def _blocks(self) -> list[slice]:
+        """Rows whose draws fit in a cache."""
+        return list(row_chunks(0, len(self.level), max(_BLOCK // max(self.level.shape[1], 1), 1)))
+
     def at(self, times: Array) -> Array:
         """Cumulative hazards (n, S) at times (S,) of each draw."""
         band, draw = band_of(times, self.cuts), np.arange(len(times))
@@ -81,14 +109,28 @@ class Hazards:
 
     def restricted_mean(self, t: float, after: float = 0.0) -> Array:
         """Area below survival for a time t from ``after`` on, given survival of that, (n, S)."""
-        begin = np.clip(self.begin, after, after + t)[self.group, None]
-        ends = np.clip(self.cuts, begin, after + t)
-        H = self.cumulative(ends)
-        gap = np.diff(H, axis=1)
-        with np.errstate(invalid="ignore"):
-            share = np.where(gap > 1e-8, -np.expm1(-gap) / np.maximum(gap, 1e-300), 1.0 - 0.5 * gap)
-        left = np.exp(H[:, :1] - H[:, :-1]) * share * np.diff(ends, axis=1)[..., None]
-        return np.asarray(begin - after + left.sum(axis=1))
+        begin = np.clip(self.begin, after, after + t)
+        width = np.diff(np.clip(self.cuts, begin[:, None], after + t), axis=1)[..., None]
+        bands = np.flatnonzero((width > 0.0).any(axis=(0, 2)))
+        step, out = self.rate * width, np.zeros_like(self.level)
+        reached = np.cumsum(step, axis=1)
+        for rows in self._blocks():
+            level, of, area = self.level[rows], self.group[rows], out[rows]
+            of = of[:1] if (of == of[0]).all() else of
+            least, alive = level.min(axis=0), np.ones_like(level)
+            for k in bands.tolist():
+                left = np.multiply(level, -reached[of, k])
+                gone = alive - np.exp(left, out=left)
+                if (least * step[of, k]).min() > _SHORT:
+                    area += gone * (1.0 / self.rate[of, k])
+                else:
+                    gap = level * step[of, k]
+                    mean = np.where(gap > _SHORT, gone / np.maximum(gap, _SHORT), 0.5 * (alive + left))
+                    area += width[of, k] * level * mean
+                alive = left
+            area /= level
+            area += (begin - after)[of, None]
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +176,7 @@ class HazardTimes(Times):
                 draws=not self.parts.estimated,
             )
 
-        made = self._chunked(chunk, len(pairs), len(times))
+        made = self._chunked(chunk, len(pairs), 1 if level is None else len(times))
         out = {name: values[back.ravel()] for name, values in made.items()}
         return {name: np.where(early, np.nan, values) for name, values in out.items()} if of == "hazard" else out
 
@@ -161,7 +203,7 @@ class HazardTimes(Times):
             found = self.hazards(pairs[span, 0].astype(np.intp), last, draws=not self.parts.estimated)
             return dict(zip(("hazard", "cumulative"), _mean_rates(found, pairs[span, 1:], times), strict=True))
 
-        made = self._chunked(chunk, len(pairs), len(times))
+        made = self._chunked(chunk, len(pairs), 1)
         return made["hazard"][back.ravel()], made["cumulative"][back.ravel()]
 
     def survive(self, times: Array, last: float | None = None) -> Array:
@@ -170,9 +212,9 @@ class HazardTimes(Times):
 
         def chunk(span: slice) -> dict[str, Array]:
             found = self.hazards(self.which[span], last, draws=not self.parts.estimated)
-            return {"": _log_mean_survival(found.cumulative(times[span]))}
+            return {"": found.survived(times[span])[0]}
 
-        return self._chunked(chunk, len(times), times.shape[1])[""]
+        return self._chunked(chunk, len(times), 1)[""]
 
     def percentile(self, p: float, after: Array | None) -> Array:
         """See `Times`; infinite where survival does not fall so far."""
@@ -370,20 +412,14 @@ def _mean(of: str, hazards: Hazards, after: Array, times: Array) -> Array:
     """A curve of a new row after times (n, 1) survived, (n, m): parameters are averaged over."""
     if of == "hazard":
         return _mean_rates(hazards, after, times)[0]
-    log_S = _log_mean_survival(hazards.cumulative(after + times)) - _log_mean_survival(hazards.cumulative(after))
+    log_S = hazards.survived(after + times)[0] - hazards.survived(after)[0]
     return np.exp(np.minimum(log_S, 0.0)) if of == "survival" else 0.0 - np.minimum(log_S, 0.0)
 
 
 def _mean_rates(hazards: Hazards, after: Array, times: Array) -> tuple[Array, Array]:
     """Hazards and cumulative hazards of a new row after times (n, 1) survived, (n, m) each."""
-    at = after + times
-    H = hazards.cumulative(at)
-    least = H.min(axis=-1, keepdims=True)
-    weight = np.exp(least - H)
-    total = weight.sum(axis=-1)
-    log_S = np.log(total / H.shape[-1]) - least[..., 0] - _log_mean_survival(hazards.cumulative(after))
-    hazard = np.einsum("nms,nms->nm", weight, hazards.hazard(at)) / total
-    return hazard, 0.0 - np.minimum(log_S, 0.0)
+    log_S, hazard = hazards.survived(after + times, rates=True)
+    return hazard, 0.0 - np.minimum(log_S - hazards.survived(after)[0], 0.0)
 
 
 def _of_draws(of: str, hazards: Hazards, after: Array, times: Array) -> Array:
@@ -396,9 +432,9 @@ def _of_draws(of: str, hazards: Hazards, after: Array, times: Array) -> Array:
 
 def _solve(hazards: Hazards, log_p: Array, after: Array, furthest: float) -> Array:
     """Times (n, k) from ``after`` on at which survival from there falls to p, infinite where it does not."""
-    alive = _log_mean_survival(hazards.cumulative(after[:, None]))
+    alive = hazards.survived(after[:, None])[0]
     goal = alive + log_p
     low, high = np.repeat(after[:, None], len(log_p), axis=1), np.full((len(after), len(log_p)), furthest)
-    never = _log_mean_survival(hazards.cumulative(high[:, :1])) > goal
-    found = where_it_ends(lambda times: _log_mean_survival(hazards.cumulative(times)) > goal, low, high)
+    never = hazards.survived(high[:, :1])[0] > goal
+    found = where_it_ends(lambda times: hazards.survived(times)[0] > goal, low, high)
     return np.where(never, np.inf, found - after[:, None])

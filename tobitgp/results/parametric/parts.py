@@ -19,6 +19,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 THETA = "theta"
 _ROUNDING = 1e-9
+_FURTHEST = 4.0  # standard errors of theta above its estimate, beyond which no draw of its logarithm is taken
 
 # Families of log times whose noise is that of transformed times, by link.
 LINKS = {"hazard": "weibull", "odds": "loglogistic", "probit": "lognormal"}
@@ -98,12 +99,18 @@ class ParametricParts(DistributionalParts):
         return Transformed(self.family.distribution, self.baseline, x[0], x[1 : m + 1], x[m + 1 :])
 
     def possible(self, change: Array) -> BoolArray:
-        """Which draws (S,) have a baseline that rises, where the parameters move by ``change`` (k, S)."""
+        """Which draws (S,) have a baseline that rises, where the parameters move by ``change`` (k, S).
+
+        The logarithm of a variance of 0 or nearly is hardly known; its draws end where the variance itself would.
+        """
+        likely = np.ones(change.shape[1], dtype=np.bool_)
+        if self.frailty is not None:
+            likely = change[-1] <= np.log1p(_FURTHEST * np.sqrt(np.asarray(self.covariance)[-1, -1]))
         if not isinstance(self.baseline, SplineBaseline):
-            return np.ones(change.shape[1], dtype=np.bool_)
+            return likely
         gamma = (self.maximum.gamma[:, None] + change[-len(self.maximum.gamma) :])[: self.n_baseline]
         _, slope = self.baseline.lowest(list(gamma.reshape(self.baseline.size, -1, change.shape[1])))
-        return np.asarray((slope >= -_ROUNDING * slope.max(axis=0)).all(axis=(0, 1)))
+        return np.asarray(likely & (slope >= -_ROUNDING * slope.max(axis=0)).all(axis=(0, 1)))
 
 
 def level_columns(state: DesignState, stratum: str | None) -> IntArray:
