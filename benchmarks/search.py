@@ -1,16 +1,15 @@
 """``python -m benchmarks.search``: how far below the best of a thorough search default fits end, as a small CSV file.
 
 The thorough search climbs on all rows from the truth and from a grid of every length-scale. ``--before FILE`` joins a
-file that the same program wrote with an older version of the package on the path, run as
-``PYTHONPATH=old python benchmarks/search.py --default-only``.
+file that the same program wrote with an older version of the package, run as
+``PYTHONPATH=old:. python benchmarks/search.py --default-only``, where ``old`` is a folder with that package alone.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +17,11 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist
 
-import tobitgp as tg
+from benchmarks.battery import Columns, arguments, fit, tabulate
 
 OUT = Path("docs") / "trust" / "search.csv"
-FAR = 1.0  # nats
 GRID = (1.0, 0.3, 0.1, 0.03, 0.01)  # of the standard deviation of an input
 FEW_ROWS = 1000  # up to which the thorough search tries the whole grid
-Columns = dict[str, np.ndarray]
 
 
 class Problem(NamedTuple):
@@ -240,15 +237,6 @@ def draw(problem: Problem, n: int, seed: int) -> tuple[pd.DataFrame, str, np.nda
     return frame, f"{term} | censor(limit)" if problem.censored else term, f
 
 
-def fit(problem: Problem, frame: pd.DataFrame, formula: str, **kwargs: Any) -> tuple[Any, float]:
-    """A fit at the maximum, and the log posterior density there."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        res = tg.fit(formula, frame, family=problem.family, hyper="maximize", **kwargs)
-    fitted = res.parts.fitted
-    return res, fitted.evidence + fitted.parameters.log_prior(fitted.points[0].theta)[0]
-
-
 def thorough(problem: Problem, frame: pd.DataFrame, formula: str, n: int) -> float:
     """The highest of climbs on all rows from the truth and, on few rows, from a grid."""
     starts = [problem.truth]
@@ -256,14 +244,14 @@ def thorough(problem: Problem, frame: pd.DataFrame, formula: str, n: int) -> flo
         for name in problem.truth:
             column = name.partition("[")[2].rstrip("]") or name.partition("gp(")[2][0]
             starts += [{name: value * float(frame[column].std())} for value in GRID]
-    return max(fit(problem, frame, formula, start=start)[1] for start in starts)
+    return max(fit(frame, formula, family=problem.family, start=start)[1] for start in starts)
 
 
 def run(problem: Problem, n: int, seed: int, default_only: bool) -> dict[str, Any]:
     """One row of the table."""
     frame, formula, f = draw(problem, n, seed)
     began = time.process_time()
-    res, value = fit(problem, frame, formula)
+    res, value = fit(frame, formula, family=problem.family)
     seconds = time.process_time() - began
     band = res.predict(None, "latent", interval=0.95)
     covered = float(np.mean((band["lower"] < f) & (f < band["upper"])))
@@ -273,28 +261,14 @@ def run(problem: Problem, n: int, seed: int, default_only: bool) -> dict[str, An
 
 def main() -> None:
     """Run the battery and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--before", type=Path)
-    parser.add_argument("--default-only", action="store_true")
-    parser.add_argument("--named", default="", help="only problems with this in their names")
-    options = parser.parse_args()
-    rows = []
-    for problem in problems():
-        for n in problem.sizes * (options.named in problem.name):
-            for seed in range(1, problem.seeds + 1):
-                rows.append(run(problem, n, seed, options.default_only))
-                print({k: round(v, 2) if isinstance(v, float) else v for k, v in rows[-1].items()}, flush=True)
-    table = pd.DataFrame(rows)
-    if options.before:
-        before = pd.read_csv(options.before)[["problem", "n", "seed", "seconds", "value", "coverage"]]
-        table = table.merge(before, on=["problem", "n", "seed"], suffixes=("", "_before"))
-        table["best"] = table[["best", "value_before"]].max(axis=1)
-        table["lost_before"] = table["best"] - table["value_before"]
-    if not options.default_only:
-        table["lost"] = table["best"] - table["value"]
-        print(f"{(table['lost'] > FAR).sum()} of {len(table)} fits end more than {FAR:g} nat below the best.")
-    table.round(4).to_csv(options.out, index=False)
+    options = arguments(__doc__, OUT)
+    runs = (
+        partial(run, problem, n, seed, options.default_only)
+        for problem in problems()
+        for n in problem.sizes * (options.named in problem.name)
+        for seed in range(1, problem.seeds + 1)
+    )
+    tabulate(runs, ["problem", "n", "seed"], options)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,17 @@
 
 Each data set is fitted as it comes, and from a grid of length-scales (or periods) with much and with little noise, all
 of it climbed on all rows; the file has how far below the best of these the default ends. ``--before FILE`` joins the
-values of an older version, run as ``PYTHONPATH=old python benchmarks/uneven.py --default-only --out FILE``.
+values of an older version, run as ``PYTHONPATH=old:. python benchmarks/uneven.py --default-only --out FILE``, where
+``old`` is a folder with that package alone.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -20,13 +21,12 @@ import numpy as np
 import pandas as pd
 
 import tobitgp as tg
+from benchmarks.battery import FAR, Columns, arguments, fit, tabulate
 from tobitgp.inference import search
 
 OUT = Path("docs") / "trust" / "uneven.csv"
-FAR = 1.0  # nats
 GRID = 8  # length-scales, from three times the usual distance of neighbours to the range
 NOISES = (0.15, 0.7)  # of the sd of the response
-Columns = dict[str, np.ndarray]
 Generator = np.random.Generator
 
 
@@ -180,15 +180,6 @@ def draw(each: Set, seed: int = 1) -> tuple[pd.DataFrame, str]:
     return pd.DataFrame(d | {"y": np.maximum(y, limit), "limit": limit}), f"{each.formula} | censor(limit)"
 
 
-def fit(frame: pd.DataFrame, formula: str, start: dict[str, float] | None = None) -> tuple[Any, float]:
-    """A fit at the maximum, and the log posterior density there."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        res = tg.fit(formula, frame, hyper="maximize", start=start)
-    fitted = res.parts.fitted
-    return res, fitted.evidence + fitted.parameters.log_prior(fitted.points[0].theta)[0]
-
-
 def thorough(each: Set, frame: pd.DataFrame, formula: str, names: list[str]) -> float:
     """The highest of climbs from all length-scales, in formulas of two of the same input each on its own."""
     x = np.unique(frame["x"])
@@ -207,7 +198,7 @@ def thorough(each: Set, frame: pd.DataFrame, formula: str, names: list[str]) -> 
     values = []
     for start in starts:
         try:
-            values.append(fit(frame, formula, start)[1])
+            values.append(fit(frame, formula, start=start)[1])
         except tg.errors.TobitGPError:
             continue
     return max(values, default=-np.inf)
@@ -244,30 +235,13 @@ def run(each: Set, default_only: bool) -> dict[str, Any]:
 
 def main() -> None:
     """Run the battery and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--before", type=Path)
-    parser.add_argument("--default-only", action="store_true")
-    parser.add_argument("--named", default="", help="only sets with this in their names")
-    options = parser.parse_args()
-    rows = []
-    for each in sets():
-        if options.named in each.name:
-            rows.append(run(each, options.default_only))
-            print({k: round(v, 2) if isinstance(v, float) else v for k, v in rows[-1].items()}, flush=True)
-    table = pd.DataFrame(rows)
-    if options.before:
-        before = pd.read_csv(options.before)[["set", "seconds", "value"]]
-        table = table.merge(before, on="set", suffixes=("", "_before"))
-        table["best"] = table[["best", "value_before"]].max(axis=1)
-        table["lost_before"] = table["best"] - table["value_before"]
+    options = arguments(__doc__, OUT)
+    runs = (partial(run, each, options.default_only) for each in sets() if options.named in each.name)
+    table = tabulate(runs, ["set"], options)
     if not options.default_only:
-        table["lost"] = table["best"] - table["value"]
         missed = table["best"] - table["value_off"] > FAR
         told = (missed & table["doubted_off"]).sum()
         print(f"With the search switched off {missed.sum()} are missed, and check() doubts {told} of these.")
-        print(f"{(table['lost'] > FAR).sum()} of {len(table)} fits end more than {FAR:g} nat below the best.")
-    table.round(4).to_csv(options.out, index=False)
 
 
 if __name__ == "__main__":

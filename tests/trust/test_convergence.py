@@ -10,7 +10,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, NumericalError
 
-CURVE = "y ~ gp(x, line=False) | censor(l)"
+CURVE, DEFAULT = "y ~ gp(x, line=False) | censor(l)", "y ~ gp(x) | censor(l)"
+formulas = pytest.mark.parametrize("formula", [CURVE, DEFAULT])
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,8 @@ def told(formula, data, **options):
 UNSETTLED = {
     "inner loop, vi": (CURVE, {"method": tg.VI(max_iterations=2)}, "max_iterations"),
     "inner loop, laplace": (CURVE, {"method": tg.Laplace(max_iterations=1)}, "max_iterations"),
+    "inner loop, vi, a line": (DEFAULT, {"method": tg.VI(max_iterations=2)}, "max_iterations"),
+    "inner loop, laplace, a line": (DEFAULT, {"method": tg.Laplace(max_iterations=1)}, "max_iterations"),
     "optimiser, regression": ("y ~ x | censor(l)", {"max_iter": 1}, "max_iter"),
     "optimiser, vbcm": ("y ~ mixture(2) | censor(l)", {"max_iter": 2, "n_starts": 2}, "max_iter"),
     "optimiser, em": ("y ~ mixture(2) | censor(l)", {"max_iter": 2, "n_starts": 2, "method": "em"}, "max_iter"),
@@ -58,24 +61,27 @@ def test_told_once_with_the_remedy(data, case):
         assert not res.check().ok
 
 
-def test_ep_gives_way_and_says_so(data):
+@formulas
+def test_ep_gives_way_and_says_so(data, formula):
     """To a bound, from the sites that it had."""
-    res, heard = told(CURVE, data, method=tg.EP(max_iterations=2))
+    res, heard = told(formula, data, method=tg.EP(max_iterations=2))
     assert res.method == "vi"
     assert len(heard) == 1
     assert "method='vi'" in heard[0]
-    exact = tg.fit(CURVE, data, method="vi")
+    exact = tg.fit(formula, data, method="vi")
     np.testing.assert_allclose(res.log_evidence, exact.log_evidence, atol=0.01)
 
 
+@formulas
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
-def test_the_trace_ends_at_the_maximum(data, method):
-    history = tg.fit(CURVE, data, method=method, hyper="maximize").fit_history
+def test_the_trace_ends_at_the_maximum(data, method, formula):
+    history = tg.fit(formula, data, method=method, hyper="maximize").fit_history
     assert list(history.columns) == ["stage", "evaluations", "passes", "log_posterior"]
     screened = history["stage"].str.startswith("screening")
     assert history["stage"][~screened].iloc[-1].startswith("run")
     assert screened.iloc[-1]
-    assert (history["evaluations"] > 0).all()
+    climbed = history["stage"] != "another maximum"
+    assert (history["evaluations"][climbed] > 0).all()
     assert history["log_posterior"].iloc[-1] > history["log_posterior"].max() - 0.05
 
 
@@ -103,6 +109,19 @@ def test_starts_that_disagree_are_reported():
     np.testing.assert_allclose(there.fit_history["log_posterior"].iloc[0], history["another maximum"], atol=0.05)
 
 
+def test_starts_that_disagree_beside_a_line_are_reported(data):
+    """A shorter curve under less noise, which is no maximum without the line."""
+    res = tg.fit(DEFAULT, data, hyper="maximize")
+    finding = res.check().table.loc["starts"]
+    assert finding["verdict"] == "doubtful"
+    start = {"sd(gp(x))": 0.467, "lengthscale(gp(x))": 0.226, "sigma": 0.139}
+    assert f"start={start}" in finding["words"]
+    there = tg.fit(DEFAULT, data, hyper="maximize", start=start)
+    assert there.hyperparameters == pytest.approx(start, rel=0.01)
+    highest = (fit.fit_history["log_posterior"].iloc[-1] for fit in (res, there))
+    assert next(highest) - next(highest) == pytest.approx(finding["value"], abs=0.01)
+
+
 def test_a_maximum_of_no_weight_stands_in_the_trace_alone():
     data = wave(3)
     res = tg.fit("y ~ gp(x, line=False)", data, priors=weak(data))
@@ -117,16 +136,17 @@ def test_starts_that_agree_are_silent(data):
     assert "starts" not in res.check().table.index
 
 
+@pytest.mark.parametrize("term", ["gp(x, line=False)", "gp(x)"])
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
-def test_data_without_noise_are_told_of_once(method):
+def test_data_without_noise_are_told_of_once(method, term):
     """In one warning, and in one note of the summary."""
     x = np.linspace(0, 6, 40)
     data = pd.DataFrame({"x": x, "y": np.maximum(np.sin(x), -0.5)})
     with pytest.warns(BoundaryWarning, match="sigma is 1e-04 of the response's sd: the data show no noise") as heard:
-        res = tg.fit("y ~ gp(x, line=False) | censor(-0.5)", data, method=method, hyper="maximize")
+        res = tg.fit(f"y ~ {term} | censor(-0.5)", data, method=method, hyper="maximize")
     assert len(heard) == 1
     assert sum("the data show no noise" in note for note in res.summary().notes) == 1
-    quiet = tg.fit("y ~ gp(x, line=False) | censor(-0.5)", data, method=method, hyper="maximize", fixed={"sigma": 1e-3})
+    quiet = tg.fit(f"y ~ {term} | censor(-0.5)", data, method=method, hyper="maximize", fixed={"sigma": 1e-3})
     assert "the data show no noise" not in str(quiet.summary())
 
 

@@ -17,7 +17,8 @@ METHODS = {
     "local": {"method": "vi", "bound": "local"},
 }
 methods = pytest.mark.parametrize("method", METHODS)
-CURVE = "y ~ gp(x, line=False) | censor(l)"
+CURVE, DEFAULT = "y ~ gp(x, line=False) | censor(l)", "y ~ gp(x) | censor(l)"
+formulas = pytest.mark.parametrize("formula", [CURVE, DEFAULT])
 FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.7, "sigma": 0.3}
 COMPONENTS = ("gaussian", "lognormal", "exponential", "weibull", "poisson")
 
@@ -45,35 +46,38 @@ def at(values, data, formula=CURVE, **options):
     return fit(formula, data, fixed=values, inducing=None, **options)
 
 
+@formulas
 @methods
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
-def test_units_of_the_response(method, unit):
+def test_units_of_the_response(formula, method, unit):
     data = rows()
-    here = fit(CURVE, data, hyper="maximize", **METHODS[method])
-    there = fit(CURVE, data.assign(y=unit * data["y"], l=unit * data["l"]), hyper="maximize", **METHODS[method])
+    here = fit(formula, data, hyper="maximize", **METHODS[method])
+    there = fit(formula, data.assign(y=unit * data["y"], l=unit * data["l"]), hyper="maximize", **METHODS[method])
     np.testing.assert_allclose(there.predict() / unit, here.predict(), atol=1e-5)
     exact = here.counts["exact"]
     np.testing.assert_allclose(there.log_evidence, here.log_evidence - exact * np.log(unit), atol=1e-5)
     np.testing.assert_allclose(there.params["sigma"] / unit, here.params["sigma"], rtol=1e-3)
 
 
+@formulas
 @methods
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
-def test_units_of_an_input(method, unit):
+def test_units_of_an_input(formula, method, unit):
     data = rows()
-    here = fit(CURVE, data, hyper="maximize", **METHODS[method])
-    there = fit(CURVE, data.assign(x=unit * data["x"]), hyper="maximize", **METHODS[method])
+    here = fit(formula, data, hyper="maximize", **METHODS[method])
+    there = fit(formula, data.assign(x=unit * data["x"]), hyper="maximize", **METHODS[method])
     np.testing.assert_allclose(there.predict(), here.predict(), atol=1e-5)
     np.testing.assert_allclose(there.log_evidence, here.log_evidence, atol=1e-5)
 
 
+@formulas
 @methods
 @pytest.mark.parametrize("column", ["response", "input"])
-def test_a_level_of_a_hundred_million(method, column):
+def test_a_level_of_a_hundred_million(formula, method, column):
     data = rows()
     moved = data.assign(x=1e8 + data["x"]) if column == "input" else data.assign(y=1e8 + data["y"], l=1e8 + data["l"])
     level = 0.0 if column == "input" else 1e8
-    here, there = (fit(CURVE, d, hyper="maximize", **METHODS[method]) for d in (data, moved))
+    here, there = (fit(formula, d, hyper="maximize", **METHODS[method]) for d in (data, moved))
     # the level leaves eight digits
     np.testing.assert_allclose(there.predict() - level, here.predict(), atol=1e-4)
     np.testing.assert_allclose(there.log_evidence, here.log_evidence, atol=1e-3)
@@ -94,12 +98,13 @@ def test_nearly_equal_rows_say_what_equal_ones_do(method, kernel):
 
 
 @pytest.mark.slow
+@formulas
 @methods
-def test_ninety_nine_of_a_hundred_rows_are_censored(method):
+def test_ninety_nine_of_a_hundred_rows_are_censored(formula, method):
     data = rows(200)
     top = data["y"].nlargest(2).iloc[1]
     data = data.assign(y=np.maximum(data["y"], top), l=top)
-    res = fit(CURVE, data, **METHODS[method])
+    res = fit(formula, data, **METHODS[method])
     assert res.counts["left"] == 199
     told = res.predict(se=True)
     assert np.isfinite(told.to_numpy()).all()

@@ -127,10 +127,16 @@ def test_the_line_is_a_centred_column_with_its_prior(case, data, both):
 @pytest.mark.parametrize("kernel", ["rbf", "matern32"])
 def test_the_origin_and_the_unit_of_the_input_do_not_matter(kernel, data):
     formula = f"y ~ z + gp(x, kernel={kernel!r})"
-    near, far = (tg.fit(formula, data.assign(x=a + b * data["x"])) for a, b in ((0.0, 1.0), (2000.0, 7.0)))
+    far_away = data.assign(x=2000.0 + 7.0 * data["x"])
+    near, far = tg.fit(formula, data), tg.fit(formula, far_away)
     assert far.log_evidence == pytest.approx(near.log_evidence, abs=1e-6)
-    error = near.slopes().loc["gp(x)", "se"]  # of which the search finds maxima to a thousandth
+    error = near.slopes().loc["gp(x)", "se"]  # searches end within 1e-5 of a maximum; rounding decides where
     assert 7.0 * far.slopes().to_numpy() == pytest.approx(near.slopes().to_numpy(), abs=1e-3 * error)
+    here = near.hyperparameters
+    there = {name: value * (7.0 if name.startswith("lengthscale") else 1.0) for name, value in here.items()}
+    near, far = tg.fit(formula, data, fixed=here), tg.fit(formula, far_away, fixed=there)
+    assert far.log_evidence == pytest.approx(near.log_evidence, abs=1e-8)
+    assert 7.0 * far.slopes().to_numpy() == pytest.approx(near.slopes().to_numpy(), abs=1e-8)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern32', approximation='markov"])

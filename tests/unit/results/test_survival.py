@@ -436,16 +436,50 @@ def test_bands_are_those_of_draws(fits, data, kind):
 
 
 def test_the_same_model_by_two_methods_says_the_same_at_late_times(data):
-    """The longest time is 1022 days."""
+    """The longest time is 1022 days.
+
+    Medians of the exact posterior are 2 to 5.2% below the maximum of the likelihood: 228 rows leave the shape open.
+    """
     likely, bayes = (tg.fit(FORMULA, data, family="weibull", method=method) for method in ("mle", "ep"))
-    row = data.iloc[[4]]
-    for ask, options in [("predict_hazard", {}), ("predict_cumulative_hazard", {"conditional_after": 1000.0})]:
-        one, other = (
-            getattr(res, ask)(row, [365.0, 1000.0, 3000.0], interval=0.95, **options)["p4"] for res in (likely, bayes)
-        )
+    row, times = data.iloc[[4]], np.array([365.0, 1000.0, 3000.0])
+    theta, weight = weibull_posterior(data, bayes)
+    sigma, m = np.exp(theta[:, 3:]), theta[:, :3] @ [1.0, *row[["age", "sex"]].to_numpy()[0]]
+    after = np.exp((np.log(1000.0 + np.r_[0.0, times]) - m[:, None]) / sigma)
+    hazards = np.exp((np.log(times) - m[:, None]) / sigma) / (sigma * times)
+    for ask, options, exact in [
+        ("predict_hazard", {}, hazards),
+        ("predict_cumulative_hazard", {"conditional_after": 1000.0}, after[:, 1:] - after[:, :1]),
+    ]:
+        one, other = (getattr(res, ask)(row, times, interval=0.95, **options)["p4"] for res in (likely, bayes))
+        ends = np.array([quantiles(column, weight, [0.5, 0.025, 0.975]) for column in exact.T]).T
+        np.testing.assert_allclose(other["median"], ends[0], rtol=0.01)
         np.testing.assert_allclose(other["median"], one["median"], rtol=0.06)
-        for end in ("lower", "upper"):
-            np.testing.assert_allclose(other[end], one[end], rtol=0.12)
+        for name, end in zip(("lower", "upper"), ends[1:], strict=True):
+            np.testing.assert_allclose(other[name], end, rtol=0.04)
+            np.testing.assert_allclose(other[name], one[name], rtol=0.12)
+
+
+def quantiles(values, weight, levels):
+    """Quantiles of weighted draws."""
+    order = np.argsort(values)
+    return values[order][np.searchsorted(np.cumsum(weight[order]), levels)]
+
+
+def weibull_posterior(data, res, draws=10_000):
+    """Importance draws of coefficients and log sigma under the priors of a fit, and their weights."""
+    centre = np.r_[res.params.iloc[:3], np.log(res.params["sigma"])]
+    spread = np.diag(np.r_[np.zeros(3), (res.bse["sigma"] / res.params["sigma"]) ** 2])
+    spread[:3, :3] = np.asarray(res.cov_params())[:3, :3]
+    proposal = st.multivariate_t(centre, 1.3 * spread, df=6, seed=1)
+    theta = proposal.rvs(draws)
+    design = np.column_stack([np.ones(len(data)), data["age"], data["sex"]])
+    z = (np.log(data["time"].to_numpy()) - theta[:, :3] @ design.T) / np.exp(theta[:, 3:])
+    value = (data["event"].to_numpy() * (z - theta[:, 3:]) - np.exp(z)).sum(axis=1)
+    value += st.norm.logpdf(theta[:, 1:3], 0.0, res.priors.loc[["age", "sex"], "spread"].to_numpy(float)).sum(axis=1)
+    _, median, log_sd, _ = res.priors.loc["sigma"]
+    value += st.norm.logpdf(theta[:, 3], np.log(median), log_sd) - proposal.logpdf(theta)
+    weight = np.exp(value - value.max())
+    return theta, weight / weight.sum()
 
 
 def test_samples_live_as_long_as_their_curve_says(fits, data):
