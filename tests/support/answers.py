@@ -23,13 +23,16 @@ TIMES = np.array([1.0, 2.0])
 
 @dataclass(frozen=True)
 class Scale:
-    """The response of a fit as ``unit * first + origin`` of the response of the first fit; a negative unit mirrors it."""
+    """The response of a fit as ``unit * first + origin`` of that of the first fit; a negative unit mirrors it."""
 
     unit: float = 1.0
     origin: float = 0.0
 
     def of(self, first: Any) -> Any:
         return self.unit * first + self.origin
+
+
+FIRST = Scale()
 
 
 def frame(answer: Any) -> pd.DataFrame:
@@ -47,12 +50,10 @@ def attempt(ask: Callable[[], Any]) -> Any:
 
 def predicted(res: Any, new: pd.DataFrame, scale: Scale, *, log_time: bool) -> Iterator[tuple[str, Any]]:
     mirrored = scale.unit < 0
-    new = new.copy()
     for what in WHATS:
         side = "above" if mirrored else "below"
         asked = {"quantile": {"q": 0.8 if not mirrored else 0.2}, "prob": {side: scale.of(1.5)}}.get(what, {})
-        ask = lambda what=what, asked=asked: res.predict(new, what, interval=0.9, **asked)
-        answer = attempt(ask)
+        answer = attempt(lambda what=what, asked=asked: res.predict(new, what, interval=0.9, **asked))
         yield what, answer if isinstance(answer, str) else in_first_unit(what, frame(answer), scale, log_time=log_time)
 
 
@@ -82,12 +83,9 @@ def swapped(name: str) -> str:
 
 def curves(res: Any, new: pd.DataFrame, scale: Scale) -> Iterator[tuple[str, Any]]:
     for what in () if scale.unit < 0 else ("survival_function", "cumulative_hazard", "hazard", "cumulative_incidence"):
-        ask = lambda what=what: getattr(res, f"predict_{what}")(new, scale.of(TIMES), interval=0.9)
-        answer = attempt(ask)
-        yield (
-            f"curve: {what}",
-            answer if isinstance(answer, str) else frame(answer) * (scale.unit if what == "hazard" else 1.0),
-        )
+        answer = attempt(lambda what=what: getattr(res, f"predict_{what}")(new, scale.of(TIMES), interval=0.9))
+        factor = scale.unit if what == "hazard" else 1.0
+        yield f"curve: {what}", answer if isinstance(answer, str) else frame(answer) * factor
 
 
 def tests(res: Any) -> Iterator[tuple[str, Any]]:
@@ -112,13 +110,8 @@ def criteria(res: Any, jacobian: float) -> Iterator[tuple[str, Any]]:
         )
 
 
-def words(text: str) -> str:
-    """A summary without its numbers and the blanks that they move."""
-    return re.sub(r"[\s=-]+", " ", re.sub(r"-?\d[\d.,]*(e[+-]?\d+)?|\bnan\b", "", text))
-
-
 def answers(
-    res: Any, new: pd.DataFrame, scale: Scale = Scale(), *, jacobian: float = 0.0, log_time: bool = False
+    res: Any, new: pd.DataFrame, scale: Scale = FIRST, *, jacobian: float = 0.0, log_time: bool = False
 ) -> dict[str, Any]:
     """Answers by name: tables of numbers in the unit of the first fit, or names of errors."""
     with warnings.catch_warnings():
@@ -178,7 +171,6 @@ def differences(
             ratio = np.where(same, 0.0, gap / tolerance(name, b, exact=exact))
         if not np.all(ratio <= 1.0):
             worst = np.unravel_index(np.argmax(np.nan_to_num(ratio, nan=np.inf)), ratio.shape)
-            told.append(
-                f"{name}[{worst}]: {a.to_numpy()[worst]:.9g} instead of {b.to_numpy()[worst]:.9g} ({ratio[worst]:.3g} tolerances)"
-            )
+            numbers = f"{a.to_numpy()[worst]:.9g} instead of {b.to_numpy()[worst]:.9g}"
+            told.append(f"{name}[{worst}]: {numbers} ({ratio[worst]:.3g} tolerances)")
     return told

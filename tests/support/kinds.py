@@ -80,7 +80,7 @@ KINDS = {
     "spline": kind("Surv(time, event) ~ z + b", family=tg.PH("spline", df=2)),
     "smooth hazard": kind("Surv(time, event) ~ z + k", family=tg.PH(bands=4), hyper="maximize"),
     "student": kind("low ~ z + g | censor(limit)", family=tg.Student(df=4)),
-    "powers": kind("low ~ x + I(x**2) + x:z | censor(limit)"),
+    "powers": kind("low ~ x*z + I(x**2) | censor(limit)"),
     "splines": kind("low ~ bs(x, df=4) + g | censor(limit)"),
     "varying slope": kind("low ~ z:gp(x) | censor(limit)", **MAXIMUM),
     "noise curve": kind("low ~ z | censor(limit)", sigma="~ gp(x)", **MAXIMUM),

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from support.answers import Scale
+
+from support.answers import FIRST, Scale
 from support.kinds import Kind
 
 RESPONSES = ["low", "limit", "pos", "least", "time", "entry", "until", "other"]
@@ -30,7 +31,7 @@ class Transformation:
     first_rows: Frames = same  # of the fit that it is compared with
     first_kind: Kinds = same
     new: Frames | None = None  # of new rows, if not as ``rows``
-    scale: Scale = Scale()
+    scale: Scale = FIRST
     moves: str = "$^"  # names of parameters that have another meaning
     keeps_parameters: bool = True  # or no more than their ratios to their standard errors
     skip: tuple[str, ...] = ()  # answers that have another meaning
