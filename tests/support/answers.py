@@ -16,7 +16,7 @@ from tobitgp.typing import Array
 
 POINTWISE = ("prob", "terms", "sigma")
 WHATS = ("median", "latent", "uncensored", "observed", "quantile", *POINTWISE)
-EXACT, SETTLED, LEAST, DRAWS = 1e-6, 0.02, 1e-4, 0.3
+EXACT, SETTLED, LEAST, NATS, DRAWS = 1e-6, 0.02, 1e-4, 0.01, 0.3
 DRAWN = ("posterior", "influence", "leave-one-out")
 TIMES = np.array([1.0, 2.0])
 
@@ -134,6 +134,8 @@ def tolerance(name: str, value: pd.DataFrame, *, exact: bool) -> Array:
     size = np.abs(value.to_numpy(float))
     if name in ("waic", "loo"):  # means of draws
         return np.full(size.shape, DRAWS)
+    if name in ("llf", "log_evidence") and not exact:
+        return np.full(size.shape, NATS)
     if exact:
         return EXACT * (1.0 + size)
     found = SETTLED * (0.1 + size)

@@ -15,17 +15,23 @@ from support.transformations import TRANSFORMATIONS, Transformation, exact_rows,
 
 QUICK = {"regression", "noise scale", "entry", "process", "groups", "several", "strata", "start-stop"}
 OWN_UNIT = {"box-cox": ("latent",)}  # answers on a scale that is not the response's or its logarithm
+PRODUCT = "the product alone, without gp(x) beside it, is another model at another origin"
 UNDEFINED = {
     ("entry", "follow-up in two pieces"): "an accelerated time needs the covariates from time 0 on",
     ("splines", "copies of rows"): "knots of bs() are quantiles of the rows as they are written",
     ("splines", "rows of weight 0"): "knots of bs() are quantiles of the rows as they are written",
     ("powers", "origin of x, 200000"): "the square of the moved column has lost the digits of the column",
+    ("varying slope", "origin of z, 1000"): PRODUCT,
+    ("varying slope", "origin of z, 100000"): PRODUCT,
 }
 BANDS = "limits are quantiles of draws, which depend on how coefficients are written"
 FALLS_SHORT = {
     ("hazard", "origin of z, 1000"): BANDS,
     ("hazard", "origin of z, 100000"): BANDS,
     ("hazard", "reference level"): BANDS,
+    ("changing effect", "reference level"): BANDS,
+    ("causes", "origin of z, 1000"): BANDS,
+    ("causes", "origin of z, 100000"): BANDS,
 }
 
 

@@ -115,7 +115,7 @@ def is_curve(kind: Kind) -> bool:
 
 
 COUNTS = "counts have no unit"
-LEVELS = r"Intercept|cell_band|gamma|baseline"
+LEVELS = r"Intercept|cell_band|^C\(g\)\[[a-z]\]$|gamma|baseline"
 PER_ROW = ("waic", "loo", "verdicts")
 ROWS = {
     "order of rows": Transformation(lambda data: data.iloc[np.random.default_rng(1).permutation(len(data))], new=same),

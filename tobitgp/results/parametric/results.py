@@ -16,6 +16,7 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.baselines import GompertzBaseline
 from tobitgp.errors import SpecError
 from tobitgp.results import hazard_ratios
+from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.distributional.draws import DistributionalDraws
 from tobitgp.results.distributional.results import DistributionalResults
@@ -32,6 +33,7 @@ from tobitgp.results.parametric.paths import along_parametric
 from tobitgp.results.parametric.times import TimesOfBaseline, warn_infinite
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level, check_what, predict_table
+from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
@@ -353,6 +355,9 @@ class ParametricHazardResults(DistributionalResults):
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
         return regression_k_hat(self._draws(draws, rng, "k_hat()"))
+
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        return term_tests(self, self._parts.written.is_own)
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         if sought.what == "mean" and self._defective:
