@@ -9,6 +9,7 @@ import tobitgp as tg
 
 N, NEW = 48, 4
 EM = {"method": "em", "n_starts": 1}
+MAXIMUM = {"hyper": "maximize", "n_starts": 1}
 AT = {"fixed": {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 2.0, "sigma": 0.5}}
 
 
@@ -40,6 +41,7 @@ def rows():
         count=np.maximum(rng.poisson(np.where(k > 1, 3.0, 8.0)), 2),
         other=(1.0 - y + 0.3 * rng.normal(size=n)).round(2),
         w=rng.integers(1, 4, n),
+        who=np.arange(n),
     )
 
 
@@ -77,5 +79,16 @@ KINDS = {
     "hazard": kind("Surv(entry, time, event) ~ z + g", family=tg.PH("piecewise", bands=3), method="mle"),
     "spline": kind("Surv(time, event) ~ z + b", family=tg.PH("spline", df=2)),
     "smooth hazard": kind("Surv(time, event) ~ z + k", family=tg.PH(bands=4), hyper="maximize"),
+    "student": kind("low ~ z + g | censor(limit)", family=tg.Student(df=4)),
+    "powers": kind("low ~ x*z + I(x**2) | censor(limit)"),
+    "splines": kind("low ~ bs(x, df=4) + g | censor(limit)"),
+    "varying slope": kind("low ~ z:gp(x) | censor(limit)", **MAXIMUM),
+    "noise curve": kind("low ~ z | censor(limit)", sigma="~ gp(x)", **MAXIMUM),
+    "markov": kind("low ~ z + gp(x, kernel='matern32', approximation='markov') | censor(limit)", **MAXIMUM),
+    "vecchia": kind("low ~ gp(x, z, kernel='matern32', approximation='vecchia') | censor(limit)", **MAXIMUM),
+    "strata": kind("Surv(time, event) ~ z + strata(g)", family=tg.PH("weibull")),
+    "frailty": kind("Surv(time, event) ~ z + (1 | k)", family=tg.PH("weibull", frailty="gamma")),
+    "start-stop": kind("Surv(entry, time, event) ~ z + g", family=tg.PH("weibull"), id="who"),
+    "changing effect": kind("Surv(time, event) ~ tv(z) + g", family=tg.PH(bands=4), **MAXIMUM),
     "causes": kind("Surv(time, cause) ~ z", family=tg.PH("piecewise", bands=2), method="mle"),
 }

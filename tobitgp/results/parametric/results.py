@@ -366,6 +366,9 @@ class ParametricHazardResults(DistributionalResults):
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
         return regression_k_hat(self._draws(draws, rng, "k_hat()"))
 
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        return term_tests(self, self._parts.written.is_own)
+
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         if sought.what == "mean" and self._defective:
             raise SpecError("Where some never have the event the mean time is infinite; what='rmst' is that up to one.")
