@@ -96,3 +96,15 @@ def test_copies_are_no_larger_once_the_fit_has_answered():
         before = len(pickle.dumps(res.parts))
         res.predict(rows, interval=0.9)
         assert len(pickle.dumps(res.parts)) == before
+
+
+def test_copies_hold_triangles_without_their_zeros():
+    res = tg.fit("y ~ gp(x, line=False)", simulated(n=150), inducing=None, hyper="maximize")
+    posterior = res.parts.fitted.points[0]
+    full = sum(part.L.nbytes for part in (posterior.factor, *posterior.blocks) if hasattr(part, "L"))
+    for part in (posterior.factor, posterior.blocks[-1]):
+        again = pickle.loads(pickle.dumps(part))
+        np.testing.assert_array_equal(again.L, part.L)
+        assert again.L.strides == part.L.strides
+        assert len(pickle.dumps(part)) < 0.52 * part.L.nbytes + 4000
+    assert len(pickle.dumps(posterior)) < 0.52 * full + 20_000

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.files import whole_file
+from tobitgp.numerics.copies import Lower, packed
 
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 DTYPES = ("float64", "int64", "bool")
@@ -131,13 +132,11 @@ class _Reader:
     def _lower(self, payload: Any) -> AnyArray:
         if not isinstance(payload, list) or len(payload) != 2 or payload[1] not in ("C", "F"):
             raise MalformedError("a triangular matrix is not an array and its order")
-        packed = self._array(payload[0])
-        n = math.isqrt(2 * packed.size)
-        if packed.ndim != 1 or packed.dtype != np.float64 or n * (n + 1) != 2 * packed.size:
+        rows = self._array(payload[0])
+        n = math.isqrt(2 * rows.size)
+        if rows.ndim != 1 or rows.dtype != np.float64 or n * (n + 1) != 2 * rows.size:
             raise MalformedError("a triangular matrix is not packed into an array of its size")
-        out = np.zeros((n, n), order=payload[1])
-        out[np.tri(n, dtype=bool)] = packed
-        return out
+        return Lower(rows, n, payload[1]).unpacked()
 
     def _dict(self, pairs: list[Any]) -> dict[Any, Any]:
         out: dict[Any, Any] = {}
@@ -191,19 +190,12 @@ def _with_defaults(known: type) -> set[str]:
 def _encode_array(value: AnyArray, arrays: list[AnyArray]) -> dict[str, Any]:
     if value.dtype.name not in DTYPES:
         raise SpecError(f"A fit that holds an array of the type {value.dtype} cannot be saved.")
-    if not _is_lower(value):
+    lower = packed(value)
+    if lower is None:
         arrays.append(value)
         return {"$array": len(arrays) - 1}
-    arrays.append(value[np.tri(len(value), dtype=bool)])
-    return {"$lower": [len(arrays) - 1, "F" if value.strides[0] < value.strides[1] else "C"]}
-
-
-def _is_lower(value: AnyArray) -> bool:
-    """Whether an array is a lower triangular matrix, every bit above the diagonal zero."""
-    if value.ndim != 2 or value.dtype != np.float64 or not 2 <= value.shape[0] == value.shape[1]:
-        return False
-    above = value[~np.tri(len(value), dtype=bool)]
-    return not above.view(np.int64).any()
+    arrays.append(lower.rows)
+    return {"$lower": [len(arrays) - 1, lower.order]}
 
 
 @cache

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import softmax
 
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.regression.histories import Histories
 from tobitgp.results.hazards.parts import DRAWS, HazardParts
-from tobitgp.results.hazards.times import CELLS, HazardTimes, curve_of
+from tobitgp.results.hazards.times import CELLS, HazardTimes, curve_of, log_mean_survival
 from tobitgp.results.paths import Paths
 from tobitgp.results.survival import STATISTICS
 from tobitgp.typing import Array, IntArray
@@ -48,6 +49,15 @@ class PathHazards:
         at = np.broadcast_to(times, (len(past.last), times.shape[1]))[past.code]
         here = past.here(at)
         return self._summed(here[..., None] * self.rows.hazard(at))
+
+    def survived(self, times: Array, *, rates: bool = False) -> tuple[Array, Array]:
+        """Log mean survival over the draws at times (m, T), and with ``rates`` hazards of those who survive, (m, T)."""
+        H = self.cumulative(times)
+        log_S = log_mean_survival(H)
+        if not rates:
+            return log_S, np.empty_like(log_S)
+        weight = softmax(-H, axis=-1)
+        return log_S, (weight * self.hazard(times)).sum(axis=-1)
 
     def _summed(self, values: Array) -> Array:
         """Sums over the rows of each subject."""

@@ -292,7 +292,7 @@ class HazardTimes(Times):
             rate = np.where(event[:, None], found.hazard(exit[:, None])[:, 0], 1.0)
             least = H[:, 1].min(axis=1)
             seen = np.log(np.mean(rate * np.exp(least[:, None] - H[:, 1]), axis=1)) - least
-            return {"": seen - _log_mean_survival(H[:, 0])}
+            return {"": seen - log_mean_survival(H[:, 0])}
 
         return self._chunked(chunk, len(self.which), 1)[""]
 
@@ -390,7 +390,7 @@ def log_survival(times: HazardTimes, at: Array) -> Array:
     return np.where(finite, found, np.where(at > 0.0, -np.inf, 0.0))
 
 
-def _log_mean_survival(H: Array) -> Array:
+def log_mean_survival(H: Array) -> Array:
     """Logarithm of the mean of exp(-H) over the draws on the last axis."""
     least = H.min(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
