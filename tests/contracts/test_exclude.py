@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.kinds import KINDS as KINDS_OF_FIT
+from support.kinds import N, rows
 
 import tobitgp as tg
 
+TIMES = ("weibull", "entry", "cured", "box-cox", "hazard", "spline", "smooth hazard")
 UPPER = {"what": "quantile", "q": 0.95}
 KINDS: list[tuple[str, str, dict[str, Any]]] = [
     ("y ~ z + (1 + z | g)", "z", {}),
@@ -62,3 +66,30 @@ def test_several_responses_keep_the_slopes_of_groups(data: pd.DataFrame) -> None
     median, quantile = (res.predict(both, **asked) for asked in ({"what": "median"}, {"what": "quantile", "q": 0.5}))
     np.testing.assert_allclose(median["y"], quantile["y"], atol=1e-3)
     np.testing.assert_allclose(res.predict(both, "latent")["y"], res.predict(what="latent")["y"], atol=1e-8)
+
+
+ELSEWHERE = ("several", "causes")  # whose linear terms cannot be left out
+OTHERS = [
+    name
+    for name, kind in KINDS_OF_FIT.items()
+    if "~ z" in kind.formula and "*" not in kind.formula and name not in ELSEWHERE
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_kind_leaves_a_column_out_as_if_it_were_zero(name: str) -> None:
+    data = rows()
+    training, new = data.iloc[:N], data.iloc[N:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        res = KINDS_OF_FIT[name].fit(training)
+        zero = new.assign(z=0.0)
+        needed = "sigma" in KINDS_OF_FIT[name].options
+        given = new if needed else new.drop(columns="z")
+        np.testing.assert_allclose(res.predict(given, exclude="z"), res.predict(zero), rtol=1e-8, atol=1e-8)
+        if name in TIMES:
+            for question in (res.predict_survival_function, res.predict_cumulative_hazard, res.predict_hazard):
+                np.testing.assert_allclose(
+                    question(given, [0.5, 1.0], exclude="z"), question(zero, [0.5, 1.0]), rtol=1e-7, atol=1e-9
+                )

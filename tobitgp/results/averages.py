@@ -140,9 +140,11 @@ class Drawn(Averages):
     def contrast(self, level: float | None, *, ratio: bool) -> dict[str, Array]:
         """See `Averages`; of a ratio the exponential of the mean of its logarithm."""
         a, b = self.values
+        with np.errstate(invalid="ignore", divide="ignore"):  # of infinite means
+            moved = np.log(a / b) if ratio else a - b
         if not ratio:
-            return _of_draws(a - b, level)
-        log = _of_draws(np.log(a / b), level)
+            return _of_draws(moved, level)
+        log = _of_draws(moved, level)
         out = {name: np.exp(values) for name, values in log.items()}
         return out | {"se": log["se"] * out["estimate"]}
 

@@ -43,7 +43,7 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.rows import Asked, Scored, ask, no_limits, read_scored
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.times import Scores
-from tobitgp.results.unavailable import missing_attribute
+from tobitgp.results.unavailable import missing_attribute, unavailable
 from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
 from tobitgp.typing import Array, Frame
 
@@ -102,7 +102,7 @@ class Results:
 
     def _averages(self, population: Population, sought: Sought) -> Averages:
         """Averages over rows under settings of their columns."""
-        raise NotImplementedError
+        raise unavailable(self, "An average over rows")
 
     def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
         """Tables to read, with one of hazard ratios where it is given."""
@@ -114,11 +114,11 @@ class Results:
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         """Differences of f in pairs of rows."""
-        raise NotImplementedError
+        raise unavailable(self, "A difference of predictors between rows")
 
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         """Logarithms of ratios of hazards or odds in pairs of rows."""
-        raise NotImplementedError
+        raise unavailable(self, "A ratio of hazards or odds")
 
     @property
     def _has_ratios(self) -> bool:
@@ -200,7 +200,7 @@ class Results:
 
     def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
         """Mean and standard deviation of log sigma in rows, (n,) each."""
-        raise NotImplementedError
+        raise unavailable(self, "what='sigma'")
 
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
@@ -211,11 +211,11 @@ class Results:
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         """Responses where they were seen, imputed where they were censored."""
-        raise NotImplementedError
+        raise unavailable(self, "what='conditional'")
 
     def _terms(self, asked: Asked) -> Mapping[str, Nodes | Estimates]:
         """What is known of every term of the location in rows."""
-        raise NotImplementedError
+        raise unavailable(self, "what='terms'")
 
     @property
     def _drawn(self) -> tuple[str, ...]:
@@ -229,10 +229,10 @@ class Results:
     @property
     def _joint(self) -> JointPosterior:
         """What is known of rows together."""
-        raise NotImplementedError
+        raise unavailable(self, "The joint distribution of rows")
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        raise NotImplementedError
+        raise unavailable(self, "k_hat()")
 
     def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
         """Draws from the posterior, or from the normal distribution of the estimates."""

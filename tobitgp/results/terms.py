@@ -19,7 +19,6 @@ from tobitgp.data.training_summary import constant_column
 from tobitgp.errors import SpecError
 from tobitgp.formula.linear import mentions
 from tobitgp.formula.spec import GPTerm, ScaleSpec
-from tobitgp.inference.fitted import FittedGP
 from tobitgp.results.views import Source
 from tobitgp.typing import Frame
 
@@ -107,11 +106,11 @@ def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[in
 def check_levels(parts: Source, excluded: Sequence[Term]) -> None:
     """Refuse to leave out of f linear terms that hold the levels of processes."""
     columns = [j for term in excluded for j in term.columns]
-    for term in model_terms(parts) if columns else ():
+    levels = parts.levels
+    for term in model_terms(parts) if columns and levels else ():
         if term.block is None:
             continue
-        fitted: FittedGP = parts.fitted  # type: ignore[attr-defined]  # as it has a process
-        share = fitted.points[0].levels[term.block][1]
+        share = levels[term.block][1]
         if len(share) and (np.abs(share[:, columns]) > 1e-6 * np.abs(share).max()).any():
             names = ", ".join(each.name for each in excluded if each.columns)
             raise SpecError(

@@ -30,6 +30,11 @@ def missing_attribute(results: Any, name: str, every: type) -> Any:
     raise UnavailableError(f"{name} is not available of {type(results).__name__}, but of {', '.join(having)}.{instead}")
 
 
+def unavailable(results: Any, what: str) -> UnavailableError:
+    """The error of a question that this kind of fit does not answer."""
+    return UnavailableError(f"{what} is not available for {type(results).__name__}.")
+
+
 def _kinds(of: type) -> Iterator[type]:
     """All kinds of results that are loaded."""
     kinds: list[type] = of.__subclasses__()

@@ -20,7 +20,7 @@ from tobitgp.inference.model import GPModel
 from tobitgp.inference.posterior import NO_SITES
 from tobitgp.likelihoods import Family
 from tobitgp.priors.prior import Prior
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 COUNTS = ("exact", "left", "right", "interval", "dropped")
 FRAME_COLUMNS = ("coef", "std err", "z", "P>|z|", "lower", "upper")
@@ -42,6 +42,11 @@ class Source:
     def rows(self) -> TrainingData:
         """Training rows."""
         return held_rows(self.training)
+
+    @property
+    def levels(self) -> Sequence[tuple[Array, Array]]:
+        """Levels of the processes, by block of features; none where another fit holds the processes."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,11 @@ class Parts(Source):
     def names(self) -> list[str]:
         """Linear columns, then hyper-parameters."""
         return [*self.gp.columns, *self.fitted.parameters.names]
+
+    @property
+    def levels(self) -> Sequence[tuple[Array, Array]]:
+        """Levels of the processes, by block of features."""
+        return self.fitted.points[0].levels
 
     def without_rows(self) -> Parts:
         """Parts that answer the same about new rows; inducing inputs stay, as they were learned."""

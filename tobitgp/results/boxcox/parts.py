@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,6 +95,11 @@ class BoxCoxGPParts(Source):
     def gp(self) -> Any:
         """What was modelled at the power with the highest evidence."""
         return self.fits[self.best].gp
+
+    @property
+    def levels(self) -> Sequence[tuple[Array, Array]]:
+        """Levels of the processes at the power with the highest evidence."""
+        return self.fits[self.best].levels
 
     def without_rows(self) -> BoxCoxGPParts:
         """Parts that answer the same about new rows."""

@@ -11,11 +11,14 @@ import pandas as pd
 from scipy.special import ndtri
 
 from tobitgp.diagnostics.draws import read_draws
+from tobitgp.diagnostics.residual_tests import Check
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.power_normal import PowerNormal
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator, open_uniform
-from tobitgp.results import figures
+from tobitgp.results import figures, standardise
+from tobitgp.results.averages import Drawn, Population, Sought
+from tobitgp.results.boxcox.averages import power_averages
 from tobitgp.results.boxcox.nodes import PowerNodes
 from tobitgp.results.boxcox.parts import BoxCoxGPParts, above_zero
 from tobitgp.results.boxcox.results import NO_RATIO, BoxCoxResults, mass_beyond
@@ -24,6 +27,7 @@ from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.predict import check_probability
 from tobitgp.results.priors import prior_table
 from tobitgp.results.process.posterior import nodes_of
+from tobitgp.results.process.results import GPResults
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.typing import Array, Frame
@@ -219,6 +223,39 @@ class BoxCoxGPResults(Results):
 
     plot = figures.plot
     plot_effect = figures.plot_effect
+
+    standardise = standardise.standardise
+
+    def check(self, *, rng: int | np.random.Generator | None = None) -> Check:
+        """Diagnostics of the process of the transformed response, at the power with the highest evidence.
+
+        Parameters
+        ----------
+        rng : int or numpy Generator, optional
+            For the random points of censored rows; None is deterministic.
+
+        Returns
+        -------
+        Check
+            As of :meth:`GPResults.check`.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.load("tobin")
+        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep")
+        >>> bool(res.check().ok)
+        True
+        """
+        return GPResults.from_parts(self._parts.fits[self._parts.best]).check(rng=rng)
+
+    def _averages(self, population: Population, sought: Sought) -> Drawn:
+        return power_averages(self._parts, population, sought)
 
     def _terms(self, asked: Asked) -> NoReturn:
         raise self._none("what='terms'")

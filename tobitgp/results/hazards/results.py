@@ -43,7 +43,7 @@ from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
 from tobitgp.results.survival import TimeRows
-from tobitgp.results.terms import OFFSET, model_terms
+from tobitgp.results.terms import OFFSET, fill_columns, find_terms, model_terms
 from tobitgp.results.times import Scores
 from tobitgp.results.unavailable import NO_PRIORS
 from tobitgp.typing import Array, Frame
@@ -256,12 +256,15 @@ class HazardResults(Results):
     def _asked(self, df: Frame | None, exclude: Any) -> tuple[Asked, HazardTimes]:
         """Rows, and the times of those that can be used."""
         asked = ask(self._parts, df, exclude)
+        return asked, HazardTimes.of_rows(self._parts, self._covariates(df, asked, exclude), exclude)
+
+    def _covariates(self, df: Frame | None, asked: Asked, exclude: Any = ()) -> pd.DataFrame:
+        """Columns of the rows that can be used, with values in those that only excluded terms use."""
         if df is None:
-            frame = self._parts.covariates
-            assert frame is not None
-        else:
-            frame = pd.DataFrame(df)[list(self._parts.state.input_names)][asked.usable]
-        return asked, HazardTimes.of_rows(self._parts, frame, exclude)
+            assert self._parts.covariates is not None
+            return self._parts.covariates
+        filled = fill_columns(self._parts, df, find_terms(self._parts, exclude))
+        return pd.DataFrame(filled)[list(self._parts.state.input_names)][asked.usable]
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
         asked, times = self._asked(df, exclude)
@@ -275,14 +278,12 @@ class HazardResults(Results):
 
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         asked, seen = read_scored(self._parts, df)
-        frame = pd.DataFrame(df)[list(self._parts.state.input_names)][asked.usable]
-        times = HazardTimes.of_rows(self._parts, frame, ())
+        times = HazardTimes.of_rows(self._parts, self._covariates(df, asked), ())
         values = times.log_likelihoods(at_risk(seen)) if scoring_method == "log_likelihood" else times.order()
         return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
 
     def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
-        frame = pd.DataFrame(df)[list(self._parts.state.input_names)][rows.asked.usable]
-        times = HazardTimes.of_rows(self._parts, frame, ())
+        times = HazardTimes.of_rows(self._parts, self._covariates(df, rows.asked), ())
         last = times.furthest(None)
         below = -np.expm1(times.survive(np.clip(y, 0.0, last)[:, None], last)[:, 0])
         return np.where(np.isposinf(y), 1.0, below)
@@ -301,8 +302,7 @@ class HazardResults(Results):
         if what == "conditional":
             asked, seen = response_of_rows(self._parts, new, asked)
             known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
-        frame = self._parts.covariates if new is None else pd.DataFrame(new)[asked.usable]
-        assert frame is not None
+        frame = self._covariates(new, asked, exclude)
         size, joint = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, frame, exclude)
         with np.errstate(over="ignore"):
             return asked, np.exp(joint.draw(asked, size, noise=True, rng=generator(rng), known=known))

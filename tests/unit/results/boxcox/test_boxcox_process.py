@@ -153,8 +153,7 @@ def test_other_questions(rain, wet):
     assert (wet.predict_median(ROWS) == wet.predict(ROWS).to_numpy()).all()
     assert "power" in str(wet.summary())
     assert wet.hyperparameters["power"] == wet.power
-    with pytest.raises(SpecError, match="not available"):
-        wet.check()
+    assert "calibration" in wet.check().table.index
     for what in ("terms", "sigma"):
         with pytest.raises(SpecError):
             wet.predict(ROWS, what)
@@ -208,3 +207,33 @@ def test_search_for_the_highest_evidence():
     assert highest(lambda x: -((x + 2.2) ** 2), -3.0, 3.0)[0] == pytest.approx(-2.2, abs=0.01)
     with pytest.warns(BoundaryWarning, match="end of those"):
         highest(lambda x: x, -3.0, 3.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hyper", ["maximize", "integrate"])
+def test_standardised_curves_are_averages_of_predictions(hyper):
+    rng = np.random.default_rng(7)
+    x, z, arm = rng.uniform(0, 6, 60), rng.normal(size=60), rng.choice(["A", "B"], 60)
+    y = 0.5 + 0.5 * np.sin(x) + 0.4 * z + 0.5 * (arm == "B") + 0.4 * rng.normal(size=60)
+    data = pd.DataFrame({"x": x, "z": z, "arm": arm, "y": (1.0 + 0.25 * np.maximum(y, -2.0)) ** 2})
+    res = tg.fit("y ~ z + arm + gp(x)", data, family=tg.BoxCox(power=0.5), hyper=hyper)
+    arms = [data.assign(arm=level) for level in ("A", "B")]
+    for what, question in (("survival", {"what": "prob", "above": 1.5}), ("mean", {"what": "uncensored"})):
+        times = [1.5] if what == "survival" else None
+        found = res.standardise("arm", what, times, rng=1)
+        right = [res.predict(rows, **question).mean() for rows in arms]
+        np.testing.assert_allclose(found["estimate"], right, atol=4 * found["se"].max() / np.sqrt(4000))
+        less = tg.contrast(res, {"arm": "A"}, {"arm": "B"}, what, times, rng=1)
+        np.testing.assert_allclose(less["estimate"], right[0] - right[1], atol=4 * less["se"].max() / np.sqrt(4000))
+
+
+@pytest.mark.slow
+def test_check_is_that_of_the_transformed_response():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 6, 60)
+    data = pd.DataFrame({"x": x, "y": (3.0 + np.sin(x) + 0.3 * rng.normal(size=60)) ** 2})
+    res = tg.fit("y ~ gp(x)", data, family=tg.BoxCox(power=0.5), hyper="maximize")
+    root = tg.fit("2 * (sqrt(y) - 1) ~ gp(x)", data, hyper="maximize")
+    ours, theirs = res.check().table, root.check().table
+    assert list(ours.index) == list(theirs.index)
+    assert ours["verdict"].tolist() == theirs["verdict"].tolist()
