@@ -1,4 +1,4 @@
-"""``python -m benchmarks.mixtures [coverage families numbers passes fits]``: tables of censored mixtures.
+"""``python -m benchmarks.mixtures [coverage families numbers size power passes fits]``: tables of censored mixtures.
 
 They are printed in markdown; ``--out`` keeps them as CSV too.
 """
@@ -9,10 +9,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.mixtures import coverage, families, numbers, speed
+from benchmarks.mixtures import coverage, families, numbers, speed, survival
 from benchmarks.mixtures.tables import show
 
-TABLES = ("coverage", "families", "numbers", "passes", "fits")
+TABLES = ("coverage", "families", "numbers", "size", "power", "passes", "fits")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             out,
             "numbers",
         )
+    for name, table in (("size", survival.size_table), ("power", survival.power_table)):
+        if name in wanted:
+            show(f"Survival check: {name}, {options.sets} sets", table(options.sets), out, name)
     if "passes" in wanted:
         rows = speed.passes(options.rows, options.repeats)
         show(f"One pass over {options.rows:,} rows, K = 5", rows, out, "passes")

@@ -204,7 +204,10 @@ def test_a_tail_far_steeper_than_the_noise_is_no_breakdown():
     x = [0.943, 0.511, 0.976, 0.0808, 0.607, 0.376, 0.802, 0.175, 0.872, 0.544, 0.902, 0.477]
     t = [3.07, 0.739, 2.13, 4.47, 0.881, 0.912, 2.0, 1.43, 2.59, 0.747, 3.7, 2.69]
     data = pd.DataFrame({"x": x, "t": t, "e": [1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1]})
-    res, heard = told("Surv(t, e) ~ gp(x, line=False)", data, family="weibull", method="vi", hyper="maximize")
+    priors = {"sd(gp(x))": tg.LogNormal(0.9, 0.8), "lengthscale(gp(x))": tg.LogNormal(0.2, 0.7)}
+    options = {"family": "weibull", "method": "vi", "hyper": "maximize"}
+    little = {**priors, "sigma": tg.LogNormal(0.06, 1.0)}
+    res, heard = told("Surv(t, e) ~ gp(x, line=False)", data, priors=little, **options)
     assert res.converged
     assert heard == []
     assert res.params["sigma"] < 0.06

@@ -235,6 +235,8 @@ def _climb_beside(
         moves, at_once, trial = _EACH * k, _AT_ONCE, replace(stop, passes=_SHORT)
     while len(found) < number and failed < _FAILED:
         states = moved(model, working, best.state, moves, rng, crowded=thorough and not failed)
+        if not states:
+            break
         trials = _climb_all(model, chunks, states, trial)
         further = _climb_all(model, chunks, _unlike(model, trials, at_once), stop)
         found += further

@@ -82,6 +82,14 @@ class RateFamily(Family):
         a = (values / error) ** 2
         return values * gammaincinv(a, 0.5 - 0.5 * level) / a, values * gammaincinv(a, 0.5 + 0.5 * level) / a
 
+    def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
+        """Rates are gamma, with a shape no smaller than that of a prior."""
+        free = error[0] > 0.0
+        a = np.maximum((values[0, free] / error[0, free]) ** 2, 0.0 if prior is None else prior[0])
+        times = np.ones((len(z), len(free)))
+        times[:, free] = gammaincinv(a, ndtr(z[:, 0, free])) / a
+        return np.asarray(theta + np.log(np.maximum(times, _SMALLEST))[:, None])
+
     def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
         a, b = q
         rate = a / b / units.scale
@@ -212,12 +220,8 @@ class Poisson(RateFamily):
         return PoissonDistribution(np.exp(theta[0]))
 
     def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
-        """Rates are gamma, with a shape no smaller than that of a prior."""
-        rate, free = values[0], error[0] > 0.0
-        a = np.maximum((rate[free] / error[0][free]) ** 2, 0.0 if prior is None else prior[0])
-        times = np.tile(rate / np.exp(theta[0]), (len(z), 1))
-        times[:, free] *= gammaincinv(a, ndtr(z[:, 0, free])) / a
-        return (theta[0] + np.log(np.maximum(times, _SMALLEST)))[:, None]
+        """About the estimate, which is not the plug-in rate."""
+        return RateFamily.drawn(self, np.log(values), moves, z, values, error, prior)
 
 
 class CountDistribution(ComponentDistribution):

@@ -199,6 +199,7 @@ def _drawn(family: Family, working: Working, theta: Array, log_weight: Array, rn
             y = np.where(lower == upper, upper, np.log(draw_between(predictive, np.exp(lower), np.exp(upper), rng)))
         else:
             y = draw_between(predictive, lower, upper, rng)
+    y = np.where(np.isfinite(y), y, _middles(lower, upper, 0.0)[0])  # shapes near 0 draw beyond all numbers
     return Rows("exact", y, y, np.zeros_like(y), weight)
 
 

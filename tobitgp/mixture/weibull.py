@@ -301,6 +301,8 @@ class Weibull(Family):
         return np.asarray(np.einsum("dk,dr->drk", 1.0 / values, np.eye(2)))
 
     def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
+        """Log-normal of the errors, which need not be small."""
+        moves = np.sqrt(np.log1p((error / values) ** 2)) * z
         shape = np.clip(theta[1] * np.exp(moves[:, 1]), SMALLEST_SHAPE, LARGEST_SHAPE)
         return np.stack([shape * (theta[0] / theta[1] - moves[:, 0]), shape], axis=1)
 

@@ -163,7 +163,7 @@ def explain(end: Climb, working: Working, *, outcome: Outcome, design: Designs, 
         rows, directions = _running(state, working, design)
         if not rows.any():
             return _FLAT
-        if not (windows and rows.all()):
+        if not (windows and (rows.all() or outcome.exact[rows].any())):  # values hold a location, but in a window
             return _separation(rows, directions, outcome, design, names)
     if windows:
         return _FAR_TAIL

@@ -41,6 +41,7 @@ from tobitgp.typing import Array
 
 _FAR, _LARGE = 18.0, 4.0  # of the logarithm of a shape
 _NEARLY_FLAT = 1e-6  # information of a direction in which a search makes no way
+_NONE_REACHES = -50.0  # log probability of survival to the entry
 _NO_FRAILTY = -17.0  # of the logarithm of the variance of frailties
 _FREE_STEPS = 30  # of one of several searches, and of one without bounds on splines
 _APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
@@ -235,14 +236,29 @@ def _judge(problem: HazardProblem, end: Climb, unit: Array) -> str:
     least = np.linalg.eigvalsh(problem.information(end.state, unit)).min(initial=1.0)
     if end.reason in ("stalled", "limit"):
         slow = "flat" if least < _NEARLY_FLAT else end.reason
-        return "shape" if _runs_off(problem, end.state.x, _LARGE) else slow
-    return "shape" if end.reason == "stopped" else "flat" if least < FLAT else "converged"
+        found = "shape" if _runs_off(problem, end.state.x, _LARGE) else slow
+    else:
+        found = "shape" if end.reason == "stopped" else "flat" if least < FLAT else "converged"
+    return "entry" if found in ("flat", "stalled", "limit") and _none_reaches_entry(problem, end.state.x) else found
+
+
+def _none_reaches_entry(problem: HazardProblem, x: Array) -> bool:
+    """Whether hazards before the entries of the rows are as good as infinite."""
+    entry = problem.seen.entry
+    late = np.isfinite(entry)
+    if not late.any():
+        return False
+    eta, *c = (each[late] for each in problem.of_baseline(x))
+    z = eta + bent_here(problem, entry[late], np.full(int(late.sum()), -np.inf), c).s
+    return float(np.median(problem.model.noise.log_sf(z))) < _NONE_REACHES
 
 
 _WORDS = {
     "converged": "converged",
     "flat": "The likelihood has no maximum: some columns, or parts of the baseline, tell rows with an event from all "
     "others, and their coefficients go to infinity. Leave them out, merge levels, or use fewer knots.",
+    "entry": "The likelihood has no maximum: hazards before the first entry, when no row is at risk, go to infinity. "
+    "Measure time from shortly before the first entry, use fewer knots, or family='ph'.",
     "shape": "The likelihood has no maximum: the shape of the baseline runs off. Are all events at one time?",
     "frailty": "The likelihood is highest without frailties: the variance of those of these groups goes to 0. Leave "
     "the term out.",

@@ -46,7 +46,7 @@ def plot_residuals(results: Results) -> Any:
 
     kept, response = results.parts.rows.kept, results.parts.rows.response
     r = results.residuals("quantile").to_numpy()[kept]
-    fit = results.predict(None, "latent", interval=None, se=False).to_numpy()[kept]
+    fit = results._location()
     _, axes = plt.subplots(1, 2, figsize=(8.4, 3.9), layout="constrained", sharey=True)
     normal = np.empty(len(r))
     normal[np.argsort(r, kind="stable")] = normal_quantiles(len(r))
@@ -56,7 +56,7 @@ def plot_residuals(results: Results) -> Any:
         look = {"markersize": 4.5 if marker == "o" else 5.5, "color": colour, "label": label, **dots(len(r))}
         for ax, x in zip(axes, (fit, normal), strict=True):
             ax.plot(x[rows], r[rows], marker, **look)
-    finish(axes[0], curve_words(results), "quantile residual", legend="")
+    finish(axes[0], results._location_words or curve_words(results), "quantile residual", legend="")
     finish(axes[1], "normal quantile", "", legend="upper left")
     return axes
 

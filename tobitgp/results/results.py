@@ -267,6 +267,8 @@ class Results:
         """A curve over time of each subject, (m, T), along rows whose covariates change."""
         raise SpecError("id= goes with regressions of log time by maximum likelihood, and with family='ph'.")
 
+    _location_words = ""  # what `_location` is called in figures, where it is not the estimate of f
+
     def _location(self) -> Array:
         """What is expected of the training rows, (n,), larger of larger responses."""
         return self.predict(None, "latent").to_numpy()[self._parts.rows.kept]

@@ -1,5 +1,7 @@
 """Unknown periods: what the periodogram proposes, and what the search makes of it."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -115,6 +117,9 @@ def test_no_octave_of_the_period_is_higher(seed):
     trend = 1.3 * t + 0.01 * t**2 + np.cumsum(0.15 * rng.normal(size=468))
     data = {"t": t, "y": season + trend + 0.25 * rng.normal(size=468)}
     formula = "y ~ t + gp(t, name='trend') + gp(t, kernel='periodic', name='season')"
-    found, told = (tg.fit(formula, data, hyper="maximize", start=start) for start in (None, {"period(season)": 1.0}))
+    found = tg.fit(formula, data, hyper="maximize")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tg.errors.ApproximationWarning)
+        told = tg.fit(formula, data, hyper="maximize", start={"period(season)": 1.0})
     assert found.log_evidence > told.log_evidence - 0.1
     assert found.params["period(season)"] == pytest.approx(1.0, abs=0.01)

@@ -207,6 +207,8 @@ class BoxCoxResults(DistributionalResults):
         found = response_of_rows(self._parts, new, asked)
         return found._replace(response=above_zero(found.response, found.asked.labels.to_numpy()))
 
+    _location_words = "mean"
+
     def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
         asked, known = ask(self._parts, new, exclude), None
         if what == "conditional":

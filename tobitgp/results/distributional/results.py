@@ -60,6 +60,8 @@ class DistributionalResults(LikelihoodResults):
     def _times(self, asked: Asked, *, bands: bool) -> TimesWithin:
         return TimesWithin(self._posterior(asked, bands=bands), np.arange(len(asked.design.H)), self._parts.last)
 
+    _location_words = "mean up to the end of follow-up"
+
     def _location(self) -> Array:
         return self._time_rows(None, (), bands=False).times.order()
 

@@ -9,8 +9,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import block_diag
-from scipy.special import betaincinv, ndtr
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.design import DesignState
@@ -27,10 +25,10 @@ from tobitgp.mixture import (
     linear_response,
     posterior_covariance,
 )
-from tobitgp.mixture.family import Family, blocks
+from tobitgp.mixture.family import Family
 from tobitgp.mixture.model import Bayes
-from tobitgp.mixture.predictive import draw_between
 from tobitgp.results.estimates import CovKind
+from tobitgp.results.mixture.drawn import draw_parameters, predictives_at
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -215,65 +213,9 @@ class ComponentDraws(Draws):
         return predictives_at(self.parts.fit, self.weights, self.theta)
 
 
-def predictives_at(fit: MixtureFit, weights: Array, theta: Array) -> list[Predictive]:
-    """Distributions of a value at draws of the weights (S, K) and plug-in parameters (S, D, K)."""
-    family, draws = fit.model.family, zip(weights, theta, strict=True)
-    return [Predictive(w, family.distribution(at, fit.units)) for w, at in draws]
-
-
 def draw_components(
     parts: MixtureParts, draws: int, rng: int | np.random.Generator | None, *, question: str
 ) -> ComponentDraws:
     """Draw the parameters of a mixture."""
     stream, seeds = streams(len(training_rows(parts, question).labels), rng)
     return ComponentDraws(parts, *draw_parameters(parts.fit, covariance_of(parts), draws, stream), seeds)
-
-
-def draw_rows(
-    fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Generator, ends: tuple[Array, Array] | None = None
-) -> Array:
-    """New values (n, draws), or values in (lower, upper] of the ``ends``; parameters are drawn once for all rows."""
-    predictives = predictives_at(fit, *draw_parameters(fit, V, draws, rng))
-    drawn = [one.rvs(n, rng) if ends is None else draw_between(one, *ends, rng) for one in predictives]
-    return np.column_stack(drawn)
-
-
-def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draws of the weights (draws, K), and of the plug-in parameters (draws, D, K).
-
-    Normal numbers with the correlations of V on the unbounded scale say where in its distribution each parameter
-    lies: weights are beta, made to sum to 1, rates of counts gamma as in (LR6), all else normal on that scale. Normal
-    logarithms of what has an error larger than itself would lie far beyond what V says.
-    """
-    held = held_parameters(fit)
-    V = np.where(held | held[:, None], 0.0, V)
-    unknown = [name for name, variance in zip(fit.names, np.diag(V), strict=True) if not np.isfinite(variance)]
-    if unknown:
-        remedy = "fit fewer components, or draw" if fit.k > 1 else "draw"
-        raise SpecError(
-            f"The rows do not determine {', '.join(unknown)}, so that there is nothing to draw them from; {remedy} "
-            "single values at the estimates by predictive.rvs()."
-        )
-    family, k, theta, weights = fit.model.family, fit.k, fit.theta, fit.weights
-    slopes, values = family.point_estimates(theta, fit.units)[1], np.stack(list(fit.parameters.values()))
-    T = block_diag(np.diag(1.0 / np.maximum(weights, 1e-300)), blocks(family.unbounded_slopes(values, slopes)))
-    variances, vectors = np.linalg.eigh(T @ V @ T.T)
-    moves = rng.standard_normal((draws, len(T))) @ (vectors * np.sqrt(np.maximum(variances, 0.0))).T
-    size = np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", T, V, T), 0.0))
-    z = np.divide(moves, size, out=np.zeros_like(moves), where=size > 0.0)
-    error = np.sqrt(np.maximum(np.diag(V), 0.0))
-    prior = fit.model.prior.values if isinstance(fit.model, Bayes) else None
-    of_moves, of_z = (each[:, k:].reshape(draws, *theta.shape) for each in (moves, z))
-    drawn = family.drawn(theta, of_moves, of_z, values, error[k:].reshape(theta.shape), prior)
-    return _beta_weights(weights, error[:k], z[:, :k]), drawn
-
-
-def _beta_weights(mean: Array, error: Array, z: Array) -> Array:
-    """Weights (draws, K) at scores z, beta with means and errors (K,) as far as these have one, and of sum 1."""
-    full = mean * (1.0 - mean)
-    free = (error > 0.0) & (full > 0.0)
-    known = np.maximum(full[free] / error[free] ** 2 - 1.0, 1.0)
-    w = np.tile(mean, (len(z), 1))
-    w[:, free] = betaincinv(known * mean[free], known * (1.0 - mean[free]), ndtr(z[:, free]))
-    total = w.sum(axis=1, keepdims=True)
-    return np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), mean)

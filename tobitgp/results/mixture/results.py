@@ -20,13 +20,13 @@ from tobitgp.numerics.sampling import generator
 from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results.mixture.drawn import draw_rows
 from tobitgp.results.mixture.parts import (
     ComponentDraws,
     MixtureEstimates,
     MixtureParts,
     covariance_of,
     draw_components,
-    draw_rows,
     training_ends,
     warn_without_errors,
 )

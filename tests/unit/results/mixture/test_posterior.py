@@ -7,7 +7,7 @@ from support.mixtures import DRAWS, NAMES
 
 from tobitgp.mixture import EMCM, Predictive, fit_mixture, linear_response
 from tobitgp.posterior.questions import CURVES, Question, mean, observed, probability, quantile
-from tobitgp.results.mixture.parts import draw_parameters
+from tobitgp.results.mixture.drawn import draw_parameters
 from tobitgp.results.mixture.predict import posterior_of
 
 DISTRIBUTIONS = {
