@@ -39,6 +39,7 @@ def names(tmp_path_factory):
     data = data.assign(lb=y - 2, ub=y + 2, lo=y, hi=y + rng.choice([0.0, 0.5], n))
     data = data.assign(time=np.exp(y), event=rng.integers(0, 2, n), entry=np.exp(y - 3), code=rng.integers(1, 3, n))
     data = data.assign(id=range(n), start=0.0, stop=data["time"], cause=rng.integers(0, 3, n))
+    data = data.assign(h=np.arange(n) % 7, a=y, b=0.5 * y + z)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         fits = {
@@ -73,7 +74,7 @@ def names(tmp_path_factory):
 
 
 def test_the_tables_are_read():
-    assert len({page for page, _ in CASES}) == 10
+    assert len({page for page, _ in CASES}) == 11
     assert all(sum(page == name for name, _ in CASES) >= 15 for page, _ in CASES)
 
 
