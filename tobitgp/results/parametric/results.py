@@ -226,9 +226,6 @@ class ParametricHazardResults(DistributionalResults):
             )
         return Kind(HAZARD if self._parts.link == "hazard" else ODDS, 1.0)
 
-    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
-        return term_tests(self, self._parts.written.is_own)
-
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return self._linear.combine(sign * contrasts.columns, -sign * contrasts.offset)
 
