@@ -198,7 +198,7 @@ def stochastic_path(
     raw = read_rows(family, *rows)
     units = choose_units(family, raw)
     working = arrange(family, raw, units)
-    model = Bayes(family, read_prior(family, prior, units, 1.0, Dirichlet().expected_number(k)), Dirichlet(), k)
+    model = Bayes(family, read_prior(family, prior, units, 1.0), Dirichlet(), k)
     draws = generator(rng)
     (state,) = starts(model, working, k, 1, draws)
     chunks = chunks_of(working, k)

@@ -195,3 +195,21 @@ def test_given_values_of_splines():
     assert held.llf == pytest.approx(free.llf, abs=1e-5)
     with pytest.raises(SpecError, match="rises at all times"):
         tg.fit(formula, data, family=family, start={"gamma1": -1.0})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["hazard", "probit"])
+def test_hazards_before_the_first_entry_that_run_off_are_named_and_the_advice_helps(link):
+    """Hazards that rise and fall with age: what came before the entries takes all of the cumulative hazard."""
+    rng = np.random.default_rng(1)
+    a, grid = rng.uniform(40.0, 60.0, 400), np.linspace(0.0, 8.0, 801)
+    hazard = 0.02 + 0.15 * np.exp(-(((a[:, None] + grid - 50.0) / 4.0) ** 2))
+    risen = np.concatenate([np.zeros((400, 1)), np.cumsum(0.01 * hazard[:, :-1], axis=1)], axis=1)
+    life = 0.01 * (risen < rng.exponential(size=400)[:, None]).sum(axis=1)
+    data = pd.DataFrame({"a": a, "b": a + np.minimum(life, 8.0).clip(0.01), "e": (life < 8.0).astype(int)})
+    family = tg.PH("spline", df=3, link=link)
+    with pytest.warns(ConvergenceWarning, match="before the first entry.*Measure time from shortly before"):
+        tg.fit("Surv(a, b, e) ~ 1", data, family=family)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert tg.fit("Surv(a - 39.9, b - 39.9, e) ~ 1", data, family=family).converged

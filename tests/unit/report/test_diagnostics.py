@@ -46,3 +46,23 @@ def test_a_search_on_some_rows_is_left_out():
     data["y"] = data["x"] + rng.normal(size=1200)
     res = tg.fit("y ~ x", data, method="ep")
     assert "search" not in [text.get_text() for text in res.plot_evidence().texts]
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "words"),
+    [
+        ("Surv(time, event) ~ age", {"family": tg.PH("weibull")}, "mean up to the end of follow-up"),
+        ("Surv(time, event) ~ age", {"family": tg.PH("spline", df=2, link="odds")}, "mean up to the end of follow-up"),
+        ("Surv(time, event) ~ age", {"family": "weibull", "cure": "~ 1"}, "mean up to the end of follow-up"),
+        ("Surv(time, event) ~ age", {"family": "weibull"}, "estimate"),
+        ("time ~ age", {"family": "boxcox"}, "mean"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_residuals_of_every_regression(formula, options, words):
+    lung = tg.datasets.load("lung").head(60)
+    res = tg.fit(formula, lung, **options)
+    axes = res.plot_residuals()
+    assert axes[0].get_xlabel() == words
+    shown = np.concatenate([line.get_ydata() for line in axes[0].lines if "(" in str(line.get_label())])
+    np.testing.assert_allclose(np.sort(shown), np.sort(res.residuals("quantile").dropna()))
