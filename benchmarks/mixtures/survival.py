@@ -9,7 +9,7 @@ import numpy as np
 import tobitgp as tg
 from benchmarks.mixtures.designs import DRAWS
 from benchmarks.mixtures.tables import Ends, Row
-from tobitgp.diagnostics.check import _noise
+from tobitgp.diagnostics.remedies import remedies
 from tobitgp.diagnostics.survival_test import survival_test
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning
 
@@ -43,7 +43,7 @@ def p_value(rows: Ends, family: str, k: int, method: str) -> float:
         warnings.simplefilter("ignore", BoundaryWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         res = tg.fit(f"interval(lower, upper) ~ mixture({k})", data, family=family, method=method, n_starts=2)
-        found = survival_test(res, _noise(res))
+        found = survival_test(res, remedies(res))
     return 1.0 if found is None else found.p
 
 

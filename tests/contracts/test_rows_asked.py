@@ -12,6 +12,7 @@ from support.answers import TIMES, WHATS, attempt, frame
 from support.cells import exact
 from support.kinds import KINDS, N, rows
 
+pytestmark = pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")  # times beyond the last exit
 CLOSE, NODES = 1e-8, 3e-4  # and of posteriors, whose rows have their quadrature in common
 DRAWS, SHARE = 4000, 0.04  # of draws, five standard errors
 ORDER = np.random.default_rng(3).permutation(6)

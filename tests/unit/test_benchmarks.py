@@ -99,7 +99,7 @@ def test_whole_fits_reach_the_same_density():
 def test_unknown_tables_of_mixtures_are_refused(capsys):
     with pytest.raises(SystemExit):
         mixtures.main(["passes", "fit"])
-    assert "fit: choose of coverage, families, numbers, passes, fits" in capsys.readouterr().err
+    assert f"fit: choose of {', '.join(mixtures.TABLES)}" in capsys.readouterr().err
 
 
 @pytest.mark.slow

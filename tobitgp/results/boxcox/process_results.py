@@ -244,6 +244,10 @@ class BoxCoxGPResults(Results):
         SpecError
             If the fit holds no training rows.
 
+        References
+        ----------
+        (CHK11) to (CHK16) of the theory pages.
+
         Examples
         --------
         >>> import tobitgp as tg
