@@ -144,8 +144,11 @@ def _read_line(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor, b
 
 
 def settle_lines(terms: Sequence[GPTerm], linear: Collection[str]) -> list[GPTerm]:
-    """Terms of which none has a line of an input that is a linear term, or has its line in a term before it."""
-    taken, out = set(linear), list[GPTerm]()
+    """Terms of which none has a line of an input that is linear elsewhere: a column, a linear kernel, a term before."""
+    by_kernel = [
+        term.inputs for term in terms if term.by is None and [each.kernel for each in term.factors] == ["linear"]
+    ]
+    taken, out = {*linear, *(each.label for inputs in by_kernel for each in inputs)}, list[GPTerm]()
     for term in terms:
         label = term.inputs[0].label if len(term.inputs) == 1 else None
         other = label in taken and term.by is None and term.factors[0].kernel not in ("periodic", "linear")

@@ -52,6 +52,9 @@ LINES = {
     "log(x) + gp(x) + gp(log(x))": ["own", "other"],
     "`x` + gp(x)": ["other"],
     ". - x + gp(x)": ["own"],
+    "gp(x) + gp(x, kernel='linear', name='slope')": ["other", ""],
+    "gp(x, z, kernel='linear') + gp(x)": ["", "other"],
+    "gp(x):gp(z, kernel='linear') + gp(z)": ["", "own"],
     "s(x, bs='gp')": ["own"],
     "s(x, bs='gp', m=-3)": [""],
 }
