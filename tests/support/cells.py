@@ -26,7 +26,6 @@ UNDEFINED = {
 }
 BANDS = "limits are quantiles of draws, which depend on how coefficients are written"
 FALLS_SHORT = {
-    ("spline", "origin of z, 100000"): "proportionality() keeps five digits of a column that far from 0, not six",
     ("hazard", "origin of z, 1000"): BANDS,
     ("hazard", "origin of z, 100000"): BANDS,
     ("hazard", "reference level"): BANDS,

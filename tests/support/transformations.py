@@ -130,9 +130,9 @@ ROWS = {
     ),
     "rows of weight 0": Transformation(
         kind=with_options(weights="u"),
-        rows=lambda data: data.assign(u=np.where(np.arange(len(data)) < 40, data["w"], 0)),
-        first_kind=with_options(weights="w"),
-        first_rows=lambda data: data[:40],
+        rows=lambda data: data.assign(u=(np.arange(len(data)) < 40) * 1),
+        first_kind=with_options(weights="u"),
+        first_rows=lambda data: data[:40].assign(u=1),
         new=same,
         skip=PER_ROW,
     ),

@@ -28,6 +28,7 @@ class Noise:
     processes: bool = True  # gp() may be added to the formula
     scale: tuple[str, ...] | None = ()  # columns and processes of sigma= as it is; None where there is no sigma=
     otherwise: str = ""  # where the spread changes and there is no sigma=, or a curve of it is there
+    scale_curves: bool = True  # gp() may be added to sigma=
 
     def of_spread(self, name: str, fit: Array, columns: pd.DataFrame) -> str:
         """Where the spread follows a column, or the fit (n,) and no column is named."""
@@ -36,7 +37,10 @@ class Noise:
         curve = f"gp({column})"
         if self.scale is None or not name or curve in self.scale or (few and name in self.scale):
             return self.otherwise or "Try another family."
-        ways = [f"sigma='~ {column}'"] * (name not in self.scale) + [f"sigma='~ {curve}', a curve"] * (not few)
+        curved = self.scale_curves and not few
+        ways = [f"sigma='~ {column}'"] * (name not in self.scale) + [f"sigma='~ {curve}', a curve"] * curved
+        if not ways:
+            return self.otherwise or "Try another family."
         return f"Model the scale by {' or '.join(ways)}. {self.otherwise}".rstrip()
 
     def of_pattern(self, name: str) -> str:
@@ -73,7 +77,8 @@ def remedies(results: Any) -> Noise:
     state = parts.state.scale
     there = () if state is None else (*state.spec.plain, *(term.name for term in state.spec.gps))
     otherwise = "" if log_time else "If the response is positive, a log-time family lets the spread grow with the mean."
-    return Noise(f"{name} noise", remedy, heavier, True, there, otherwise)
+    curves = all(term.approximation not in ("markov", "vecchia") for term in parts.spec.gps)
+    return Noise(f"{name} noise", remedy, heavier, True, there, otherwise, curves)
 
 
 def _heavier(name: str) -> str:
@@ -87,7 +92,9 @@ def _of_hazards(results: Any) -> Noise:
     baseline = getattr(results.parts, "baseline", None)
     processes = baseline is None and results.method != "mle"
     name = "a baseline in bands" if baseline is None else f"a {baseline.words} baseline"
-    other = "Try another baseline, family=tg.PH('spline', df=4), or a stratum for each level of a factor, strata()"
+    strata = "a stratum for each level of a factor, strata()"
+    only_linear = not results.parts.spec.processes and not results.parts.written.varying
+    other = f"Try another baseline, family=tg.PH('spline', df=4), or {strata}" if only_linear else f"Try {strata}"
     return Noise(name, f"{other}; or add terms.", other, processes, None, f"{other}.")
 
 

@@ -175,7 +175,7 @@ def test_what_other_kinds_of_fits_have_is_refused_in_words():
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         res.nothing  # noqa: B018
     power = tg.fit("time ~ age", lung, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
-    for name in ("posterior", "standardise", "hazard_ratios", "k_hat", "group_effects", "plot_terms", "plot_forest"):
+    for name in ("posterior", "hazard_ratios", "k_hat", "group_effects", "plot_terms", "plot_forest"):
         with pytest.raises(SpecError, match=f"{name} is not available of BoxCoxGPResults"):
             getattr(power, name)()
     assert power.plot() is not None

@@ -35,6 +35,8 @@ def skewed_coefficients(results: HazardResults) -> dict[str, Array]:
     X, risk = as_dense(parts.training.design.H)[:, columns], at_risk(parts.training.response)
     sets, log_hazard = risk_sets_of(risk, strata_of(parts, parts.written, len(X))), -results._location()
     names = [parts.state.linear.columns[i] for i in columns]
+    if not set(names) <= set(results.params.index):  # means of cells, which the fit has as differences
+        return {}
     mean, error = results.params[names].to_numpy(), results.bse[names].to_numpy()
     at, out = maximise(X - X.mean(axis=0), sets, log_hazard), {}
     for j in np.flatnonzero((error > 0.0) & (np.abs(at.change) > _AWAY * error)):
