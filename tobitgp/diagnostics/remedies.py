@@ -93,7 +93,8 @@ def _of_hazards(results: Any) -> Noise:
     processes = baseline is None and results.method != "mle"
     name = "a baseline in bands" if baseline is None else f"a {baseline.words} baseline"
     strata = "a stratum for each level of a factor, strata()"
-    only_linear = not results.parts.spec.processes and not results.parts.written.varying
+    parts = results.parts
+    only_linear = not (parts.spec.processes or parts.written.varying or getattr(parts, "frailty", None))
     other = f"Try another baseline, family=tg.PH('spline', df=4), or {strata}" if only_linear else f"Try {strata}"
     return Noise(name, f"{other}; or add terms.", other, processes, None, f"{other}.")
 
