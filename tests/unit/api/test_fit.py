@@ -1,6 +1,5 @@
 """The front door: what a formula and a frame become."""
 
-import re
 import warnings
 
 import numpy as np
@@ -358,7 +357,8 @@ def test_a_hard_search_never_ends_in_nan(options):
         try:
             res = tg.fit("y ~ z + gp(x) | censor(-0.3)", {"x": x, "z": z, "y": y}, **options)
         except tg.errors.NumericalError as error:  # sigma squared is lost to rounding, on some processors earlier
-            assert "fixed" in options and re.search("Look at .*sigma", str(error))
+            if "fixed" not in options or "sigma" not in str(error):
+                raise
             return
     assert np.isfinite(res.predict(interval=0.9)).all().all()
     assert np.isfinite(res.params).all()
