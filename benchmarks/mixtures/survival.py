@@ -37,7 +37,7 @@ def draw(family: str, n: int, kind: str, seed: int) -> Ends:
 
 
 def p_value(rows: Ends, family: str, k: int, method: str) -> float:
-    """Of the survival check of k components fitted to rows."""
+    """The survival check of k components fitted to rows."""
     data = dict(zip(("lower", "upper"), rows, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundaryWarning)

@@ -156,6 +156,8 @@ def curvature(objective: Objective, free: Array, width: float) -> tuple[Array, A
             break
         wide, drop = wide[~fits], drop[~fits]
         steps[wide] *= np.clip(1.0 / np.sqrt(np.where(np.isfinite(drop), drop, np.inf)), _LEAST_SHARE, _MOST_SHARE)
+    if not np.isfinite(H).all():
+        raise NumericalError("Beside the maximum no point has a posterior.")
     return 0.5 * (H + H.T), steps
 
 
@@ -163,15 +165,20 @@ def refined_root(objective: Objective, free: Array, root: Array) -> Array:
     """The root of the inverse curvature, (k_free, k_open), by steps of a part of a standard deviation to one side."""
     here = objective.gradient(objective.settle(free, slopes=True))
     H = (here - _differenced(objective, list(free + _PART * root.T))[1]) @ root / _PART
+    if not np.isfinite(H).all():
+        raise NumericalError("Beside the maximum a point has no posterior.")
     return np.asarray(root @ principal_root(0.5 * (H + H.T)), dtype=np.float64)
 
 
 def _differenced(objective: Objective, points: Sequence[Array]) -> tuple[Array, Array]:
-    """Values (n,) and gradients (n, k_free) at several points, from the sites last found."""
+    """Values (n,) and gradients (n, k_free) at several points, from the sites last found; -inf and NaN without any."""
     data, n_features = objective.data, 0 if objective.last is None else objective.last.row_features
 
     def at(point: Array) -> tuple[float, Array, int]:
-        found = objective.settle_from(point, data, slopes=True)
+        try:
+            found = objective.settle_from(point, data, slopes=True)
+        except NumericalError:
+            return -np.inf, np.full(len(point), np.nan), 0
         return objective.density(found), objective.gradient(found), found.iterations
 
     found = map_independent(at, points, heavy=is_heavy(data.n, n_features))

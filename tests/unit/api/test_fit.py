@@ -354,12 +354,7 @@ def test_a_hard_search_never_ends_in_nan(options):
     with warnings.catch_warnings():
         for ours in (BoundaryWarning, ConvergenceWarning, ApproximationWarning):
             warnings.simplefilter("ignore", ours)
-        try:
-            res = tg.fit("y ~ z + gp(x) | censor(-0.3)", {"x": x, "z": z, "y": y}, **options)
-        except tg.errors.NumericalError as error:  # sigma squared is lost to rounding, on some processors earlier
-            if "fixed" not in options or "sigma" not in str(error):
-                raise
-            return
+        res = tg.fit("y ~ z + gp(x) | censor(-0.3)", {"x": x, "z": z, "y": y}, **options)
     assert np.isfinite(res.predict(interval=0.9)).all().all()
     assert np.isfinite(res.params).all()
     assert np.isfinite(res.log_evidence_integrated) or not res.converged
