@@ -181,7 +181,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> model = tg.sklearn.CensoredGPRegressor().fit(data[["x"]], data["y"], lower=data["lower"])
         >>> mean, sd = model.predict(data[["x"]].head(2), return_std=True)
         >>> mean.round(2), sd.round(2)
-        (array([3.01, 1.41]), array([0.45, 0.39]))
+        (array([3.03, 1.4 ]), array([0.45, 0.4 ]))
         """
         if return_std and return_cov:
             raise SpecError("return_std and return_cov exclude each other.")

@@ -134,8 +134,8 @@ def loo(
     >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), hyper="maximize")
     >>> res.loo()
     Leave-one-out cross-validation (ep) of 30 rows
-      elpd     -10.28   se 2.85
-      p          8.07
+      elpd     -10.40   se 2.88
+      p          8.08
       every row can be trusted
     """
     found = make_elpd(results, "loo", draws, rng, method)

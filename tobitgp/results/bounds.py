@@ -80,7 +80,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     >>> table.loc[["ep", "vi exact", "vi local"], "diff"].round(2)
     ep         -0.00
     vi exact   -0.02
-    vi local   -3.48
+    vi local   -3.36
     Name: diff, dtype: float64
     """
     parts = getattr(results, "parts", None)

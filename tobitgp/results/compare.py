@@ -95,8 +95,8 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     ... }
     >>> tg.compare(fits)[["value", "diff", "weight", "kind", "n"]].round(2)
               value  diff  weight kind   n
-    rbf      -35.58  0.00    0.98   ep  30
-    matern32 -39.43 -3.85    0.02   ep  30
+    rbf      -35.48  0.00    0.97   ep  30
+    matern32 -39.13 -3.65    0.03   ep  30
     """
     check_by(by)
     fits = name_results(results)

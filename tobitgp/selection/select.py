@@ -150,7 +150,7 @@ def select(
     >>> kernels = {k: f"y ~ gp(x, kernel='{k}') | censor(lower)" for k in ("rbf", "matern32")}
     >>> found = tg.select(kernels, data, hyper="maximize")
     >>> found.table["weight"].round(2).to_dict(), found.best.formula
-    ({'rbf': 0.98, 'matern32': 0.02}, "y ~ gp(x, kernel='rbf') | censor(lower)")
+    ({'rbf': 0.97, 'matern32': 0.03}, "y ~ gp(x, kernel='rbf') | censor(lower)")
     """
     check_by(by)
     check_jobs(n_jobs)

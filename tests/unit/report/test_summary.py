@@ -83,7 +83,7 @@ def test_priors_are_in_the_users_units(curve):
     """One limit for all rows: their unit is the noise of a censored regression on nothing."""
     sd = tg.fit("y ~ 1 | censor(lower)", tg.datasets.simulate_groot_lucas(), method="mle").params["sigma"]
     median = re.search(r"sd \(curve\) .*lognormal\(([\d.]+), 1\)", str(curve.summary())).group(1)
-    assert float(median) == pytest.approx(0.3 * sd, rel=0.01)
+    assert float(median) == pytest.approx(sd, rel=0.01)
 
 
 def test_fixed_and_dropped_priors():

@@ -34,7 +34,7 @@ def as_format_1(document):
 def test_a_process_has_no_line(rewrite_curve, rich, tmp_path):
     res, rewrite = rewrite_curve
     loaded = tg.load(rewrite(as_format_1))
-    assert [term.line for term in loaded.model.spec.gps] == [""]
+    assert [term.line for term in loaded.model.spec.gps] == [False]
     assert loaded.slopes().empty
     new = rich.drop(columns="y")
     assert np.array_equal(loaded.predict(new, interval=0.9), res.predict(new, interval=0.9))
