@@ -29,9 +29,9 @@ HEADER = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the problems asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("problems", nargs="*", help="names as P1; all by default")
-    parser.add_argument("--peers", default="", help="only fits whose name holds this text")
-    parser.add_argument("--python", help="interpreter with the peers that this one has not")
+    parser.add_argument("problems", nargs="*", help="names such as P1; all by default")
+    parser.add_argument("--peers", default="", help="only fits whose name contains this text")
+    parser.add_argument("--python", help="interpreter for packages that this one does not have")
     parser.add_argument("--first", type=int, default=0, help="first seed; 0 by default")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for all seeds of one fit; 600 by default")
     options = parser.parse_args(arguments)
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         names = [p.name for p in PEERS if problem.name in p.problems.split() and options.peers in p.name]
         missing |= _run(problem, names, interpreters, options.limit, options.first)
     if missing:
-        print(f"\nNot installed, so blank: {', '.join(sorted(missing))}.")
+        print(f"\nNot installed (blank rows): {', '.join(sorted(missing))}.")
     print(f"\n{report()}")
     for problem in chosen:
         if problem.name == "A1":
@@ -85,11 +85,11 @@ def _seconds(outcome: Outcome) -> float:
 
 
 def _cover_terms(problem: Problem) -> None:
-    """Print how often the terms' 95% bands hold the truth, over rows and seeds."""
+    """Print how often the 95% bands of the terms cover the truth, over rows and seeds."""
     draws = [problem.draw(seed) for seed in range(TERM_SEEDS)]
     found = [term_coverage(tg.fit(draw.formula, draw.train), draw.terms) for draw in draws]
     words = ", ".join(f"{name} {statistics.fmean(f[name] for f in found):.3f}" for name in found[0])
-    print(f"\n{problem.name}, share of rows whose 95% band holds the true term, {TERM_SEEDS} seeds: {words}.")
+    print(f"\n{problem.name}, share of rows whose 95% band covers the true term, {TERM_SEEDS} seeds: {words}.")
 
 
 def _import_cost() -> float:

@@ -121,7 +121,7 @@ CHOICES = {
     "old": Choice(lambda T: {"sd": (1.5, 0.8), "lengthscale": (0.7, 0.7), "sigma": (0.1, 1.0)}, BENT, most=10),
     "new": Choice(),
     "new, no line": Choice(curve=BENT),
-    "new, smaller curves": Choice(lambda T: {"sd": (0.5 / T, 1.0), "lengthscale": (1.0, 0.7)}),
+    "new, smaller curves": Choice(lambda T: {"sd": (0.3 / np.sqrt(T), 1.0)}),
 }
 
 

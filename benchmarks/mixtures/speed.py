@@ -45,7 +45,7 @@ def passes(n: int, repeats: int) -> list[Row]:
     jobs = {
         "scikit-learn, no censoring": lambda count: _their_passes(y, count),
         "tobitgp, no censoring": lambda count: _our_passes((y, y), count),
-        f"tobitgp, {np.isinf(censored[1]).mean():.0%} right-censored, a limit to each row": lambda count: _our_passes(
+        f"tobitgp, {np.isinf(censored[1]).mean():.0%} right-censored, one limit per row": lambda count: _our_passes(
             censored, count
         ),
     }

@@ -62,7 +62,7 @@ PLAIN = {
     r"\b(anybody|nobody|somebody|everybody|whoever)\b": "anyone, no one, everyone",
     r"\bsays? (by itself|so)\b": "indicates, reports it",
     r"\bwords of (other programs|brms|mgcv|lme4|survreg|statsmodels)\b|\bstatsmodels' words\b": "syntax, names",
-    r"\b(clustered|robust|sandwich|bootstrap) errors?\b": "standard errors",
+    r"\b(robust|sandwich|bootstrap) errors?\b": "standard errors",
     r"\bKaplan and Meier('s)?\b|\bcurves? of Kaplan\b": "Kaplan-Meier",
     r"\bnamed otherwise\b": "different names",
     r"\bhand(s|ed|ing)? on\b": "export, pass",

@@ -49,7 +49,7 @@ def read_alias(syntax: Syntax, node: ast.Call) -> GPTerm:
     words += [] if line or len(inputs) > 1 or by is not None else ["line=False"]
     factor, spelling = GPFactor(inputs, kernel, ard), f"gp({', '.join(words)})"
     label, written = default_label(inputs, by), syntax.text(node)
-    return GPTerm((factor,), label, by, spelling, written, "; ".join(notes), line="own" if line else "")
+    return GPTerm((factor,), label, by, spelling, written, "; ".join(notes), line=line)
 
 
 def _check_basis(syntax: Syntax, node: ast.Call, options: dict[str, ast.expr]) -> None:

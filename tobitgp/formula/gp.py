@@ -24,7 +24,7 @@ from tobitgp.formula.expressions import (
     read_options,
 )
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PROCESSES, nearest
-from tobitgp.formula.spec import APPROXIMATIONS, Expression, GPFactor, GPTerm, Line, default_label
+from tobitgp.formula.spec import APPROXIMATIONS, Expression, GPFactor, GPTerm, default_label
 from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 
 OPTIONS = ("kernel", "ard", "by", "cor", "period", "name", "approximation", "neighbours", "line")
@@ -133,14 +133,14 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     )
 
 
-def _read_line(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor, by: Expression | None) -> Line:
+def _read_line(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor, by: Expression | None) -> bool:
     """Whether the term has a line: of one input, without groups, unless the kernel is periodic or a line itself."""
     possible = len(factor.inputs) == 1 and by is None and factor.kernel not in ("periodic", "linear")
     wanted = read_flag(syntax, options, "line", default=possible)
     if wanted and not possible:
         remedy = "leave line= out, and add the linear term to the formula"
         syntax.fail(options["line"], f"line=True requires one input, no by=, and no {factor.kernel} kernel; {remedy}")
-    return "own" if wanted else ""
+    return bool(wanted)
 
 
 def settle_lines(terms: Sequence[GPTerm], linear: Collection[str]) -> list[GPTerm]:
@@ -151,9 +151,8 @@ def settle_lines(terms: Sequence[GPTerm], linear: Collection[str]) -> list[GPTer
     taken, out = {*linear, *(each.label for inputs in by_kernel for each in inputs)}, list[GPTerm]()
     for term in terms:
         label = term.inputs[0].label if len(term.inputs) == 1 else None
-        other = label in taken and term.by is None and term.factors[0].kernel not in ("periodic", "linear")
-        out.append(replace(term, line="other") if other else term)
-        taken |= {label} if term.line == "own" and label is not None else set()
+        out.append(replace(term, line=False) if label in taken else term)
+        taken |= {label} if term.line and label is not None else set()
     return out
 
 

@@ -95,7 +95,9 @@ def parse_scale_formula(
     terms = read_terms(syntax, node)
     outside = () if beside is None else beside.names(*(role for role in ROLES if role not in INPUT_ROLES))
     fields, _ = _linear_fields(syntax, terms, columns, (), outside)
-    spec = kind(**fields, gps=tuple(replace(term, name=f"{kind.argument}: {term.name}", line="") for term in terms.gps))
+    spec = kind(
+        **fields, gps=tuple(replace(term, name=f"{kind.argument}: {term.name}", line=False) for term in terms.gps)
+    )
     if spec.linear == "0" and not terms.offsets and not terms.gps:
         syntax.fail(node, f"Nothing is left of the {kind.part}; write {kind.known}")
     _check_columns(formula, spec.variables, terms, columns)

@@ -117,7 +117,6 @@ class GPFactor:
         return self.kernel == "linear" and len(self.inputs) == 1
 
 
-Line = Literal["own", "other", ""]
 APPROXIMATIONS = ("auto", "low_rank", "dense", "markov", "vecchia")
 
 
@@ -167,7 +166,7 @@ class GPTerm:
     correlated: bool = True  # whether these coefficients are
     crossed: tuple[Expression, ...] = ()  # columns that make up ``by`` where it is ``a:b``
     cor: bool = False  # whether the curves of the levels of ``by`` are correlated, each with an sd of its own
-    line: Line = ""  # the line of its input: a part of the term itself, another term, or none
+    line: bool = False  # a linear effect of its input beside the curve
 
     @property
     def inputs(self) -> tuple[Expression, ...]:
@@ -350,7 +349,7 @@ def _mixture(term: MixtureTerm) -> str:
 
 def line_names(terms: Sequence[GPTerm]) -> dict[int, str]:
     """Names of the slopes of terms with a line of their own, by place."""
-    return {t: f"slope({term.name})" for t, term in enumerate(terms) if term.line == "own"}
+    return {t: f"slope({term.name})" for t, term in enumerate(terms) if term.line}
 
 
 def _process(term: GPTerm) -> str:
@@ -365,7 +364,7 @@ def _process(term: GPTerm) -> str:
     kernels = [factor for factor in term.factors if not factor.slope] or list(term.factors)
     slopes = [factor.inputs[0].text for factor in term.factors if factor not in kernels]
     inputs = ", ".join(dict.fromkeys(item.text for factor in kernels for item in factor.inputs))
-    beside = " and a linear effect of it" if term.line == "own" else ""
+    beside = " and a linear effect of it" if term.line else ""
     text = f"{term.name}: zero-mean Gaussian process over {inputs}{beside}, "
     if slopes:
         slope = " times ".join(slopes)

@@ -223,7 +223,7 @@ def _join_inputs(
         with_level(x, code) if term.cor and code is not None else Inputs(x, code)
         for term, x, code in zip(terms, X, codes, strict=True)
     )
-    own = [x for term, x in zip(terms, X, strict=True) if term.line == "own"]
+    own = [x for term, x in zip(terms, X, strict=True) if term.line]
     gps += tuple(Inputs(x * sd) for x, sd in zip(own, lines, strict=True))
     if linear is None:
         return gps
@@ -254,10 +254,7 @@ def make_plan(
     noises.append(SIGMA._replace(known=family.known_sigma))
     n_terms = max(sum(bool(term.factors) for term in spec.gps), 1)
     of_terms = [
-        [
-            hyper._replace(of_noise=t >= len(spec.gps), n_terms=n_terms, line=bool(term.line))
-            for hyper in term_parameters(term, own)
-        ]
+        [hyper._replace(of_noise=t >= len(spec.gps), n_terms=n_terms) for hyper in term_parameters(term, own)]
         for t, (term, own) in enumerate(zip(spec.processes, effects, strict=True))
     ]
     hypers = (*itertools.chain(*of_terms), *scales, *noises)

@@ -33,7 +33,6 @@ class HyperParameter(NamedTuple):
     known: float | None = None  # value given in the formula, in the user's units
     of_noise: bool = False  # of a process in log sigma
     n_terms: int = 1  # processes that the mean is the sum of
-    line: bool = False  # of a process beside a line of its input
 
 
 SIGMA = HyperParameter("sigma", "sigma")
@@ -258,13 +257,11 @@ def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
     return f"sigma, whose square is lost to rounding: fixed={{'sigma': {enough}}} or more keeps clear of that"
 
 
-def default_prior(
-    role: str, n_inputs: int, *, of_noise: bool = False, n_terms: int = 1, line: bool = False
-) -> tuple[float, float]:
+def default_prior(role: str, n_inputs: int, *, of_noise: bool = False, n_terms: int = 1) -> tuple[float, float]:
     """Weak log-normal prior on standardised data, mean and sd of the logarithm: the table below (HYP1).
 
-    Processes share the variance of the response, however many they are, and lines take most of it. A process in log
-    sigma is smoother: a short length-scale lets sigma vanish wherever the curve meets a row.
+    Processes share the variance of the response, however many they are. A process in log sigma is smoother: a short
+    length-scale lets sigma vanish wherever the curve meets a row.
     """
     if role in _COEFFICIENTS:
         return (0.0 if role == "scale" else 0.5), 1.0
@@ -272,7 +269,7 @@ def default_prior(
         # Distances grow with the square root of the number of inputs, and some inputs may matter little.
         return 0.5 * float(np.log(n_inputs)), 0.5 if of_noise else 1.0
     median, spread = {
-        "sd": (0.5, 0.7) if of_noise else ((0.3 if line else 1.0) / np.sqrt(n_terms), 1.0),
+        "sd": (0.5, 0.7) if of_noise else (1.0 / np.sqrt(n_terms), 1.0),
         "group": (0.3, 0.7) if of_noise else (0.5, 1.0),
         "arc": (1.0, 0.7),
         "alpha": (1.0, 1.0),
@@ -426,9 +423,7 @@ def read_parameters(
     free = np.ones(k, dtype=bool)
     for i, hyper in enumerate(hypers):
         name = hyper.name
-        mean[i], sd[i] = default_prior(
-            hyper.role, hyper.n_inputs, of_noise=hyper.of_noise, n_terms=hyper.n_terms, line=hyper.line
-        )
+        mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs, of_noise=hyper.of_noise, n_terms=hyper.n_terms)
         if hyper.role == "cor":
             continue
         if hyper.role in _COEFFICIENTS:

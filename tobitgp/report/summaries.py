@@ -166,7 +166,7 @@ def _sections(results: GPResults, alpha: float) -> list[Section]:
 
 def curve_names(parts: Parts) -> dict[str, str]:
     """What tables call the sd of a process beside its line, by the name of the parameter."""
-    names = [term.name for term in parts.gp.terms if term.line == "own"]
+    names = [term.name for term in parts.gp.terms if term.line]
     return {f"sd({name})": f"sd (curve) {name}" for name in names}
 
 

@@ -49,7 +49,7 @@ def model_terms(parts: Source) -> list[Term]:
     lines = itertools.count(first + len(parts.spec.processes))
     for t, term in enumerate(parts.spec.gps):
         texts, slopes = _process_texts(term)
-        line = next(lines) if term.line == "own" else None
+        line = next(lines) if term.line else None
         out.append(Term(term.name, (), first + t, texts, slopes=slopes, line=line))
     if parts.spec.offsets:
         out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))

@@ -231,7 +231,7 @@ def _check_process_arrays(parts: Parts) -> None:
         raise MalformedError("its columns or processes are not those of the formula")
     first = (gp.linear is not None) + len(parts.spec.gps)
     noise = tuple(range(first, first + len(gp.terms) - len(parts.spec.gps)))
-    lines = sum(term.line == "own" for term in gp.terms)
+    lines = sum(term.line for term in gp.terms)
     absorbed = gp.linear is not None and gp.linear.factor is not None
     blocks = (gp.linear is not None) + len(gp.terms) + lines + absorbed
     _check_shapes({"lines": (gp.lines, (lines,))})

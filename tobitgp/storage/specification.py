@@ -56,7 +56,7 @@ def restore_spec(document: Any, functions: Functions, scale_kind: type[ScaleSpec
     values = iter(document["learned"])
     spec = _relearn(spec, values)
     if _reading(spec) != document["reads"]:  # of an earlier tobitgp, in which no process had a line
-        spec = replace(spec, gps=tuple(replace(term, line="") for term in spec.gps))
+        spec = replace(spec, gps=tuple(replace(term, line=False) for term in spec.gps))
     if list(values) or _reading(spec) != document["reads"]:
         raise MalformedError("its formula is read otherwise by this version of tobitgp")
     if document["scale"] is None:

@@ -20,8 +20,8 @@ import tobitgp as tg
 from tobitgp.likelihoods.expectations import cross_entropy
 
 OBJECTIVES = {
-    "Eq. 22, divergence mended": (False, False),
-    "Eq. 10, divergence mended": (True, False),
+    "Eq. 22, divergence corrected": (False, False),
+    "Eq. 10, divergence corrected": (True, False),
     "Eq. 10 as printed": (True, True),
 }
 

@@ -30,33 +30,33 @@ def data():
 
 
 LINES = {
-    "gp(x)": ["own"],
-    "gp(x, line=False)": [""],
-    "gp(x, kernel='matern32')": ["own"],
-    "gp(x, kernel='periodic')": [""],
-    "gp(x, period=2)": [""],
-    "gp(x, kernel='linear')": [""],
-    "gp(x, z)": [""],
-    "gp(x, by=g)": [""],
-    "gp(x) + gp(x, by=g)": ["own", ""],
-    "gp(x) + gp(x, kernel='matern12', name='rough')": ["own", "other"],
-    "gp(x) + gp(x, period=2)": ["own", ""],
-    "z:gp(x)": [""],
-    "gp(x):C(g)": [""],
-    "re(g)": [""],
-    "x + gp(x)": ["other"],
-    "x*z + gp(x) + gp(z)": ["other", "other"],
-    "(x + z)**2 + gp(x)": ["other"],
-    "x:z + gp(x)": ["own"],
-    "x/z + gp(x) + gp(z)": ["other", "own"],
-    "log(x) + gp(x) + gp(log(x))": ["own", "other"],
-    "`x` + gp(x)": ["other"],
-    ". - x + gp(x)": ["own"],
-    "gp(x) + gp(x, kernel='linear', name='slope')": ["other", ""],
-    "gp(x, z, kernel='linear') + gp(x)": ["", "other"],
-    "gp(x):gp(z, kernel='linear') + gp(z)": ["", "own"],
-    "s(x, bs='gp')": ["own"],
-    "s(x, bs='gp', m=-3)": [""],
+    "gp(x)": [True],
+    "gp(x, line=False)": [False],
+    "gp(x, kernel='matern32')": [True],
+    "gp(x, kernel='periodic')": [False],
+    "gp(x, period=2)": [False],
+    "gp(x, kernel='linear')": [False],
+    "gp(x, z)": [False],
+    "gp(x, by=g)": [False],
+    "gp(x) + gp(x, by=g)": [True, False],
+    "gp(x) + gp(x, kernel='matern12', name='rough')": [True, False],
+    "gp(x) + gp(x, period=2)": [True, False],
+    "z:gp(x)": [False],
+    "gp(x):C(g)": [False],
+    "re(g)": [False],
+    "x + gp(x)": [False],
+    "x*z + gp(x) + gp(z)": [False, False],
+    "(x + z)**2 + gp(x)": [False],
+    "x:z + gp(x)": [True],
+    "x/z + gp(x) + gp(z)": [False, True],
+    "log(x) + gp(x) + gp(log(x))": [True, False],
+    "`x` + gp(x)": [False],
+    ". - x + gp(x)": [True],
+    "gp(x) + gp(x, kernel='linear', name='slope')": [False, False],
+    "gp(x, z, kernel='linear') + gp(x)": [False, False],
+    "gp(x):gp(z, kernel='linear') + gp(z)": [False, True],
+    "s(x, bs='gp')": [True],
+    "s(x, bs='gp', m=-3)": [False],
 }
 
 
@@ -75,7 +75,7 @@ def test_no_line_where_there_can_be_none(term):
 def test_a_product_has_no_line(term):
     with pytest.raises(FormulaError, match="line=True cannot stand in a product; leave it out"):
         parse_formula(f"y ~ {term}")
-    assert [each.line for each in parse_formula(f"y ~ {term.replace('True', 'False')}").gps] == [""]
+    assert [each.line for each in parse_formula(f"y ~ {term.replace('True', 'False')}").gps] == [False]
 
 
 CASES = {
@@ -103,7 +103,7 @@ def both(data):
         res = tg.fit(formula, rows, **options)
         gp, sds = res.parts.gp, {}
         for t, term in enumerate(gp.terms):
-            if term.line == "own":
+            if term.line:
                 sds[term.inputs[0].text] = gp.problem.units.scale / gp.problem.units.x_scale[t][0]
         response, terms = formula.split(" ~ ")
         start, terms = ("0 + ", terms[4:]) if terms.startswith("0 + ") else ("", terms)

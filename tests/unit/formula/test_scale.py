@@ -105,7 +105,7 @@ def test_processes_are_those_of_a_mean_with_names_of_their_own(terms, name):
     scale = parse_scale_formula(f"  ~ {terms}", COLUMNS, beside=beside)  # places are those beside a response
     (term,) = scale.gps
     (of_mean,) = parse_formula(f"y ~ {terms}", COLUMNS).gps
-    assert term == replace(of_mean, name=name, line="")
+    assert term == replace(of_mean, name=name, line=False)
     assert f"  process    {name}: " in str(scale)
     spec = replace(beside, scale=scale)
     assert [gp.name for gp in spec.processes] == ["gp(x)", name]
