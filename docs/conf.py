@@ -6,6 +6,7 @@ import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from tempfile import mkdtemp
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
@@ -59,6 +60,11 @@ nb_execution_show_tb = True
 nb_merge_streams = True
 nb_code_prompt_show = "Show the code"
 nb_code_prompt_hide = "Hide the code"
+# Figures of cells have two pixels for each pixel of the page, so that they are sharp on all screens.
+profile = Path(mkdtemp()) / "profile_default"
+profile.mkdir()
+(profile / "ipython_kernel_config.py").write_text("c.InlineBackend.figure_formats = {'retina'}\n")
+os.environ["IPYTHONDIR"] = str(profile.parent)
 
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -85,6 +91,7 @@ pygments_dark_style = "github-dark"  # the default underlines modules as if they
 html_title = "tobitgp"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "_static" / "search.js")  # Sphinx would look for it beside the checkout's root
 html_extra_path = ["_root"]
 html_show_sphinx = False
 html_copy_source = False

@@ -1,4 +1,4 @@
-"""Words in place of a picture that a cell draws, for who does not see it: the heading that it stands under."""
+"""Alternative text for figures that cells draw: the heading of their section."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from sphinx.application import Sphinx
 
 
 def describe_pictures(app: Sphinx | None, doctree: nodes.document) -> None:
-    """Give every image that has no text in its place that of its section's heading."""
+    """Give every image without alternative text the heading of its section."""
     for section in doctree.findall(nodes.section):
         heading = section.next_node(nodes.title)
         for child in section.children:
-            pictures = [] if isinstance(child, nodes.section) else child.findall(nodes.image)
-            for picture in pictures:
-                if not picture.get("alt") and heading is not None:
-                    picture["alt"] = f"Picture: {heading.astext()}"
+            figures = [] if isinstance(child, nodes.section) else child.findall(nodes.image)
+            for figure in figures:
+                if not figure.get("alt") and heading is not None:
+                    figure["alt"] = f"Figure: {heading.astext()}"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Describe the pictures of a page once it is read."""
+    """Describe the figures of a page once it is read."""
     app.connect("doctree-read", describe_pictures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,8 @@
-"""Draw the rooms of the package and what they import, from the code: ``python docs/images/architecture.py``.
+"""Draw the subpackages and their imports, from the code: ``python docs/images/architecture.py``.
 
-Writes architecture.svg beside this file. Layers are those of the import contract in pyproject.toml. An arrow leads from
-a room to one that it imports; an import that a chain of others implies is left out, and so are the modules that all
-rooms share.
+Writes architecture.svg next to this file. Layers are those of the import contract in pyproject.toml. An arrow points
+from a subpackage to one that it imports. The figure omits imports that a chain of other imports implies, and the
+modules that all subpackages share.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ ARRAYS = {
 
 
 def read_layers() -> list[list[str]]:
-    """Rooms, those that import first."""
+    """Subpackages by layer, the highest layer first."""
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
-    named = [[room for room in layer.split(" : ") if room not in SHARED] for layer in contract["layers"]]
+    named = [[name for name in layer.split(" : ") if name not in SHARED] for layer in contract["layers"]]
     return [layer for layer in named if layer]
 
 
-def files(room: str) -> list[Path]:
-    """Modules of a room."""
-    return sorted((PACKAGE / room).rglob("*.py")) or [PACKAGE / f"{room}.py"]
+def files(name: str) -> list[Path]:
+    """Modules of a subpackage."""
+    return sorted((PACKAGE / name).rglob("*.py")) or [PACKAGE / f"{name}.py"]
 
 
-def imported(room: str) -> set[str]:
-    """Rooms that a room imports."""
+def imported(name: str) -> set[str]:
+    """Subpackages that a subpackage imports."""
     found = set()
-    for path in files(room):
+    for path in files(name):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tobitgp"):
                 names = [node.module or ""] if node.module != "tobitgp" else [f"tobitgp.{n.name}" for n in node.names]
@@ -56,10 +56,10 @@ def imported(room: str) -> set[str]:
 
 
 def direct(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
-    """Imports that no chain of other imports implies."""
+    """Imports that a chain of other imports does not imply."""
 
-    def reached(room: str) -> set[str]:
-        return graph[room].union(*map(reached, graph[room]))
+    def reached(name: str) -> set[str]:
+        return graph[name].union(*map(reached, graph[name]))
 
     return {(a, b) for a in graph for b in graph[a] if not any(b in reached(c) for c in graph[a] - {b})}
 
@@ -68,22 +68,22 @@ def draw(layers: list[list[str]], edges: set[tuple[str, str]]) -> plt.Figure:
     """Boxes in rows, the highest layer first."""
     figure, ax = plt.subplots(figsize=(8, 0.72 * len(layers)), layout="constrained")
     at = {
-        room: ((i + 1) / (len(layer) + 1) * 3 + 0.35 * (k % 2) - 0.17, -k)
+        name: ((i + 1) / (len(layer) + 1) * 3 + 0.35 * (k % 2) - 0.17, -k)
         for k, layer in enumerate(layers)
-        for i, room in enumerate(layer)
+        for i, name in enumerate(layer)
     }
     boxes = {}
-    for room, place in at.items():
-        lines = sum(len(path.read_text().splitlines()) for path in files(room))
-        colour = "#dbe9f6" if room in ARRAYS else "#f3f3f3"
+    for name, place in at.items():
+        lines = sum(len(path.read_text().splitlines()) for path in files(name))
+        colour = "#dbe9f6" if name in ARRAYS else "#f3f3f3"
         label = (
-            f"{room}\n{len(files(room))} files, {lines:,} lines" if len(files(room)) > 1 else f"{room}\n{lines:,} lines"
+            f"{name}\n{len(files(name))} files, {lines:,} lines" if len(files(name)) > 1 else f"{name}\n{lines:,} lines"
         )
         box = {"boxstyle": "round,pad=0.4", "facecolor": colour, "edgecolor": "#777777", "linewidth": 0.7}
-        boxes[room] = ax.text(*place, label, ha="center", va="center", fontsize=7.5, bbox=box, zorder=3)
+        boxes[name] = ax.text(*place, label, ha="center", va="center", fontsize=7.5, bbox=box, zorder=3)
     ax.set(xlim=(0.3, 2.7), ylim=(0.6 - len(layers), 0.6))
     ax.axis("off")
-    figure.canvas.draw()  # boxes have their sizes from here on
+    figure.canvas.draw()  # gives the boxes their sizes
     for a, b in sorted(edges):
         ends = {"patchA": boxes[a].get_bbox_patch(), "patchB": boxes[b].get_bbox_patch()}
         look = {"arrowstyle": "-|>", "color": "#4d7ea8", "linewidth": 0.8, "connectionstyle": "arc3,rad=0.12"}
@@ -94,9 +94,9 @@ def draw(layers: list[list[str]], edges: set[tuple[str, str]]) -> plt.Figure:
 def main() -> None:
     """Read, reduce, draw, write."""
     layers = read_layers()
-    depth = {room: k for k, layer in enumerate(layers) for room in layer}
-    # Methods of results import what draws, prints or saves them when they are called: against the arrows, not drawn.
-    graph = {room: {other for other in imported(room) if depth.get(other, 0) > depth[room]} for room in depth}
+    depth = {name: k for k, layer in enumerate(layers) for name in layer}
+    # Methods of results import plots, tables and storage when they are called: upward imports, not drawn.
+    graph = {name: {other for other in imported(name) if depth.get(other, 0) > depth[name]} for name in depth}
     plt.rcParams["svg.hashsalt"] = "tobitgp"
     target = Path(__file__).with_suffix(".svg")
     draw(layers, direct(graph)).savefig(target, metadata={"Date": None})

@@ -16,7 +16,7 @@ def main() -> None:
     plt.switch_backend("Agg")
     (first, *_) = re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     exec(first, {})
-    plt.gcf().savefig(FOLDER / "nh4.png", dpi=150, bbox_inches="tight")
+    plt.gcf().savefig(FOLDER / "nh4.png", dpi=225, bbox_inches="tight")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pictures on the site have words in their place."""
+"""Figures on the site have alternative texts."""
 
 import importlib.util
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 EXTENSION = Path(__file__).parents[2] / "docs" / "_extensions" / "pictures.py"
 
 
-def test_a_picture_without_words_has_those_of_its_heading():
+def test_a_figure_without_alternative_text_has_its_heading():
     nodes = pytest.importorskip("docutils.nodes")
     pytest.importorskip("sphinx")
     found = importlib.util.spec_from_file_location("pictures", EXTENSION)
@@ -22,4 +22,4 @@ def test_a_picture_without_words_has_those_of_its_heading():
     doctree = nodes.document("", "")
     doctree += page
     module.describe_pictures(None, doctree)
-    assert [image["alt"] for image in (drawn, told, first)] == ["Picture: How many", "A curve", "Picture: Mixtures"]
+    assert [image["alt"] for image in (drawn, told, first)] == ["Figure: How many", "A curve", "Figure: Mixtures"]

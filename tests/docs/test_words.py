@@ -1,4 +1,4 @@
-"""Pages and messages use the words of statistics: no metaphors, and none of the words that these replace."""
+"""Pages are in plain English and pages and messages use the words of statistics; each list names what to write."""
 
 import ast
 import re
@@ -9,9 +9,13 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 FOLDERS = ("docs", "vignettes", "benchmarks", "datasets")
 PAGES = sorted([*CHECKOUT.glob("*.md"), *(page for folder in FOLDERS for page in (CHECKOUT / folder).rglob("*.md"))])
+# Code, formulas, targets of links and tags; inline code is matched first and leaves a name, or "~", in backticks.
 NOT_PROSE = re.compile(
-    r"^```.*?^```|^---\n.*?^---|\$\$.*?\$\$|`[^`\n]*`|\$[^$\n]*\$|\]\([^)\n]*\)", re.DOTALL | re.MULTILINE
+    r"`(?P<code>[^`\n]+)`|^(?P<fence>`{3,}|:{3,}(?=\{toctree)).*?^(?P=fence)|^---\n.*?^---|\$\$.*?\$\$|\$[^$\n]*\$"
+    r"|\]\([^)\n]*\)|</?\w[^>\n]*>|https?://\S+",
+    re.DOTALL | re.MULTILINE,
 )
+LONG_SENTENCE = 25  # words
 
 # What is not written: what is.
 WORDS = {
@@ -32,6 +36,48 @@ WORDS = {
     r"\bshall\b": "will, must",
 }
 
+# Of pages alone, beside WORDS.
+PLAIN = {
+    r"\brefus(e[sd]?|ing|als?)\b": "is not supported, raises an error, is invalid",
+    r"\b(do|does|did) not go (together|with)\b": "cannot be combined (with)",
+    r"\b(go|goes|went|gone|going) with\b": "works with, requires, belongs to",
+    r"(?<!there )\b(is|are|was|were) no (?!longer\b|more\b|less\b|better\b|worse\b|larger\b|smaller\b)\w+": "is not a",
+    r", as `[^`]+`(?=[,;:)]|\.\s| or `)": "such as, for example",
+    r"(^|[.!?] )Of (a|an|the|all|these|those|every|each)\b(?![^.]*(\d|\bhalf\b|\bmost\b))": "the subject first",
+    r"(?<!the )\b(left|right) of `~`": "on the left-hand (right-hand) side of",
+    r"\b(stands?|stood) (?!for\b|out\b)": "is, appears, is written",
+    r"\brooms?\b": "subpackage, module, space",
+    r"\bkin\b|\bits like\b": "related",
+    r"\bserve[sd]?\b(?! as\b)": "is adequate, is enough, is for",
+    r"(?<!the )\brest(s|ed)? on\b": "depends on, is based on",
+    r"\b(tells?|told) (of|apart|the|about)\b|\btelling apart\b": "is informative about, distinguishes, shows",
+    r"\b(un)?told (unless|otherwise|what|which|how)\b|\bunless told\b": "by default, specified",
+    r"\basked (of|for|about)\b": "requested; predictions, quantities",
+    r"\bhad by\b|\b(is|are|was|were|can|to) be had\b": "is available with",
+    r"\bin (the )?place of\b": "instead of",
+    r"\bof (its|their|one's|ones?|his|her) own\b": "its own, separate",
+    r"\bbeside\b": "next to, as well as, in addition to, relative to",
+    r"\bwhat (is|was|were|are) (seen|known) of\b": "the observed information about",
+    r"\b(which|that) it is not\b|\bthat it is one\b": "the noun",
+    r"\b(anybody|nobody|somebody|everybody|whoever)\b": "anyone, no one, everyone",
+    r"\bsays? (by itself|so)\b": "indicates, reports it",
+    r"\bwords of (other programs|brms|mgcv|lme4|survreg|statsmodels)\b|\bstatsmodels' words\b": "syntax, names",
+    r"\b(robust|sandwich|bootstrap) errors?\b": "standard errors",
+    r"\bKaplan and Meier('s)?\b|\bcurves? of Kaplan\b": "Kaplan-Meier",
+    r"\bnamed otherwise\b": "different names",
+    r"\bhand(s|ed|ing)? on\b": "export, pass",
+    r"\btaken for\b": "treated as",
+    r"\bout of the question\b": "rejected",
+    r"\bnumbers happen\b|\bonce will do\b": "the plain sentence",
+    r"\bin possession of\b": "with",
+    r"\bhowever the\b": "all ways in which",
+    r"\bthe latter\b": "the noun",
+    r"\bper cent\b": "%",
+    r"(?<![\w.\d\-/])\.\d": "0.5: a digit before the point",
+}
+
+ALL = {**WORDS, **PLAIN}
+
 # Folders and files of the package whose every text is held to WORDS; one that is cleaned joins them.
 HELD = ["api.py", "engines", "errors.py", "files.py", "formula", "inference", "model.py", "options.py", "priors"]
 HELD += ["cli", "data", "diagnostics", "metrics", "mixture", "nondetects", "report", "results", "selection"]
@@ -48,13 +94,35 @@ def texts(path):
 
 
 def forbidden(text, words):
-    found = ((match, WORDS.get(word)) for word in words for match in re.finditer(word, text, re.IGNORECASE))
+    flags = re.IGNORECASE | re.MULTILINE
+    found = ((match, ALL.get(word)) for word in words for match in re.finditer(word, text, flags))
     return [(text[max(0, match.start() - 40) : match.end() + 20], instead) for match, instead in found]
 
 
+def prose(page):
+    """The page with a name for each code, formula and link target."""
+    return NOT_PROSE.sub(lambda m: "`~`" if m["code"] == "~" else "`x`" if m["code"] else " x ", page)
+
+
+def sentences(page):
+    """Sentences of paragraphs and lists; not those of headings, tables and directives."""
+    lines = [line for line in prose(page).splitlines() if not line.lstrip().startswith(("|", "#", ":", "!["))]
+    found = re.split(r"(?<=[.!?:])\s+|\n\s*[*\-] |\n\n", "\n".join(lines))
+    return [sentence for sentence in found if len(sentence.split()) > 2]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
-def test_pages_use_the_words_of_statistics(page):
-    assert forbidden(NOT_PROSE.sub(" ", page.read_text(encoding="utf-8")), WORDS) == []
+def test_pages_are_in_plain_english(page):
+    found = forbidden(prose(page.read_text(encoding="utf-8")), ALL)
+    assert not found, "\n".join(f"...{text!r}: write {instead!r}" for text, instead in found)
+
+
+@pytest.mark.parametrize("pages", [[CHECKOUT / "README.md"], sorted((CHECKOUT / "docs" / "guide").glob("*.md"))])
+def test_sentences_of_readme_and_guide_are_short(pages):
+    found = [sentence for page in pages for sentence in sentences(page.read_text(encoding="utf-8"))]
+    long = [sentence for sentence in found if len(sentence.split()) > LONG_SENTENCE]
+    assert len(found) > 20
+    assert 20 * len(long) <= len(found), long
 
 
 def modules():
@@ -78,3 +146,16 @@ def test_words_that_no_text_of_the_package_has():
 def test_the_words_are_found():
     assert [instead for _, instead in forbidden("The law of it has settled.", WORDS)] == ["distribution", "converge"]
     assert forbidden("The law of total covariance.", WORDS) == []
+
+
+def test_plain_english_is_told_from_idiom():
+    idiom = "The response stands left of `~`, as `y ~ x`. It is no number, and .5 rests on what is known of it."
+    found = {instead for _, instead in forbidden(prose("Of the counts. " + idiom), PLAIN)}
+    assert len(found) == 8
+    plain = "It stands for 0.5. There is no limit, and it is no longer `y`, as `check()` reports; see [`~`](a.md#its)."
+    assert forbidden(prose(plain + " Version 1.2.3, `.5`, $.5$, [this](page.md#of-its-own)."), ALL) == []
+
+
+def test_long_sentences_are_counted():
+    page = "# Title\n\n" + "word " * 26 + ".\n\n* One two three.\n* Four five six: seven eight nine.\n\n| a b c d |\n"
+    assert [len(s.split()) > LONG_SENTENCE for s in sentences(page)] == [True, False, False, False]
