@@ -42,7 +42,7 @@ from tobitgp.results.hazards.cells import (
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.results import HazardResults
 from tobitgp.results.hazards.skewed import skewed_coefficients
-from tobitgp.results.paths import read_subjects
+from tobitgp.results.paths import holds_parts, read_subjects
 from tobitgp.results.process.fit import build_model
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
@@ -145,8 +145,11 @@ class HazardModel:
         taken = [name for name in CELL if name in self.frame.columns]
         if taken:
             raise DataError(f"Cells have columns named {', '.join(CELL)}; rename the column {taken[0]!r}.")
+        self.of_subjects = False
         if id is not None:
-            check_subjects(read_subjects(id, data)[self.training.kept], self.risk, self.training.labels)
+            subject = read_subjects(id, data)[self.training.kept]
+            check_subjects(subject, self.risk, self.training.labels)
+            self.of_subjects = holds_parts(subject)
 
     def fit(self, **fitting: Any) -> HazardResults:
         """Fit, with what ``Model.fit`` is asked for."""
@@ -170,7 +173,7 @@ class HazardModel:
         facts = remember(self.training, named_columns([self.spec], self.columns), self.frame)
         begins = first_entries(self.frame, self.risk, self.written.stratum)
         rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, begins, cells.parts)
-        parts = HazardParts(*rows, self.training, self.frame)
+        parts = HazardParts(*rows, self.training, self.frame, self.of_subjects)
         return HazardResults(replace(parts, few=skewed_coefficients(HazardResults(parts))))
 
 

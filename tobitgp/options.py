@@ -55,7 +55,7 @@ ELSEWHERE = {
     "dist": "write family='weibull'",
     "entity_effects": "effects of each unit are a term: y ~ x + C(id), or (1 | id)",
     "fixef": "effects of each unit are a term: y ~ x + C(id), or (1 | id)",
-    "groups": "a random intercept of each group is a term: y ~ x + (1 | g)",
+    "groups": "write cov_type='cluster', cov_kwds={'groups': 'g'}, or a random intercept as a term: y ~ x + (1 | g)",
     "instruments": "residuals of a first regression on them are a column: y ~ x + residual (Smith and Blundell)",
     "k": "write inducing=20",
     "knots": "write inducing=20 for gp(x); a spline with knots is a term: y ~ bs(x, knots=[1, 2])",

@@ -21,7 +21,7 @@ from tobitgp.report.progress import progress_bar
 from tobitgp.results.hazards.cells import PH, AtRisk, check_subjects
 from tobitgp.results.parametric.fit import fit_parametric
 from tobitgp.results.parametric.parts import LINKS
-from tobitgp.results.paths import read_subjects
+from tobitgp.results.paths import holds_parts, read_subjects
 
 
 def check_reading(data: Any, reading: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ class ParametricModel(Model):
     def _check_subjects(self, subject: Any) -> None:
         """Refuse rows of a subject that do not follow each other, or have no sum."""
         seen = self.training.response
-        if self.family.link != "hazard" and len(pd.unique(subject)) < len(subject):
+        if self.family.link != "hazard" and holds_parts(subject):
             raise SpecError(
                 f"link={self.family.link!r} takes one row of each subject of id={self.id!r}: only hazards add up over "
                 "rows. Use link='hazard'."

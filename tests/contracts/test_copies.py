@@ -108,3 +108,36 @@ def test_copies_hold_triangles_without_their_zeros():
         assert again.L.strides == part.L.strides
         assert len(pickle.dumps(part)) < 0.52 * part.L.nbytes + 4000
     assert len(pickle.dumps(posterior)) < 0.52 * full + 20_000
+
+
+@pytest.mark.parametrize(
+    ("formula", "options"),
+    [
+        ("y ~ z + gp(x) + gp(x2, kernel='matern52')", {"inducing": None}),
+        ("left ~ z + gp(x, x2) | censor(-0.5)", {"inducing": None}),
+        ("left ~ gp(x, x2) | censor(-0.5)", {"method": "vi", "family": "student"}),
+    ],
+)
+def test_copies_of_dense_fits_hold_no_factors(formula, options):
+    rows = simulated(n=120)
+    rows.loc[100:, ["x", "x2"]] = rows.loc[:19, ["x", "x2"]].to_numpy() + 1e-9  # inputs that are all but the same
+    res = tg.fit(formula, rows, **options)
+    points = res.parts.fitted.points
+    assert len(points) > 10
+    assert all(point.follows for point in points)
+    factors = sum(8 * len(point.w) ** 2 for point in points)
+    copied = pickle.dumps(res)
+    assert len(copied) < factors / 3
+    want = answers(res, rows)
+    np.testing.assert_array_equal(answers(pickle.loads(copied), rows), want)
+    again = copy.deepcopy(pickle.loads(copied))  # of one that has not yet been looked at
+    assert len(pickle.dumps(again)) == pytest.approx(len(copied), rel=0.01)
+    np.testing.assert_array_equal(answers(again, rows), want)
+
+
+def test_posteriors_made_from_their_sites_are_those_of_the_fit(monkeypatch):
+    rows = simulated(n=80)
+    formula = "left ~ z + gp(x, x2) | censor(-0.5)"
+    found = answers(tg.fit(formula, rows), rows)
+    monkeypatch.setattr("tobitgp.inference.fit.following", lambda posterior: posterior)
+    np.testing.assert_allclose(answers(tg.fit(formula, rows), rows), found, rtol=1e-7, atol=1e-7)

@@ -285,7 +285,7 @@ def _warn_single_levels(spec: LinearPart, table: Table) -> None:
             warnings.warn(message, UserWarning, stacklevel=user_level())
 
 
-_SPLINES = ("bs", "cs", "cr", "cc")
+SPLINES = ("bs", "cs", "cr", "cc")
 
 
 def row_wise(part: LinearPart) -> list[Expression]:
@@ -303,7 +303,7 @@ def row_wise(part: LinearPart) -> list[Expression]:
         if remedy:
             what = f"{syntax.text(node)} learns from all rows at once, and these data are partitioned"
             raise SpecError(f"{what}; write {remedy}")
-        if name in _SPLINES:
+        if name in SPLINES:
             ranges.append(Expression(syntax.text(node.args[0]), 0, part.functions))
     return ranges
 

@@ -41,6 +41,7 @@ from tobitgp.inference.pairs import PairSearch
 from tobitgp.inference.parameters import Given, Parameters, words_for_little_noise
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.rebuilt import following, together
 from tobitgp.inference.search import NATS, Search, near_enough, warn
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.structured import gain_of_neighbours
@@ -227,7 +228,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     if integrate is None:
         integrate = search.data.n <= stages.SAMPLE_ROWS and is_affordable(search.data.n, len(centre.w), k)
     held = held_levels(centre, search.prior)
-    points, weights, integrated = [without_rows(centre, held)], np.ones(1), np.nan
+    points, weights, integrated = [without_rows(following(centre), held)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
         points, weights, integrated = _integrate(search, maximum, pilot, points[0], held)
     converged = centre.converged and near_enough(maximum)
@@ -240,7 +241,7 @@ def _finish(search: Search, maximum: Maximum) -> FittedGP:
     shift, proper = search.problem.units.log_jacobian, search.parameters.proper and search.last is search.method
     runner_up = search.others[0][0] if search.others else np.inf
     return FittedGP(
-        points=tuple(points),
+        points=together(points, centre),
         weights=weights,
         n_linear=search.prior.n_linear,
         parameters=search.parameters,
@@ -290,7 +291,7 @@ def _integrate(
             return None
         if search.on_step is not None:
             search.on_step(Step("integrate", len(design), p.evidence, rows=search.data.n))
-        return (without_rows(asked, held), objective.density(p)) if p.converged and asked.converged else None
+        return (without_rows(following(asked), held), objective.density(p)) if p.converged and asked.converged else None
 
     heavy = is_heavy(search.data.n, centre.layout.row_features)
     found = [(centre, objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]

@@ -18,6 +18,7 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import LOG_BOUND, Parameters, words_for_little_noise
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.rebuilt import Posteriors
 from tobitgp.inference.spacing import is_uneven
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.sampling import generator
@@ -162,7 +163,7 @@ class FitTrace:
 class FittedGP:
     """A weighted list of posteriors: one when maximised, a design's worth when integrated."""
 
-    points: tuple[Posterior, ...]  # the maximum first; without their chunks
+    points: tuple[Posterior, ...] | Posteriors  # the maximum first; without their chunks
     weights: Array  # (J,), sum to one
     n_linear: int  # linear columns
     parameters: Parameters

@@ -19,7 +19,7 @@ from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.inference.posterior import Gaussian, Layout, block_features, block_slopes, lay_out, place_columns
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_pair
+from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_once
 from tobitgp.numerics.arrow import Loadings, Slope, factorise, identity, inner_products
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember, weights
 from tobitgp.priors.block import BlockAt, Features, Inputs
@@ -173,7 +173,7 @@ def update(data: PairRows, p: PairGaussian, sites: Sites, likelihood: Likelihood
         raise NumericalError("The noise scale of a row is known worse than before the data.")
     V_d = c.V.copy()
     V_d[:, 1, 1] += data.d[:, 1]
-    found = [tilted_pair(likelihood, sigma, *args) for args in by_kind(data.rows, c.mean, V_d, data.d[:, 0])]
+    found = [tilted_once(likelihood, sigma, *args) for args in by_kind(data.rows, c.mean, V_d, data.d[:, 0])]
     log_Z, mean, C = (np.concatenate(part) for part in zip(*found, strict=True))
     inv = inverse(V_d)
     D1, D2 = times(inv, mean - c.mean), inv @ (C - V_d) @ inv

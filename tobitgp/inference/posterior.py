@@ -241,6 +241,7 @@ class Posterior:
     levels: tuple[tuple[Array, Array], ...] = ()  # of each block: mean features (L, m), weights (L, p)
     noise: tuple[int, ...] = ()  # blocks of log sigma
     pairs: Any = None  # while the fit lasts, what rows tell of f and log sigma together
+    follows: bool = False  # whether features and weights are those that `rebuilt` makes from the sites
 
     @property
     def sigma(self) -> float:

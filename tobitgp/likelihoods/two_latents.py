@@ -122,6 +122,18 @@ def tilted_pair(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V
     return TiltedPair(log_Z, mean_of, C)
 
 
+def tilted_once(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V: Array, d: Array) -> TiltedPair:
+    """As `tilted_pair`, once for rows that are alike, as those of a group at one time are."""
+    spread = [] if rows.spread is None else [rows.spread]
+    numbers = np.column_stack([rows.lower, rows.upper, rows.width, *spread, mean, V.reshape(len(rows), -1), d])
+    _, first, back = np.unique(numbers, axis=0, return_index=True, return_inverse=True)
+    beside = any(of is not None for of in (rows.window, rows.instrument, rows.side))
+    if beside or len(first) == len(rows):
+        return tilted_pair(likelihood, sigma, rows, mean, V, d)
+    found = tilted_pair(likelihood, sigma, rows[first], mean[first], V[first], d[first])
+    return TiltedPair(*(part[back.ravel()] for part in found))
+
+
 def noise_slopes(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V: Array, d: Array) -> Array:
     """Derivatives (K, n) of the log normaliser in the noise parameters."""
     found: list[tuple[BoolArray, Array]] = []

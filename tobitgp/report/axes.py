@@ -250,7 +250,11 @@ def draw_map(
     from matplotlib.colors import LogNorm, Normalize
 
     value = np.where(np.isneginf(response.lower), response.upper, response.lower)
-    low, high = _span(np.concatenate([height.ravel(), value]), log)
+    least = -np.inf
+    if log:  # the limit of zeros is next to 0, and estimates there may be anything
+        value = np.where(value < np.finfo(float).tiny, 0.0, value)
+        least = 0.1 * float(value[value > 0.0].min(initial=np.inf))
+    low, high = _span(np.concatenate([height[height >= least], value]), log)
     norm = LogNorm(low, high) if log else Normalize(low, high)
     edges = np.geomspace(low, high, _STEPS + 1) if log else np.linspace(low, high, _STEPS + 1)
     look = {"cmap": "viridis", "norm": norm}

@@ -22,7 +22,7 @@ from tobitgp.report.axes import (
     given_or_new,
     panel_axes,
     response_name,
-    shorten,
+    shorten_all,
 )
 from tobitgp.report.groups import Group, Seen, read_groups
 from tobitgp.report.summary import FitSummary, Section
@@ -133,7 +133,7 @@ def _draw_groups(
     x = grid[grid >= start] if start else grid
     rows = CauseRows.of(results, None, after)
     found = incidences(results, None, rows, x - start, None)["mean"]
-    together = len(panels) == 1
+    together, names = len(panels) == 1, shorten_all([group.name for group in groups])
     for k, cause in enumerate(results.causes):
         ax = panels[0 if together else k]
         for i, group in enumerate(groups):
@@ -141,7 +141,7 @@ def _draw_groups(
             at, weight = group.rows, seen.weight[group.rows]
             case = seen.code[at] == k + 1
             times, steps = aalen_johansen(seen.time[at], seen.code[at] > 0, case, weight, seen.entry[at])
-            name = cause if together else shorten(group.name)
+            name = cause if together else names[i]
             label = as_label(f"{name} ({weight @ case:.10g}/{weight.sum():.10g})")
             ax.step([start, *times], [0.0, *steps], where="post", color=colour, linewidth=1.0, label=label)
             average = pd.DataFrame({"estimate": weight @ found[k, at] / weight.sum()})

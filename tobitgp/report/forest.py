@@ -95,6 +95,8 @@ def _reference_level(results: Results, term: Term) -> Any:
 
 def _draw(ax: Any, rows: list[Row], name: str, *, log: bool) -> None:
     """Draw rows from the top down, with their numbers at the right."""
+    from matplotlib.ticker import MaxNLocator
+
     y = np.arange(len(rows))[::-1]
     value, low, high = (np.array(each) for each in zip(*((row.value, row.low, row.high) for row in rows), strict=True))
     bars = np.isfinite(low)
@@ -105,6 +107,8 @@ def _draw(ax: Any, rows: list[Row], name: str, *, log: bool) -> None:
     if log:
         ax.set_xscale("log")
         _label_ratios(ax, np.append(low[bars], value), np.append(high[bars], value))
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.set_yticks(y, ["\n".join(textwrap.wrap(as_label(row.label), _WIDEST)[:2]) for row in rows])
     ax.set(ylim=(-0.6, len(rows) - 0.4), xlabel=name)
     ax.spines[["top", "right", "left"]].set_visible(False)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets, turnbull
-from tobitgp.report.axes import INK, LEVELS, as_label, finish, shorten
+from tobitgp.report.axes import INK, LEVELS, as_label, finish, shorten_all
 from tobitgp.typing import Array, BoolArray
 
 _BAND, FEW = 0.13, 4  # groups more than which are drawn without bands, the legend beside them
@@ -161,8 +161,8 @@ def draw_groups(
     ax: Any, seen: Seen, groups: Sequence[Group], *, until: float, names: tuple[str, str], by: str, at_risk: bool
 ) -> Any:
     """Draw the steps of groups, of a few with their bands, and numbers at risk below the axis if asked for."""
-    many = len(groups) > FEW
-    for group, colour in zip(groups, LEVELS, strict=False):
+    many, shown = len(groups) > FEW, shorten_all([group.name for group in groups])
+    for group, name, colour in zip(groups, shown, LEVELS, strict=False):
         part = seen.take(group.rows)
         steps, first = estimate(part), float(part.entry.min())
         start = first if np.isfinite(first) else min(0.0, float(steps.times.min(initial=0.0)))
@@ -170,7 +170,7 @@ def draw_groups(
         if steps.band is not None and not many:
             low, high = ([1.0, *end] for end in steps.band)
             ax.fill_between(times, low, high, step="post", color=colour, alpha=_BAND, linewidth=0)
-        label = f"{shorten(group.name)} ({part.events:.10g}/{part.weight.sum():.10g})"
+        label = f"{name} ({part.events:.10g}/{part.weight.sum():.10g})"
         ax.step(times, survival, where="post", color=colour, linewidth=1.0, label=as_label(label))
     ax.plot([], [], color=INK, linewidth=1.0, label="Kaplan-Meier" if seen.right else "Turnbull")
     ax.set_ylim(0.0, 1.03)
@@ -196,7 +196,8 @@ def _write_at_risk(ax: Any, seen: Seen, groups: Sequence[Group]) -> None:
         return -size * (_LABEL + 1.2 + _ROW * line)
 
     ax.annotate("at risk", (low, 0.0), (-8, height(0)), ha="right", **look)
-    for k, (group, colour) in enumerate(zip(groups, LEVELS, strict=False), 1):
-        ax.annotate(as_label(shorten(group.name)), (low, 0.0), (-8, height(k)), ha="right", color=colour, **look)
+    shown = shorten_all([group.name for group in groups])
+    for k, (group, name, colour) in enumerate(zip(groups, shown, LEVELS, strict=False), 1):
+        ax.annotate(as_label(name), (low, 0.0), (-8, height(k)), ha="right", color=colour, **look)
         for tick, count in zip(ticks, count_at_risk(seen.take(group.rows), ticks), strict=True):
             ax.annotate(f"{count:.10g}", (tick, 0.0), (0, height(k)), ha="center", **look)

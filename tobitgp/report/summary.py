@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import itertools
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +42,7 @@ _LATEX = {
     **{c: f"\\{c}" for c in "&%$#_"},
 }
 _GAP = 2
+_MANY, _LEVELS, _SHOWN = 40, 10, 3  # rows of a table, and levels of a factor, that are too many; levels that are shown
 _COMPUTED = ("=", "+", "-", "@", "\t", "\r")
 _CENSORED = ["left", "right", "interval"]
 # As names of distributions are written in the middle of a title, where not as families are named.
@@ -172,7 +174,13 @@ def lay_out(
 ) -> FitSummary:
     """A summary of a title, formulas below it, two columns of rows, a table for each section with rows, notes."""
     head = [[*a, *b] for a, b in zip_longest(left, right, fillvalue=("", ""))]
-    sections = [section for section in sections if section.rows]
+    compact = [_compact(section) for section in sections if section.rows]
+    if compact != [section for section in sections if section.rows]:
+        notes = [
+            *notes,
+            f"Tables of more than {_MANY} rows show the first levels of a factor; summary_frame() has all.",
+        ]
+    sections = compact
     width = max(WIDTH, *(_width(_column_widths(rows)) for rows in (head, *([s.headers, *s.rows] for s in sections))))
     written = []
     for label, formula in (formulas or {}).items():
@@ -184,6 +192,19 @@ def lay_out(
         *(_table(s.rows, "r" * (len(s.headers) - 1), width, headers=s.headers) for s in sections),
     ]
     return FitSummary(tables, notes, width)
+
+
+def _compact(section: Section) -> Section:
+    """A long table with the first rows of factors of many levels, and how many more there are."""
+    if len(section.rows) <= _MANY:
+        return section
+    rows: list[list[str]] = []
+    for factor, run in itertools.groupby(section.rows, lambda row: re.sub(r"\[.*?\]", "[...]", row[0])):
+        levels = list(run)
+        rows += levels[:_SHOWN] if len(levels) > _LEVELS else levels
+        if len(levels) > _LEVELS:
+            rows.append([f"{factor} {len(levels) - _SHOWN} more", *[""] * (len(section.headers) - 1)])
+    return section._replace(rows=rows)
 
 
 def _column_widths(rows: Sequence[Sequence[str]]) -> list[int]:

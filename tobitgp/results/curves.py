@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
+from tobitgp.data.table import kind_of
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.results.paths import PARTS, along_paths
@@ -352,6 +353,8 @@ def group_labels(results: Results, by: Any) -> pd.Series[Any]:
         if not by.index.is_unique or not pd.Index(rows).isin(by.index).all():
             raise SpecError("by= is a Series whose index has not each row of the training data once.")
         return by.loc[rows].rename(str(by.name or "by"))
+    if not isinstance(by, str):
+        raise SpecError(f"by= takes the name of a column, or a Series with the index of the data, not {kind_of(by)}.")
     assert covariates is not None
     if by not in covariates.columns:
         has = ", ".join(map(repr, covariates.columns)) or "no column"

@@ -33,6 +33,7 @@ from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.regression.parts import RegressionParts, predictors, scale_design
 from tobitgp.results.rows import mean_limits, no_limits
+from tobitgp.results.survival import warn_of_tail
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame
 
@@ -244,6 +245,8 @@ def marginal_effects(
     -----
     UserWarning
         Of columns that have no effect of this kind and are left out.
+    ApproximationWarning
+        Of ``"rmst"`` beyond the last time seen.
 
     References
     ----------
@@ -275,6 +278,8 @@ def marginal_effects(
     """
     parts = results.parts
     alpha, asked = check_alpha(alpha), read_asked(parts.family.log_time, what, method, q, below, above, times)
+    if asked.what == "rmst":
+        warn_of_tail(results, np.array([times], dtype=np.float64))
     regression, limited = isinstance(parts, RegressionParts), asked.limited
     averaged = regression and isinstance(at, str) and at == "design"
     conditional = asked.what == "conditional"

@@ -366,7 +366,8 @@ def summary(
     Returns
     -------
     statsmodels.iolib.summary.Summary
-        Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+        Prints as text; ``as_html``, ``as_latex``, ``as_csv``. Tables of more than 40 rows show three levels of
+        factors of more than ten; ``summary_frame()`` has all.
 
     Raises
     ------

@@ -52,6 +52,11 @@ def read_subjects(id: Any, data: Frame) -> npt.NDArray[Any]:
     return column.to_numpy()
 
 
+def holds_parts(subject: npt.NDArray[Any]) -> bool:
+    """Whether rows are parts of the time of subjects, some of whom have several."""
+    return len(pd.unique(subject)) < len(subject)
+
+
 def check_order(subject: Any, risk: AtRisk, labels: Any, *, from_zero: bool) -> None:
     """Refuse rows of a subject that overlap, that leave gaps or, where it matters, begin late or differ in weight."""
     check_subjects(subject, risk, labels)

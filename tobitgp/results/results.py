@@ -57,7 +57,6 @@ class Results:
 
     _parts: Any
     _of_cause = False  # whether events of other causes are censoring
-    _of_subjects = False  # whether training rows are parts of the time of subjects
     _from_zero = True  # whether a path of covariates has to begin at time 0
     _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
     _no_mean = ""  # why times have no mean, where they have none
@@ -79,6 +78,11 @@ class Results:
     def _rest(self) -> Any:
         """Parameters other than linear coefficients, on the scale on which they are reported."""
         raise NotImplementedError
+
+    @property
+    def _of_subjects(self) -> bool:
+        """Whether training rows are parts of the time of subjects."""
+        return bool(getattr(self._parts, "of_subjects", False))
 
     def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
         """Linear coefficients and the rest, with the covariance that ``kind`` names."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.diagnostics.draws import read_draws
-from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, Population, Sought, beside
 from tobitgp.results.counterfactuals import column_levels
@@ -22,8 +21,8 @@ from tobitgp.results.curves import warn_net
 from tobitgp.results.paths import PARTS
 from tobitgp.results.predict import check_level, check_what
 from tobitgp.results.rows import ask
-from tobitgp.results.survival import read_times, refuse_dask
-from tobitgp.typing import Array, Frame
+from tobitgp.results.survival import read_times, refuse_dask, warn_of_tail
+from tobitgp.typing import Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
@@ -255,7 +254,7 @@ def _sought(results: Results, what: Any, times: Any, conditional_after: Any) -> 
     if what == "rmst":
         if (grid <= 0.0).any():
             raise SpecError(f"times={times!r}: restricted means take positive times.")
-        _warn_beyond(results, grid + (after or 0.0))
+        warn_of_tail(results, grid + (after or 0.0))
     return Sought(what, grid, log_time, after)
 
 
@@ -269,21 +268,6 @@ def _read_after(value: Any, what: str) -> float | None:
     if not number:
         raise SpecError(f"conditional_after={value!r}: one finite number, the same for all rows, is needed.")
     return float(value)
-
-
-def _warn_beyond(results: Results, times: Array) -> None:
-    """Say that an area rests on times that nobody was followed to."""
-    if results.parts.training is None or results._averages_warn:
-        return
-    ends = np.concatenate(results._training_ends()[:2])
-    last = float(ends[np.isfinite(ends)].max())
-    if times.max() > last:
-        warnings.warn(
-            f"The restricted mean up to {times.max():g} rests on the tail of the family beyond {last:g}, the last time "
-            "seen.",
-            ApproximationWarning,
-            stacklevel=user_level(),
-        )
 
 
 def _population(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from tobitgp.data.row_arguments import by_label
 from tobitgp.data.sources import is_dask
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.roots import area
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
@@ -256,3 +257,18 @@ def refuse_dask(df: Any, what: str, instead: str) -> None:
     """Say what is lazy instead."""
     if is_dask(df):
         raise SpecError(f"{what}() takes rows in memory: use {instead}, which is lazy, or df.compute().")
+
+
+def warn_of_tail(results: Results, times: Array) -> None:
+    """Say that an area rests on times that nobody was followed to."""
+    if results.parts.training is None or results._averages_warn:
+        return
+    ends = np.concatenate(results._training_ends()[:2])
+    last = float(ends[np.isfinite(ends)].max())
+    if times.max() > last:
+        warnings.warn(
+            f"The restricted mean up to {times.max():g} rests on the tail of the family beyond {last:g}, the last time "
+            "seen.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )

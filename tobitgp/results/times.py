@@ -13,7 +13,7 @@ from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
 from tobitgp.results.predict import check_level, check_probability, prediction_table
-from tobitgp.results.survival import left_area, read_times, refuse_dask, rows_of
+from tobitgp.results.survival import left_area, read_times, refuse_dask, rows_of, warn_of_tail
 from tobitgp.typing import Array, BoolArray, Frame
 
 if TYPE_CHECKING:
@@ -208,6 +208,11 @@ def predict_restricted_mean(
     DataError, UnseenLevelError
         If the rows cannot be used.
 
+    Warns
+    -----
+    ApproximationWarning
+        If a time goes beyond the last that was seen, so that the mean rests on the tail of the family.
+
     References
     ----------
     Royston and Parmar (2013), Restricted mean survival time, *BMC Medical Research Methodology* 13:152.
@@ -232,6 +237,7 @@ def predict_restricted_mean(
     after = rows.after(conditional_after)
     if level is not None and after is not None:
         raise SpecError("interval= does not go with conditional_after= in predict_restricted_mean().")
+    warn_of_tail(results, grid + (0.0 if after is None else after.max(initial=0.0)))
     if after is not None:
         rows.times.warn_beyond(float(after.max(initial=0.0) + grid.max()))
     made = {

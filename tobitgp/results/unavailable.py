@@ -13,6 +13,7 @@ NO_PRIORS = "Maximum likelihood has no priors; method='ep' fits under priors whe
 _INSTEAD = {
     "bootstrap": "A posterior has draws, by sample() and posterior(); cov_type='HC0' and 'cluster' are of maxima.",
     "priors": NO_PRIORS,
+    "plot_terms": "plot() draws the fit, with a panel for each process where there are several.",
     "profile_interval": "conf_int() is of every fit.",
     "marginal_effects": "predict() answers about the response, and plot_effect() draws it along a column.",
     "get_margeff": "predict() answers about the response, and plot_effect() draws it along a column.",

@@ -86,7 +86,9 @@ class Parts(Source):
         return replace(
             self,
             gp=replace(self.gp, problem=problem, prior=Prior(None, ())),
-            fitted=replace(self.fitted, points=tuple(replace(point, sites=NO_SITES) for point in self.fitted.points)),
+            fitted=replace(
+                self.fitted, points=tuple(replace(point, sites=NO_SITES, follows=False) for point in self.fitted.points)
+            ),
             facts=replace(self.facts),
             training=None,
             covariates=None,

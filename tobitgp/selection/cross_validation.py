@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from tobitgp.results.competing.parts import SeenCauses
 from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.paths import read_subjects
 from tobitgp.selection.specs import check_arguments
+from tobitgp.selection.splines import with_ends
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ Note = tuple[type[Warning], str]
 DEFAULT = ("log_likelihood", "concordance_index")
 OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"} | {"id"}
 _OF_ROWS = ("cov_kwds", "engine")
+_OF_COLUMNS = ("fixed", "start", "priors")
 _NAMED = 3
 
 
@@ -242,7 +244,8 @@ def cross_validate(
         Show a progress line, or call ``progress(fold, folds done, value of the first metric)``.
     **fit_kwargs : dict
         Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows, and count in all metrics
-        but functions; var_weights do too, and are those of the rows left out in their predictions.
+        but functions; var_weights do too, and are those of the rows left out in their predictions. Splines such as
+        ``bs(x, df=4)`` end where all rows do in every fold, unless these arguments name coefficients.
 
     Returns
     -------
@@ -290,6 +293,7 @@ def cross_validate(
     unseen = own_column(f"{formula} {fit_kwargs.get('sigma')}", folds, columns)
     options = {name: value for name, value in fit_kwargs.items() if name in OF_MODEL}
     model = _open(formula, frame.drop(columns=unseen), options)
+    formula, fit_kwargs = _with_ends(formula, fit_kwargs, frame.iloc[np.flatnonzero(model.training.kept)])
     weights = None
     if fit_kwargs.get("weights") is not None:
         weights = np.zeros(len(frame))
@@ -312,6 +316,19 @@ def cross_validate(
     words = f"{{evaluations}} of {len(tasks)} folds, {first} of fold {{stage}}: {{value:.3f}}"
     found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: list(fold.values())[1])
     return _table(names, parts, found)
+
+
+def _with_ends(formula: Any, options: dict[str, Any], rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
+    """Splines that end where those of a fit to all rows do, unless columns are called by what is written now."""
+    if any(options.get(name) for name in _OF_COLUMNS):
+        return formula, options
+
+    def read(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {cause: read(text) for cause, text in value.items()}
+        return value if value is None else with_ends(value, rows, options.get("functions"))
+
+    return read(formula), {**options, **{name: read(options[name]) for name in ("sigma", "cure") if name in options}}
 
 
 def _by_subject(folds: Any, subject: Any, rng: np.random.Generator) -> Any:

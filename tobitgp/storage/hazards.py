@@ -21,7 +21,7 @@ from tobitgp.storage.specification import Functions, check_names, plain_spec, re
 
 AnyArray = np.ndarray[Any, Any]
 _NAMES = ("made", "formula", "family", "specification", "parts")
-_STORED = {name: field_types(HazardParts)[name] for name in ("state", "facts", "cuts", "begins", "few")}
+_STORED = {name: field_types(HazardParts)[name] for name in ("state", "facts", "cuts", "begins", "few", "of_subjects")}
 
 
 def plain_hazards(parts: HazardParts, arrays: list[AnyArray]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def restore_hazards(document: Any, functions: Functions, arrays: Sequence[AnyArr
     spec = restore_spec(document["specification"], functions)
     values = fit_codec(spec, {}).decode(document["parts"], arrays, used)
     if isinstance(values, dict):
-        values = {"begins": {}, "few": {}} | values  # earlier files have none
+        values = {"begins": {}, "few": {}, "of_subjects": False} | values  # earlier files have none
     check_fields(values, _STORED)
     return {"spec": spec, "written": read_hazards(document["formula"]), "family": family, **values}
 

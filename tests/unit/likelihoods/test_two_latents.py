@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm, t
 
 from tobitgp.data.arrays import Rows
+from tobitgp.likelihoods import two_latents
 from tobitgp.likelihoods.families import FAMILIES, GaussianNoise
 from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_pair
 
@@ -125,3 +126,19 @@ def test_slopes_in_degrees_of_freedom_and_sigma_are_those_of_differences(name):
     of_df = (log_Z(4.0 * np.exp(h), 0.7) - log_Z(4.0 * np.exp(-h), 0.7)) / (2.0 * h)
     of_sigma = (log_Z(4.0, 0.7 * np.exp(h)) - log_Z(4.0, 0.7 * np.exp(-h))) / (2.0 * h)
     assert slopes == pytest.approx([of_df, of_sigma], abs=1e-6)
+
+
+@pytest.mark.parametrize("spread", [None, np.array([1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0])])
+def test_rows_that_are_alike_are_met_once(monkeypatch, spread):
+    """All that tells two rows apart counts: what was seen, the noise, mean, covariance, and what features leave."""
+    lower = np.array([0.8, 0.8, 0.8, 0.9, 0.8, 0.8, 0.8])
+    rows = Rows("exact", lower, lower, lower, np.zeros(7), np.ones(7), np.zeros(7), spread=spread)
+    mean, V_all, d = np.repeat(MEAN, 7, axis=0), np.repeat(V, 7, axis=0), np.zeros(7)
+    mean[4, 1], V_all[5, 0, 0], d[6] = 0.3, 0.7, 0.1
+    want = tilted_pair(GaussianNoise(), 1.0, rows, mean, V_all, d)
+    met = []
+    monkeypatch.setattr(two_latents, "tilted_pair", lambda *args: met.append(len(args[2])) or tilted_pair(*args))
+    found = two_latents.tilted_once(GaussianNoise(), 1.0, rows, mean, V_all, d)
+    for ours, theirs in zip(found, want, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+    assert met == [5 if spread is None else 6]

@@ -1,5 +1,7 @@
 """Forest plots: rows, reference levels, numbers at the right, a logarithmic axis for ratios."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,12 @@ def test_what_cannot_be_drawn_is_refused(lung):
         tg.fit("Surv(time, event) ~ age", lung, family="lognormal").plot_forest(True)
     with pytest.raises(SpecError, match="matplotlib axes"):
         tg.fit("Surv(time, event) ~ age", lung, family="weibull").plot_forest(ax=3)
+
+
+def test_numbers_along_a_plain_axis_do_not_touch():
+    rng = np.random.default_rng(0)
+    data = {"x": 1e-3 * rng.normal(size=80), "y": 1e3 * rng.normal(size=80)}
+    ax = tg.fit("y ~ x", data).plot_forest()
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.get_xticklabels() if text.get_text()]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))

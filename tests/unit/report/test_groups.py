@@ -176,3 +176,16 @@ def test_hazards_are_of_times():
     fit = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
     with pytest.raises(SpecError, match="is of times, and durable may be negative"):
         fit.plot_hazard()
+
+
+def test_long_names_of_groups_stay_apart(lung, res):
+    names = lung["sex"].map({1: "patients of the treatment group A", 2: "patients of the treatment group B"})
+    ax = res.plot_survival(by=names, at_risk=True)
+    shown = [text.get_text() for text in ax.texts if "group" in text.get_text()]
+    assert len(set(shown)) == 2
+    assert all(any(entry.startswith(name) for entry in ax.get_legend_handles_labels()[1]) for name in shown)
+
+
+def test_groups_in_an_array_are_asked_for_with_an_index(lung, res):
+    with pytest.raises(SpecError, match=r"by= takes the name of a column, or a Series"):
+        res.plot_survival(by=lung["sex"].to_numpy())

@@ -61,3 +61,13 @@ def test_short_names_differ_where_names_do() -> None:
 def test_thousands_have_no_power_of_ten() -> None:
     assert _numbers(Row("x", -1110.0, -2345.6, 12.3), log=False) == "-1110 (-2350 to 12.3)"
     assert _numbers(Row("x", 2.5e7, 1e7, 4e7), log=False) == "2.5e+07 (1e+07 to 4e+07)"
+
+
+def test_zeros_at_their_limit_leave_the_colours_of_a_logarithmic_map_to_the_others() -> None:
+    """Zeros lie below the least number there is, and estimates there are of any size."""
+    rng = np.random.default_rng(1)
+    value, height = np.exp(rng.normal(size=300)), np.exp(rng.normal(size=(20, 20)))
+    value[:90], height[:8] = 5e-324, 5e-324
+    _, bar = _map(height, value, log=True)
+    low, high = bar.get_ylim()
+    assert 0.01 < low < 1.0 < high < 100.0

@@ -223,3 +223,29 @@ def test_times_that_may_be_negative_are_told_of(response, family, terms, said):
     notes = tg.fit(f"{response} ~ {terms}", data, family=family, **options).summary().notes
     about = [note for note in notes if "Times are modelled as normal" in note and "family='weibull'" in note]
     assert len(about) == said
+
+
+@pytest.mark.parametrize("formula", ["y ~ C(g) + x + h", "y ~ C(g):x + h"])
+def test_factors_of_many_levels_are_cut_short(formula):
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"g": np.arange(240) % 60, "x": rng.normal(size=240), "h": np.repeat(list("ab"), 120)})
+    data["y"] = rng.normal(size=240)
+    res = tg.fit(formula, data)
+    table = res.summary().tables[2]
+    names = [str(row[0]).strip() for row in table][1:]
+    of_factor = [name for name in names if "C(g)" in name]
+    known = [name for name in res.params.index if "C(g)" in name]
+    more = "[...]".join(re.split(r"\[.*?\]", known[0]))
+    assert of_factor == [*known[:3], f"{more} {len(known) - 3} more"]
+    assert set(res.params.index) - set(known) - {"sigma"} == set(names) - set(of_factor)
+    assert "summary_frame() has all" in str(res.summary())
+    few = tg.fit(formula, data[data["g"] < 30])
+    assert len(few.summary().tables[2]) == len(few.params)
+    assert "summary_frame" not in str(few.summary())
+
+
+def test_long_tables_of_other_columns_are_whole():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(rng.normal(size=(120, 46)), columns=[f"x{k}" for k in range(46)]).assign(y=rng.normal(size=120))
+    res = tg.fit("y ~ .", data)
+    assert len(res.summary().tables[2]) == len(res.params)

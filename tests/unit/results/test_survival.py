@@ -11,7 +11,7 @@ from support.posteriors import nodes
 
 import tobitgp as tg
 from tobitgp.distributions.logistic import Logistic
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import ApproximationWarning, DataError, SpecError
 from tobitgp.posterior.questions import cumulative_hazard
 from tobitgp.results import rows as of_rows
 from tobitgp.results.process.posterior import nodes_of
@@ -101,6 +101,7 @@ def test_percentiles_invert_survival(fits, data, kind, p):
     np.testing.assert_allclose(res.predict_percentile(rows, p=p), want, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The restricted mean up to")
 @every_kind
 def test_restricted_means_are_areas(fits, data, kind):
     res, rows = fits(kind), data.iloc[:2]
@@ -144,6 +145,7 @@ def test_bands_hold_their_median_and_grow(fits, data, kind, after):
             assert (np.diff(np.stack(ends), axis=0) > 0.0).all()
 
 
+@pytest.mark.filterwarnings("ignore:The restricted mean up to")
 @every_kind
 def test_expectations(fits, data, kind):
     res, rows = fits(kind), data.iloc[:2]
@@ -582,3 +584,17 @@ def test_rows_with_labels_in_several_columns(fits, data):
     table = fits("mle weibull").predict_survival_function(rows, TIMES, interval=0.9)
     assert table.columns[0] == (("a", 1), "mean")
     np.testing.assert_array_equal(table, plain)
+
+
+@pytest.mark.parametrize("family", ["weibull", "boxcox", tg.PH("weibull"), tg.PH("spline")], ids=str)
+def test_restricted_means_beyond_the_last_time_are_told(family):
+    lung = tg.datasets.load("lung")
+    res, last = tg.fit("Surv(time, event) ~ age", lung, family=family), lung["time"].max()
+    asked = [lambda t: res.predict_restricted_mean(lung[:2], t), lambda t: res.standardise({"age": 60}, "rmst", t)]
+    asked.append(lambda t: res.predict_restricted_mean(lung[:2], t - 100.0, conditional_after=100.0))
+    if hasattr(res, "marginal_effects"):
+        asked.append(lambda t: res.marginal_effects("rmst", times=t))
+    for ask in asked:
+        ask(last)
+        with pytest.warns(ApproximationWarning, match=f"up to 2000 rests on the tail of the family beyond {last}"):
+            ask(2000.0)

@@ -39,6 +39,7 @@ class HazardParts(Source):
     cells: Parts | RegressionParts  # of exponential exposures, whose location is minus the log hazard
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
+    of_subjects: bool = False  # whether rows are parts of the time of subjects
     few: dict[str, Array] = field(default_factory=dict)  # coefficients of which few events tell: maximum and limits
 
     @property

@@ -27,6 +27,7 @@ from tobitgp.regression.maximum import Maximum
 from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.results.parametric.parts import LINKS, THETA, ParametricParts, baseline_names, level_columns
 from tobitgp.results.parametric.results import ParametricHazardResults
+from tobitgp.results.paths import holds_parts
 from tobitgp.results.regression.fit import check_covariance, of_maximum, read_number, warn_of
 from tobitgp.typing import Array, IntArray
 
@@ -84,6 +85,7 @@ def fit_parametric(
             last=_last(training.response),
             baseline=baseline,
             formula=written.formula,
+            of_subjects=subject is not None and holds_parts(subject),
             frailty=None if frailty is None else frailty[0],
             groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
             frailties=None if frailty is None else frailties_at(hazard_problem(model), maximum.parameters),

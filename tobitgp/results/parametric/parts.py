@@ -33,6 +33,7 @@ class ParametricParts(DistributionalParts):
     formula: str = ""  # as written
     frailty: str | None = None  # column of the groups that share one, the logarithm of whose variance stands last
     groups: tuple[str | int | float, ...] = ()  # G
+    of_subjects: bool = False  # whether rows are parts of the time of subjects
     frailties: Array | None = None  # (G, 2), shape and rate of their gamma distributions given what was seen
 
     @property

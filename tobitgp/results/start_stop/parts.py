@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from tobitgp.typing import Array, IntArray
 class StartStopParts(RegressionParts):
     """A fitted regression of start-stop rows."""
 
+    of_subjects: ClassVar[bool] = True  # whether rows are parts of the time of subjects
     id: str = ""  # the column that names the subject of each row
     subjects: int = 0
     subject_weight: float = 0.0  # their frequency weights, summed

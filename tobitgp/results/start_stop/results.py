@@ -59,7 +59,6 @@ class StartStopResults(RegressionResults):
     """
 
     _parts: StartStopParts
-    _of_subjects = True
 
     @property
     def _n_units(self) -> float:
