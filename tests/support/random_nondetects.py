@@ -5,7 +5,7 @@ import pandas as pd
 
 from tobitgp import nondetects as nd
 
-FAMILIES = ("lognormal", "gaussian", "weibull")
+FAMILIES = ("lognormal", "normal", "weibull", "gamma")
 
 
 def random_sample(rng):
@@ -42,23 +42,23 @@ def ask_nondetects(rng, number=5):
     data = random_sample(rng)
     y, flag, x, family = data["y"], data["flag"], data["x"], some(rng, FAMILIES)
     other, other_flag, column = data["other"], data["other_flag"], some(rng, [("y", "flag"), ("text", None)])
-    method = some(rng, [None, "km", "ros", "mle"])
+    method = some(rng, [None, "bca", "profile", "cox", "delta", "land", "km-t", "km-chebyshev"])
     groups = some(rng, ["peto", "gehan", "permutation", "mle"])
     quick = {"n_permutations": 199, "rng": 1}
     level = float(data["y"].quantile(0.8))
     calls = {
-        "summary": lambda: nd.summary(data, *column, by=some(rng, [None, "g"]), family=family, bootstrap=50, rng=1),
+        "summary": lambda: nd.summary(data, *column, by=some(rng, [None, "g"]), family=family, bootstrap=200, rng=1),
         "ros": lambda: nd.ros(y, flag, force=True),
         "upper_confidence_limit": lambda: nd.upper_confidence_limit(
-            y, flag, method, family=family, bootstrap=50, rng=1
+            y, flag, method, family=family, bootstrap=200, rng=1
         ),
         "tolerance_limit": lambda: nd.tolerance_limit(y, flag, family=family),
-        "prediction_limit": lambda: nd.prediction_limit(y, flag, family=family, bootstrap=50, rng=1),
+        "prediction_limit": lambda: nd.prediction_limit(y, flag, family=family, bootstrap=200, rng=1),
         "exceedance": lambda: nd.exceedance(y, level, flag, family=family),
         "kendall": lambda: nd.kendall(y, x, flag, **quick),
         "kendall of two": lambda: nd.kendall(y, other, flag, other_flag, **quick),
         "seasonal_kendall": lambda: nd.seasonal_kendall(y, data["year"], data["season"], flag, **quick),
-        "theil_sen": lambda: nd.theil_sen(y, x, flag, bootstrap=some(rng, [None, 50]), rng=1),
+        "theil_sen": lambda: nd.theil_sen(y, x, flag, bootstrap=some(rng, [None, 200]), rng=1),
         "test_groups": lambda: nd.test_groups("y ~ g | censor(nondetect=flag)", data, method=groups, **quick),
         "test_paired": lambda: nd.test_paired(y, other, flag, other_flag, method=some(rng, ["signed_rank", "sign"])),
         "gehan_scores": lambda: nd.gehan_scores(y, flag),

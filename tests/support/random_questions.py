@@ -12,6 +12,34 @@ import tobitgp as tg
 from support.random_tables import new_rows
 
 QUESTIONS = {}
+NEEDS = {
+    "predict": ("predict",),
+    "marginal_effects": ("marginal_effects",),
+    "curve": ("predict_survival_function",),
+    "lifetimes": ("predict_median",),
+    "anova": ("anova",),
+    "wald": ("wald_test",),
+    "hazard_ratios": ("hazard_ratios",),
+    "proportionality": ("proportionality",),
+    "check": ("check",),
+    "elpd": ("waic",),
+    "draws": ("sample",),
+    "standardise": ("standardise",),
+    "contrast": ("standardise",),
+    "copies": ("predict",),
+    "residuals": ("residuals",),
+    "influence": ("influence",),
+    "score": ("score",),
+    "cured": ("cured_fraction",),
+    "groups": ("group_effects",),
+    "responses": ("correlations",),
+    "power": ("power",),
+    "components": ("components",),
+    "conformal": ("conformalise",),
+    "profile": ("profile_interval",),
+    "page": ("report",),
+    "to_arviz": ("to_arviz",),
+}
 
 
 def question(share=1.0, plot=False):
@@ -22,9 +50,26 @@ def question(share=1.0, plot=False):
     return add
 
 
-def random_questions(rng, number):
-    shares = np.array([share for share, _, _ in QUESTIONS.values()])
-    return [str(name) for name in rng.choice(list(QUESTIONS), number, replace=False, p=shares / shares.sum())]
+def random_questions(res, rng, number):
+    names = [name for name in QUESTIONS if able(res, name, rng)]
+    shares = np.array([QUESTIONS[name][0] for name in names])
+    return [str(name) for name in rng.choice(names, min(number, len(names)), replace=False, p=shares / shares.sum())]
+
+
+def columns(res, model):
+    """Columns that a formula has, most often."""
+    text = f"{model.formula} {model.options.get('cure', '')} {model.options.get('sigma', '')}".partition("~")[2]
+    return [name for name in ("x", "z", "b", "g", "k", "rare", "my col") if re.search(rf"\b{name}\b", text)] or ["z"]
+
+
+def settings(model, name):
+    values = model.data[name].dropna().unique()
+    return [values[0], values[-1]]
+
+
+def able(res, name, rng):
+    """Whether a fit has what a question needs; now and then it is asked all the same, to hear the error."""
+    return rng.random() < 0.03 or all(hasattr(type(res), each) for each in NEEDS.get(name, ()))
 
 
 def some(rng, values):
@@ -87,14 +132,15 @@ def parameters(res, model, rng):
 
 @question()
 def criteria(res, model, rng):
-    if getattr(res, "method", "") in ("mle", "em"):
+    if res.method in ("mle", "em"):
         return [res.llf, res.nobs, res.aic, res.bic]
-    return [res.log_evidence, res.nobs]
+    return [res.llf if hasattr(res, "causes") and np.isnan(res.log_evidence) else res.log_evidence, res.nobs]
 
 
 @question(2)
 def curve(res, model, rng):
-    name = some(rng, ["survival_function", "cumulative_hazard", "hazard", "cumulative_incidence"])
+    names = ["survival_function", "cumulative_hazard", "hazard"]
+    name = "cumulative_incidence" if hasattr(res, "causes") else some(rng, names)
     options = {"conditional_after": float(np.quantile(model.data["time"].astype(float), 0.1))}
     options = options if rng.random() < 0.3 else {}
     return getattr(res, f"predict_{name}")(rows(model, rng), times(model, rng), interval=level(rng), **options)
@@ -118,18 +164,20 @@ def lifetimes(res, model, rng):
 def marginal_effects(res, model, rng):
     what = some(rng, ["latent", "median", "observed", "uncensored", "prob"])
     asked = {"above": float(np.nanmedian(values(model)))} if what == "prob" else {}
-    return res.marginal_effects(what, some(rng, ["overall", "mean"]), **asked)
+    found = res.marginal_effects(what, some(rng, ["overall", "mean"]), **asked)
+    return found[found["se"] != 0.0]  # a column that cannot change the answer has no z
 
 
 @question()
 def anova(res, model, rng):
-    return res.anova()
+    return res.anova().drop(columns="edf", errors="ignore")  # of processes alone
 
 
 @question()
 def wald(res, model, rng):
     names = [str(name) for name in res.params.index]
-    chosen = f"`{some(rng, names)}` = 0" if rng.random() < 0.2 else np.eye(len(names))[:1]
+    linear = [name for name in names if not re.match("sigma|shape|sd\\(|length|Q$|df$|power|corr", name)]
+    chosen = f"`{some(rng, names)}` = 0" if rng.random() < 0.3 else np.eye(len(linear))[:1]
     found = some(rng, [res.wald_test, res.t_test])(chosen)
     return str(found)
 
@@ -160,17 +208,27 @@ def draws(res, model, rng):
     return res.sample(rows(model, rng), 7, what=some(rng, ["uncensored", "latent", "observed"]), rng=1)
 
 
+def average(model, rng):
+    """What is averaged, and the times that go with it."""
+    what = some(rng, ["survival", "risk", "rmst", "median", "mean"])
+    at = times(model, rng) if what in ("survival", "risk", "rmst") else None
+    return what, float(model.data["time"].median()) if at is None and what in ("survival", "risk", "rmst") else at
+
+
 @question(1)
 def standardise(res, model, rng):
-    column = some(rng, [{"b": [False, True]}, {"z": [0.0, 1.0]}, "g", "b"])
-    return res.standardise(column, some(rng, ["survival", "median", "mean", "latent"]), times(model, rng), draws=200)
+    name = some(rng, columns(res, model))
+    column = some(rng, [name, {name: settings(model, name)}])
+    return res.standardise(column, *average(model, rng), draws=200)
 
 
 @question(1)
 def contrast(res, model, rng):
-    first, second = some(rng, [({"z": 1.0}, {"z": 0.0}), ({"b": True}, {"b": False})])
-    what, scale = some(rng, ["survival", "median", "latent"]), some(rng, ["difference", "ratio"])
-    return tg.contrast(res, first, second, what, times(model, rng), scale, draws=200)
+    name = some(rng, columns(res, model))
+    one, other = settings(model, name)
+    what, at = average(model, rng)
+    scale = some(rng, ["difference", "ratio"])
+    return tg.contrast(res, {name: one}, {name: other}, what, at, scale, draws=200)
 
 
 @question(1.5)
@@ -188,7 +246,7 @@ def copies(res, model, rng):
 
 @question(2)
 def residuals(res, model, rng):
-    return res.residuals(some(rng, ["quantile", "cox_snell", "martingale", "deviance"]), rng=1)
+    return res.residuals(some(rng, ["quantile", "cox_snell", "martingale", "response", "pearson"]), rng=1)
 
 
 @question()
@@ -228,12 +286,17 @@ def components(res, model, rng):
 
 @question(0.5)
 def conformal(res, model, rng):
-    return res.conformalise(model.data.iloc[::2]).predict(rows(model, rng))
+    return res.conformalise(model.data.iloc[::2]).predict(rows(model, rng))["lower"]  # the other end may be open
 
 
 @question(0.3)
 def profile(res, model, rng):
     return res.profile_interval(str(some(rng, list(res.params.index))))
+
+
+@question(0.5)
+def to_arviz(res, model, rng):
+    res.to_arviz(50)
 
 
 @question(0.3)
@@ -248,9 +311,12 @@ def figure(res, model, rng):
     name = some(rng, names)
     asked = {}
     if name == "plot_effect":
-        asked = {"x": some(rng, [None, "x", "z", "g"]), "what": some(rng, ["median", "latent", "survival", "hazard"])}
+        asked = {
+            "x": some(rng, [None, *columns(res, model)]),
+            "what": some(rng, ["median", "latent", "survival", "hazard"]),
+        }
     if name in ("plot_survival", "plot_cumulative_incidence"):
-        asked = some(rng, [{}, {"by": "g"}, {"df": new_rows(model.data, rng)}])
+        asked = some(rng, [{}, {"by": some(rng, columns(res, model))}, {"df": new_rows(model.data, rng)}])
     return drawn(getattr(res, name)(**asked))
 
 

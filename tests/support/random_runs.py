@@ -117,12 +117,18 @@ def is_finite(answer, gaps=False):
 
 
 def explained(res):
-    """Whether the diagnostics, or notes below the summary, say that something is wrong."""
+    """Whether the diagnostics, or the notes below the summary, say that something is wrong, or infinite."""
     checked = attempt(lambda: res.check()).value
-    return checked is not None and any(each.verdict != "good" for each in checked.findings)
+    found = checked is not None and any(each.verdict != "good" for each in checked.findings)
+    return found or "infinite" in str(attempt(res.summary).value)
 
 
-def run(seed, number=5):
+def rows_left_out(res, model):
+    counts = getattr(res, "counts", {})
+    return model.shape == "missing" or counts.get("dropped", 0) > 0
+
+
+def run(seed, number=8):
     """A random model, and random questions to it."""
     rng = np.random.default_rng([seed, 2])
     if rng.random() < NONDETECTS:
@@ -140,13 +146,13 @@ def run(seed, number=5):
         outcome.messages.append(f"fit: {fitted.error}")
         return outcome
     res = one_cause(fitted.value, rng)
-    gaps = model.shape == "missing"
-    for name in random_questions(rng, number):
+    gaps = rows_left_out(res, model)
+    for name in random_questions(res, rng, number):
         asked = attempt(lambda name=name: QUESTIONS[name][1](res, model, np.random.default_rng([seed, 3])))
         record(outcome, name, asked)
-        if asked.error is None and not is_finite(asked.value, gaps or model.notes.get("gaps", False)):
-            if not (fitted.heard or asked.heard or explained(res)):
-                outcome.faults.append(f"{name}: not finite: {asked.value}")
+        finite = is_finite(asked.value, gaps or model.notes.get("gaps", False))
+        if not (finite or fitted.heard or asked.heard or explained(res)):
+            outcome.faults.append(f"{name}: not finite: {asked.value}")
     return outcome
 
 

@@ -154,7 +154,7 @@ def predict(
     Warns
     -----
     ApproximationWarning
-        If a mixture has no finite mean.
+        If values are not finite, as means where the noise, or a mixture, has none.
 
     References
     ----------
