@@ -286,7 +286,7 @@ def components(res, model, rng):
 
 @question(0.5)
 def conformal(res, model, rng):
-    return res.conformalise(model.data.iloc[::2]).predict(rows(model, rng))["lower"]  # the other end may be open
+    res.conformalise(model.data.iloc[::2]).predict(rows(model, rng))  # whose ends may be open
 
 
 @question(0.3)

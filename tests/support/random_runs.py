@@ -109,7 +109,8 @@ def numbers(answer, gaps):
         table = table.dropna(how="all").dropna(how="all", axis=1) if gaps else table
         yield table.to_numpy(float, na_value=np.nan)
     elif isinstance(answer, (float, np.floating, np.ndarray)):
-        yield np.asarray(answer, float)
+        values = np.asarray(answer, float)
+        yield values[~np.isnan(values)] if gaps else values
 
 
 def is_finite(answer, gaps=False):
