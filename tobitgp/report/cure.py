@@ -74,8 +74,8 @@ def _notes(results: CureResults, alpha: float) -> list[str]:
     elif results.parts.maximum.message != "converged":
         notes.append(results.parts.maximum.message)
     notes.append(
-        "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of log times of those "
-        "not cured."
+        "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of log times of "
+        "those not cured."
     )
     notes += [*_profile_note(results, alpha), *summary.response_notes(results)]
     errors = ROBUST.get(results.cov_type, "from the observed information")
