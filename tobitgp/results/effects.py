@@ -228,7 +228,8 @@ def marginal_effects(
     -------
     DataFrame
         Index ``(variable, contrast)``, the contrast ``"dy/dx"``, or ``"ey/ex"`` and so on, for numbers; columns named
-        after ``method``, then ``se, z, p, lower, upper``. ``"observed"`` adds to ``"dydx"`` the columns ``intensive``,
+        after ``method``, then ``se, z, p, lower, upper``; a column that cannot change the answer, as one of ``sigma=``
+        the latent value, has the effect 0, and ``z`` and ``p`` NaN. ``"observed"`` adds to ``"dydx"`` the columns ``intensive``,
         the change of values between the limits times their probability, and ``extensive``, the rest, through the
         probabilities.
 
