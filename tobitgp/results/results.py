@@ -61,7 +61,11 @@ class Results:
     _from_zero = True  # whether a path of covariates has to begin at time 0
     _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
     _no_mean = ""  # why times have no mean, where they have none
-    _defective = False  # whether some never have the event, which the fit itself says where times are infinite
+
+    @property
+    def _defective(self) -> bool:
+        """Whether some never have the event, of which the fit itself says that times are infinite."""
+        return False
 
     if not TYPE_CHECKING:
 
