@@ -133,6 +133,7 @@ def standardise(
     sought, level, listed = _sought(results, what, times, conditional_after), check_level(interval), np.ndim(times) > 0
     rows = _population(results, [{name: value} for value in values], df, weights, population, draws, rng)
     found = results._averages(rows, sought).statistics(level)
+    _warn_infinite(sought, found["estimate"])
     index = pd.Index(values, name=name)
     if listed:
         index = pd.MultiIndex.from_product([values, sought.times], names=[name, "time"])
@@ -228,6 +229,7 @@ def contrast(
     else:
         raise SpecError("contrast() takes a fit and two dicts of values, or two fits of different rows.")
     numbers = found.contrast(level, ratio=scale == "ratio")
+    _warn_infinite(sought, numbers["estimate"])
     index = pd.Index(sought.times, name="time") if sought.what in AT_TIMES else pd.Index([sought.what])
     return pd.DataFrame(numbers, index=index)
 
@@ -281,6 +283,17 @@ def _warn_beyond(results: Results, times: Array) -> None:
         warnings.warn(
             f"The restricted mean up to {times.max():g} rests on the tail of the family beyond {last:g}, the last time "
             "seen.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+
+
+def _warn_infinite(sought: Sought, values: Array) -> None:
+    """Say that averaged means are no finite numbers."""
+    if sought.what == "mean" and not np.isfinite(values).all():
+        warnings.warn(
+            "The mean of some rows is infinite, or beyond the largest number, and so is its average; what='median' and "
+            "what='rmst' are not.",
             ApproximationWarning,
             stacklevel=user_level(),
         )

@@ -27,6 +27,8 @@ def test_means_that_are_infinite(heavy, lung):
         with pytest.warns(ApproximationWarning, match="not finite in rows 0, 1"):
             assert np.isposinf(ask()).all()
     assert np.isfinite(heavy.predict(lung.head(2))).all()
+    with pytest.warns(ApproximationWarning, match="mean of some rows is infinite"):
+        tg.contrast(heavy, {"age": 50}, {"age": 60}, "mean")
 
 
 def test_predictions_beyond_the_largest_number(lung):
@@ -77,3 +79,10 @@ def test_averaged_hazards_where_no_one_is_left(lung):
 def test_ends_that_differ_in_their_last_digit_are_shown_with_it():
     with pytest.raises(DataError, match=r"\(0\.30000009\d* and 0\.29999999\d*\)"):
         tg.fit("interval(lo, hi) ~ 1", {"lo": [1.0, 0.3000001], "hi": [2.0, 0.3]})
+
+
+def test_the_effect_of_a_column_that_hardly_varies(lung):
+    """A step of the size of its variation was lost beside its level."""
+    data = lung.assign(w=3.0 + 1e-12 * (lung["sex"] - 1))
+    res = tg.fit("time ~ gp(w)", data, hyper="maximize", n_starts=1)
+    assert np.isfinite(res.marginal_effects()["dydx"]).all()
