@@ -261,7 +261,7 @@ def residuals(
     Warns
     -----
     ApproximationWarning
-        If ``"response"`` has no finite mean to be taken from.
+        If residuals are not finite, as those of ``"response"`` where there is no mean.
 
     References
     ----------

@@ -29,6 +29,10 @@ def test_means_that_are_infinite(heavy, lung):
     assert np.isfinite(heavy.predict(lung.head(2))).all()
     with pytest.warns(ApproximationWarning, match="mean of some rows is infinite"):
         tg.contrast(heavy, {"age": 50}, {"age": 60}, "mean")
+    with pytest.warns(ApproximationWarning, match="effects on what='uncensored' are not finite"):
+        heavy.marginal_effects("uncensored")
+    with pytest.warns(ApproximationWarning, match="kind='response' is not finite"):
+        heavy.residuals("response")
 
 
 def test_predictions_beyond_the_largest_number(lung):
