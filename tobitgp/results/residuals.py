@@ -55,7 +55,8 @@ def residual_series(parts: Any, kind: str, rng: int | np.random.Generator | None
     asked = ask(parts)
     uniform = random_points(rng, len(asked.usable))[asked.usable] if kind == "quantile" else np.zeros(0)
     values = of(parts, asked, kind, uniform)
-    warn_infinite(values, asked, f"kind={kind!r}")
+    if not isinstance(parts, MixtureParts):  # whose mean says so itself
+        warn_infinite(values, asked, f"kind={kind!r}")
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
 

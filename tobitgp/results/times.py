@@ -170,7 +170,7 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
     refuse_dask(df, "predict_expectation", 'predict(what="uncensored")')
     rows = rows_of(results, df, exclude)
     values = rows.times.mean()
-    if not results._defective:
+    if not results._defective and results.parts.spec.mixture is None:  # which say so themselves
         warn_infinite(values, rows, "The mean time", results._no_mean)
     return pd.Series(rows.spread(values), index=rows.index, name="expectation")
 
