@@ -61,7 +61,9 @@ ATTACKS = {
     ),
     "commands": Attack("the command line writes only where told", ("tests/trust/test_command_line.py",)),
     "numbers": Attack("hard numbers: sizes, offsets, shares, dtypes", ("tests/trust/test_hard_numbers.py",)),
-    "random": Attack("random formulas on random data", ("tests/trust/test_random_fits.py",)),
+    "random": Attack(
+        "random formulas on random data", ("tests/trust/test_random_fits.py", "tests/trust/test_random_models.py")
+    ),
     "convergence": Attack("fits that cannot converge", ("tests/trust/test_convergence.py",)),
     "processes": Attack(
         "other processes, threads and jobs",

@@ -75,9 +75,14 @@ def check_ends(lower: Array, upper: Array, table: Table) -> None:
     """Refuse ends in the wrong order."""
     wrong = lower > upper
     if wrong.any():
-        pairs = zip(lower[wrong][:3], upper[wrong][:3], strict=True)
-        shown = "; ".join(f"{low:g} and {up:g}" for low, up in pairs)
+        shown = "; ".join(map(_apart, lower[wrong][:3], upper[wrong][:3]))
         raise DataError(f"The lower end is above the upper end in {table.rows(wrong)} ({shown})")
+
+
+def _apart(low: float, high: float) -> str:
+    """Two numbers, with as many digits as tell them apart."""
+    digits = 6 if f"{low:g}" != f"{high:g}" else 17
+    return f"{low:.{digits}g} and {high:.{digits}g}"
 
 
 def open_far(lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -75,7 +75,8 @@ def remedies(results: Any) -> Noise:
     if cured or parts.family.known_sigma is not None:
         return Noise(f"{name} noise", remedy, heavier, not cured, None, f"{families}.")
     state = parts.state.scale
-    there = () if state is None else (*state.spec.plain, *(term.name for term in state.spec.gps))
+    curves_there = () if state is None else (term.name.removeprefix("sigma: ") for term in state.spec.gps)
+    there = () if state is None else (*state.spec.names("linear"), *curves_there)
     otherwise = "" if log_time else "If the response is positive, a log-time family lets the spread grow with the mean."
     curves = all(term.approximation not in ("markov", "vecchia") for term in parts.spec.gps)
     return Noise(f"{name} noise", remedy, heavier, True, there, otherwise, curves)

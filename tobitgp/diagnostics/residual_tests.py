@@ -303,8 +303,9 @@ def spread(scores: Array, column: Array, name: str = "", *, remedy: str = "") ->
     rank = 2.0 * (rankdata(column) - 0.5) / n - 1.0
     parabola = np.column_stack([np.ones(n), rank, rank**2])
     coefficient, _, order, _ = np.linalg.lstsq(parabola, size)
-    r_squared = float(np.var(parabola @ coefficient) / np.var(size))
-    trend = float(np.corrcoef(size, rank)[0, 1])
+    varies = np.ptp(size) > 0.0 and np.ptp(rank) > 0.0
+    r_squared = float(np.var(parabola @ coefficient) / np.var(size)) if varies else 0.0
+    trend = float(np.corrcoef(size, rank)[0, 1]) if varies else 0.0
     bent = 2.0 * trend**2 < r_squared
     how = "changes" if bent else "grows" if trend > 0.0 else "shrinks"
     return RawTest(

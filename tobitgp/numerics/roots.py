@@ -60,7 +60,7 @@ def area(survive: Callable[[Array], Array], breaks: Array) -> Array:
     """Integrate n curves between their first and last breaks (n, m), by twelve Gauss points in each panel."""
     half = 0.5 * np.diff(breaks, axis=1)[..., None]
     times = breaks[:, :-1, None] + half * (1.0 + _NODES)
-    values = survive(times.reshape(len(breaks), -1)).reshape(times.shape)
+    values = survive(times.reshape(len(breaks), times.shape[1] * times.shape[2])).reshape(times.shape)
     return np.asarray((values * half * _WEIGHTS).sum(axis=(1, 2)))
 
 

@@ -73,7 +73,10 @@ def _notes(results: CureResults, alpha: float) -> list[str]:
         notes.append(f"NOT CONVERGED: {results.parts.maximum.message} Read no number here as final.")
     elif results.parts.maximum.message != "converged":
         notes.append(results.parts.maximum.message)
-    notes.append("cured[...] are log odds of being cured; the other coefficients are of log times of those not cured.")
+    notes.append(
+        "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of log times of "
+        "those not cured."
+    )
     notes += [*_profile_note(results, alpha), *summary.response_notes(results)]
     errors = ROBUST.get(results.cov_type, "from the observed information")
     notes.append(f"Standard errors are {errors}; the interval of sigma is formed on the log scale.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.linear import INTERCEPT, linear_terms
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, user_level
 from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.hypotheses import joint_wald
 from tobitgp.results.process.term_tests import MOST_COLUMNS, TermTest, joint_test_of_process
@@ -44,6 +45,11 @@ def anova(results: Results) -> pd.DataFrame:
     SpecError
         Of a mixture, which has no terms, or of a model without any.
 
+    Warns
+    -----
+    UserWarning
+        Of terms that have no test.
+
     References
     ----------
     (ANO1) to (ANO3) of the theory pages, which have the rates of false alarms of the last two.
@@ -70,6 +76,15 @@ def anova_table(tests: Mapping[Any, TermTest]) -> pd.DataFrame:
     """Tests by term, without effective degrees of freedom where no process has any."""
     if not tests:
         raise SpecError("This model has no term beside the intercept to be tested.")
+    without = ", ".join(str(name) for name, test in tests.items() if np.isnan(test.p))
+    if without:
+        warnings.warn(
+            f"There is no test of {without}: coefficients that are fixed or not identified, processes kept as a Markov "
+            f"chain or by nearest neighbours, terms of more than {MOST_COLUMNS:,} columns, and processes of a fit "
+            "without rows have none.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
     table = pd.DataFrame(list(tests.values()), columns=list(TermTest._fields), index=pd.Index(list(tests), name="term"))
     return table if table["edf"].notna().any() else table.drop(columns="edf")
 

@@ -131,7 +131,8 @@ def changes(parts: Source, frame: pd.DataFrame, names: Iterable[str]) -> Iterato
 def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Change:
     seen = parts.facts.columns[name]
     x = frame[name].to_numpy(dtype=np.float64)
-    step = STEP * (seen.sd or max(abs(seen.minimum), 1.0))
+    least = 8.0 * np.spacing(max(abs(seen.minimum), abs(seen.maximum)))  # what a column that hardly varies can show
+    step = max(STEP * (seen.sd or max(abs(seen.minimum), 1.0)), least)
     room = step if seen.minimum == seen.maximum else 0.0
     high = np.minimum(x + step, np.maximum(seen.maximum + room, x))
     low = np.maximum(x - step, np.minimum(seen.minimum - room, x))

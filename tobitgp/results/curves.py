@@ -419,5 +419,6 @@ def average_curve(results: Results, of: str, grid: Array, groups: Array | None =
             continue
         hazard, cumulative = known.rates(times - after, since)
         alive = np.exp(-cumulative)
-        out.append((share @ (alive * (hazard if of == "hazard" else cumulative))) / (share @ alive))
+        with np.errstate(invalid="ignore"):  # NaN where no one is left
+            out.append((share @ (alive * (hazard if of == "hazard" else cumulative))) / (share @ alive))
     return np.concatenate(out, axis=-1)

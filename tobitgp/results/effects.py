@@ -20,7 +20,7 @@ from tobitgp.data.absorbed import centred
 from tobitgp.data.arrays import Design
 from tobitgp.data.frames import reads_frames
 from tobitgp.engines import row_chunks, single_blas_thread
-from tobitgp.errors import SpecError, user_level
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.inference.rows_together import Summed, variance_of_sum
 from tobitgp.numerics.factored import of_sums
 from tobitgp.posterior.estimates import Estimates
@@ -229,9 +229,10 @@ def marginal_effects(
     -------
     DataFrame
         Index ``(variable, contrast)``, the contrast ``"dy/dx"``, or ``"ey/ex"`` and so on, for numbers; columns named
-        after ``method``, then ``se, z, p, lower, upper``. ``"observed"`` adds to ``"dydx"`` the columns ``intensive``,
-        the change of values between the limits times their probability, and ``extensive``, the rest, through the
-        probabilities.
+        after ``method``, then ``se, z, p, lower, upper``; a column that cannot change the answer, as one of ``sigma=``
+        the latent value, has the effect 0, and ``z`` and ``p`` NaN. ``"observed"`` adds to ``"dydx"`` the columns
+        ``intensive``, the change of values between the limits times their probability, and ``extensive``, the rest,
+        through the probabilities.
 
     Raises
     ------
@@ -246,7 +247,7 @@ def marginal_effects(
     UserWarning
         Of columns that have no effect of this kind and are left out.
     ApproximationWarning
-        Of ``"rmst"`` beyond the last time seen.
+        Of ``"rmst"`` beyond the last time seen, and of effects that are not finite.
 
     References
     ----------
@@ -314,6 +315,13 @@ def marginal_effects(
         weight, value, np.einsum("jk,kl->jkl", variance, np.eye(len(found))), np.zeros(len(found), dtype=bool), lost
     )
     effect, se, ends = known.coefficients(), known.errors(), known.interval(alpha)
+    if not np.isfinite(effect).all():
+        warnings.warn(
+            f"Some effects on what={what!r} are not finite: what they are differences of is infinite in some rows; "
+            "what='median' is finite.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
     z = np.divide(effect, se, out=np.full_like(se, np.nan), where=se > 0.0)
     columns = {asked.method: effect, "se": se, "z": z, "p": np.where(se > 0.0, known.p_values(), np.nan)}
     columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}

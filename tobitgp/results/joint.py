@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.rows import Asked, Limits, ask, limits_of, response_of_rows
 from tobitgp.typing import Array, Frame
@@ -168,6 +169,11 @@ def sample(
     DataError, UnseenLevelError
         If the new data cannot be used, or what was seen of a row is impossible under the family.
 
+    Warns
+    -----
+    ApproximationWarning
+        If draws are infinite, but for those of the cured.
+
     References
     ----------
     (PRE1) of the theory pages at points drawn by (HYP6) for processes, with (PRE8) for ``"conditional"``; the
@@ -188,6 +194,13 @@ def sample(
         of = "" if offered is DRAWN else " of this kind of fit"
         raise SpecError(f"what={what!r} is not drawn{of}; choose one of {', '.join(map(repr, offered))}.")
     asked, y = results._sample(new, draws, what, exclude, rng)
+    if np.isinf(y).any() and not hasattr(results, "cured_fraction"):
+        warnings.warn(
+            "Some draws are infinite: there survival does not fall as far as the fit knows the hazard, or the value is "
+            "beyond the largest number.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
     return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(y.shape[1], name="draw"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from tobitgp.errors import SpecError
+from tobitgp.data.table import MAX_ROWS_NAMED, RowNames
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.posterior import questions
 from tobitgp.posterior.questions import QUESTIONS, Question
 from tobitgp.results.rows import Asked, Labelled, ask
@@ -92,7 +94,18 @@ def predict_table(
         return table if bands else table["estimate"].rename(what)
     asked = ask(parts, new, exclude, instead="what='uncensored'")
     columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
+    for column in () if results._no_mean or results._defective else columns:
+        warn_infinite(next(iter(column.values())), asked, f"what={what!r}")
     return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
+
+
+def warn_infinite(values: Array, rows: Labelled, what: str, why: str = "") -> None:
+    """Name the usable rows whose values (n,) are no finite numbers, and say why."""
+    at = np.flatnonzero(~np.isfinite(values))
+    if len(at):
+        why = why or "the distribution there has no such value, as a mean, or it is beyond the largest number"
+        named = RowNames(len(at), tuple(map(str, rows.labels[at[:MAX_ROWS_NAMED]])))
+        warnings.warn(f"{what} is not finite in {named}: {why}.", ApproximationWarning, stacklevel=user_level())
 
 
 def _log_normal(mean: Array, sd: Array, level: float | None) -> dict[str, Array]:

@@ -154,7 +154,7 @@ def predict(
     Warns
     -----
     ApproximationWarning
-        If a mixture has no finite mean.
+        If values are not finite, as means where the noise, or a mixture, has none.
 
     References
     ----------
@@ -261,7 +261,7 @@ def residuals(
     Warns
     -----
     ApproximationWarning
-        If ``"response"`` has no finite mean to be taken from.
+        If residuals are not finite, as those of ``"response"`` where there is no mean.
 
     References
     ----------

@@ -35,6 +35,7 @@ from tobitgp.results.hazards.times import HazardTimes, log_survival
 from tobitgp.results.mixture.parts import MixtureParts, training_ends
 from tobitgp.results.mixture.predict import finite_mean
 from tobitgp.results.parametric.parts import ParametricParts
+from tobitgp.results.predict import warn_infinite
 from tobitgp.results.process.posterior import nodes_of, seen_in_training
 from tobitgp.results.regression.parts import RegressionParts, rows_at
 from tobitgp.results.rows import Asked, ask
@@ -53,7 +54,10 @@ def residual_series(parts: Any, kind: str, rng: int | np.random.Generator | None
         raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, offered))}.")
     asked = ask(parts)
     uniform = random_points(rng, len(asked.usable))[asked.usable] if kind == "quantile" else np.zeros(0)
-    return pd.Series(asked.spread(of(parts, asked, kind, uniform)), index=asked.index, name=kind)
+    values = of(parts, asked, kind, uniform)
+    if not isinstance(parts, MixtureParts):  # whose mean says so itself
+        warn_infinite(values, asked, f"kind={kind!r}")
+    return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
 
 def _residuals_of_processes(parts: Any, asked: Asked, kind: str, uniform: Array) -> Array:

@@ -61,6 +61,11 @@ class Results:
     _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
     _no_mean = ""  # why times have no mean, where they have none
 
+    @property
+    def _defective(self) -> bool:
+        """Whether some never have the event, of which the fit itself says that times are infinite."""
+        return False
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.diagnostics.draws import read_draws
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, Population, Sought, beside
 from tobitgp.results.counterfactuals import column_levels
@@ -22,7 +23,7 @@ from tobitgp.results.paths import PARTS
 from tobitgp.results.predict import check_level, check_what
 from tobitgp.results.rows import ask
 from tobitgp.results.survival import read_times, refuse_dask, warn_of_tail
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
@@ -132,6 +133,7 @@ def standardise(
     sought, level, listed = _sought(results, what, times, conditional_after), check_level(interval), np.ndim(times) > 0
     rows = _population(results, [{name: value} for value in values], df, weights, population, draws, rng)
     found = results._averages(rows, sought).statistics(level)
+    _warn_infinite(sought, found["estimate"])
     index = pd.Index(values, name=name)
     if listed:
         index = pd.MultiIndex.from_product([values, sought.times], names=[name, "time"])
@@ -227,6 +229,7 @@ def contrast(
     else:
         raise SpecError("contrast() takes a fit and two dicts of values, or two fits of different rows.")
     numbers = found.contrast(level, ratio=scale == "ratio")
+    _warn_infinite(sought, numbers["estimate"])
     index = pd.Index(sought.times, name="time") if sought.what in AT_TIMES else pd.Index([sought.what])
     return pd.DataFrame(numbers, index=index)
 
@@ -268,6 +271,17 @@ def _read_after(value: Any, what: str) -> float | None:
     if not number:
         raise SpecError(f"conditional_after={value!r}: one finite number, the same for all rows, is needed.")
     return float(value)
+
+
+def _warn_infinite(sought: Sought, values: Array) -> None:
+    """Say that averaged means are no finite numbers."""
+    if sought.what == "mean" and not np.isfinite(values).all():
+        warnings.warn(
+            "The mean of some rows is infinite, or beyond the largest number, and so is its average; what='median' and "
+            "what='rmst' are not.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
 
 
 def _population(

@@ -12,7 +12,7 @@ from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
-from tobitgp.results.predict import check_level, check_probability, prediction_table
+from tobitgp.results.predict import check_level, check_probability, prediction_table, warn_infinite
 from tobitgp.results.survival import left_area, read_times, refuse_dask, rows_of, warn_of_tail
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -152,6 +152,11 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
     SpecError, DataError, UnseenLevelError
         As of :meth:`predict_percentile`.
 
+    Warns
+    -----
+    ApproximationWarning
+        If means are not finite.
+
     Examples
     --------
     >>> import tobitgp as tg
@@ -164,7 +169,10 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
     """
     refuse_dask(df, "predict_expectation", 'predict(what="uncensored")')
     rows = rows_of(results, df, exclude)
-    return pd.Series(rows.spread(rows.times.mean()), index=rows.index, name="expectation")
+    values = rows.times.mean()
+    if not results._defective and results.parts.spec.mixture is None:  # which say so themselves
+        warn_infinite(values, rows, "The mean time", results._no_mean)
+    return pd.Series(rows.spread(values), index=rows.index, name="expectation")
 
 
 @answers_in_kind

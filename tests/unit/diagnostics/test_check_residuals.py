@@ -146,3 +146,9 @@ def test_a_row_far_out_hides_nothing():
     found = {one.name: one for one in judge(residual_tests(z, np.arange(101), pd.DataFrame(), NOISE))}
     assert found["tails"].verdict == BAD
     assert all(np.isfinite(one.value) for one in found.values())
+
+
+def test_residuals_of_one_size_do_not_spread():
+    """Residuals far beyond all that can be computed are cut at one size."""
+    found = tests.spread(np.array([-8.2, 8.2] * 10), np.arange(20.0))
+    assert found.p == pytest.approx(1.0)

@@ -6,7 +6,7 @@ import pytest
 
 import tobitgp as tg
 from tests.support.advice import remedies_in
-from tobitgp.diagnostics.remedies import Noise
+from tobitgp.diagnostics.remedies import Noise, remedies
 from tobitgp.diagnostics.residual_tests import BAD, GOOD
 
 FRAME = pd.DataFrame({"z": [0.1, 0.2, 0.4], "g": list("abc"), "body mass": [1.0, 2.0, 4.0], "k": [1, 2, 3]})
@@ -65,3 +65,17 @@ def test_what_was_found_is_gone(name):
         verdicts.append(after.loc[name, "verdict"] if name in after.index else GOOD)
     assert GOOD in verdicts
     assert BAD not in verdicts[:1]
+
+
+@pytest.mark.parametrize("sigma", ["~ z", "~ C(k)", "~ bs(z, df=3)", "~ z + C(k)", "~ gp(z)"])
+def test_every_form_of_sigma_is_known(sigma):
+    """Columns and curves that sigma= has are not proposed again."""
+    rng = np.random.default_rng(4)
+    data = pd.DataFrame({"z": rng.normal(size=60).round(2), "k": rng.integers(1, 3, 60)})
+    data["y"] = data["z"] + rng.normal(size=60).round(2)
+    options = {"hyper": "maximize", "n_starts": 1} if "gp" in sigma else {}
+    noise = remedies(tg.fit("y ~ z", data, sigma=sigma, **options))
+    for name in ("z", "k"):
+        there = f"gp({name})" if "gp" in sigma else name
+        assert (there in noise.scale) == (name in sigma)
+        assert f"sigma='~ {there}'" not in noise.of_spread(name, data["y"].to_numpy(), data) or name not in sigma

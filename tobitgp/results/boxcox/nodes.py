@@ -128,7 +128,9 @@ class PowerNodes:
             else:
                 values = question.number(PowerNormal(f, self.sigma[:, None], self._powers(1)))
         numbers = _finer(values)
-        return numbers.reshape(-1, *numbers.shape[2:]), np.outer(self.weight, _DENSITY).ravel()
+        return numbers.reshape(numbers.shape[0] * numbers.shape[1], *numbers.shape[2:]), np.outer(
+            self.weight, _DENSITY
+        ).ravel()
 
     def _tabled(self, question: Question, j: int, f: Array) -> Array:
         """A number that depends on nothing of a row but f, between values of a table."""

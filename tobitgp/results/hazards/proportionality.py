@@ -41,6 +41,7 @@ def proportionality_table(
     }
     tested["GLOBAL"] = list(range(len(columns)))
     chi2 = np.array([U[of] @ np.linalg.pinv(V[np.ix_(of, of)], hermitian=True) @ U[of] for of in tested.values()])
+    chi2 = np.maximum(chi2, 0.0)  # below it by rounding where no one at risk differs from the others
     df = np.array([len(of) for of in tested.values()])
     return pd.DataFrame({"chisq": chi2, "df": df, "p": chdtrc(df, chi2)}, index=list(tested))
 

@@ -86,4 +86,5 @@ def delta_mean(
         gradients.append(np.hstack([of.T @ to for of, to in zip(slopes, designs, strict=False)]))
     each = np.concatenate(values)
     value = share @ each
-    return value, np.sum(gradients, axis=0), each - value
+    with np.errstate(invalid="ignore"):  # of means that are infinite
+        return value, np.sum(gradients, axis=0), each - value
