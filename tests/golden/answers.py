@@ -25,6 +25,15 @@ class At:
     level: float
     times: tuple[float, ...]
 
+    @property
+    def paths(self) -> pd.DataFrame:
+        """New subjects whose events are not known."""
+        return self.new.drop(columns="event")
+
+
+def called(found: Any) -> Any:
+    return found() if callable(found) else found
+
 
 def predictions() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
     whats: dict[str, Callable[[At], dict[str, Any]]] = {
@@ -69,6 +78,27 @@ def survival() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
         "restricted mean conditional_after",
         lambda res, at: res.predict_restricted_mean(at.new, t=at.times[2], conditional_after=at.times[0]),
     )
+
+
+def of_kinds() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
+    """What hazards, cures, powers, causes and several responses are asked beside the rest."""
+    for name in ("frailties", "knots", "correlations", "power", "power_interval", "cured_fraction"):
+        yield name, lambda res, at, n=name: called(getattr(res, n))
+    yield "hazard ratios", lambda res, at: res.hazard_ratios()
+    yield "proportionality", lambda res, at: res.proportionality()
+    yield "predict sigma", lambda res, at: res.predict(at.new, "sigma")
+    yield "predict cured", lambda res, at: res.predict(at.new, "cured", interval=0.9)
+    yield "predict quantile of several", lambda res, at: res.predict(at.new, "quantile", q=0.9, interval=0.9)
+    for curve in ("survival_function", "hazard"):
+        yield (
+            f"{curve} of paths",
+            lambda res, at, c=curve: getattr(res, f"predict_{c}")(at.paths, at.times, id="who", interval=0.9),
+        )
+    yield "incidence", lambda res, at: res.predict_cumulative_incidence(at.new, at.times, interval=0.9)
+    yield "concordance of cause 1", lambda res, at: res.concordance_index(1)
+    yield "standardise survival", lambda res, at: res.standardise("arm", "survival", [1.0])
+    yield "standardise median", lambda res, at: res.standardise("arm", "median")
+    yield "contrast", lambda res, at: tg.contrast(res, {"arm": "A"}, {"arm": "B"}, "survival", [1.0])
 
 
 def effects() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
@@ -143,6 +173,7 @@ ANSWERS: dict[str, Callable[[Any, At], Any]] = {
     "influence scaled": lambda res, at: res.influence(scaled=True),
     **dict(effects()),
     **dict(draws()),
+    **dict(of_kinds()),
     "check": lambda res, at: attributes(res.check(rng=2), "table ok"),
     "loo": lambda res, at: attributes(res.loo(), SCORES),
     "loo psis": lambda res, at: attributes(res.loo("psis", draws=1000, rng=4), SCORES),

@@ -35,7 +35,7 @@ QUESTIONS = [question for group in GROUPS.values() for question in group]
 
 @dataclass(frozen=True)
 class Outcome:
-    """`answered`, `refused` with an error of the package, `missing` (no such method or argument), `shape` or `raw`."""
+    """`answered`, `refused` with an error of the package, `missing` (no such argument), `shape` (wrong) or `raw`."""
 
     word: str
     said: str = ""
@@ -57,13 +57,7 @@ def ask(case: Case, question: Question) -> Outcome:
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{type(error).__name__}: {error} [{Path(last.filename).name}:{last.lineno}]"
-        return Outcome("missing" if absent(error) else "raw", said)
+        missing = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
+        return Outcome("missing" if missing else "raw", said)
     finally:
         plt.close("all")
-
-
-def absent(error: Exception) -> bool:
-    """Whether the results have no such method, or the method no such argument."""
-    if isinstance(error, AttributeError):
-        return type(error.obj).__module__.startswith("tobitgp.") and type(error.obj).__name__.endswith("Results")
-    return isinstance(error, TypeError) and "unexpected keyword argument" in str(error)

@@ -18,6 +18,7 @@ from .reasons import (
     PATHS,
     PATHS_SCORED,
     ROWLESS,
+    SHARED,
 )
 
 
@@ -64,16 +65,16 @@ def selected(case: Case) -> Any:
 
 CHECKING = [
     Question("check", result("check", rng=1), (ROWLESS,)),
-    Question("loo", result("loo", rng=1), (ROWLESS,)),
-    Question("loo psis", result("loo", "psis", draws=200, rng=1), (ROWLESS,)),
-    Question("waic", result("waic", draws=200, rng=1), (ROWLESS,)),
-    Question("k_hat", result("k_hat", 200, rng=1), (ROWLESS, NO_GAUSSIAN)),
+    Question("loo", result("loo", rng=1), (ROWLESS, SHARED)),
+    Question("loo psis", result("loo", "psis", draws=200, rng=1), (ROWLESS, SHARED)),
+    Question("waic", result("waic", draws=200, rng=1), (ROWLESS, SHARED)),
+    Question("k_hat", result("k_hat", 200, rng=1), (ROWLESS, NO_GAUSSIAN, SHARED)),
     Question("score", result("score", NEW)),
     Question("score concordance", concordance, (NO_COLUMNS,)),
     Question("concordance_index_", result("concordance_index_"), (NO_COLUMNS, ROWLESS, EACH_CAUSE)),
     Question("conformalise", conformal, (CAUSES, PATHS)),
     Question("compare", compared, (ROWLESS,)),
-    Question("compare loo", compared_by_loo, (ROWLESS,)),
+    Question("compare loo", compared_by_loo, (ROWLESS, SHARED)),
     Question("cross_validate", cross_validated_likelihood, (CLUSTERS, ROWLESS), finite),
     Question("cross_validate brier", cross_validated_brier, (ROWLESS, NOT_RIGHT, PATHS_SCORED), finite),
     Question("select", selected, (ROWLESS, CLUSTERS)),

@@ -9,7 +9,7 @@ import tobitgp as tg
 from .fits import Case
 from .predictions import WHATS
 from .question import NEW, Question, result
-from .reasons import BEYOND, CAUSES, CURED_MEAN, NO_COLUMNS, NOT_MAXIMISED, NOT_PROCESS, NOT_TIME, ROWLESS
+from .reasons import BEYOND, CAUSES, CURED_MEAN, NO_COLUMNS, NOT_PROCESS, NOT_TIME, ROWLESS
 
 
 def contrasted(case: Case) -> Any:
@@ -31,7 +31,6 @@ EFFECTS = [
     Question("marginal_effects survival", result("marginal_effects", "survival", times=1.0), OF_TIMES),
     Question("marginal_effects rmst", result("marginal_effects", "rmst", times=2.0), OF_TIMES),
     Question("get_margeff", result("get_margeff", at="mean"), (NO_COLUMNS, CAUSES)),
-    Question("to_marginaleffects", result("to_marginaleffects"), (NOT_MAXIMISED, NO_COLUMNS, CAUSES)),
     Question("standardise survival", result("standardise", "arm", "survival", [1.0]), (NO_COLUMNS, ROWLESS)),
     Question("standardise rmst", result("standardise", "arm", "rmst", [2.0]), OF_TIMES),
     Question("standardise median", result("standardise", "arm", "median"), (NO_COLUMNS, CAUSES, ROWLESS)),

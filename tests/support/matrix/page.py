@@ -12,7 +12,7 @@ from .question import Question
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "kinds.md"
 CALLS = {
-    "process": "`gp()` or `(1 + z | g)`",
+    "process": r"`gp()` or `(1 + z \| g)`",
     "regression": "linear terms alone",
     "start-stop": "linear terms, several rows a subject, `id=`",
     "cure": "`cure=`",

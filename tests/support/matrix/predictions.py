@@ -18,6 +18,7 @@ from .reasons import (
     NO_WORST,
     NOBODY_CURED,
     ROWLESS,
+    SHARED,
     UNSEEN,
     WHOLE,
     Reason,
@@ -123,6 +124,6 @@ PREDICTIONS = [
     *residuals(),
     *draws(),
     Question("posterior", result("posterior", NEW), (NO_LINE, CAUSES)),
-    Question("log_likelihood_draws", result("log_likelihood_draws", 5, rng=1), (ROWLESS,)),
+    Question("log_likelihood_draws", result("log_likelihood_draws", 5, rng=1), (ROWLESS, SHARED)),
     Question("to_arviz", result("to_arviz", 20, rng=1), (ROWLESS,)),
 ]

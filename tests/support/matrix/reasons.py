@@ -57,7 +57,8 @@ NO_RATIO = Reason("The ratio of two hazards changes with time in this model.", (
 NOT_MAXIMISED = Reason("The question is about a maximised likelihood.", (), ("likelihood",))
 NOT_POSTERIOR = Reason("The question is about a posterior or its evidence.", ("likelihood",))
 ROBUST = Reason(
-    "Robust covariances are for misspecified models, for which the ratio has no chi-squared law.", ("robust",)
+    "Robust covariances are for misspecified models, for which the statistic has no chi-squared distribution.",
+    ("robust",),
 )
 CLUSTERS = Reason("The column of clusters is no part of the formula that is cross-validated.", ("robust",))
 UNSEEN = Reason("The posterior does not include the responses of new rows.", POSTERIORS)
@@ -65,6 +66,7 @@ NOT_PROCESS = Reason("The question is about processes.", (), POSTERIORS)
 NO_GROUPS = Reason("The model has no groups.", (), ("groups",))
 
 ROWLESS = Reason("The fit keeps no rows of a partitioned data set.", ("no rows",))
+SHARED = Reason("Rows of a group share a frailty, so that the likelihood is no product over rows.", ("frailty",))
 PATHS = Reason("The rows of a subject are one observation, which conformal intervals cannot divide.", ("subjects",))
 PATHS_SCORED = Reason("The rows of a subject are one observation, which the Brier score cannot divide.", ("subjects",))
 ONE_ROW_EACH = Reason("The interface of lifelines reads one row for each subject.", ("subjects",))
