@@ -27,7 +27,6 @@ class At:
 
     @property
     def paths(self) -> pd.DataFrame:
-        """New subjects whose events are not known."""
         return self.new.drop(columns="event")
 
 
@@ -123,8 +122,13 @@ def draws() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
     for what in ("uncensored", "latent", "observed"):
         yield f"sample {what}", lambda res, at, w=what: res.sample(at.new, draws=3, what=w, rng=5)
     yield "sample conditional", lambda res, at: res.sample(what="conditional", draws=2, rng=5)
-    yield "sample joint moments", lambda res, at: res.sample(at.new, draws=400, rng=6).T.describe().T
+    yield "sample joint moments", lambda res, at: moments(res.sample(at.new, draws=400, rng=6))
     yield "log likelihood draws", lambda res, at: res.log_likelihood_draws(3, rng=5).T
+
+
+def moments(draws: Any) -> pd.DataFrame:
+    table = draws.T if isinstance(draws, pd.DataFrame) else pd.DataFrame(draws.reshape(len(draws), -1))
+    return table.describe().T
 
 
 def last_term(res: Any, at: At) -> str:
@@ -313,7 +317,8 @@ def plain(name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         return {key: found for k, v in value.items() for key, found in plain(f"{name}: {k}", v).items()}
     if isinstance(value, list | tuple | np.ndarray):
-        value = pd.DataFrame(np.atleast_1d(value))
+        array = np.atleast_1d(value)
+        value = pd.DataFrame(array.reshape(len(array), -1) if array.ndim > 2 else array)  # draws of several responses
     if isinstance(value, pd.Series):
         value = value.to_frame("value")
     if isinstance(value, pd.DataFrame):
