@@ -52,6 +52,10 @@ class Case:
         self.train.iloc[40:].to_parquet(parts / "1.parquet")
         return parts
 
+    @property
+    def no_rows(self) -> pd.DataFrame:
+        return self.new.head(0)
+
     @cached_property
     def paths(self) -> pd.DataFrame:
         """New subjects whose events are not known."""

@@ -9,7 +9,7 @@ from typing import Any
 import tobitgp as tg
 
 from .fits import Case
-from .question import NEW, PATHS, TIMES, Of, Question, bands, curves, new_rows, result
+from .question import NEW, NO_ROWS, PATHS, TIMES, Of, Question, bands, curves, new_rows, no_rows, result
 from .reasons import (
     BEYOND,
     CAUSES,
@@ -36,6 +36,7 @@ def curve_questions() -> Iterator[Question]:
         yield Question(name, result(ask, NEW, TIMES), reasons, curves)
         yield Question(f"{name} interval", result(ask, NEW, TIMES, interval=0.9), reasons, curves)
         yield Question(f"{name} conditional_after", result(ask, NEW, TIMES, conditional_after=0.5), reasons, curves)
+        yield Question(f"{name} no rows", result(ask, NO_ROWS, TIMES), reasons, no_rows)
         yield Question(f"{name} exclude", result(ask, NEW, TIMES, exclude="z"), (*reasons, NO_COLUMNS), curves)
 
 
@@ -68,11 +69,13 @@ LIFETIMES = [
     Question(
         "median conditional_after", result("predict_median", NEW, conditional_after=0.5), (NOT_TIMES, CAUSES), new_rows
     ),
+    Question("median no rows", result("predict_median", NO_ROWS), (NOT_TIMES, CAUSES), no_rows),
     Question("percentile", result("predict_percentile", NEW, p=0.8), (NOT_TIMES, CAUSES), new_rows),
     Question("expectation", result("predict_expectation", NEW), (NOT_TIMES, CAUSES, CURED_MEAN, BEYOND), new_rows),
     Question("restricted mean", result("predict_restricted_mean", NEW, t=2.0), MEANS, new_rows),
     Question("restricted mean interval", result("predict_restricted_mean", NEW, t=2.0, interval=0.9), MEANS, bands),
     Question("incidence", result("predict_cumulative_incidence", NEW, TIMES), (ONE_CAUSE,)),
+    Question("incidence no rows", result("predict_cumulative_incidence", NO_ROWS, TIMES), (ONE_CAUSE,), no_rows),
     Question("incidence interval", result("predict_cumulative_incidence", NEW, TIMES, interval=0.9), (ONE_CAUSE,)),
     Question("write_curves", result("write_curves", Of("folder", "curves.parquet"), NEW, TIMES), (NOT_TIMES,)),
     Question(

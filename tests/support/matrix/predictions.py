@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .fits import Case
-from .question import NEW, Check, Question, Result, bands, new_rows, result, training_rows
+from .question import NEW, NO_ROWS, Check, Question, Result, bands, new_rows, no_rows, result, training_rows
 from .reasons import (
     BEYOND,
     CAUSES,
@@ -77,14 +77,6 @@ def prediction_table(case: Case) -> Any:
     return case.res.get_prediction(case.new).summary_frame()
 
 
-def no_rows(case: Case) -> Any:
-    return case.res.predict(case.new.head(0))
-
-
-def no_row(case: Case, found: Any) -> str:
-    return "" if len(found) == 0 else f"{len(found)} rows for no row"
-
-
 def residuals() -> Iterator[Question]:
     more: dict[str, tuple[Reason, ...]] = {
         "quantile": (),
@@ -108,6 +100,7 @@ def draws() -> Iterator[Question]:
     yield Question(
         "sample conditional of the rows", result("sample", None, 3, what="conditional", rng=1), (CAUSES, ROWLESS)
     )
+    yield Question("sample no rows", result("sample", NO_ROWS, 3, rng=1), (CAUSES,), no_rows)
     for what, reasons in more.items():
         yield Question(f"sample {what}", result("sample", NEW, 3, what=what, rng=1), (CAUSES, *reasons))
 
@@ -116,7 +109,7 @@ PREDICTIONS = [
     *predictions(),
     Question("predict se", result("predict", NEW, se=True), (CAUSES,), new_rows),
     Question("predict exclude", result("predict", NEW, exclude="z"), (NO_COLUMNS, CAUSES), new_rows),
-    Question("predict no rows", no_rows, (CAUSES,), no_row),
+    Question("predict no rows", result("predict", NO_ROWS), (CAUSES,), no_rows),
     Question("predict polars", predict_polars, (CAUSES,)),
     Question("predict dask", predict_dask, (CAUSES,)),
     Question("get_prediction", prediction_table, (CAUSES, CURED_MEAN, BEYOND), new_rows),

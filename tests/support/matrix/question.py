@@ -28,7 +28,7 @@ class Of:
         return found / self.file if self.file else found
 
 
-NEW, TIMES, PATHS = Of("new"), Of("times"), Of("paths")
+NEW, NO_ROWS, TIMES, PATHS = Of("new"), Of("no_rows"), Of("times"), Of("paths")
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,12 @@ def new_rows(case: Case, found: Any) -> str:
     """A row for each new row, with its label."""
     index = list(found.index)
     return "" if index == list(case.new.index) else f"{len(index)} rows {index[:4]}, for {len(case.new)} new rows"
+
+
+def no_rows(case: Case, found: Any) -> str:
+    """No row, or in curves no column; a mixture has one curve for all rows."""
+    empty = 0 in np.shape(found) or case.entry.kind == "mixture"
+    return "" if empty else f"shape {np.shape(found)} for no rows"
 
 
 def training_rows(case: Case, found: Any) -> str:
