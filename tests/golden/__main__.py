@@ -1,6 +1,7 @@
 """Record the public answers of many fits, and compare those of today with them.
 
 python -m tests.golden make                           answers.json.gz anew, from the root of the repository
+python -m tests.golden append                         fits that answers.json.gz lacks, and nothing else
 python -m tests.golden compare                        differences; exit status 1 if one is neither allowed nor defended
 python -m tests.golden compare --only "mixture: *"    of some fits
 
@@ -16,6 +17,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Container
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
@@ -30,7 +32,7 @@ FILE = HERE / "answers.json.gz"
 NUDGES = 1 + 2.0**-51, 1 + 5 * 2.0**-52
 
 
-def record(only: str, *, nudge: float = 1.0) -> dict[str, dict[str, Any]]:
+def record(only: str, *, nudge: float = 1.0, without: Container[str] = ()) -> dict[str, dict[str, Any]]:
     """Answers by fit, each plain."""
     from .answers import WITHOUT_FIT, ask, halves, recorded
     from .fits import FITS
@@ -44,7 +46,7 @@ def record(only: str, *, nudge: float = 1.0) -> dict[str, dict[str, Any]]:
             return {"fit": {"raises": type(error).__name__, "message": str(error)}}
         return {"warnings": ", ".join(heard)} | ask(res, new, data)
 
-    names = [name for name in (*FITS, *WITHOUT_FIT) if fnmatchcase(name, only)]
+    names = [name for name in (*FITS, *WITHOUT_FIT) if fnmatchcase(name, only) and name not in without]
     return {name: answers(name) for name in names}
 
 
@@ -52,22 +54,29 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("numpy", "scipy", "pandas")}
 
 
-def make() -> None:
+def make(old: dict[str, Any] | None = None) -> None:
+    """Record all fits, or those that an old record lacks."""
     from .compare import Defended, floors
 
-    answers = record("*")
-    nudged = [record("*", nudge=factor) for factor in NUDGES]
+    known = old or {"answers": {}, "floors": {}}
+    answers = record("*", without=known["answers"])
+    nudged = [record("*", nudge=factor, without=known["answers"]) for factor in NUDGES]
     floor = floors(answers, nudged, Defended.read(HERE / "defended.toml"))
+    answers, floor = known["answers"] | answers, known["floors"] | floor
     recorded = {"versions": versions(), "answers": answers, "floors": floor}
     FILE.write_bytes(gzip.compress(json.dumps(recorded, separators=(",", ":")).encode(), 9, mtime=0))
     asked = sum(map(len, answers.values()))
     print(f"{len(answers)} fits, {asked} answers, {FILE.stat().st_size / 1e6:.2f} MB")
 
 
+def read() -> dict[str, Any]:
+    return json.loads(gzip.decompress(FILE.read_bytes()))
+
+
 def compare(only: str, show: int) -> bool:
     from .compare import Defended, differences, judge
 
-    recorded = json.loads(gzip.decompress(FILE.read_bytes()))
+    recorded = read()
     defended = Defended.read(HERE / "defended.toml")
     if recorded["versions"] != versions():
         print(f"Recorded with {recorded['versions']}, today {versions()}.")
@@ -78,15 +87,15 @@ def compare(only: str, show: int) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.golden")
-    parser.add_argument("command", choices=["make", "compare"])
+    parser.add_argument("command", choices=["make", "append", "compare"])
     parser.add_argument("--only", default="*", help="names of fits, as 'process: *'")
     parser.add_argument("--show", type=int, default=40, help="differences of each kind to print")
     args = parser.parse_args()
-    if args.command == "make" and args.only != "*":
+    if args.command != "compare" and args.only != "*":
         parser.error("--only is for compare: the file holds all fits")
     fine = True
-    if args.command == "make":
-        make()
+    if args.command != "compare":
+        make(read() if args.command == "append" else None)
     else:
         fine = compare(args.only, args.show)
     print(f"{time.process_time():.0f} s of processor time")

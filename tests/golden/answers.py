@@ -25,6 +25,14 @@ class At:
     level: float
     times: tuple[float, ...]
 
+    @property
+    def paths(self) -> pd.DataFrame:
+        return self.new.drop(columns="event")
+
+
+def called(found: Any) -> Any:
+    return found() if callable(found) else found
+
 
 def predictions() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
     whats: dict[str, Callable[[At], dict[str, Any]]] = {
@@ -71,6 +79,27 @@ def survival() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
     )
 
 
+def of_kinds() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
+    """What hazards, cures, powers, causes and several responses are asked beside the rest."""
+    for name in ("frailties", "knots", "correlations", "power", "power_interval", "cured_fraction"):
+        yield name, lambda res, at, n=name: called(getattr(res, n))
+    yield "hazard ratios", lambda res, at: res.hazard_ratios()
+    yield "proportionality", lambda res, at: res.proportionality()
+    yield "predict sigma", lambda res, at: res.predict(at.new, "sigma")
+    yield "predict cured", lambda res, at: res.predict(at.new, "cured", interval=0.9)
+    yield "predict quantile of several", lambda res, at: res.predict(at.new, "quantile", q=0.9, interval=0.9)
+    for curve in ("survival_function", "hazard"):
+        yield (
+            f"{curve} of paths",
+            lambda res, at, c=curve: getattr(res, f"predict_{c}")(at.paths, at.times, id="who", interval=0.9),
+        )
+    yield "incidence", lambda res, at: res.predict_cumulative_incidence(at.new, at.times, interval=0.9)
+    yield "concordance of cause 1", lambda res, at: res.concordance_index(1)
+    yield "standardise survival", lambda res, at: res.standardise("arm", "survival", [1.0])
+    yield "standardise median", lambda res, at: res.standardise("arm", "median")
+    yield "contrast", lambda res, at: tg.contrast(res, {"arm": "A"}, {"arm": "B"}, "survival", [1.0])
+
+
 def effects() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
     for at_name, at_of in {
         "overall": lambda at: "overall",
@@ -93,8 +122,13 @@ def draws() -> Iterator[tuple[str, Callable[[Any, At], Any]]]:
     for what in ("uncensored", "latent", "observed"):
         yield f"sample {what}", lambda res, at, w=what: res.sample(at.new, draws=3, what=w, rng=5)
     yield "sample conditional", lambda res, at: res.sample(what="conditional", draws=2, rng=5)
-    yield "sample joint moments", lambda res, at: res.sample(at.new, draws=400, rng=6).T.describe().T
+    yield "sample joint moments", lambda res, at: moments(res.sample(at.new, draws=400, rng=6))
     yield "log likelihood draws", lambda res, at: res.log_likelihood_draws(3, rng=5).T
+
+
+def moments(draws: Any) -> pd.DataFrame:
+    table = draws.T if isinstance(draws, pd.DataFrame) else pd.DataFrame(draws.reshape(len(draws), -1))
+    return table.describe().T
 
 
 def last_term(res: Any, at: At) -> str:
@@ -143,6 +177,7 @@ ANSWERS: dict[str, Callable[[Any, At], Any]] = {
     "influence scaled": lambda res, at: res.influence(scaled=True),
     **dict(effects()),
     **dict(draws()),
+    **dict(of_kinds()),
     "check": lambda res, at: attributes(res.check(rng=2), "table ok"),
     "loo": lambda res, at: attributes(res.loo(), SCORES),
     "loo psis": lambda res, at: attributes(res.loo("psis", draws=1000, rng=4), SCORES),
@@ -282,7 +317,8 @@ def plain(name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         return {key: found for k, v in value.items() for key, found in plain(f"{name}: {k}", v).items()}
     if isinstance(value, list | tuple | np.ndarray):
-        value = pd.DataFrame(np.atleast_1d(value))
+        array = np.atleast_1d(value)
+        value = pd.DataFrame(array.reshape(len(array), -1) if array.ndim > 2 else array)  # draws of several responses
     if isinstance(value, pd.Series):
         value = value.to_frame("value")
     if isinstance(value, pd.DataFrame):

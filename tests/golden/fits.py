@@ -14,6 +14,9 @@ import pandas as pd
 
 import tobitgp as tg
 
+from ..support.matrix.data import DATA as MATRIX_DATA
+from ..support.matrix.fits import FITS as MATRIX
+
 NEW = 6  # last rows of a data set, kept for predictions
 
 
@@ -92,6 +95,7 @@ def bundled(name: str, n: int, **kinds: str) -> Callable[[], pd.DataFrame]:
     return lambda: tg.datasets.load(name).iloc[:n].astype(kinds)
 
 
+MATRIX_COLUMNS = ("x", "x2", "z", "left", "r1", "r2", "pos", "zero", "time", "entry", "ctime", "first")
 ROWS = ("x", "x2", "z", "off", "low2", "both2", "least", "most")
 DATA = {
     "rows": Data(simulated, 0.8, (0.5, 1.0, 2.0), ROWS),
@@ -104,6 +108,8 @@ DATA = {
     "rossi": Data(bundled("rossi", 206, week=float), 30.0, (10.0, 26.0, 52.0), ("week",)),
     "nh4": Data(bundled("nh4", 102), 0.1, (0.01, 0.1, 0.5), ("nh4", "limit")),
     "tobin": Data(bundled("tobin", 20, quant=float), 2.0, (1.0, 2.0, 5.0), ("age", "quant")),
+    "matrix rows": Data(MATRIX_DATA["rows"], 1.0, (0.5, 1.0, 2.0), MATRIX_COLUMNS),
+    "matrix subjects": Data(MATRIX_DATA["subjects"], 1.0, (0.5, 1.0, 2.0), ("start", "stop", "z")),
 }
 
 
@@ -286,8 +292,24 @@ MIXTURES = [
     fit("parquet", "low2 ~ mixture(2) | censor(least)", given="parquet", **FEW),
 ]
 
+# The fits of all other kinds, and of a few models more, are those of the matrix of kinds and questions.
+OLDER = ("regression", "process", "mixture")
+PLAIN = ("gengamma", "gp markov", "gp vecchia", "gp groups")
+
+
+def of_matrix(name: str, given: str = "frame") -> Fit:
+    entry = MATRIX[name]
+    said = f"{entry.name} loaded" if given == "saved" else entry.name
+    return fit(said, entry.formula, f"matrix {entry.data}", given=given, **entry.options)
+
+
+KINDS = [
+    *(of_matrix(name, given) for name in MATRIX if MATRIX[name].kind not in OLDER for given in ("frame", "saved")),
+    *map(of_matrix, PLAIN),
+]
+
 FITS = {
     f"{kind}: {each.name}": each
-    for kind, fits in {"regression": REGRESSIONS, "process": PROCESSES, "mixture": MIXTURES}.items()
+    for kind, fits in {"regression": REGRESSIONS, "process": PROCESSES, "mixture": MIXTURES, "kind": KINDS}.items()
     for each in fits
 }

@@ -70,7 +70,7 @@ class Results:
 
         def __getattr__(self, name: str) -> Any:
             """Refuse in words what other kinds of fits have."""
-            return missing_attribute(self, name, Results)
+            return missing_attribute(self, name)
 
     # -- what each kind says of itself --------------------------------------------------------------------------------
 

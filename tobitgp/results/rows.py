@@ -89,7 +89,7 @@ def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: 
         training = parts.rows
         design, usable, index = training.design, training.kept, training.index
     else:
-        filled = fill_columns(parts, new, excluded) if excluded else new
+        filled = fill_columns(parts, new, excluded, location=terms) if excluded or terms else new
         design, usable = parts.state.replay(filled)
         index = read_table(filled, []).index
     skip: frozenset[int] = frozenset()

@@ -119,13 +119,16 @@ def check_levels(parts: Source, excluded: Sequence[Term]) -> None:
             )
 
 
-def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term]) -> Frame:
-    """New data in which the columns that only excluded terms use hold a value that they held in training."""
+def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term], *, location: bool = False) -> Frame:
+    """New data in which the columns that only excluded terms use hold a value that they held in training.
+
+    Where only the ``location`` is asked for, absent columns of the noise scale hold one too.
+    """
     names = {term.name for term in excluded}
     rest = [text for term in model_terms(parts) if term.name not in names for text in (*term.texts, *term.slopes)]
-    rest += _scale_texts(parts.state)
-    used = parts.state.input_names
-    freed = [name for name in used if not any(mentions(text, name) for text in rest)]
+    of_scale, given = _scale_texts(parts.state), set(column_names(new)) if location else parts.state.input_names
+    unused = [name for name in parts.state.input_names if not any(mentions(text, name) for text in rest)]
+    freed = [name for name in unused if name not in given or not any(mentions(text, name) for text in of_scale)]
     if not freed or not parts.facts.columns:
         return new
     present = [name for name in column_names(new) if name not in freed]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from tobitgp.errors import UnavailableError
 
-_GENERAL = "LikelihoodResults", "DistributionalResults"
 NO_PRIORS = "Maximum likelihood has no priors; method='ep' fits under priors where the family has it."
 # What serves in place of what a kind of fit does not have.
 _INSTEAD = {
@@ -20,11 +19,11 @@ _INSTEAD = {
 }
 
 
-def missing_attribute(results: Any, name: str, every: type) -> Any:
-    """Raise the error of an attribute that ``results`` lack, in words if other kinds of ``every`` result have it."""
+def missing_attribute(results: Any, name: str) -> Any:
+    """Raise the error of an attribute that ``results`` lack, in words if other kinds of results have it."""
     having: list[str] = []
     if not name.startswith("_") and not hasattr(type(results), name):
-        having = [kind.__name__ for kind in _kinds(every) if hasattr(kind, name)]
+        having = [kind.__name__ for kind in _kinds() if hasattr(kind, name)]
     if not having:
         return object.__getattribute__(results, name)
     instead = f" {_INSTEAD[name]}" if name in _INSTEAD else ""
@@ -36,10 +35,7 @@ def unavailable(results: Any, what: str) -> UnavailableError:
     return UnavailableError(f"{what} is not available for {type(results).__name__}.")
 
 
-def _kinds(of: type) -> Iterator[type]:
-    """All kinds of results that are loaded."""
-    kinds: list[type] = of.__subclasses__()
-    for kind in kinds:
-        if not kind.__name__.startswith("_") and kind.__name__ not in _GENERAL:
-            yield kind
-        yield from _kinds(kind)
+def _kinds() -> list[type]:
+    """All kinds of results, also those that nothing has imported yet."""
+    package = import_module("tobitgp")
+    return [getattr(package, name) for name in package.__all__ if name.endswith("Results")]

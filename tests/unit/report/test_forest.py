@@ -3,7 +3,9 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -88,3 +90,20 @@ def test_numbers_along_a_plain_axis_do_not_touch():
     ax.figure.canvas.draw()
     boxes = [text.get_window_extent() for text in ax.get_xticklabels() if text.get_text()]
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma", ["~ arm", "~ gp(other)"])
+def test_columns_of_the_noise_scale_alone_need_no_values(rng, sigma):
+    n = 60
+    data = pd.DataFrame({"x": rng.uniform(0, 6, n), "other": rng.normal(size=n), "arm": rng.choice(["A", "B"], n)})
+    data["y"] = np.sin(data["x"]) + 0.3 * rng.normal(size=n)
+    res = tg.fit("y ~ gp(x)", data, sigma=sigma, hyper="maximize")
+    label = labels(ax := res.plot_forest())[0].split()
+    rows = data.iloc[:2].assign(x=[float(label[3]), float(label[5])])
+    posterior, side = res.posterior(rows), np.array([1.0, -1.0])
+    mean, sd = side @ posterior.mean, np.sqrt(side @ posterior.covariance @ side)
+    segment = ax.collections[0].get_segments()[0][:, 0]
+    np.testing.assert_allclose(segment, mean + sd * norm.ppf([0.025, 0.975]), rtol=1e-3)
+    terms = res.predict(rows.drop(columns=["other", "arm"]), "terms")
+    np.testing.assert_allclose(terms["gp(x)"], res.predict(rows, "terms")["gp(x)"], rtol=1e-12)

@@ -179,3 +179,21 @@ def test_what_other_kinds_of_fits_have_is_refused_in_words():
         with pytest.raises(SpecError, match=f"{name} is not available of BoxCoxGPResults"):
             getattr(power, name)()
     assert power.plot() is not None
+
+
+def test_what_only_other_kinds_have_is_refused_in_words(tobin):
+    """Also of kinds that stand for several fits, and whatever has been imported."""
+    one = tg.fit("durable ~ age | censor(0)", tobin)
+    with pytest.raises(UnavailableError, match=r"^predict_cumulative_incidence is not available of Reg.*of Competing"):
+        one.predict_cumulative_incidence(tobin, [1.0])
+    two = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tobin, rescor=True)
+    with pytest.raises(UnavailableError, match="bootstrap is not available of MultivariateResults, but of Regression"):
+        two.bootstrap()
+    lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
+    causes = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
+    with pytest.raises(UnavailableError, match=r"each cause has its own: res\[1\].bootstrap"):
+        causes.bootstrap()
+    with pytest.raises(UnavailableError, match="impute is not available of CompetingRisksResults, but of Multivariate"):
+        causes.impute()
+    for res in (one, two, causes):
+        assert not hasattr(res, "nothing")

@@ -16,6 +16,7 @@ from tobitgp.results.competing import predictions
 from tobitgp.results.competing.parts import CompetingParts
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.survival import read_times
+from tobitgp.results.unavailable import missing_attribute
 
 if TYPE_CHECKING:
     from tobitgp.formula.competing import Cause
@@ -70,7 +71,7 @@ class CompetingRisksResults:
         parts = self.__dict__.get("parts")
         cause, fit = next(iter(parts.fits.items())) if parts is not None else ("", None)
         if name.startswith("_") or not hasattr(type(fit), name):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return missing_attribute(self, name)
         raise UnavailableError(
             f"Competing risks have no {name!r} in common; each cause has its own: res[{cause!r}].{name}"
         )

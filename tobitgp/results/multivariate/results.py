@@ -15,6 +15,7 @@ from tobitgp.results.multivariate.estimates import Estimates
 from tobitgp.results.multivariate.parts import MultivariateParts, TrainingRows
 from tobitgp.results.predict import check_alpha, check_level
 from tobitgp.results.process.results import GPResults
+from tobitgp.results.unavailable import missing_attribute
 from tobitgp.results.views import COUNTS
 
 if TYPE_CHECKING:
@@ -61,6 +62,12 @@ class MultivariateResults:
         self.stacked = GPResults.from_parts(parts.stacked)
         self._stack, self._rows = parts.stack, rows
         self._estimates = Estimates(self.stacked, parts.stack)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse in words what other kinds of fits have."""
+            return missing_attribute(self, name)
 
     def __repr__(self) -> str:
         counts = self.counts

@@ -52,8 +52,9 @@ def histories_of(code: IntArray, response: CensoredResponse) -> Histories:
 
 def training_histories(parts: StartStopParts) -> Histories:
     """Those of the training rows."""
+    response = parts.rows.response  # refused where there are none
     assert parts.code is not None
-    return histories_of(parts.code, parts.rows.response)
+    return histories_of(parts.code, response)
 
 
 def problem_of(

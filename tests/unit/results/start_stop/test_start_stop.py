@@ -269,6 +269,8 @@ def test_a_saved_fit_answers_the_same(heart, weibull, tmp_path):
     assert "103 subjects" in again.summary().as_text()
     with pytest.raises(SpecError, match="holds no training rows"):
         again.residuals("cox_snell")
+    with pytest.raises(SpecError, match="holds no training rows"):
+        again.influence()
 
 
 @pytest.mark.parametrize("weight", [1, 2])

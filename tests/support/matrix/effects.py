@@ -1,0 +1,43 @@
+"""Questions about effects: derivatives, standardised answers and contrasts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tobitgp as tg
+
+from .fits import Case
+from .predictions import WHATS
+from .question import NEW, Question, result
+from .reasons import BEYOND, CAUSES, CURED_MEAN, NO_COLUMNS, NOT_PROCESS, NOT_TIME, ROWLESS
+
+
+def contrasted(case: Case) -> Any:
+    return tg.contrast(case.res, {"arm": "A"}, {"arm": "B"}, "survival", [1.0])
+
+
+def suggested(case: Case) -> Any:
+    return tg.suggest(case.res, case.new, 2)
+
+
+OF_TIMES = (NO_COLUMNS, NOT_TIME, CAUSES, ROWLESS)
+EFFECTS = [
+    *(
+        Question(
+            f"marginal_effects {what}", result("marginal_effects", what, at="mean", **more), (NO_COLUMNS, *WHATS[what])
+        )
+        for what, more in {"latent": {}, "median": {}, "prob": {"above": 1.0}, "observed": {}}.items()
+    ),
+    Question("marginal_effects survival", result("marginal_effects", "survival", times=1.0), OF_TIMES),
+    Question("marginal_effects rmst", result("marginal_effects", "rmst", times=2.0), OF_TIMES),
+    Question("get_margeff", result("get_margeff", at="mean"), (NO_COLUMNS, CAUSES)),
+    Question("standardise survival", result("standardise", "arm", "survival", [1.0]), (NO_COLUMNS, ROWLESS)),
+    Question("standardise rmst", result("standardise", "arm", "rmst", [2.0]), OF_TIMES),
+    Question("standardise median", result("standardise", "arm", "median"), (NO_COLUMNS, CAUSES, ROWLESS)),
+    Question(
+        "standardise mean", result("standardise", "arm", "mean"), (NO_COLUMNS, CAUSES, CURED_MEAN, BEYOND, ROWLESS)
+    ),
+    Question("standardise df", result("standardise", "arm", "survival", [1.0], df=NEW), (NO_COLUMNS,)),
+    Question("contrast", contrasted, (NO_COLUMNS, ROWLESS)),
+    Question("suggest", suggested, (NOT_PROCESS,)),
+]

@@ -1,0 +1,62 @@
+"""Questions about estimates: tables, tests, likelihoods and evidences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .fits import Case
+from .question import NEW, Question, finite, new_rows, result
+from .reasons import (
+    CAUSES,
+    NO_COLUMNS,
+    NO_GROUPS,
+    NO_RATIO,
+    NO_SCALE,
+    NO_SLOPES,
+    NOT_MAXIMISED,
+    NOT_POSTERIOR,
+    NOT_TIME,
+    PRIORS_ONLY,
+    ROBUST,
+    ROWLESS,
+)
+
+
+def test_of_one(case: Case) -> Any:
+    return case.res.t_test(f"{case.res.params.index[-1]} = 1" if case.entry.kind == "mixture" else "z = 0.1")
+
+
+def test_of_two(case: Case) -> Any:
+    mixture = case.entry.kind == "mixture"
+    return case.res.wald_test(f"{case.res.params.index[-1]} = 1" if mixture else "z = 0, arm[T.B] = 0")
+
+
+def ratio_test(case: Case) -> Any:
+    return case.res.lr_test(case.fit(case.entry.formula.replace("z + ", "")))
+
+
+TABLES = ["params", "bse", "conf_int", "cov_params", "summary", "summary_frame", "anova", "tvalues", "pvalues"]
+FACTS = ["nobs", "df_model", "counts", "converged", "method", "formula", "model", "fit_history", "evidence_kind"]
+RATIOS = (NOT_TIME, NO_COLUMNS, NO_RATIO)
+ESTIMATES = [
+    *(Question(name, result(name)) for name in (*TABLES, *FACTS)),
+    Question("df_resid", result("df_resid"), (NO_SLOPES,)),
+    Question("repr", result("__repr__")),
+    *(Question(name, result(name), (NOT_MAXIMISED,), finite) for name in ("llf", "aic", "bic")),
+    Question("log_evidence", result("log_evidence"), (NOT_POSTERIOR,), finite),
+    Question("hyperparameters", result("hyperparameters"), (NOT_POSTERIOR, PRIORS_ONLY)),
+    *(Question(name, result(name), (NOT_MAXIMISED, NO_COLUMNS)) for name in ("llnull", "prsquared")),
+    Question("conf_int profile", result("conf_int", method="profile"), (NOT_MAXIMISED, ROBUST)),
+    Question("profile_interval", result("profile_interval", "z"), (NOT_MAXIMISED, NO_COLUMNS, ROBUST)),
+    Question("summary hazard_ratios", result("summary", hazard_ratios=True), RATIOS),
+    Question("hazard_ratios", result("hazard_ratios"), RATIOS),
+    Question("summary anova", result("summary", anova=True), (NO_COLUMNS,)),
+    Question("t_test", test_of_one),
+    Question("wald_test", test_of_two),
+    Question("lr_test", ratio_test, (NOT_MAXIMISED, NO_COLUMNS, ROBUST)),
+    Question("bootstrap", result("bootstrap", 20, rng=1), (NOT_MAXIMISED, ROWLESS)),
+    Question("group_effects", result("group_effects"), (NO_GROUPS,)),
+    Question("influence", result("influence"), (NOT_MAXIMISED, NO_COLUMNS, ROWLESS)),
+    Question("to_maketables", result("to_maketables")),
+    Question("predict sigma", result("predict", NEW, "sigma"), (NO_COLUMNS, CAUSES, NO_SCALE), new_rows),
+]
