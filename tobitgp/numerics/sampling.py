@@ -119,7 +119,9 @@ def fit_pareto(x: Array) -> tuple[Array, Array]:
     grid = 1.0 - np.sqrt(points / (np.arange(points) + 0.5))
     b = grid / (3.0 * quartile[:, None]) + 1.0 / x[:, -1:]
     shape = np.stack([np.log1p(-column[:, None] * x).mean(axis=1) for column in b.T], axis=1)
-    log_likelihood = m * (np.log(-b / shape) - shape - 1.0)
+    exponential = 1.0 / x.mean(axis=1, keepdims=True)  # the rate -b / k as b goes to 0
+    rate = np.divide(-b, shape, out=np.broadcast_to(exponential, b.shape).copy(), where=shape != 0.0)
+    log_likelihood = m * (np.log(rate) - shape - 1.0)
     weight = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     centre = (weight * b).sum(axis=1) / weight.sum(axis=1)
     k = np.log1p(-centre[:, None] * x).mean(axis=1)

@@ -96,3 +96,11 @@ def test_a_weight_that_outweighs_all_others_is_no_tail_to_fit():
 
 def test_few_draws_lower_the_shape_to_trust():
     assert [round(good_shape(S), 2) for S in (100, 1000, 10_000)] == [0.5, 0.67, 0.7]
+
+
+def test_weights_of_counts_may_have_few_values():
+    """A grid point of the shape is then exactly 0, an exponential distribution."""
+    x = np.sort(np.where(np.arange(109) < 20, 0.2, 0.3))[None, :]
+    found, near = fit_pareto(x), fit_pareto(x * (1.0 + 1e-12 * np.arange(109)))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, near, rtol=1e-6)
