@@ -50,7 +50,7 @@ def through_file(res):
 
 def answers(res, new):
     """Predictions, as numbers."""
-    res = res["u"] if isinstance(res, tg.CompetingRisksResults) else res
+    res = res[res.causes[0]] if isinstance(res, tg.CompetingRisksResults) else res
     found = [res.predict(new)]
     if not isinstance(res, tg.MixtureResults):
         found += [res.predict(new, interval=0.9), res.sample(new, 3, rng=1)]

@@ -28,6 +28,7 @@ for name, value in {"OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Haswell"}
     os.environ.setdefault(name, value)
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))  # for what tests share
 FILE = HERE / "answers.json.gz"
 NUDGES = 1 + 2.0**-51, 1 + 5 * 2.0**-52
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from support.matrix.data import DATA as MATRIX_DATA
+from support.matrix.fits import FITS as MATRIX
 
 import tobitgp as tg
-
-from ..support.matrix.data import DATA as MATRIX_DATA
-from ..support.matrix.fits import FITS as MATRIX
 
 NEW = 6  # last rows of a data set, kept for predictions
 
