@@ -1,5 +1,7 @@
 """Averages over draws of hazards, by blocks of rows, beside their definition; and what strata and frailties leave."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from scipy.integrate import quad
 
 import tobitgp as tg
 from tobitgp.distributions.baselines import GompertzBaseline
-from tobitgp.results.hazards.times import Hazards
+from tobitgp.results.hazards.bands import Hazards
 
 
 def _hazards(least: float) -> Hazards:
@@ -23,7 +25,7 @@ def _hazards(least: float) -> Hazards:
 def test_survival_and_restricted_means_are_those_of_the_definition(
     least: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tobitgp.results.hazards.times._BLOCK", 10)
+    monkeypatch.setattr("tobitgp.results.hazards.bands._BLOCK", 10)
     hazards, times = _hazards(least), np.array([[0.3, 1.0, 2.9]] * 7) * np.linspace(0.5, 1.0, 7)[:, None]
     S = np.exp(-hazards.cumulative(times))
     log_S, rate = hazards.survived(times, rates=True)
@@ -35,6 +37,19 @@ def test_survival_and_restricted_means_are_those_of_the_definition(
             at = lambda u, i=i, s=s: float(np.exp(-hazards.cumulative(np.full((7, 1), u))[i, 0, s]))  # noqa: E731
             right = quad(at, 0.0, t, points=[c for c in (0.5, 1.2) if c < t], epsabs=1e-13)[0]
             assert found[i, s] == pytest.approx(right, rel=1e-9)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 20.0])
+def test_restricted_means_of_many_rows_are_interpolated(spread: float) -> None:
+    """To the digits of the definition, and not at all where levels differ by a factor of e^80."""
+    few = _hazards(1.0)
+    level = np.exp(spread * np.linspace(-2.0, 2.0, 60)[:, None] + few.level[:1])
+    many = replace(few, level=level, group=np.zeros(60, dtype=np.intp))
+    for t, after in ((0.4, 0.0), (2.0, 0.3)):
+        alone = [
+            replace(few, level=level[i : i + 1], group=many.group[:1]).restricted_mean(t, after)[0] for i in range(60)
+        ]
+        np.testing.assert_allclose(many.restricted_mean(t, after), alone, rtol=1e-9, atol=1e-9 * t)
 
 
 @pytest.mark.slow

@@ -10,8 +10,9 @@ import numpy as np
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.transformed import Transformed
 from tobitgp.results.distributional.draws import draw_changes, moved_rows
+from tobitgp.results.hazards.bands import Hazards
 from tobitgp.results.hazards.parts import log_hazards
-from tobitgp.results.hazards.times import Hazards, HazardTimes
+from tobitgp.results.hazards.times import HazardTimes
 from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.process.draws import JointProcess
 from tobitgp.results.regression.draws import estimate_root, moved_noises, moved_predictors

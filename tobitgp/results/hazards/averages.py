@@ -10,8 +10,8 @@ from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends
 from tobitgp.results.averages import Averages, Drawn, Estimated, Population, Sought
+from tobitgp.results.hazards.bands import Hazards
 from tobitgp.results.hazards.parts import HazardParts, log_hazards
-from tobitgp.results.hazards.times import Hazards
 from tobitgp.typing import Array
 
 _CELLS = 4_000_000  # numbers that are held at once

@@ -13,9 +13,10 @@ from tobitgp.data.outcome import Outcome
 from tobitgp.diagnostics.draws import Draws, on_grid
 from tobitgp.engines import row_chunks
 from tobitgp.numerics.sampling import open_uniform
+from tobitgp.results.hazards.bands import Hazards
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.hazards.parts import HazardParts, extended, log_hazards
-from tobitgp.results.hazards.times import FURTHEST, Hazards
+from tobitgp.results.hazards.times import FURTHEST
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.process.draws import JointProcess
 from tobitgp.results.regression.draws import JointEstimates, moved_parameters

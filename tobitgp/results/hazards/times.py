@@ -13,124 +13,21 @@ import pandas as pd
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.roots import where_it_ends
-from tobitgp.results.hazards.cells import AtRisk, alike_rows, band_of
+from tobitgp.results.hazards.bands import Hazards
+from tobitgp.results.hazards.cells import AtRisk, alike_rows
 from tobitgp.results.hazards.parts import (
     DRAWS,
     HazardParts,
-    LogHazards,
     begins_of,
     expected_level,
     extended,
     log_hazards,
 )
 from tobitgp.results.survival import STATISTICS, Times
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array
 
 CELLS = 8_000_000  # numbers that a chunk holds at once
-_BLOCK = 100_000  # numbers that a cache holds
-_SHORT = 1e-5  # cumulative hazard of a band, below which survival falls along a line in it
-_FAR = 300.0  # logarithms of hazards whose products and sums are numbers
 FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
-
-
-@dataclass(frozen=True, slots=True)
-class Hazards:
-    """Hazards ``level[i] rate[group[i], k]`` of n rows in K bands, of S draws of the parameters or at the estimates."""
-
-    cuts: Array  # (K + 1,)
-    level: Array  # (n, S)
-    rate: Array  # (P, K, S)
-    group: IntArray  # (n,)
-    at_cuts: Array  # (P, K + 1, S), cumulative hazards of level 1 at the ends of the bands
-    begin: Array  # (P,), first entries, before which hazards are 0
-
-    @classmethod
-    def of(cls, cuts: Array, log: LogHazards) -> Hazards:
-        """From their logarithms."""
-        rate, level = (np.exp(np.clip(x, -_FAR, _FAR)) for x in (log.profile, log.level))
-        ends = np.maximum(cuts, log.begin[:, None])
-        steps = np.cumsum(rate * np.diff(ends, axis=1)[..., None], axis=1)
-        at_cuts = np.concatenate([np.zeros_like(steps[:, :1]), steps], axis=1)
-        return cls(cuts, level, rate, log.group, at_cuts, log.begin)
-
-    def cumulative(self, times: Array) -> Array:
-        """Cumulative hazards since the first entry at times (n, m) of each row, (n, m, S)."""
-        band, of = band_of(times, self.cuts), self.group[:, None]
-        left = np.maximum(times - np.maximum(self.cuts[band], self.begin[of]), 0.0)[..., None]
-        return self.level[:, None] * (self.at_cuts[of, band] + self.rate[of, band] * left)
-
-    def survived(self, times: Array, *, rates: bool = False) -> tuple[Array, Array]:
-        """Log mean survival over the draws at times (n, m), and with ``rates`` hazards of those who survive, (n, m)."""
-        log_S, hazard, size = np.empty(times.shape), np.empty(times.shape), self.level.shape[1]
-        band = band_of(times, self.cuts)
-        left = np.maximum(times - np.maximum(self.cuts[band], self.begin[self.group, None]), 0.0)
-        for rows in self._blocks():
-            level, group = self.level[rows], self.group[rows]
-            for j in range(times.shape[1]):
-                at, since = band[rows, j], left[rows, j]
-                alike = all((each == each[0]).all() for each in (group, at, since))
-                some = slice(1 if alike else None)
-                of, at = group[some], at[some]
-                rate = self.rate[of, at]
-                H = level * (self.at_cuts[of, at] + rate * since[some, None])
-                least = H.min(axis=1)
-                weight = np.exp(np.subtract(least[:, None], H, out=H), out=H)
-                total = weight.sum(axis=1)
-                log_S[rows, j] = np.log(total / size) - least
-                if rates:
-                    hazard[rows, j] = np.einsum("ns,ns,ns->n", weight, level, np.broadcast_to(rate, H.shape)) / total
-        return log_S, hazard
-
-    def _blocks(self) -> list[slice]:
-        """Rows whose draws fit in a cache."""
-        return list(row_chunks(0, len(self.level), max(_BLOCK // max(self.level.shape[1], 1), 1)))
-
-    def at(self, times: Array) -> Array:
-        """Cumulative hazards (n, S) at times (S,) of each draw."""
-        band, draw = band_of(times, self.cuts), np.arange(len(times))
-        left = np.maximum(times - np.maximum(self.cuts[band], self.begin[:, None]), 0.0)
-        return self.level * (self.at_cuts[:, band, draw] + self.rate[:, band, draw] * left)[self.group]
-
-    def hazard(self, times: Array) -> Array:
-        """Hazards at times (n, m), (n, m, S)."""
-        of = self.group[:, None]
-        seen = (times >= self.begin[of])[..., None]
-        return self.level[:, None] * np.where(seen, self.rate[of, band_of(times, self.cuts)], 0.0)
-
-    def time_at(self, goal: Array) -> Array:
-        """Times (n, S) at which cumulative hazards reach a goal, infinite where they do not."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            goal = goal / self.level
-            H, last = self.at_cuts, self.rate.shape[1] - 1
-            band = np.minimum((H[self.group, 1:] < goal[:, None]).sum(axis=1), last)
-            of, draw = self.group[:, None], np.arange(H.shape[2])
-            time = np.maximum(self.cuts[band], self.begin[of]) + (goal - H[of, band, draw]) / self.rate[of, band, draw]
-        return np.where(H[self.group, -1] < goal, np.inf, time)
-
-    def restricted_mean(self, t: float, after: float = 0.0) -> Array:
-        """Area below survival for a time t from ``after`` on, given survival of that, (n, S)."""
-        begin = np.clip(self.begin, after, after + t)
-        width = np.diff(np.clip(self.cuts, begin[:, None], after + t), axis=1)[..., None]
-        bands = np.flatnonzero((width > 0.0).any(axis=(0, 2)))
-        step, out = self.rate * width, np.zeros_like(self.level)
-        reached = np.cumsum(step, axis=1)
-        for rows in self._blocks():
-            level, of, area = self.level[rows], self.group[rows], out[rows]
-            of = of[:1] if (of == of[0]).all() else of
-            least, alive = level.min(axis=0), np.ones_like(level)
-            for k in bands.tolist():
-                left = np.multiply(level, -reached[of, k])
-                gone = alive - np.exp(left, out=left)
-                if (least * step[of, k]).min() > _SHORT:
-                    area += gone * (1.0 / self.rate[of, k])
-                else:
-                    gap = level * step[of, k]
-                    mean = np.where(gap > _SHORT, gone / np.maximum(gap, _SHORT), 0.5 * (alive + left))
-                    area += width[of, k] * level * mean
-                alive = left
-            area /= level
-            area += (begin - after)[of, None]
-        return out
 
 
 @dataclass(frozen=True, slots=True)
