@@ -419,10 +419,10 @@ def test_refused_at_the_place_with_a_remedy(marked, words):
     ids=lambda text: text[:12],
 )
 def test_hostile_formulas_are_refused_at_once(formula):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(FormulaError):
         parse_formula(formula)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 @pytest.mark.parametrize("formula", [None, 3, ["y ~ x"], b"y ~ x"])
