@@ -275,8 +275,12 @@ def _read_leaf(syntax: Syntax, node: ast.expr) -> GPTerm:
     inner = node.elts[0] if isinstance(node, ast.Set) and len(node.elts) == 1 else node
     slope = syntax.expression(inner)
     if not check_expression(syntax, inner, "gp"):
-        syntax.fail(node, f"The factor {slope.text} names no column; the height of a process is estimated anyway")
+        syntax.fail(node, _no_column(slope.text))
     return GPTerm((GPFactor((slope,), "linear", True),), slope.label if inner is node else syntax.text(node))
+
+
+def _no_column(factor: str) -> str:
+    return f"The factor {factor} names no column; the height of a process is estimated anyway"
 
 
 def _refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
@@ -286,6 +290,9 @@ def _refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
     calls = [name for item in ast.walk(node) if (name := called(item))]
     if "re" in calls or any(isinstance(item, ast.BitOr | ast.BitXor) for item in ast.walk(node)):
         syntax.fail(node, f"A random effect is a term by itself, added by '+'; {_BY}")
+    number = next((side for side in (node.left, node.right) if isinstance(side, ast.Constant)), None)
+    if number and isinstance(node.op, ast.Mult | ast.Div):
+        syntax.fail(node, _no_column(syntax.text(number)))
     simple = calls and not any(isinstance(side, ast.BinOp) for side in (node.left, node.right))
     left, right = (syntax.text(node.left), syntax.text(node.right)) if simple else ("gp(x)", "z")
     remedies: dict[type[ast.operator], str] = {

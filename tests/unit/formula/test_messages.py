@@ -44,6 +44,7 @@ MALFORMED = [
     "y ~ gp(x, kernel='matern52', period=12)",
     "y ~ gp(x, period=0)",
     "y ~ gp(x) * z",
+    "y ~ gp(x) * 2",
     "y ~ gp(x)/z",
     "y ~ (gp(x) + z):age",
     "y ~ gp(x)**2",
