@@ -162,7 +162,8 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
     if isinstance(dtype, pd.IntervalDtype):
         return read_column(name, series.astype("category"), index)
     if isinstance(dtype, pd.PeriodDtype):
-        raise DataError(f"Column {name!r} holds periods ({dtype}); make dates of it by .dt.to_timestamp()")
+        remedy = "make dates of it by .dt.to_timestamp(), and write decimal_year(...) of these in the formula"
+        raise DataError(f"Column {name!r} holds periods ({dtype}); {remedy}")
     code = "O" if pd.api.types.is_string_dtype(dtype) else getattr(dtype, "kind", "O")
     if code in "fiub":
         absent: dict[str, Any] = {} if isinstance(dtype, np.dtype) else {"na_value": np.nan}
