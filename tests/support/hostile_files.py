@@ -11,6 +11,7 @@ import warnings
 import zipfile
 from contextlib import contextmanager
 
+import formulaic  # noqa: F401  # the first load would import it
 import numpy as np
 import pandas as pd
 
@@ -142,7 +143,7 @@ def nothing_else(path):
         found = list(seen)
     for event, *what in found:
         if event == "import":
-            assert what[0].partition(".")[0] in known
+            assert what[0].partition(".")[0] in known, what
         else:
             assert event == "read", (event, what)
             # Python 3.13 looks for the text behind an error of its parser under the name it gave it.
