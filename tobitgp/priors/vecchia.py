@@ -325,7 +325,8 @@ def _nearest_earlier(X: Array, m: int, start: int) -> IntArray:
             nearest = np.argsort(later, axis=1, kind="stable")[:, :m]
             picked = np.take_along_axis(np.where(later, -1, found), nearest, axis=1)
             near[rows, : picked.shape[1]] = picked
-            rows, k = rows[(~later).sum(axis=1) < np.minimum(rows, m)], 2 * k
+            some = (~later).sum(axis=1) < np.minimum(rows, m)
+            rows, k = rows[some & (k < stop)], 2 * k  # squared distances beyond the largest number find nothing
         start = stop
     return near
 
