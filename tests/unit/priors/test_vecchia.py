@@ -261,6 +261,6 @@ def test_order_of_many_knots_is_random_but_the_same(rng, monkeypatch):
 
 def test_inputs_whose_distances_are_no_numbers_have_fewer_neighbours():
     X = np.array([[0.0], [1.0], [2.0], [1e308], [-1e308]])
-    near = _nearest_earlier(X, 2, 1)
+    near = module._nearest_earlier(X, 2, 1)
     assert near[:3].tolist() == [[-1, -1], [0, -1], [1, 0]]
     assert (near < np.arange(5)[:, None]).all()
