@@ -1,4 +1,4 @@
-"""What is no finite number is said to be none, in all kinds of fits, and what has no answer is refused alike."""
+"""Results that are not finite come with a warning; questions without an answer raise one error, in all kinds of fits."""
 
 import warnings
 

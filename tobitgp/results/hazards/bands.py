@@ -130,7 +130,7 @@ class Hazards:
         nodes = replace(self, level=np.exp(centre + half * points[:, None]), group=self.group[:_NODES])
         coefficients = chebyshev.chebvander(points, _NODES - 1).T @ nodes.restricted_mean(t, after) * (2.0 / _NODES)
         coefficients[0] *= 0.5
-        if np.abs(coefficients[-2:]).max() > _ACCURATE * t:
+        if not np.abs(coefficients[-2:]).max() <= _ACCURATE * t:  # NaN is not accurate either
             return None
         for rows in self._blocks():
             log[rows] = chebyshev.chebval((log[rows] - centre) / half, coefficients, tensor=False)
