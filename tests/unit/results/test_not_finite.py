@@ -1,4 +1,4 @@
-"""Results that are not finite come with a warning; questions without an answer raise one error, in all kinds of fits."""
+"""Results that are not finite come with a warning; unanswered questions raise one error, in all kinds of fits."""
 
 import warnings
 
