@@ -182,7 +182,7 @@ class Model:
 
     @property
     def training(self) -> TrainingData:
-        """The rows used, as the rooms below hand them on."""
+        """The rows used, as the subpackages pass them to each other."""
         if isinstance(self._read, PartitionedData):
             raise SpecError("The data are partitioned, and their rows are not kept together.")
         return self._read

@@ -1,4 +1,4 @@
-"""The arrays that leave the data room, in the user's units and standardised; no pandas from here on."""
+"""The arrays that leave the subpackage ``data``, in the user's units and standardised; no pandas from here on."""
 
 from __future__ import annotations
 

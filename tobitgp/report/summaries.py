@@ -134,7 +134,7 @@ def _kernel(term: GPTerm, effects: Sequence[str]) -> str:
 
 
 def _term_words(term: GPTerm, effects: Sequence[str], levels: Sequence[Any] | None, how: str) -> list[str]:
-    """Name, kernels, number of groups and structure of a term, in lines that leave room for the column beside them."""
+    """Name, kernels, number of groups and structure of a term, in lines that leave space for the next column."""
     kinds = "groups" if not term.factors else "correlated levels" if term.cor else "levels"
     what = _kernel(term, effects) + ("" if levels is None else f", {len(levels)} {kinds}") + how
     line = f"{_short(term.name)} {what}"

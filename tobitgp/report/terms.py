@@ -45,7 +45,7 @@ GRID = 201
 BANDS = 8
 _SURFACE = 61
 _LONG = 26  # of a label beside a panel
-_TICKS = 6  # of numbers along an axis, so that those of years have room
+_TICKS = 6  # of numbers along an axis, so that those of years have space
 _YEAR = pd.Timedelta(days=365.2425)
 
 

@@ -52,7 +52,7 @@ class Results:
     """A fit of any kind: what it was made of, its estimates, and the questions that it answers.
 
     Each kind says what its estimates are, and how its rows are predicted, drawn and scored; the questions themselves
-    are functions of results, one room for each subject.
+    are functions of results, in one module or subpackage for each subject.
     """
 
     _parts: Any
@@ -362,7 +362,7 @@ class Results:
 
     @property
     def parts(self) -> Any:
-        """Specification, training data and estimates, as the rooms below hand them on."""
+        """Specification, training data and estimates, as the subpackages pass them to each other."""
         return self._parts
 
     @property
