@@ -108,7 +108,7 @@ def check_residuals(reference, made):
     gap = np.array(kept["response"])[exact]
     np.testing.assert_allclose((ours - survregs_response(rows)[at])[exact], gap, rtol=RTOL, atol=1e-6)
     shift = rows.mean()[at] - survregs_response(rows)[at]
-    own = (rows.conditional_mean(seen.lower, seen.upper) - rows.mean())[at] + shift
+    own = (rows.conditional_mean(rows.response(seen.lower), rows.response(seen.upper)) - rows.mean())[at] + shift
     np.testing.assert_allclose(own[exact], gap, rtol=RTOL, atol=1e-6)
     check_dfbeta(np.array(kept["dfbeta"], dtype=float), made, at, between)
 

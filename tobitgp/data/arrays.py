@@ -86,6 +86,21 @@ class CensoredResponse(HasRows):
     weight: Array  # (n,), frequency weights, > 0
     closed: BoolArray | None = None  # (n,), rows of text that say ``<=2`` or ``>=5``, not ``<2`` or ``>5``
 
+    @property
+    def window(self) -> tuple[Array, Array] | None:
+        """Ends of the windows, where some row has one."""
+        there = np.isfinite(self.entry) | np.isfinite(self.exit)
+        return (self.entry, self.exit) if there.any() else None
+
+    @property
+    def within_window(self) -> tuple[Array, Array]:
+        """Ends (n,) between which y lies, of rows with a window inside that."""
+        exact = self.lower == self.upper
+        return (
+            np.where(exact, self.lower, np.maximum(self.lower, self.entry)),
+            np.where(exact, self.upper, np.minimum(self.upper, self.exit)),
+        )
+
 
 class Groups(NamedTuple):
     """Group of each row."""

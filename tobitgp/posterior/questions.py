@@ -160,6 +160,12 @@ def observed(positive: bool, lower: Array, upper: Array, entry: Array, exit: Arr
     )
 
 
+def conditional(positive: bool, lower: Array, upper: Array) -> Question:
+    """Mean of y* where it is known to lie in (lower, upper], (n,) each."""
+    bounds = (np.maximum(lower, 0.0) if positive else lower), upper
+    return Question(lambda y, *ends: y.conditional_mean(*ends), at=(lower, upper), bounds=bounds)
+
+
 def probability(positive: bool, limit: Array, *, above: bool) -> Question:
     """Probability that y* lies strictly above, or strictly below, limits."""
 

@@ -12,8 +12,6 @@ import pandas as pd
 from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import read_draws, training_rows
-from tobitgp.distributions.base import Distribution
-from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator
@@ -255,16 +253,3 @@ def _window(results: Results, shown: Limits) -> tuple[Array, Array] | None:
         return shown.entry, shown.exit
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(shown.entry, 0.0)), np.log(np.maximum(shown.exit, 0.0))
-
-
-def draw_within(
-    noise: Distribution, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array
-) -> Array:
-    """Draws (n, draws) of f plus noise where that is known to lie, exact values included.
-
-    Shapes: f (n, draws), lower, upper (n,), uniform (n, draws).
-    """
-    lower, upper = lower[:, None], upper[:, None]
-    with np.errstate(all="ignore"):
-        y = f + sigma * quantile_inside(noise, uniform, (lower - f) / sigma, (upper - f) / sigma)
-    return np.clip(y, lower, upper)

@@ -40,6 +40,7 @@ from tobitgp.results.joint import JointPosterior
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import predict_table
 from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked, Scored, ask, no_limits, read_scored
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.times import Scores
@@ -263,6 +264,15 @@ class Results:
         beyond = CensoredResponse(y[inside], np.full(n, np.inf), *no_limits(n), np.ones(n))
         out[inside] = -np.expm1(self._likelihoods(Scored(rows.asked.among(inside), beyond)))
         return out
+
+    def _tails(self, asked: Asked) -> Tails:
+        """Training rows as residuals judge them."""
+        return Tails.of(self._posterior(asked, bands=False).new, self._parts.rows.response)
+
+    @property
+    def _residuals(self) -> Mapping[str, Callable[[Asked], Array]]:
+        """Residuals beside those that every kind has."""
+        return {"deviance": lambda asked: self._tails(asked).deviance()}
 
     def _without_rows(self) -> Any:
         """The fit without its training rows, as workers are sent it."""

@@ -201,7 +201,7 @@ def _scores(top: Maximum, training: TrainingData, log_unit: float) -> Array:
     mu, sigma = as_dense(design.H) @ top.coefficients + design.offset, np.exp(W @ top.gamma + design.log_noise)
     assert top.shape is not None
     pair = (
-        PowerNormal(mu, sigma, top.shape + side * _OF_SCORES, log_unit).log_likelihoods(
+        PowerNormal(mu, sigma, top.shape + side * _OF_SCORES, log_unit).log_likelihood(
             seen.lower, seen.upper, seen.entry, seen.exit
         )
         for side in (1.0, -1.0)

@@ -108,12 +108,16 @@ class BoxCoxGPParts(Source):
 
 
 def above_zero(response: CensoredResponse, labels: npt.NDArray[np.object_]) -> CensoredResponse:
-    """Rows with their zeros, which are left-censored there, at the smallest number; others are positive."""
+    """Rows with their zeros, which are left-censored there, at the smallest number; others are positive.
+
+    Of a lower end at 0 nothing is known: the response may be 0.
+    """
     exact = response.lower == response.upper
     remedy = "Write | censor(0) if zeros are what lies at or below 0; drop or shift negative ones."
     what = "family='boxcox' needs positive responses"
     refuse_rows((response.upper < 0.0) | exact & (response.lower <= 0.0), what, response.upper, labels, remedy)
-    return replace(response, upper=np.maximum(response.upper, TINY))
+    lower, entry = (np.where(end > 0.0, end, -np.inf) for end in (response.lower, response.entry))
+    return replace(response, lower=lower, upper=np.maximum(response.upper, TINY), entry=entry)
 
 
 def holds_zeros(response: CensoredResponse) -> bool:

@@ -16,6 +16,7 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.power_normal import PowerNormal
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator, open_uniform
+from tobitgp.posterior.questions import conditional
 from tobitgp.results import figures, standardise
 from tobitgp.results.averages import Drawn, Population, Sought
 from tobitgp.results.boxcox.averages import power_averages
@@ -195,7 +196,9 @@ class BoxCoxGPResults(Results):
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         if new is None:
             raise SpecError("what='conditional' of a process after a power transformation needs new=, rows of data.")
-        return BoxCoxResults._conditional(self, new, level, se=se)  # type: ignore[arg-type]
+        asked, seen = self._seen(new, ask(self._parts, new))
+        question = conditional(True, *seen.within_window)
+        return asked.table(self._posterior(asked, bands=se or level is not None).statistics(question, level, se=se))
 
     def _seen(self, new: Frame | None, asked: Asked) -> Scored:
         found = response_of_rows(self._parts, new, asked)
@@ -204,7 +207,7 @@ class BoxCoxGPResults(Results):
     def _likelihoods(self, rows: Scored) -> Array:
         seen = above_zero(rows.response, rows.asked.labels.to_numpy())
         y = self._posterior(rows.asked, bands=False).new
-        return y.log_likelihoods(seen.lower, seen.upper, seen.entry, seen.exit)
+        return y.log_likelihood(seen.lower, seen.upper, seen.entry, seen.exit)
 
     @property
     def _drawn(self) -> tuple[str, ...]:

@@ -10,23 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.outcome import outcome
-from tobitgp.diagnostics.draws import read_draws
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
-from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import effects, figures
 from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts, above_zero, in_users_unit, reported
-from tobitgp.results.distributional.draws import DistributionalDraws, draw_parameters, draw_times
+from tobitgp.results.distributional.draws import DistributionalDraws, draw_parameters
 from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
 from tobitgp.results.regression.draws import moved_parameters
 from tobitgp.results.regression.parts import linear_estimates, scale_estimates, term_estimates
-from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
+from tobitgp.results.rows import Asked, Scored, ask
 from tobitgp.typing import Array, Frame
 
 WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "terms")
@@ -192,42 +190,17 @@ class BoxCoxResults(DistributionalResults):
         found = self._answer(asked, [TRANSFORMED], level, se=bool(options["se"]))[0]
         return prediction_table(what, asked, {what: found}, listed=False, bands=bands)
 
-    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
-        asked, seen = self._seen(new, ask(self._parts, new))
-        known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
-        posterior = self._posterior(asked, bands=se or level is not None)
-        bounds = np.exp(known.lower), np.exp(known.upper)
-        question = Question(
-            lambda y, lower, upper: y.conditional_mean(lower, upper), at=(known.lower, known.upper), bounds=bounds
-        )
-        return asked.table(posterior.statistics(question, level, se=se))
-
-    def _seen(self, new: Frame | None, asked: Asked) -> Scored:
-        """Rows of whose response something is known, zeros at the smallest number."""
-        found = response_of_rows(self._parts, new, asked)
-        return found._replace(response=above_zero(found.response, found.asked.labels.to_numpy()))
+    def _checked(self, rows: Scored) -> CensoredResponse:
+        return above_zero(rows.response, rows.asked.labels.to_numpy())
 
     _location_words = "mean"
-
-    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
-        asked, known = ask(self._parts, new, exclude), None
-        if what == "conditional":
-            asked, seen = self._seen(new, asked)
-            known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
-        size = read_draws(draws, rows=len(asked.index))
-        return asked, draw_times(self._parts, asked.design, size, generator(rng), known)
 
     def _terms(self, asked: Asked) -> dict[str, Estimates]:
         return term_estimates(reported(self._parts), asked.design)
 
     def _draws(self, draws: int, rng: Rng, question: str) -> BoxCoxDraws:
         found = draw_parameters(self._parts, draws, rng, question=question)
-        return BoxCoxDraws(self._parts, found.known, found.change, found.squares, found.seeds)
-
-    def _likelihoods(self, rows: Scored) -> Array:
-        seen = above_zero(rows.response, rows.asked.labels.to_numpy())
-        given = self._posterior(rows.asked, bands=False).given
-        return np.asarray(given.log_likelihoods(seen.lower, seen.upper, seen.entry, seen.exit))
+        return BoxCoxDraws(self._parts, found.change, found.squares, found.seeds)
 
     marginal_effects = effects.marginal_effects
     get_margeff = effects.marginal_effects

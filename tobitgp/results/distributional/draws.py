@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.arrays import Design, take
-from tobitgp.data.outcome import Outcome
+from tobitgp.data.arrays import Design
 from tobitgp.diagnostics.draws import chunks, on_grid
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import open_uniform
-from tobitgp.results.distributional.parts import DistributionalParts, log_likelihoods
+from tobitgp.results.distributional.parts import DistributionalParts
 from tobitgp.results.regression.draws import EstimateDraws, draw_estimates, estimate_root
 from tobitgp.typing import Array
 
@@ -28,16 +27,16 @@ class DistributionalDraws(EstimateDraws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`; (CUR2), (PH6)."""
-        for rows in chunks(len(self.known)):
-            known = take(self.known, rows)
-            ends = [np.exp(end)[:, None] for end in (known.lower, known.upper, known.entry, known.exit)]
-            design = self.parts.rows.design.rows(rows)
-            yield rows, on_grid(over_draws(self.parts, design, self.change, lambda y, e=ends: log_likelihoods(y, *e)))
+        for rows in chunks(len(self.parts.rows.labels)):
+            seen = self.parts.rows.response.rows(rows)
+            ends, design = (seen.lower, seen.upper, seen.entry, seen.exit), self.parts.rows.design.rows(rows)
+            yield rows, on_grid(over_draws(self.parts, design, self.change, lambda y, e=ends: y.log_likelihood(*e)))
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`; those of rows that never have the event are infinite."""
-        for rows, seed in zip(chunks(len(self.known)), self.seeds, strict=True):
-            within = np.exp(self.known.entry[rows]), np.exp(self.known.exit[rows])
+        for rows, seed in zip(chunks(len(self.parts.rows.labels)), self.seeds, strict=True):
+            seen = self.parts.rows.response
+            within = seen.entry[rows], seen.exit[rows]
             yield rows, _times(self.parts, self.parts.rows.design.rows(rows), self.change, seed, within)
 
 
@@ -49,7 +48,7 @@ def draw_parameters(
         found = draw_estimates(parts, times * draws, rng, question=question)
         some = np.flatnonzero(parts.possible(found.change))[:draws]
         if len(some) == draws:
-            return DistributionalDraws(parts, found.known, found.change[:, some], found.squares[some], found.seeds)
+            return DistributionalDraws(parts, found.change[:, some], found.squares[some], found.seeds)
     raise _few_possible(question)
 
 
@@ -95,12 +94,10 @@ def _times(parts: DistributionalParts, design: Design, change: Array, seed: int,
     shape = (len(within[0]), change.shape[1])
     uniform = open_uniform(np.random.default_rng(seed), shape)
 
-    def of(y: Any, uniform: Array, start: Array, end: Array) -> Array:
-        left = np.where(np.isposinf(end), -np.inf, y.logsf(end))
-        return np.asarray(y.survived(np.logaddexp(np.log(uniform) + y.logsf(start), np.log1p(-uniform) + left)))
+    def of(y: Any, *at: Array) -> Array:
+        return np.asarray(y.drawn(*at))
 
-    with np.errstate(all="ignore"):
-        return over_draws(parts, design, change, of, uniform, *(np.broadcast_to(at[:, None], shape) for at in within))
+    return over_draws(parts, design, change, of, uniform, *(np.broadcast_to(at[:, None], shape) for at in within))
 
 
 def draw_times(
@@ -108,10 +105,9 @@ def draw_times(
     design: Design,
     draws: int,
     rng: np.random.Generator,
-    known: Outcome | None = None,
+    known: tuple[Array, Array] | None = None,
 ) -> Array:
     """New times (n, draws), all parameters anew in each; within what is known of the rows."""
     change, n = draw_changes(parts, draws, rng, question="sample()"), len(design.H)
-    ends = (np.zeros(n), np.full(n, np.inf)) if known is None else (np.exp(known.lower), np.exp(known.upper))
-    times = _times(parts, design, change, int(rng.integers(2**32)), ends)
-    return np.where((ends[0] == ends[1])[:, None], ends[0][:, None], times)
+    ends = (np.zeros(n), np.full(n, np.inf)) if known is None else known
+    return _times(parts, design, change, int(rng.integers(2**32)), ends)

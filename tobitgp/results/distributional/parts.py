@@ -83,17 +83,3 @@ def _row_covariance(designs: list[Array], V: Array) -> Array:
         for b, (right, block) in enumerate(zip(designs, np.split(strip, ends, axis=1), strict=True)):
             out[:, a, b] = np.einsum("ij,ij->i", left @ block, right)
     return out
-
-
-def log_likelihoods(y: Any, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
-    """Log densities of exact times, log probabilities of what was seen of the others, given their windows."""
-    exact = lower == upper
-
-    def between(a: Array, b: Array) -> Array:
-        left = y.logsf(np.maximum(a, 0.0))
-        gone = np.where(np.isposinf(b), -np.inf, y.logsf(b) - left)
-        return np.asarray(left + np.log(-np.expm1(gone)))
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        inside = between(np.maximum(lower, entry), np.minimum(upper, exit))
-        return np.where(exact, y.logpdf(lower), inside) - between(entry, exit)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from tobitgp.data.outcome import outcome
+from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.outcome import check_response
 from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.check import posterior_findings
 from tobitgp.diagnostics.draws import read_draws
@@ -16,6 +18,7 @@ from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.questions import conditional
 from tobitgp.results import figures, hazard_ratios, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.distributional.averages import distributional_averages
@@ -24,7 +27,6 @@ from tobitgp.results.distributional.parts import (
     DistributionalParts,
     TimesWithin,
     estimates_of_rows,
-    log_likelihoods,
 )
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
@@ -73,8 +75,23 @@ class DistributionalResults(LikelihoodResults):
         return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)
 
     def _likelihoods(self, rows: Scored) -> Array:
-        y, seen = self._posterior(rows.asked, bands=False).given, rows.response
-        return log_likelihoods(y, seen.lower, seen.upper, seen.entry, seen.exit)
+        seen, y = self._checked(rows), self._posterior(rows.asked, bands=False).given
+        return np.asarray(y.log_likelihood(seen.lower, seen.upper, seen.entry, seen.exit))
+
+    def _checked(self, rows: Scored) -> CensoredResponse:
+        """What is known of rows, if that may have been seen."""
+        check_response(rows.response, log_time=True, labels=rows.asked.labels.to_numpy())
+        return rows.response
+
+    def _seen(self, new: Frame | None, asked: Asked) -> Scored:
+        """Rows of whose response something is known."""
+        found = response_of_rows(self._parts, new, asked)
+        return found._replace(response=self._checked(found))
+
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        asked, seen = self._seen(new, ask(self._parts, new))
+        posterior = self._posterior(asked, bands=se or level is not None)
+        return asked.table(posterior.statistics(conditional(True, *seen.within_window), level, se=se))
 
     @property
     def _drawn(self) -> tuple[str, ...]:
@@ -83,8 +100,8 @@ class DistributionalResults(LikelihoodResults):
     def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
         asked, known = ask(self._parts, new, exclude), None
         if what == "conditional":
-            asked, seen = response_of_rows(self._parts, new, asked)
-            known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
+            asked, seen = self._seen(new, asked)
+            known = seen.within_window
         size = read_draws(draws, rows=len(asked.index))
         return asked, draw_times(self._parts, asked.design, size, generator(rng), known)
 

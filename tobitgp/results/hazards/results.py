@@ -40,6 +40,7 @@ from tobitgp.results.process.results import GPResults
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
 from tobitgp.results.survival import TimeRows
@@ -282,6 +283,10 @@ class HazardResults(Results):
         times = HazardTimes.of_rows(self._parts, self._covariates(df, asked), ())
         values = times.log_likelihoods(at_risk(seen)) if scoring_method == "log_likelihood" else times.order()
         return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    def _tails(self, asked: Asked) -> Tails:
+        times = HazardTimes.of_rows(self._parts, self._covariates(None, asked), ())
+        return Tails.of_survival(lambda at: times.survive(at[:, None])[:, 0], self._parts.rows.response)
 
     def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
         times = HazardTimes.of_rows(self._parts, self._covariates(df, rows.asked), ())

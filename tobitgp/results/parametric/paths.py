@@ -45,6 +45,6 @@ def along_parametric(parts: ParametricParts, of: str, paths: Paths, level: float
 
     def hazards(rows: IntArray, draws: bool) -> DrawnHazards:
         x = moved_rows(parts, paths.asked.design.rows(rows), changes[draws])
-        return DrawnHazards(parts.at(x).over_times())
+        return DrawnHazards(parts.at(x).beside())
 
     return along_rows(hazards, of, paths, level, draws=False)

@@ -265,8 +265,7 @@ def process_likelihoods(parts: Parts, rows: Scored) -> Array:
     """Log predictive density of exact rows, log probability of what was seen of the others; (m,)."""
     seen = predicted_rows(parts, rows.response, rows.asked)
     values = np.logaddexp.reduce(log_predictive(seen), axis=0)
-    known = outcome(rows.response, log_time=seen.log)
-    return values + log_jacobian(known, log_time=seen.log)
+    return values + log_jacobian(outcome(rows.response, log_time=seen.log), log_time=seen.log)
 
 
 def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.DataFrame:

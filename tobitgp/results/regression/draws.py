@@ -8,18 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.absorbed import as_dense, centred
-from tobitgp.data.arrays import Design, take
-from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
+from tobitgp.data.arrays import CensoredResponse, Design
+from tobitgp.data.outcome import Outcome
+from tobitgp.diagnostics.draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.factored import Factored, leading, of_sums, variances
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.maximum import hide, is_lost, normal_root
-from tobitgp.results.joint import JointPosterior, draw_within
+from tobitgp.results.joint import JointPosterior
 from tobitgp.results.regression.parts import RegressionParts, predictors, scale_design, uncentred
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
@@ -59,11 +58,10 @@ class JointEstimates(JointPosterior):
     ) -> Array:
         """Draws (n, draws) of eta, or of eta plus noise: all parameters anew in each."""
         change = self.changes(draws, rng)
-        eta, tau = moved_predictors(self.parts, asked.design, change)
         if not noise:
-            return eta
+            return moved_predictors(self.parts, asked.design, change)[0]
         ends = window if known is None else (known.lower, known.upper)
-        return plus_noise(moved_noises(self.parts, change), eta, np.exp(tau), open_uniform(rng, eta.shape), ends)
+        return drawn_responses(drawn_rows(self.parts, asked.design, change, log=False), draws, rng, ends)
 
     def distributions(
         self, asked: Asked, draws: int, cells: int, rng: np.random.Generator, random: Sequence[str] = ()
@@ -72,13 +70,7 @@ class JointEstimates(JointPosterior):
         log = self.parts.family.log_time
         for part in row_chunks(0, draws, max(cells // len(asked.design.H), 1)):
             change = self.changes(part.stop - part.start, rng)
-            eta, tau = moved_predictors(self.parts, asked.design, change)
-            noises, sigma = moved_noises(self.parts, change), np.exp(tau)
-            if len(noises) == 1:
-                yield LocationScale(noises[0], eta, sigma, log)
-                continue
-            for s, noise in enumerate(noises):
-                yield LocationScale(noise, eta[:, [s]], sigma[:, [s]], log)
+            yield from drawn_rows(self.parts, asked.design, change, log=log)
 
 
 def estimate_root(parts: RegressionParts) -> Array:
@@ -124,15 +116,22 @@ def of_draws(noises: Sequence[Distribution], of: Callable[..., Array], *values: 
     return np.column_stack([of(noise, *(value[:, [s]] for value in values)) for s, noise in enumerate(noises)])
 
 
-def plus_noise(
-    noises: Sequence[Distribution], eta: Array, sigma: Array, uniform: Array, ends: tuple[Array, Array] | None
+def drawn_rows(parts: RegressionParts, design: Design, change: Array, *, log: bool) -> list[LocationScale]:
+    """Distributions of the response in rows under draws of the parameters, together or one draw at a time, (n, s)."""
+    eta, tau = moved_predictors(parts, design, change)
+    noises, sigma = moved_noises(parts, change), np.exp(tau)
+    if len(noises) == 1:
+        return [LocationScale(noises[0], eta, sigma, log)]
+    return [LocationScale(noise, eta[:, [s]], sigma[:, [s]], log) for s, noise in enumerate(noises)]
+
+
+def drawn_responses(
+    rows: list[LocationScale], draws: int, rng: np.random.Generator, ends: tuple[Array, Array] | None
 ) -> Array:
-    """Draws (n, draws) at uniform numbers, between ends where there are any."""
-
-    def draw(noise: Distribution, eta: Array, sigma: Array, uniform: Array) -> Array:
-        return eta + sigma * noise.ppf(uniform) if ends is None else draw_within(noise, eta, sigma, *ends, uniform)
-
-    return of_draws(noises, draw, eta, sigma, uniform)
+    """New responses (n, draws) in rows, between ends (n,) where there are any."""
+    uniform = np.split(open_uniform(rng, (rows[0].shape[0], draws)), len(rows), axis=1)
+    beside = () if ends is None else tuple(end[:, None] for end in ends)
+    return np.hstack([y.drawn(u, *beside) for y, u in zip(rows, uniform, strict=True)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,6 @@ class EstimateDraws(Draws):
     """Draws of a regression's parameters."""
 
     parts: RegressionParts
-    known: Outcome  # of the n rows
     change: Array  # (k, S), draws of ``maximum.parameters`` less their estimates
     squares: Array  # (S,), squared length of the draws in standard deviations
     seeds: tuple[int, ...]  # one for each chunk of rows
@@ -156,26 +154,21 @@ class EstimateDraws(Draws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        noises = moved_noises(self.parts, self.change)
-        jacobian = log_jacobian(self.known, log_time=self.parts.family.log_time)
-        for rows, known, eta, tau in self._predictors():
-            value = of_draws(noises, lambda noise, *at, of=known: log_likelihoods(noise, of, *at), eta, tau)
-            yield rows, on_grid(value + jacobian[rows][:, None])
+        for rows, seen, drawn in self._rows():
+            ends = seen.lower, seen.upper, seen.entry, seen.exit
+            yield rows, on_grid(np.hstack([y.log_likelihood(*ends) for y in drawn]))
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        noises = moved_noises(self.parts, self.change)
-        for (rows, known, eta, tau), seed in zip(self._predictors(), self.seeds, strict=True):
-            uniform = open_uniform(np.random.default_rng(seed), eta.shape)
-            with np.errstate(over="ignore"):
-                y = plus_noise(noises, eta, np.exp(tau), uniform, known.window)
-                yield rows, np.exp(y) if self.parts.family.log_time else y
+        for (rows, seen, drawn), seed in zip(self._rows(), self.seeds, strict=True):
+            yield rows, drawn_responses(drawn, self.size, np.random.default_rng(seed), seen.window)
 
-    def _predictors(self) -> Iterator[tuple[slice, Outcome, Array, Array]]:
-        """Chunks of rows, what is known of them, and their locations and log scales, (rows, S) each."""
-        design = self.parts.rows.design
-        for rows in chunks(len(self.known)):
-            yield rows, take(self.known, rows), *moved_predictors(self.parts, design.rows(rows), self.change)
+    def _rows(self) -> Iterator[tuple[slice, CensoredResponse, list[LocationScale]]]:
+        """Chunks of rows, what is known of them, and their distributions under the draws."""
+        training, log = self.parts.rows, self.parts.family.log_time
+        for rows in chunks(len(training.labels)):
+            design = training.design.rows(rows)
+            yield rows, training.response.rows(rows), drawn_rows(self.parts, design, self.change, log=log)
 
 
 def draw_estimates(
@@ -190,6 +183,5 @@ def draw_estimates(
     stream, seeds = streams(len(training.labels), rng)
     root = estimate_root(parts)
     z = stream.standard_normal((root.shape[1], draws))
-    known = outcome(training.response, log_time=parts.family.log_time)
     squares = np.square(z[np.square(root).sum(axis=0) > 0.0]).sum(axis=0)
-    return EstimateDraws(parts, known, root @ z, squares, seeds)
+    return EstimateDraws(parts, root @ z, squares, seeds)

@@ -11,20 +11,18 @@ import pandas as pd
 from tobitgp.data.absorbed import Columns, as_dense, centred, only_columns, squares
 from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState
-from tobitgp.data.outcome import outcome
+from tobitgp.data.outcome import check_response, outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
-from tobitgp.diagnostics.draws import log_jacobian
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
-from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.factored import Covariance, Factored, dense, leading, of_sums, rows, variances
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.posterior.questions import Question
+from tobitgp.posterior.questions import conditional
 from tobitgp.regression import Maximum, maximise, null_log_likelihood
 from tobitgp.regression.maximum import is_lost
 from tobitgp.regression.residuals import dfbeta, dfbetas
@@ -265,11 +263,9 @@ def term_estimates(parts: RegressionParts, design: Design) -> dict[str, Estimate
 def conditional_table(parts: RegressionParts, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
     """Responses where they were seen, their means given what was seen elsewhere; intervals lie within what was seen."""
     asked, response = response_of_rows(parts, new, ask(parts, new))
-    seen = outcome(response, log_time=parts.family.log_time, labels=asked.labels.to_numpy())
+    check_response(response, log_time=parts.family.log_time, labels=asked.labels.to_numpy())
     posterior = estimates_of(parts, asked.design, bands=se or level is not None)
-    bounds = posterior.new.response(seen.lower), posterior.new.response(seen.upper)
-    ends = seen.lower, seen.upper
-    question = Question(lambda y, lower, upper: y.conditional_mean(lower, upper), at=ends, bounds=bounds)
+    question = conditional(parts.family.log_time, *response.within_window)
     return asked.table(posterior.statistics(question, level, se=se))
 
 
@@ -298,6 +294,6 @@ def influence_table(parts: RegressionParts, *, scaled: bool) -> pd.DataFrame:
 
 def estimate_likelihoods(parts: RegressionParts, scored: Scored) -> Array:
     """Log density of exact rows at the estimates, log probability of what was seen of the others; (m,)."""
-    rows, known = rows_at(parts, scored.asked.design), outcome(scored.response, log_time=parts.family.log_time)
-    values = log_likelihoods(rows.noise, known, rows.location[:, None], np.log(rows.scale)[:, None])
-    return values[:, 0] + log_jacobian(known, log_time=rows.log)
+    seen = scored.response
+    check_response(seen, log_time=parts.family.log_time)
+    return rows_at(parts, scored.asked.design).log_likelihood(seen.lower, seen.upper, seen.entry, seen.exit)

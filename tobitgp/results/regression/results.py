@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.paths import Paths
-from tobitgp.results.regression import bootstrap, marginaleffects, profile
+from tobitgp.results.regression import bootstrap, marginaleffects, profile, residuals
 from tobitgp.results.regression.averages import regression_averages
 from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
 from tobitgp.results.regression.likelihood import LikelihoodResults
@@ -180,6 +180,15 @@ class RegressionResults(LikelihoodResults):
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         return conditional_table(self._parts, new, level, se=se)
+
+    @property
+    def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
+        own = {
+            "response": residuals.response_residuals,
+            "pearson": residuals.pearson_residuals,
+            "deviance": residuals.deviance_residuals,
+        }
+        return {kind: partial(of, self._parts) for kind, of in own.items()}
 
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         return along_regression(self._parts, of, paths, level)

@@ -130,4 +130,4 @@ class StartStopDraws(EstimateDraws):
 def draw_start_stop(parts: StartStopParts, draws: int, rng: Any, *, question: str) -> StartStopDraws:
     """Draw the parameters."""
     found = draw_estimates(parts, draws, rng, question=question)
-    return StartStopDraws(parts, found.known, found.change, found.squares, found.seeds)
+    return StartStopDraws(parts, found.change, found.squares, found.seeds)

@@ -15,7 +15,9 @@ from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.paths import check_order, read_subjects
 from tobitgp.results.regression.results import RegressionResults
-from tobitgp.results.rows import read_scored
+from tobitgp.results.residuals import Tails
+from tobitgp.results.results import Results
+from tobitgp.results.rows import Asked, read_scored
 from tobitgp.results.start_stop.parts import (
     HistoryTimes,
     StartStopDraws,
@@ -24,6 +26,7 @@ from tobitgp.results.start_stop.parts import (
     estimate_row_likelihoods,
     histories_of,
     problem_of,
+    survival_of_rows,
     training_histories,
 )
 from tobitgp.results.times import Scores
@@ -107,6 +110,11 @@ class StartStopResults(RegressionResults):
 
     def _times_left_out(self) -> HistoryTimes:
         return HistoryTimes(None, np.arange(len(self._parts.rows.labels)), self._parts)  # type: ignore[arg-type]
+
+    def _tails(self, asked: Asked) -> Tails:
+        return Tails.of_survival(lambda at: survival_of_rows(self._parts, at[:, None])[:, 0], self._parts.rows.response)
+
+    _residuals = Results._residuals  # type: ignore[assignment]
 
     def _draws(self, draws: int, rng: Rng, question: str) -> StartStopDraws:
         return draw_start_stop(self._parts, draws, rng, question=question)
