@@ -111,7 +111,8 @@ def residual_series(results: Results, kind: str, rng: int | np.random.Generator 
         values = results._tails(asked).quantile(random_points(rng, len(asked.usable))[asked.usable])
     else:
         values = getattr(results._tails(asked), kind)()
-    warn_infinite(values, asked, f"kind={kind!r}")
+    why = "the response has no mean there, and kind='quantile' needs none" if kind == "response" else ""
+    warn_infinite(values, asked, f"kind={kind!r}", why)
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
 
