@@ -84,8 +84,9 @@ class Continued(RowDistributions):
         free = np.full(self.shape, np.inf)
         with np.errstate(over="ignore", invalid="ignore"):
             value = self.start + np.exp(self.eta) * (
-                LocationScale(self.noise, np.zeros(self.shape), np.broadcast_to(self.sigma, self.shape), log=True)
-                .conditional_mean(np.exp(np.broadcast_to(self.begin, self.shape)), free)
+                LocationScale(
+                    self.noise, np.zeros(self.shape), np.broadcast_to(self.sigma, self.shape), log=True
+                ).conditional_mean(np.exp(np.broadcast_to(self.begin, self.shape)), free)
                 - np.exp(self.begin)
             )
         return np.where(tilt, np.inf, value)

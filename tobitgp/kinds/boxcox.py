@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import Columns, as_dense
+from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
@@ -56,7 +56,7 @@ class BoxCoxParts(LikelihoodParts):
     def positive(self) -> BoolArray:
         return np.array([name == SIGMA for name in self.scale_names])
 
-    def designs(self, design: Design) -> list[Columns]:
+    def designs(self, design: Design) -> Sequence[Array]:
         one = np.ones((len(design.H), 1))
         return [as_dense(design.H), one if design.scale is None else design.scale.W, one]
 
@@ -87,10 +87,15 @@ class BoxCoxParts(LikelihoodParts):
         return found if self.power_given else {name: v for name, v in found.items() if name != "power"}
 
     def known(self, response: CensoredResponse, labels: Any = None) -> CensoredResponse:
-        return above_zero(response, np.arange(len(response.lower)) if labels is None else labels)
+        return above_zero(response, np.arange(len(response.lower), dtype=object) if labels is None else labels)
 
     def reported(self, theta: Array) -> Array:
         return LikelihoodParts.reported(self, in_users_unit(self, theta))
+
+    def moved(self, change: Array) -> Array:
+        factor = np.ones(change.shape[1])
+        factor[: len(self.columns)] = np.exp(self.power * self.log_unit)
+        return change * factor
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import Columns, as_dense
+from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
@@ -57,7 +57,7 @@ class CureParts(LikelihoodParts):
         assert self.spec.scale is not None
         return self.scale_columns == ("cured[Intercept]",) and not self.spec.scale.offsets
 
-    def designs(self, design: Design) -> list[Columns]:
+    def designs(self, design: Design) -> Sequence[Array]:
         one = np.ones((len(design.H), 1))
         assert design.scale is not None
         return [as_dense(design.H), design.scale.W, one, *([one] if self.family.estimate_shape else [])]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -59,7 +60,7 @@ class LikelihoodParts(Source):
 
     # -- what each kind says ------------------------------------------------------------------------------------------
 
-    def designs(self, design: Design) -> list[Columns]:
+    def designs(self, design: Design) -> Sequence[Columns]:
         """Columns (n, k_j) of each parameter of rows, in the order of the estimates."""
         raise NotImplementedError
 
@@ -110,6 +111,14 @@ class LikelihoodParts(Source):
             out[:, p:] = np.where(self.positive, np.exp(out[:, p:]), out[:, p:])
         return out
 
+    def moved(self, change: Array) -> Array:
+        """Changes (S, k) of the parameters of the maximum as changes of what is reported, or of its logarithm."""
+        return uncentred(self, change.T).T
+
+    def last_rows(self) -> Any:
+        """Last rows (m,) of subjects, where rows are parts of their time; None otherwise."""
+        return None
+
     # -- estimates ----------------------------------------------------------------------------------------------------
 
     @property
@@ -154,7 +163,9 @@ class LikelihoodParts(Source):
     def given(self) -> dict[str, float]:
         """Parameters that were given, by name, as they are reported."""
         values = self.reported(self.maximum.parameters[None])[0]
-        known = {name: float(v) for name, v, free in zip(self.names, values, self.maximum.free, strict=True) if not free}
+        known = {
+            name: float(v) for name, v, free in zip(self.names, values, self.maximum.free, strict=True) if not free
+        }
         if self.family.estimate_shape:
             known.pop(self.shape_name, None)  # not given, but held at its bound
         return known
@@ -187,6 +198,10 @@ class LikelihoodParts(Source):
         """Parts that answer the same about new rows."""
         maximum = replace(self.maximum, scores=None)
         return replace(self, facts=replace(self.facts), maximum=maximum, training=None, covariates=None)
+
+    def windows(self, response: CensoredResponse) -> tuple[Array, Array]:
+        """Windows of rows, where what `in_training` gives does not know of them."""
+        return response.entry, response.exit
 
     # -- training rows, as they are judged ----------------------------------------------------------------------------
 
@@ -246,11 +261,11 @@ def estimates_of_rows(
     return Estimates(at or parts.at, x, parts.units(x), V, N)
 
 
-def row_covariance(columns: list[Columns], V: Covariance) -> Array:
+def row_covariance(columns: Sequence[Columns], V: Covariance) -> Array:
     """Covariance (n, r, r) of the parameters of rows from that of the estimates."""
     n, r = len(columns[0]), len(columns)
     ends = np.cumsum([0, *(each.shape[1] for each in columns)])
-    own = [slice(first, last) for first, last in zip(ends[:-1], ends[1:], strict=True)]
+    own = [slice(first, last) for first, last in pairwise(ends.tolist())]
     out = np.empty((n, r, r))
     for at in row_chunks(0, n, _CHUNK):
         sides = [each[at] for each in columns]
@@ -282,7 +297,9 @@ def moved_rows(parts: LikelihoodParts, design: Design, change: Array) -> tuple[A
     """The parameters of rows, (n, S) each, where those of the fit move by ``change`` (k, S)."""
     columns = parts.designs(design)
     moves = np.split(change, np.cumsum([each.shape[1] for each in columns])[:-1])
-    return tuple(at[:, None] + each @ move for at, each, move in zip(parts.predictors(design), columns, moves, strict=True))
+    return tuple(
+        at[:, None] + each @ move for at, each, move in zip(parts.predictors(design), columns, moves, strict=True)
+    )
 
 
 def drawn_rows(parts: LikelihoodParts, design: Design, change: Array) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import Columns, as_dense
+from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.linear import INTERCEPT, linear_terms
@@ -87,7 +87,7 @@ class ParametricParts(LikelihoodParts):
         """Places of the linear columns of the intercept, or of the strata."""
         return level_columns(self.state, self.written.stratum)
 
-    def designs(self, design: Design) -> list[Columns]:
+    def designs(self, design: Design) -> Sequence[Array]:
         H = as_dense(design.H)
         levels = H[:, self.level_columns]
         if not levels.any(axis=1).all():
@@ -124,13 +124,14 @@ class ParametricParts(LikelihoodParts):
         training, positive = self.rows, [*np.zeros(len(self.columns), dtype=np.bool_), *self.positive]
         seen = outcome(training.response, log_time=True, labels=training.labels)
         known = _read_values("fixed", self.given | dict(fixed), self.names, positive)
-        code = None if self.frailty is None else pd.factorize(read_subjects(self.frailty, self.covariates), sort=True)[0]
+        code = None
+        if self.frailty is not None:
+            code = pd.factorize(read_subjects(self.frailty, self.covariates), sort=True)[0]
         noise, H = self.family.distribution, as_dense(training.design.H)
         model = HazardModel(seen, H, training.design.offset, self.level_columns, noise, self.baseline, known, code)
         maximum = maximise_hazards(model, scores=scores, max_iter=MAX_ITER)
-        made = of_maximum(
-            self.spec, self.rows, self.family, self.covariates, self.facts.names, maximum, seen, "nonrobust", None, False
-        )
+        read = self.spec, training, self.family, self.covariates, self.facts.names
+        made = of_maximum(*read, maximum, seen, "nonrobust", None, False)
         shared = None if code is None else frailties_at(hazard_problem(model), maximum.parameters)
         return replace(self, **made, frailties=shared)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -36,7 +36,7 @@ class RegressionParts(LikelihoodParts):
         shape = [self.shape_name] if self.family.distribution.shape_positive else []
         return np.array([name in (SIGMA, *shape) for name in self.scale_names])
 
-    def designs(self, design: Design) -> list[Columns]:
+    def designs(self, design: Design) -> Sequence[Columns]:
         one = np.ones((len(design.H), 1))
         W = one if design.scale is None else design.scale.W
         return [centred(design.H, self.centre), W, *[one] * self.family.estimate_shape]

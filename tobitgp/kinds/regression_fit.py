@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,17 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import in_common
-from tobitgp.data.spellings import FAR
-from tobitgp.data.training_summary import make_facts, remember
+from tobitgp.data.training_summary import make_facts
 from tobitgp.engines import LocalPartitions, Store
-from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
+from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.parameters import check_names, read_mapping
-from tobitgp.likelihoods import Family
-from tobitgp.likelihoods.families import with_known_shape
-from tobitgp.regression import Maximum, covariance, maximise, maximise_partitions, unidentified
-from tobitgp.regression.clusters import Clusters
-from tobitgp.regression.maximum import KINDS
-from tobitgp.regression.working import Designs, split
 from tobitgp.kinds.arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
 from tobitgp.kinds.likelihood import linear_estimates, scale_estimates
 from tobitgp.kinds.regression import RegressionParts, model_arguments
+from tobitgp.likelihoods import Family
+from tobitgp.regression import covariance, maximise, maximise_partitions, unidentified
+from tobitgp.regression.clusters import Clusters
+from tobitgp.regression.working import Designs, split
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array, IntArray
 

@@ -51,9 +51,7 @@ class StartStopParts(RegressionParts):
 
     def without_rows(self) -> Self:
         maximum = replace(self.maximum, scores=None)
-        return replace(
-            self, facts=replace(self.facts), maximum=maximum, training=None, covariates=None, code=None
-        )
+        return replace(self, facts=replace(self.facts), maximum=maximum, training=None, covariates=None, code=None)
 
     @property
     def histories(self) -> Histories:
@@ -66,6 +64,13 @@ class StartStopParts(RegressionParts):
         """Distributions of times in rows, (n, ...), each given the past of its subject."""
         start = histories.start.reshape(-1, *[1] * (x[0].ndim - 1))
         return Continued(self.noise_at(x[2:]), x[0], np.exp(x[1]), histories.log_psi(x[0])[0], start)
+
+    def last_rows(self) -> IntArray:
+        return self.histories.last
+
+    def windows(self, response: CensoredResponse) -> tuple[Array, Array]:
+        free = np.full(len(response.lower), np.inf)
+        return -free, free
 
     def in_training(self) -> Continued:
         return self.given_past(self.histories, self.predictors(self.rows.design))

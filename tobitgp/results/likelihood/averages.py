@@ -40,7 +40,7 @@ def _under(parts: LikelihoodParts, population: Population, setting: int, sought:
     if sought.what != "median":
         return _mean(parts, design, share, sought.question(sought.times))
     y = parts.at(parts.predictors(design))
-    at, density = averaged_median(y, share, sought.after)
+    at, density = _median(y, share, sought.after)
     if not np.isfinite(at):  # most never have the event
         k = len(parts.maximum.free)
         return np.array([at]), np.full((1, k), np.nan), np.full((len(share), 1), np.nan)
@@ -48,7 +48,7 @@ def _under(parts: LikelihoodParts, population: Population, setting: int, sought:
     return np.array([at]), gradient / density, each / density
 
 
-def averaged_median(y: Any, share: Array, after: float | None) -> tuple[float, float]:
+def _median(y: Any, share: Array, after: float | None) -> tuple[float, float]:
     """Value beyond which averaged survival is one half, given survival of ``after``, and the density there."""
     from scipy.optimize import brentq
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.absorbed import as_dense
-from tobitgp.data.outcome import Outcome
 from tobitgp.diagnostics.draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
@@ -49,14 +48,14 @@ class JointEstimates(JointPosterior):
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: Outcome | None = None,
+        known: tuple[Array, Array] | None = None,
         window: tuple[Array, Array] | None = None,
     ) -> Array:
-        """Draws (n, draws) of eta, or of the response on its own scale: all parameters anew in each."""
+        """Draws (n, draws) of eta, or of the response: all parameters anew in each."""
         change = draw_changes(self.parts, draws, rng, question="sample()")[0]
         if not noise:
             return moved_rows(self.parts, asked.design, change)[0]
-        ends = window if known is None else (known.lower, known.upper)
+        ends = window if known is None else known
         return drawn_responses(drawn_rows(self.parts, asked.design, change), draws, rng, ends)
 
     def distributions(
@@ -118,9 +117,7 @@ def draw_estimates(
     return EstimateDraws(parts, *draw_changes(parts, draws, stream, question=question), seeds)
 
 
-def draw_changes(
-    parts: LikelihoodParts, draws: int, rng: np.random.Generator, *, question: str
-) -> tuple[Array, Array]:
+def draw_changes(parts: LikelihoodParts, draws: int, rng: np.random.Generator, *, question: str) -> tuple[Array, Array]:
     """Draws (k, draws) of the parameters less their estimates, and their squared length in standard deviations."""
     root = estimate_root(parts)
     inside = np.square(root).sum(axis=0) > 0.0
