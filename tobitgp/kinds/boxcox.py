@@ -83,8 +83,8 @@ class BoxCoxParts(LikelihoodParts):
 
     @property
     def given(self) -> dict[str, float]:
-        found = LikelihoodParts.given.fget(self)  # type: ignore[attr-defined]
-        return found if self.power_given else {name: v for name, v in found.items() if name != "power"}
+        found: dict[str, float] = LikelihoodParts.given.fget(self)  # type: ignore[attr-defined]
+        return found | ({"power": self.power} if self.power_given else {})
 
     def known(self, response: CensoredResponse, labels: Any = None) -> CensoredResponse:
         return above_zero(response, np.arange(len(response.lower), dtype=object) if labels is None else labels)
