@@ -15,13 +15,13 @@ from support.regressions import (
     lung_windows,
     tobin,
 )
+from tobitgp.results.regression.parts import row_covariance
 
 from tobitgp.data.outcome import outcome
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import covariance, maximise
 from tobitgp.regression.residuals import deviance, dfbeta
-from tobitgp.results.regression.parts import row_covariance
 
 COLUMNS = ("age", "yearsmarried", "religiousness", "occupation", "rating")
 RTOL, SE_RTOL = 1e-5, 1e-4

@@ -93,9 +93,13 @@ class BoxCoxParts(LikelihoodParts):
         return LikelihoodParts.reported(self, in_users_unit(self, theta))
 
     def moved(self, change: Array) -> Array:
-        factor = np.ones(change.shape[1])
-        factor[: len(self.columns)] = np.exp(self.power * self.log_unit)
-        return change * factor
+        theta, h = self.maximum.parameters, 1e-5
+        turn = np.diag(np.ones(len(theta)))
+        p = len(self.columns)
+        turn[:p, :p] *= np.exp(self.power * self.log_unit)
+        up, down = (in_users_unit(self, theta, self.power + side * h) for side in (1.0, -1.0))
+        turn[:-1, -1] = ((up - down) / (2.0 * h))[:-1]
+        return change @ turn.T
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
@@ -115,14 +119,15 @@ def in_own_unit(parts: BoxCoxParts) -> BoxCoxParts:
     return replace(parts, maximum=replace(maximum, coefficients=beta, gamma=gamma), covariance=V, unidentified=N)
 
 
-def in_users_unit(parts: BoxCoxParts, theta: Array) -> Array:
-    """Parameters (..., k) of the response in the user's unit, by the power of the fit: (BC6)."""
+def in_users_unit(parts: BoxCoxParts, theta: Array, power: float | None = None) -> Array:
+    """Parameters (..., k) of the response in the user's unit, by the power of the fit or another: (BC6)."""
     out, p, log_g = theta.copy(), len(parts.columns), parts.log_unit
+    power = parts.power if power is None else power
     if log_g:
         assert parts.level is not None
-        out[..., :p] *= np.exp(parts.power * log_g)
-        out[..., :p] += parts.level * float(transform(np.array(log_g), parts.power))
-        out[..., p] += parts.power * log_g
+        out[..., :p] *= np.exp(power * log_g)
+        out[..., :p] += parts.level * float(transform(np.array(log_g), power))
+        out[..., p] += power * log_g
     return out
 
 
@@ -259,7 +264,8 @@ def _with_power(
     inside = ends[0] + _SLACK < power < ends[1] - _SLACK
     scores: Any = top.scores
     if scores is not None:
-        scores = np.column_stack([getattr(scores, "toarray", lambda: scores)(), _scores(top, training, log_unit)])
+        own = _scores(top, training, log_unit) * (estimated and inside)
+        scores = np.column_stack([getattr(scores, "toarray", lambda: scores)(), own])
     if estimated and not inside:
         edge = "lowest" if power < ends[0] + _SLACK else "highest"
         message = f"The likelihood rises towards the {edge} power, {power:.3g}, at which it is held."

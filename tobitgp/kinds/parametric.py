@@ -30,7 +30,7 @@ from tobitgp.regression.hazard_search import maximise_hazards
 from tobitgp.regression.hazards import HazardModel, frailties_at, hazard_problem
 from tobitgp.regression.maximum import Maximum
 from tobitgp.results.hazards.cells import PH, baseline_size
-from tobitgp.results.paths import holds_parts, read_subjects
+from tobitgp.results.paths import holds_parts
 from tobitgp.typing import Array, BoolArray, IntArray
 
 MAX_ITER = 200
@@ -53,6 +53,7 @@ class ParametricParts(LikelihoodParts):
     groups: tuple[str | int | float, ...] = ()  # G
     of_subjects: bool = False  # whether rows are parts of the time of subjects
     frailties: Array | None = None  # (G, 2), shape and rate of their gamma distributions given what was seen
+    code: IntArray | None = None  # (n,), group of each training row, where groups share a frailty
     last: float = np.inf  # the longest follow-up
 
     place_of_scale = None
@@ -119,14 +120,19 @@ class ParametricParts(LikelihoodParts):
     def draw_by_draw(self) -> bool:
         return False
 
+    def reweighted(self, weight: Array) -> Self:
+        found = LikelihoodParts.reweighted(self, weight)
+        return found if self.code is None else replace(found, code=self.code[weight > 0.0])
+
+    def without_rows(self) -> Self:
+        return replace(LikelihoodParts.without_rows(self), code=None)
+
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
         training, positive = self.rows, [*np.zeros(len(self.columns), dtype=np.bool_), *self.positive]
         seen = outcome(training.response, log_time=True, labels=training.labels)
         known = _read_values("fixed", self.given | dict(fixed), self.names, positive)
-        code = None
-        if self.frailty is not None:
-            code = pd.factorize(read_subjects(self.frailty, self.covariates), sort=True)[0]
+        code = None if self.code is None else np.unique(self.code, return_inverse=True)[1]
         noise, H = self.family.distribution, as_dense(training.design.H)
         model = HazardModel(seen, H, training.design.offset, self.level_columns, noise, self.baseline, known, code)
         maximum = maximise_hazards(model, scores=scores, max_iter=MAX_ITER)
@@ -218,6 +224,7 @@ def fit_parametric(
         frailty=None if frailty is None else frailty[0],
         groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
         frailties=None if frailty is None else frailties_at(hazard_problem(model), maximum.parameters),
+        code=code,
     )
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from tobitgp.results.regression.draws import moved_noises
 
 import tobitgp as tg
 from tobitgp.diagnostics.draws import on_grid
-from tobitgp.results.regression.draws import moved_noises
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
-from tobitgp.regression.residuals import dfbeta, dfbetas
+from tobitgp.regression.residuals import dfbeta
 from tobitgp.results.rows import ask
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def influence(results: LikelihoodResults, *, scaled: bool = False) -> pd.DataFra
     V = dense(maximum.inverse_information)
     change = found.moved(dfbeta(maximum.scores, V, weight if last is None else weight[last]))
     if scaled:
-        change = dfbetas(change, found.moved(found.moved(V).T))
+        own = type(results)(found)
+        se = np.concatenate([own._linear.errors(), own._rest.theta_sd])
+        change = np.divide(change, se, out=np.zeros_like(change), where=se > 0.0)
     names = [*parts.columns]
     names += [f"log({name})" if log else name for name, log in zip(parts.scale_names, parts.positive, strict=True)]
     if last is not None:

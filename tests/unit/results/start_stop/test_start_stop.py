@@ -10,12 +10,12 @@ import pytest
 from lifelines.datasets import load_stanford_heart_transplants
 from scipy.optimize import minimize
 from scipy.stats import logistic, norm
+from tobitgp.results.start_stop.parts import problem_of, survival_of_rows, training_histories
 
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError
 from tobitgp.likelihoods.families import FAMILIES
 from tobitgp.regression.start_stop import evaluate, subject_scores
-from tobitgp.results.start_stop.parts import problem_of, survival_of_rows, training_histories
 
 CASES = json.loads((Path(__file__).parents[3] / "reference" / "event_histories.json").read_text())["cases"]
 HEART = "Surv(start, stop, event) ~ age + year + surgery + transplant"
