@@ -15,9 +15,9 @@ from support.regressions import (
     lung_windows,
     tobin,
 )
-from tobitgp.results.regression.parts import row_covariance
 
 from tobitgp.data.outcome import outcome
+from tobitgp.kinds.likelihood import row_covariance
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import covariance, maximise
@@ -47,7 +47,7 @@ class Fit:
 
     def estimates(self, H, W):
         x = H @ self.fit.coefficients, W @ self.fit.gamma
-        V = row_covariance(H, W, self.V, 2)
+        V = row_covariance([H, W], self.V)
         unit = np.exp(x[1]), np.ones(len(H))
         return Estimates(lambda at: rows_of(self.distribution, *at, self.log_time), x, unit, V, 0.0 * V)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from tobitgp.results.regression.bootstrap import _drawn, _Refit
 
 import tobitgp as tg
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError
+from tobitgp.results.likelihood.bootstrap import _drawn, _Refit
 
 FORMULA = "y ~ x + g | censor(0)"
 
