@@ -71,6 +71,18 @@ def test_a_fit_again_is_the_fit(name):
 
 
 @every
+def test_every_parameter_may_be_given(name):
+    """At its estimate nothing else moves: not the level of a spline where time 1 lies between its knots either."""
+    res = fitted(name)
+    for parameter, value in res.params.items():
+        if parameter not in res.parts.given:
+            found = again(res.parts, {parameter: value})
+            assert found.llf == pytest.approx(res.llf, abs=1e-6), parameter
+            held = found.given | {res.parts.shape_name: getattr(found.noise, "shape", np.nan)}
+            assert held[parameter] == pytest.approx(value), parameter
+
+
+@every
 def test_scores_add_up_to_nothing(name):
     res = fitted(name)
     scores = again(res.parts, scores=True).maximum.scores

@@ -51,7 +51,7 @@ class Continued(RowDistributions):
         return LocationScale(self.noise, np.zeros(()), self.sigma)
 
     @property
-    def _alive(self) -> Array:
+    def alive(self) -> Array:
         """Log survival at the start."""
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(self.begin), 0.0, self._of_one.logsf(self.begin))
@@ -61,11 +61,11 @@ class Continued(RowDistributions):
             return np.logaddexp(self.begin, np.log(np.maximum(y - self.start, 0.0)) - self.eta)
 
     def logsf(self, y: Array) -> Array:
-        return self._of_one.logsf(self._lived(y)) - self._alive
+        return self._of_one.logsf(self._lived(y)) - self.alive
 
     def logpdf(self, y: Array) -> Array:
         lived = self._lived(y)
-        return self._of_one.logpdf(lived) - lived - self.eta - self._alive
+        return self._of_one.logpdf(lived) - lived - self.eta - self.alive
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         with np.errstate(over="ignore"):
@@ -75,7 +75,7 @@ class Continued(RowDistributions):
 
     def reached(self, goal: Array) -> Array:
         with np.errstate(over="ignore", divide="ignore"):
-            z = self.noise.inverse_log_sf(self._alive - goal)
+            z = self.noise.inverse_log_sf(self.alive - goal)
             return np.log(self.start + np.exp(self.eta) * (np.exp(self.sigma * z) - np.exp(self.begin)))
 
     def mean(self) -> Array:

@@ -27,8 +27,9 @@ class HistoryTimes(Times):
     parts: StartStopParts
 
     def survive(self, times: Array) -> Array:
-        """See `Times`."""
-        return self.parts.in_training().beside().logsf(times)
+        """See `Times`; from 0 on."""
+        rows = self.parts.in_training().beside()
+        return rows.logsf(times) + rows.alive
 
 
 class StartStopResults(RegressionResults):
