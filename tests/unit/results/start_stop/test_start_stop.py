@@ -220,7 +220,8 @@ def test_rows_given_their_past_add_up_to_subjects(heart, weibull):
     assert weibull.score(heart, "log_likelihood") * len(heart) == pytest.approx(weibull.llf, abs=1e-8)
     assert np.isfinite(draws).all().all()
     left = weibull.residuals("cox_snell").groupby(heart["id"]).sum()
-    risen = pd.Series(-weibull.parts.in_training().logsf(heart["stop"].to_numpy())).groupby(heart["id"].to_numpy()).sum()
+    H = -weibull.parts.in_training().logsf(heart["stop"].to_numpy())
+    risen = pd.Series(H).groupby(heart["id"].to_numpy()).sum()
     np.testing.assert_allclose(left, risen.loc[left.index], rtol=1e-10)
     assert weibull.residuals("martingale").sum() == pytest.approx(0.0, abs=1e-6)
     assert weibull.check().ok
