@@ -16,9 +16,9 @@ from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.rows_together import Drawn, draw
 from tobitgp.numerics.sampling import generator, good_shape, smooth
+from tobitgp.results.likelihood.draws import EstimateDraws
 from tobitgp.results.process.draws import refuse_censoring_noises
 from tobitgp.results.process.posterior import site_order
-from tobitgp.results.regression.draws import EstimateDraws
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 

@@ -80,7 +80,13 @@ class Baseline:
         return Bent(s, to.s + to.log_slope - s, s_c, slope_c, s_cc, slope_cc)
 
     def level(self, origin: float, c: Sequence[Array]) -> tuple[Array, Array, Array]:
-        """What a level at a log time in place of 0 adds to that of s, (n,), with derivatives (m, n) and (m, m, n)."""
+        """What a level at a log time in place of 0 adds to that of s, (n,), with derivatives (m, n) and (m, m, n).
+
+        Nothing at ``start_of_time``: levels that are given are those of s as it is, whatever s is there.
+        """
+        if origin == self.start_of_time:
+            n, m = len(c[0]), len(c)
+            return np.zeros(n), np.zeros((m, n)), np.zeros((m, m, n))
         bent = self.bent(np.full(len(c[0]), origin), c)
         return bent.s, bent.s_c, bent.s_cc
 

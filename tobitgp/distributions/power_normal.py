@@ -173,7 +173,8 @@ class PowerNormal(RowDistributions):
         """Log probability of lying in (lower, upper]; what is 0 lies above all lower ends below 0."""
         below = np.where(lower < 0.0, -np.inf, self._ends(self.modelled(lower)))
         above = np.where(np.isposinf(upper), np.inf, self._ends(self.modelled(upper)))
-        return np.where((upper < 0.0) | (lower >= upper), -np.inf, log_mass(_NORMAL, *np.broadcast_arrays(below, above)))
+        inside = log_mass(_NORMAL, *np.broadcast_arrays(below, above))
+        return np.where((upper < 0.0) | (lower >= upper), -np.inf, inside)
 
     def _ends(self, x: Array) -> Array:
         return (transform(x - self.log_unit, self.power) - self.mu) / self.sigma

@@ -42,6 +42,11 @@ class RowDistributions:
         return np.shape(self.location)
 
     @property
+    def latent(self) -> Array:
+        """What is linear in the terms of a model."""
+        return self.location
+
+    @property
     def width(self) -> Array:
         """About how far values lie from the location."""
         raise NotImplementedError

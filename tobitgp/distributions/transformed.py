@@ -43,6 +43,10 @@ class Transformed(RowDistributions):
         return np.broadcast_shapes(*map(np.shape, (self.eta, *self.c, *self.log_theta)))
 
     @property
+    def latent(self) -> Array:
+        return self.eta
+
+    @property
     def width(self) -> Array:
         return np.ones_like(self.eta)
 

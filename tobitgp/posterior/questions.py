@@ -106,7 +106,7 @@ def _linked(positive: bool, value: Array) -> Array:
 
 def latent(positive: bool) -> Question:
     """Location f, on its own scale."""
-    return Question(lambda y: y.location, pivot=lambda noise, scale: (0.0 * scale, 1.0), linear=True, of_means=True)
+    return Question(lambda y: y.latent, pivot=lambda noise, scale: (0.0 * scale, 1.0), linear=True, of_means=True)
 
 
 def quantile(positive: bool, p: float) -> Question:

@@ -15,7 +15,7 @@ from tobitgp.report.summary import FitSummary, Section, number
 from tobitgp.report.terms import grid_frame
 
 if TYPE_CHECKING:
-    from tobitgp.results.parametric.parts import ParametricParts
+    from tobitgp.kinds.parametric import ParametricParts
     from tobitgp.results.parametric.results import ParametricHazardResults
 
 _TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}

@@ -12,6 +12,7 @@ import pandas as pd
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
+from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.numerics.factored import variances
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
@@ -19,7 +20,6 @@ from tobitgp.results.effects import scale_at_means
 from tobitgp.results.estimates import slope_posterior
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
-from tobitgp.results.start_stop.parts import StartStopParts
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 

@@ -40,9 +40,9 @@ class Tails(NamedTuple):
     exit: Array
 
     @classmethod
-    def of(cls, y: RowDistributions, response: CensoredResponse) -> Tails:
-        """Of distributions of the response."""
-        entry, exit = response.entry, response.exit
+    def of(cls, y: RowDistributions, response: CensoredResponse, window: tuple[Array, Array] | None = None) -> Tails:
+        """Of distributions of the response, in a window that is that of the response where none is given."""
+        entry, exit = window or (response.entry, response.exit)
         within = y.log_mass(entry, exit)
         return cls(lambda low, high: y.log_mass(low, high) - within, *response.within_window, entry, exit)
 

@@ -38,7 +38,7 @@ from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.paths import Paths
-from tobitgp.results.predict import predict_table
+from tobitgp.results.predict import predict_table, whats
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked, Scored, ask, no_limits, read_scored
@@ -213,6 +213,18 @@ class Results:
         """Mean and standard deviation of log sigma in rows, (n,) each."""
         raise unavailable(self, "what='sigma'")
 
+    _whats_of = ""  # what a message on ``what=`` says of the kind of fit
+
+    @property
+    def _whats(self) -> tuple[str, ...]:
+        """What is predicted, the default first."""
+        return whats()
+
+    @property
+    def _own_questions(self) -> Mapping[str, Callable[[], Question]]:
+        """Questions that no other kind of fit has."""
+        return {}
+
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
     ) -> list[dict[str, Array]]:
@@ -300,13 +312,13 @@ class Results:
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         """What new rows score."""
         rows = read_scored(self._parts, df)
-        values = (
-            self._likelihoods(rows)
-            if scoring_method == "log_likelihood"
-            else Times.of(self._posterior(rows.asked, bands=False)).order()
-        )
+        values = self._likelihoods(rows) if scoring_method == "log_likelihood" else self._order(rows.asked)
         seen = rows.response
         return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    def _order(self, asked: Asked) -> Array:
+        """Numbers (n,) by which rows are expected to live longer."""
+        return Times.of(self._posterior(asked, bands=False)).order()
 
     def _training_ends(self) -> tuple[Array, Array, Array]:
         """What is known of the training rows, and their weights."""

@@ -95,9 +95,14 @@ def test_many_rows_are_interpolated(noise, which, monkeypatch):
     eta, levels = rng.normal(size=(900, 1)), rng.integers(2, size=(900, 1))
     y = Transformed(noise, baseline, eta, tuple(np.where(levels > 0, value, 0.9 * value) for value in c))
     upper = np.array([[0.5, 4.0]])
-    found = y.observed_mean(np.zeros_like(upper), upper, -np.full_like(upper, np.inf), np.full_like(upper, np.inf))
+    free = np.full_like(upper, np.inf)
+    found = y.observed_mean(np.zeros_like(upper), upper, -free, free)
     monkeypatch.setattr(transformed, "_MANY", 10**9)
-    np.testing.assert_allclose(found, y.observed_mean(np.zeros_like(upper), upper, -np.full_like(upper, np.inf), np.full_like(upper, np.inf)), rtol=1e-6)
+    np.testing.assert_allclose(
+        found,
+        y.observed_mean(np.zeros_like(upper), upper, -free, free),
+        rtol=1e-6,
+    )
 
 
 @EACH

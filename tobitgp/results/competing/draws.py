@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.results.distributional.draws import draw_changes, moved_rows
+from tobitgp.kinds.likelihood import LikelihoodParts, drawn_rows
 from tobitgp.results.hazards.bands import Hazards
 from tobitgp.results.hazards.parts import log_hazards
 from tobitgp.results.hazards.times import HazardTimes
-from tobitgp.results.parametric.parts import ParametricParts
+from tobitgp.results.likelihood.draws import draw_changes
 from tobitgp.results.process.draws import JointProcess
-from tobitgp.results.regression.draws import JointEstimates, drawn_rows
-from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.rows import Asked
 from tobitgp.results.survival import Times
 from tobitgp.typing import Array, IntArray
@@ -68,11 +66,9 @@ def draw_cause(
         return DrawnBands(Hazards.of(cuts, log))
     n = len(times.which)
     drawn: Sequence[RowDistributions]
-    if isinstance(parts, ParametricParts):
-        change = draw_changes(parts, draws, rng, question="interval= of incidences")
-        drawn = [parts.at(moved_rows(parts, asked.design, change))]
-    elif isinstance(parts, RegressionParts):
-        drawn = drawn_rows(parts, asked.design, JointEstimates(parts).changes(draws, rng), log=True)
+    if isinstance(parts, LikelihoodParts):
+        change, _ = draw_changes(parts, draws, rng, question="interval= of incidences")
+        drawn = drawn_rows(parts, asked.design, change)
     else:
         drawn = list(JointProcess(parts).distributions(asked, draws, max(draws * n, 1), rng))
     return DrawnDistributions(tuple(drawn), rng.permutation(draws))

@@ -10,16 +10,13 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics.draws import training_rows
-from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.baselines import GompertzBaseline
 from tobitgp.errors import SpecError
+from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.results import hazard_ratios
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.distributional.draws import DistributionalDraws
-from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import HAZARD, ODDS, Contrasts, Kind
 from tobitgp.results.hazards.cells import at_risk
@@ -29,22 +26,19 @@ from tobitgp.results.hazards.proportionality import (
     tested_columns,
 )
 from tobitgp.results.hazards.ratios import without_strata
-from tobitgp.results.parametric.parts import ParametricParts
+from tobitgp.results.likelihood.results import LikelihoodResults
 from tobitgp.results.parametric.paths import along_parametric
 from tobitgp.results.parametric.times import TimesOfBaseline, warn_infinite
 from tobitgp.results.paths import Paths
-from tobitgp.results.predict import check_level, check_what, predict_table
+from tobitgp.results.predict import check_level, predict_table
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
-from tobitgp.typing import Array, Frame
-
-WHATS = ("median", "quantile", "prob", "uncensored", "terms")
-_OF = " of a parametric baseline"
+from tobitgp.typing import Array, Frame, IntArray
 
 
-class ParametricHazardResults(DistributionalResults):
+class ParametricHazardResults(LikelihoodResults):
     """A parametric baseline with linear terms, by :func:`tobitgp.fit` with ``family=tg.PH("spline")`` and its kin.
 
     Coefficients are log hazard ratios, log odds ratios of the event with ``link="odds"``, and differences of the probit
@@ -102,12 +96,6 @@ class ParametricHazardResults(DistributionalResults):
     def knots(self) -> list[float]:
         """Times of the knots of a spline, the outer ones too, in units of the response: (PH7) of the theory pages."""
         return np.exp(np.array(getattr(self._parts.baseline, "knots", ()))).tolist()
-
-    @property
-    def fit_history(self) -> pd.DataFrame:
-        """The search, one row: columns ``stage, iterations, log_likelihood``."""
-        columns = ["stage", "iterations", "log_likelihood"]
-        return pd.DataFrame([("newton", self._parts.maximum.iterations, self.llf)], columns=columns)
 
     def frailties(self, *, interval: float | None = 0.95) -> pd.DataFrame:
         """Frailties of the groups given what was seen of them, at the estimates of all parameters.
@@ -212,8 +200,17 @@ class ParametricHazardResults(DistributionalResults):
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         return along_parametric(self._parts, of, paths, level)
 
+    _by_restricted_means = True
+    _location_words = "mean up to the end of follow-up"
+    _whats_of = " of a parametric baseline"
+    _whats = ("median", "quantile", "prob", "uncensored", "latent", "conditional", "terms")
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "latent", "conditional")
+
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        found = predict_table(self, new, check_what(what, WHATS, _OF), **options)
+        found = predict_table(self, new, what, **options)
         if self._defective:
             warn_infinite(np.asarray(found, dtype=np.float64))
         return found
@@ -355,13 +352,14 @@ class ParametricHazardResults(DistributionalResults):
         one_sided = np.isposinf(seen.upper) | (seen.lower == seen.upper)
         return bool(one_sided.all()) and not np.isfinite(seen.exit).any()
 
-    def _draws(self, draws: int, rng: Rng, question: str) -> DistributionalDraws:
+    def _refuse_dependent(self, question: str) -> None:
         if self._parts.frailty is not None:
             raise SpecError(f"{question} takes rows as independent, and these share frailties.")
-        return super()._draws(draws, rng, question)
 
-    def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        return regression_k_hat(self._draws(draws, rng, "k_hat()"))
+    def _units(self) -> IntArray | None:
+        if self._parts.of_subjects:
+            raise SpecError("bootstrap() draws subjects, of which this fit keeps no column: give it as groups=.")
+        return None
 
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
         return term_tests(self, self._parts.written.is_own)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.data.outcome import Outcome
 from tobitgp.diagnostics.draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
@@ -135,10 +134,10 @@ class JointProcess(JointPosterior):
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: Outcome | None = None,
+        known: tuple[Array, Array] | None = None,
         window: tuple[Array, Array] | None = None,
     ) -> Array:
-        """Draws (n, draws) of f, or of f plus noise, on the scale of f, the rows of a draw together."""
+        """Draws (n, draws) of f, or of the response, the rows of a draw together."""
         fitted, gp = self.parts.fitted, self.parts.gp
         scale = gp.problem.units.scale
         inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
@@ -161,12 +160,12 @@ class JointProcess(JointPosterior):
                 continue
             if free and not distribution.gaussian:
                 f += sigma * distribution.ppf(open_uniform(rng, f.shape))
-            y = offset[:, None] + scale * f
+            out[:, at] = offset[:, None] + scale * f
             if window is not None:
-                ends = (end[:, None] for end in window)
-                y = LocationScale(distribution, y, scale * sigma).drawn(open_uniform(rng, f.shape), *ends)
-            out[:, at] = y
-        return out
+                y = LocationScale(distribution, out[:, at], scale * sigma, gp.family.log_time)
+                out[:, at] = y.modelled(y.drawn(open_uniform(rng, f.shape), *(end[:, None] for end in window)))
+        with np.errstate(over="ignore"):
+            return np.exp(out) if noise and gp.family.log_time else out
 
 
 def _draw_seen_at(seen: Seen, j: int, k: int, scores: Array, rng: np.random.Generator) -> Array:
