@@ -19,6 +19,7 @@ from tobitgp.results import figures
 from tobitgp.results.estimates import Transformed
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood.results import LikelihoodResults
+from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array
 
@@ -162,11 +163,22 @@ class BoxCoxResults(LikelihoodResults):
     def _drawn(self) -> tuple[str, ...]:
         return ("uncensored", "conditional")
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.boxcox import summarise_boxcox
+    _knows_null = True
 
-        self._estimates(kind)
-        return summarise_boxcox(self, alpha)
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.boxcox import scale_notes
+        from tobitgp.report.summaries import scale_formula
+        from tobitgp.report.summary import model_title, response_notes
+
+        p = len(self._columns)
+        return Words(
+            model_title(self, positive=True),
+            [("Family:", "boxcox")],
+            [Group("coef", self._names[:p]), Group("value", self._names[p:])],
+            [*scale_notes(self), *response_notes(self)],
+            scale_formula(self),
+            "from the observed information, the power's uncertainty in all of them",
+        )
 
     plot = figures.plot
     plot_forest = figures.plot_forest

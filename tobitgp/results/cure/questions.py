@@ -21,6 +21,8 @@ from tobitgp.typing import Frame
 if TYPE_CHECKING:
     from tobitgp.results.cure.results import CureResults
 
+_FIFTH, _MANY = 0.2, 20_000  # of an interval; rows above which the two hardly differ
+
 
 def cured_fraction(results: CureResults, *, interval: float = 0.95) -> pd.Series[float]:
     """Probability of being cured, averaged over the rows of the fit by their weights.
@@ -140,3 +142,21 @@ def predict_cured(
     after = results._time_rows(df, (), bands=False).after(conditional_after)
     found = results._posterior(asked, bands=level is not None).statistics(being_cured(after), level, se=False)
     return prediction_table("cured", asked, {"cured": found}, listed=False, bands=level is not None)
+
+
+def profile_note(results: CureResults, alpha: float) -> list[str]:
+    """The profile interval of one cured fraction, where it differs from Wald's by more than a fifth of its length."""
+    rows = results.parts.training
+    if not results.converged or rows is None or len(rows.response.lower) > _MANY:
+        return []
+    try:
+        ends = np.array(profile_cured(results, interval=1.0 - alpha))
+    except SpecError:
+        return []
+    wald = cured_fraction(results, interval=1.0 - alpha)[["lower", "upper"]].to_numpy()
+    if np.abs(ends - wald).max() <= _FIFTH * np.ptp(wald):
+        return []
+    return [
+        f"The profile likelihood gives the cured fraction the interval {ends[0]:.4f} to {ends[1]:.4f}, which is to be "
+        "preferred."
+    ]

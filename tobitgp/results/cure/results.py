@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,15 @@ from tobitgp.results.cure import questions
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood.results import LikelihoodResults
+from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Frame
+
+INTERCEPT = "cured[Intercept]"
+_NOTE = (
+    "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of log times of "
+    "those not cured."
+)
 
 
 class CureResults(LikelihoodResults):
@@ -153,11 +161,27 @@ class CureResults(LikelihoodResults):
             raise SpecError("Where some are cured the mean time is infinite; what='rmst' is that up to a time.")
         return super()._averages(population, sought)
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.cure import summarise_cure
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.summary import model_title, response_notes
 
-        self._estimates(kind)
-        return summarise_cure(self, alpha)
+        names, p, q = self._names, len(self._columns), len(self._parts.scale_columns)
+        assert self.model.spec.scale is not None
+        found: list[Any] = []
+        with suppress(SpecError):  # without rows the fraction may be unknown
+            label = "all rows" if self._parts.one_fraction else "mean over the rows"
+            found = [(label, self.cured_fraction(interval=1.0 - alpha))]
+        return Words(
+            model_title(self, positive=True, added="with a cured fraction"),
+            [("Family:", self._parts.family.name)],
+            [
+                Group("coef", names[:p], "exp(coef)", names[:p]),
+                Group("log odds", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
+                Group("value", names[p + q :]),
+            ],
+            [_NOTE, *questions.profile_note(self, alpha), *response_notes(self)],
+            {"logit(cured):": self.model.spec.scale.formula},
+            numbers=[("cured fraction", found)],
+        )
 
     cured_fraction = questions.cured_fraction
     profile_cured = questions.profile_cured

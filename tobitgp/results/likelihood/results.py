@@ -45,6 +45,7 @@ from tobitgp.results.likelihood.draws import (
     drawn_responses,
 )
 from tobitgp.results.likelihood.times import TimesWithin
+from tobitgp.results.likelihood.words import Words
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
@@ -189,6 +190,18 @@ class LikelihoodResults(Results):
 
     def _criterion(self) -> tuple[str, str]:
         return "Log likelihood", f"{self.llf:.2f}"
+
+    _knows_null = False  # whether summaries show `llnull`, which takes another fit where it is not known
+
+    def _words(self, alpha: float) -> Words:
+        """What summaries say of this kind of fit."""
+        raise NotImplementedError
+
+    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
+        from tobitgp.report.likelihood import summarise
+
+        self._estimates(kind)
+        return summarise(self, alpha, ratios)
 
     def _refuse_dependent(self, question: str) -> None:
         """Refuse what takes rows as independent where they are not."""

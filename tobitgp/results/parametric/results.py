@@ -27,6 +27,7 @@ from tobitgp.results.hazards.proportionality import (
 )
 from tobitgp.results.hazards.ratios import without_strata
 from tobitgp.results.likelihood.results import LikelihoodResults
+from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parametric.paths import along_parametric
 from tobitgp.results.parametric.times import TimesOfBaseline, warn_infinite
 from tobitgp.results.paths import Paths
@@ -36,6 +37,14 @@ from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
 from tobitgp.typing import Array, Frame, IntArray
+
+_TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}
+_OF = {
+    "hazard": "Coefficients are logarithms of hazard ratios.",
+    "odds": "Coefficients are logarithms of odds ratios of the event before any time.",
+    "probit": "Coefficients are differences of minus the probit of survival; no ratio is the same at all times.",
+}
+_RATIOS = {"hazard": "hazard ratio", "odds": "odds ratio"}
 
 
 class ParametricHazardResults(LikelihoodResults):
@@ -329,7 +338,7 @@ class ParametricHazardResults(LikelihoodResults):
         >>> res.plot().get_ylabel()
         'hazard'
         """
-        from tobitgp.report.parametric import typical_rows
+        from tobitgp.report.hazards import typical_rows
 
         return self.plot_hazard(df=typical_rows(self._parts), interval=interval)
 
@@ -369,8 +378,35 @@ class ParametricHazardResults(LikelihoodResults):
             raise SpecError("Where some never have the event the mean time is infinite; what='rmst' is that up to one.")
         return super()._averages(population, sought)
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.parametric import summarise_parametric
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.summary import censoring_note, response_notes
 
-        self._estimates(kind)
-        return summarise_parametric(self, alpha)
+        parts, p = self._parts, len(self._columns)
+        baseline, facts = parts.baseline.words, [("Link:", parts.link)]
+        if self.knots:
+            baseline = f"{baseline}, df = {parts.baseline.size}"
+        title, notes = _TITLES[parts.link], [_OF[parts.link], _baseline_note(self)]
+        if parts.frailty is not None:
+            title += " with a gamma frailty"
+            facts.append(("Frailty:", f"{parts.frailty}, {len(parts.groups)} groups"))
+            notes.append(
+                "Coefficients are given the frailty, of mean 1 and variance theta; predictions average over it."
+            )
+        ratios = [name for name in self._names[:p] if parts.link in _RATIOS and parts.written.is_own(name)]
+        coefficients = Group("coef", self._names[:p], _RATIOS.get(parts.link, ""), ratios)
+        return Words(
+            title,
+            [("Baseline:", baseline), *facts],
+            [coefficients, Group("baseline", self._names[p:])],
+            [*notes, *censoring_note(self), *response_notes(self)],
+        )
+
+
+def _baseline_note(results: ParametricHazardResults) -> str:
+    """What the parameters of the baseline are."""
+    if results.knots:
+        shown = ", ".join(f"{knot:.4g}" for knot in np.unique(results.knots))
+        return f"The baseline is a natural cubic spline of log time with knots at the times {shown}."
+    if results.parts.baseline.positive:
+        return "Cumulative hazards are exp(Intercept + x'b) t^shape."
+    return "Hazards are exp(Intercept + x'b + shape t), shape in units of 1 / time."

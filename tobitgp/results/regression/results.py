@@ -7,14 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pandas as pd
-
 from tobitgp.diagnostics.k_hat import OF_REGRESSION
 from tobitgp.kinds.regression import RegressionParts, log_ratios
 from tobitgp.results import figures
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.likelihood.results import LikelihoodResults
+from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.paths import Paths
 from tobitgp.results.regression import marginaleffects, residuals
 from tobitgp.results.regression.paths import along_regression
@@ -88,11 +87,25 @@ class RegressionResults(LikelihoodResults):
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return log_ratios(self._parts, contrasts, sign)
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.summaries import summarise_regression
+    _knows_null = True
 
-        self._estimates(kind)
-        return summarise_regression(self, alpha, ratios)
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.summaries import scale_formula
+        from tobitgp.report.summary import censoring_note, model_title, response_notes, times_note, weights_note
+
+        p, positive = len(self._columns), self._parts.family.log_time
+        coefficients = Group("coef", self._names[:p], "exp(coef)", self._names[:p] if positive else ())
+        notes = [] if positive else times_note(self)
+        if positive:
+            notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
+            notes.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
+        return Words(
+            model_title(self, positive=positive),
+            [("Family:", self._parts.family.name)],
+            [coefficients, Group("value", self._names[p:])],
+            [*notes, *censoring_note(self), *response_notes(self), *weights_note(self)],
+            scale_formula(self),
+        )
 
     def _without_rows(self) -> Any:
         return type(self)(replace(self._parts, training=None, covariates=None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from tobitgp.errors import SpecError
 from tobitgp.kinds.start_stop import StartStopParts, histories_of
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hazards.cells import AtRisk
+from tobitgp.results.likelihood.words import Words
 from tobitgp.results.paths import check_order, read_subjects
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.rows import Asked, read_scored
@@ -65,6 +66,14 @@ class StartStopResults(RegressionResults):
     @property
     def _n_units(self) -> float:
         return self._parts.subject_weight
+
+    def _words(self, alpha: float) -> Words:
+        words, parts = super()._words(alpha), self._parts
+        note = (
+            f"{parts.facts.n} rows (start, stop] of {parts.subjects} subjects by {parts.id!r}, with "
+            f"{parts.facts.counts['exact']} events: a subject's time passes by the covariates of each row."
+        )
+        return replace(words, notes=[note, *words.notes])
 
     def _units(self) -> IntArray | None:
         return self._parts.code
