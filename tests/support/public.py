@@ -17,7 +17,7 @@ ANSWERS = (
     "tobitgp.results.process.fit.Evidence",
     "tobitgp.mixture.predictive.Predictive",
     "tobitgp.results.hypotheses.ContrastResults",
-    "tobitgp.results.regression.bootstrap.BootstrapResults",
+    "tobitgp.results.likelihood.bootstrap.BootstrapResults",
     "tobitgp.results.hypotheses.WaldResults",
     "tobitgp.results.conformal.ConformalIntervals",
     "tobitgp.results.joint.Posterior",

@@ -182,9 +182,9 @@ def marginal_effects(
     ----------
     what : str
         ``"latent"``, ``"median"``, ``"uncensored"``, ``"observed"``, ``"quantile"``, ``"prob"`` and ``"sigma"`` are
-        those of :meth:`predict`; ``"conditional"``, of regressions, too, so that a response that was seen has no
-        effects. ``"truncated"`` is the mean of a response between its limits, :math:`E[y \mid l < y < u]`, and
-        ``"prob_uncensored"`` the probability of lying there: with ``"observed"`` these are the three effects of
+        those of :meth:`predict`; ``"conditional"``, of fits by maximum likelihood, too, so that a response that was
+        seen has no effects. ``"truncated"`` is the mean of a response between its limits,
+        :math:`E[y \mid l < y < u]`, and ``"prob_uncensored"`` the probability of lying there: with ``"observed"`` these are the three effects of
         McDonald and Moffitt [1]_, on the mean of all, on the mean of those above the limit, and on the probability of
         being above it; Stata's ``ystar``, ``e`` and ``pr``. Of positive times also ``"survival"`` and ``"risk"``, the
         probability of living beyond ``times`` or not, and ``"rmst"``, the mean restricted to it.
@@ -268,8 +268,8 @@ def marginal_effects(
     conditional = asked.what == "conditional"
     if conditional and (averaged or not regression or results._of_subjects):
         raise SpecError(
-            "Effects on what='conditional' are of regressions whose rows are independent, at='overall' or at= a "
-            "DataFrame with the responses; use what='observed' or 'uncensored'."
+            "Effects on what='conditional' are of fits by maximum likelihood whose rows are independent, at='overall' "
+            "or at= a DataFrame with the responses; use what='observed' or 'uncensored'."
         )
     rows = rows_at(parts, "overall" if averaged else at, need_limits=limited, need_response=conditional)
     if averaged:

@@ -99,7 +99,7 @@ class Results:
     def _profile(self, name: str, alpha: float) -> tuple[float, float]:
         """Interval of a parameter by the profile likelihood."""
         raise SpecError(
-            f"method='profile' is of regressions fitted by maximum likelihood, RegressionResults; this fit, "
+            f"method='profile' is for fits by maximum likelihood, as RegressionResults; this fit, "
             f"{type(self).__name__}, has method='wald'."
         )
 
