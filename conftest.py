@@ -7,16 +7,41 @@ import pytest
 
 os.environ["MPLBACKEND"] = "Agg"
 
+# What `pytest --pure` runs if no path is named: inference and priors are all that calls the compiled core
+# (tests/packaging/test_without_core.py), so it is enough to test them, their results against exact evidence, slopes and
+# posteriors, and a few fits of each kind by the public functions. Everything else runs the same instructions either way.
+WITHOUT_CORE = (
+    "tests/unit/inference",
+    "tests/unit/priors",
+    "tests/unit/posterior",
+    "tests/contracts/test_engine_invariances.py",
+    "tests/contracts/test_evidence_accuracy.py",
+    "tests/contracts/test_evidence_gradients.py",
+    "tests/contracts/test_exact_gp.py",
+    "tests/contracts/test_inducing_gradients.py",
+    "tests/contracts/test_kernel_contracts.py",
+    "tests/contracts/test_new_distribution.py",
+    "tests/contracts/test_new_kernel.py",
+    "tests/contracts/test_noise_evidence.py",
+    "tests/contracts/test_structures.py",
+    "tests/contracts/test_truncated_processes.py",
+    "tests/contracts/test_matrix.py",
+    "tests/contracts/test_invariances.py",
+    "tests/reference",
+)
+
 
 def pytest_addoption(parser):
     """Offer the tests without the compiled core."""
-    parser.addoption("--pure", action="store_true", help="turn the compiled core off")
+    parser.addoption("--pure", action="store_true", help="turn the compiled core off, and test what it does")
 
 
 def pytest_configure(config):
     """Before anything is imported that would load it."""
     if config.getoption("--pure"):
         os.environ["TOBITGP_COMPILED"] = "0"
+        if config.args_source is config.ArgsSource.TESTPATHS:
+            config.args = list(WITHOUT_CORE)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,34 @@
+"""What `pytest --pure` runs is the tests of all that calls the compiled core, of which the rest is independent."""
+
+import ast
+import runpy
+from pathlib import Path
+
+import tobitgp
+
+CHECKOUT = Path(__file__).parents[2]
+CHOSEN = runpy.run_path(str(CHECKOUT / "conftest.py"))["WITHOUT_CORE"]
+CORE = "tobitgp.compiled"
+
+
+def asks_for_the_core(path):
+    """Whether a module imports the library, by whichever spelling."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(CORE):
+            return True
+        if isinstance(node, ast.Import) and any(name.name.startswith(CORE) for name in node.names):
+            return True
+    return False
+
+
+def test_every_subpackage_that_calls_the_core_is_tested_without_it():
+    package = Path(tobitgp.__file__).parent
+    folders = {path.relative_to(package).parts[0] for path in package.rglob("*.py") if asks_for_the_core(path)}
+    folders -= {"compiled"}
+    assert folders == {"inference", "priors"}, "the reason in conftest.py is no longer true"
+    assert {f"tests/unit/{name}" for name in folders} <= set(CHOSEN)
+
+
+def test_what_is_chosen_exists_and_holds_the_questions_of_all_kinds():
+    assert all((CHECKOUT / path).exists() for path in CHOSEN)
+    assert {"tests/contracts/test_matrix.py", "tests/contracts/test_invariances.py"} <= set(CHOSEN)
