@@ -9,7 +9,7 @@ os.environ["MPLBACKEND"] = "Agg"
 
 # What `pytest --pure` runs if no path is named: inference and priors are all that calls the compiled core
 # (tests/packaging/test_without_core.py), so it is enough to test them, their results against exact evidence, slopes and
-# posteriors, and a few fits of each kind by the public functions. Everything else runs the same instructions either way.
+# posteriors, and fits of many kinds by the public functions. Everything else runs the same instructions either way.
 WITHOUT_CORE = (
     "tests/unit/inference",
     "tests/unit/priors",

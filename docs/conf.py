@@ -101,5 +101,5 @@ templates_path = [str(HERE / "_templates")]  # autosummary would look for them b
 
 
 def setup(app: Sphinx) -> None:
-    """Pages are read by several processes; the copy of MathJax, made when all is built, does not say that it allows it."""
+    """Let several processes read pages: the extension that copies MathJax at the end does not say that it allows it."""
     app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True
