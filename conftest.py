@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 import pytest
 
@@ -30,6 +31,8 @@ WITHOUT_CORE = (
     "tests/reference",
 )
 
+MOST = 10.0  # seconds of the processor of a test without a mark, which should take one: some machines are slow
+
 
 def pytest_addoption(parser):
     """Offer the tests without the compiled core."""
@@ -42,6 +45,19 @@ def pytest_configure(config):
         os.environ["TOBITGP_COMPILED"] = "0"
         if config.args_source is config.ArgsSource.TESTPATHS:
             config.args = list(WITHOUT_CORE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Fail a test that is slow and does not say so; without the core or under a tracer all are."""
+    began = time.process_time()
+    result = yield
+    spent = time.process_time() - began
+    marked = item.get_closest_marker("slow") or item.get_closest_marker("study")
+    slowed = item.config.getoption("--pure") or item.config.pluginmanager.hasplugin("_cov")
+    if spent > MOST and not (marked or slowed):
+        pytest.fail(f"{spent:.0f} s of the processor: mark it slow, or study, beside a version that is quick")
+    return result
 
 
 @pytest.fixture(autouse=True)
