@@ -56,7 +56,7 @@ def pytest_runtest_call(item):
     marked = item.get_closest_marker("slow") or item.get_closest_marker("study")
     slowed = item.config.getoption("--pure") or item.config.pluginmanager.hasplugin("_cov")
     if spent > MOST and not (marked or slowed):
-        pytest.fail(f"{spent:.0f} s of the processor: mark it slow, or study, beside a version that is quick")
+        pytest.fail(f"{spent:.0f} s of the processor: mark it slow, or study if a quick version remains")
     return result
 
 
