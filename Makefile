@@ -34,8 +34,8 @@ test: ## quick tests and doctests
 test-all: ## slow tests too
 	$(PYTHON) -m pytest -q $(WORKERS) -m "not study"
 
-test-pure: ## quick tests without the compiled core
-	$(PYTHON) -m pytest -q $(WORKERS) --pure tests
+test-pure: ## quick tests of what the compiled core does, without it (conftest.py lists them)
+	$(PYTHON) -m pytest -q $(WORKERS) --pure
 
 studies: ## simulations and tables of pages again, half an hour on two cores
 	$(PYTHON) -m pytest -q $(WORKERS) -m study
@@ -49,7 +49,7 @@ doctest: ## examples in docstrings only
 check: format-check lint types imports test-all test-pure ## everything a change must pass
 
 docs: ## build the site into out/site, vignettes executed (TOBITGP_VIGNETTES=off leaves them as they are)
-	$(PYTHON) -m sphinx -W --keep-going -E -c docs -d out/doctrees . out/site
+	$(PYTHON) -m sphinx -W --keep-going -E -j auto -c docs -d out/doctrees . out/site
 
 bench: ## time tobitgp beside its peers (needs the bench dependency group)
 	$(PYTHON) -m benchmarks

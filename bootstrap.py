@@ -29,9 +29,11 @@ CHECKS = (
     ("-m", "mypy"),
     ("-c", "from importlinter.cli import lint_imports_command as main; main()"),
     ("-m", "pytest", "-q", *WORKERS, "-m", "not study"),
-    ("-m", "pytest", "-q", *WORKERS, "--pure", "tests"),
+    ("-m", "pytest", "-q", *WORKERS, "--pure"),
 )
-SITE = (("-m", "sphinx", "-W", "--keep-going", "-E", "-c", "docs", "-d", "out/doctrees", ".", "out/site"),)
+SITE = (
+    ("-m", "sphinx", "-W", "--keep-going", "-E", "-j", "auto", "-c", "docs", "-d", "out/doctrees", ".", "out/site"),
+)
 COMMANDS = {"test": CHECKS, "docs": SITE}  # as `make check` and `make docs`
 
 

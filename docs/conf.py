@@ -8,6 +8,8 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from tempfile import mkdtemp
 
+from sphinx.application import Sphinx
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
 
@@ -96,3 +98,8 @@ html_extra_path = ["_root"]
 html_show_sphinx = False
 html_copy_source = False
 templates_path = [str(HERE / "_templates")]  # autosummary would look for them beside the checkout's root
+
+
+def setup(app: Sphinx) -> None:
+    """Let several processes read pages: the extension that copies MathJax at the end does not say that it allows it."""
+    app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True

@@ -98,7 +98,7 @@ def test_a_leaf_of_a_structure_is_of_another_type(saved):
     check_leaves(saved, lambda _: [next(order), next(order)])
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_every_leaf_of_the_document_is_of_another_type(saved):
     check_leaves(saved, lambda _: VALUES)
 

@@ -65,7 +65,7 @@ def selected(case: Case) -> Any:
 
 CHECKING = [
     Question("check", result("check", rng=1), (ROWLESS,)),
-    Question("loo", result("loo", rng=1), (ROWLESS, SHARED)),
+    Question("loo", result("loo", draws=200, rng=1), (ROWLESS, SHARED)),
     Question("loo psis", result("loo", "psis", draws=200, rng=1), (ROWLESS, SHARED)),
     Question("waic", result("waic", draws=200, rng=1), (ROWLESS, SHARED)),
     Question("k_hat", result("k_hat", 200, rng=1), (ROWLESS, NO_GAUSSIAN, SHARED)),

@@ -77,7 +77,7 @@ def agrees(question, q, g, seen, size):
         assert ((g <= x + 1e-9).mean(axis=0) > p - slack).all()
 
 
-@pytest.mark.parametrize("size", [60_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [60_000, pytest.param(1_000_000, marks=pytest.mark.study)])
 @pytest.mark.parametrize("case", CASES)
 def test_against_draws(rng, case, size):
     distributions, log_time = CASES[case]

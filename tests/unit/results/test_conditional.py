@@ -39,7 +39,7 @@ def draws_given_seen(seen, row, size, rng):
     return f, y, seen.sigma[j, 0]
 
 
-@pytest.mark.parametrize("size", [40_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [40_000, pytest.param(1_000_000, marks=pytest.mark.study)])
 @pytest.mark.parametrize("fixture", ["averaged", "log_time", "ammonium"])
 def test_against_draws(request, rng, fixture, size):
     res = request.getfixturevalue(fixture)
@@ -173,12 +173,12 @@ def test_two_ends_of_new_rows_are_read(mixed, response):
 def by_quadrature(seen_distribution, lower, upper, entry, exit, level, *, log_time):
     """Mean, sd and quantiles of the imputed value of one row, f on a grid in every component."""
     distribution, weight, mean, sd, sigma = seen_distribution
-    f = mean[:, None] + sd[:, None] * np.linspace(-9.0, 9.0, 1201)
+    f = mean[:, None] + sd[:, None] * np.linspace(-9.0, 9.0, 401)
     a, b, first, last = ((end - f) / sigma[:, None] for end in (lower, upper, entry, exit))
     word = (distribution.cdf(b) - distribution.cdf(a)) / (distribution.cdf(last) - distribution.cdf(first))
-    density = weight[:, None] * word * np.exp(-0.5 * np.linspace(-9.0, 9.0, 1201) ** 2)
-    v = (np.arange(400) + 0.5) / 400
-    u, share = 1.0 - (1.0 - v) ** 4, (1.0 - v) ** 3 / 100.0
+    density = weight[:, None] * word * np.exp(-0.5 * np.linspace(-9.0, 9.0, 401) ** 2)
+    v = (np.arange(150) + 0.5) / 150
+    u, share = 1.0 - (1.0 - v) ** 4, 4.0 * (1.0 - v) ** 3 / len(v)
     y = f[..., None] + sigma[:, None, None] * distribution.ppf(
         distribution.cdf(a)[..., None] + (distribution.cdf(b) - distribution.cdf(a))[..., None] * u
     )

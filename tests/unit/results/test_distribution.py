@@ -53,7 +53,7 @@ def test_against_draws(request, rng, fixture, log_time):
     check(fitted_nodes(request.getfixturevalue(fixture)), 100_000, rng)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize(("fixture", "log_time"), [("averaged", False), ("ammonium", True)])
 def test_against_a_million_draws(request, rng, fixture, log_time):
     check(fitted_nodes(request.getfixturevalue(fixture)), 1_000_000, rng)

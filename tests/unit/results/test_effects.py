@@ -38,7 +38,7 @@ def test_linear_terms_are_their_coefficients(averaged):
         assert np.allclose(table.loc[label], summary.loc[name], rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("draws", [4_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [4_000, pytest.param(100_000, marks=pytest.mark.study)])
 @pytest.mark.parametrize(("what", "asked"), SCALES[:3])
 def test_spread_against_draws(averaged, mixed, rng, what, asked, draws):
     """Draws of the weights, the effect formed anew for each."""

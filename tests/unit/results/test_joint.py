@@ -39,7 +39,7 @@ def test_missing_rows(averaged, mixed):
     assert averaged.sample(new, 2).isna().any(axis=1).tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("draws", [40_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [40_000, pytest.param(1_000_000, marks=pytest.mark.study)])
 @pytest.mark.parametrize("fixture", ["averaged", "ammonium"])
 def test_draws_have_the_moments(request, fixture, draws):
     res = request.getfixturevalue(fixture)

@@ -44,7 +44,7 @@ def test_quoted_names():
     )
 
 
-@pytest.mark.parametrize("draws", [60_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [60_000, pytest.param(1_000_000, marks=pytest.mark.study)])
 def test_bands_against_draws(averaged, rng, draws):
     """Draws of the weights themselves, term by term."""
     parts = averaged.parts
