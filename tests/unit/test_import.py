@@ -36,7 +36,7 @@ import tobitgp as tg
 
 def names():
     rooms = [tg, *(each for each in (getattr(tg, name) for name in tg.__all__) if isinstance(each, types.ModuleType))]
-    return {f"{room.__name__}.{name}": getattr(room, name) for room in rooms for name in room.__all__}
+    return {f"{room.__name__}.{name}": getattr(room, name) for room in rooms for name in getattr(room, "__all__", ())}
 
 before = names() if sys.argv[1] == "before" else {}
 modules = [each.name for each in pkgutil.walk_packages(tg.__path__, "tobitgp.")]
