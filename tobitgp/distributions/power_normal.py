@@ -154,6 +154,9 @@ class PowerNormal(RowDistributions):
     def ppf(self, p: float) -> Array:
         return self.response(self._logs(self.mu + self.sigma * float(ndtri(p))))
 
+    def remaining(self, p: float, start: Array) -> Array:
+        return np.maximum(self.survived(np.log(p) + self.logsf(start)) - start, 0.0)
+
     def survived(self, log_p: Array) -> Array:
         """Responses that are exceeded with probabilities."""
         return self.response(self._logs(self.mu - self.sigma * ndtri_exp(np.minimum(log_p, 0.0))))
