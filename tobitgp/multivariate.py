@@ -89,7 +89,7 @@ def fit_several(
         how["hyper"] = "maximize"  # a ridge, (MUL3), along which the points of a design have too small a spread
     fitter = Fitter(stack, reading, how)
     stack.warn_missing(data)
-    rows = stack.known(data, np.arange(len(data)), ends)
+    rows = stack.known(data, stack.units(data, ends), ends)
     fitted = fitter(rows)
     parts = MultivariateParts.of(fitted.parts, stack, rows, ends)
     return MultivariateResults(parts, TrainingRows(data, ends, fitter.held(fitted)))

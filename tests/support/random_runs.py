@@ -1,5 +1,6 @@
 """What comes of random questions to random models: an answer, a clear error, or a fault."""
 
+import re
 import signal
 import traceback
 import warnings
@@ -15,10 +16,14 @@ import tobitgp
 from support.random_models import random_model
 from support.random_nondetects import ask_nondetects
 from support.random_questions import QUESTIONS, random_questions
-from tobitgp.errors import TobitGPError
+from support.random_refits import READ  # noqa: F401, whose questions are drawn too
+from tobitgp.errors import SpecError, TobitGPError
 
 SECONDS, NONDETECTS, LONGEST = 60.0, 0.06, 1200
 PACKAGE = str(Path(tobitgp.__file__).parent)
+# How a message begins: a sentence, or the argument, call or column that it is about, with its value where it has one.
+BEGINS = re.compile(r"""[A-Z0-9'"`(]|[a-z_][\w.]*(=|\(|\[| (is|are|holds) )""")
+NEVER = re.compile(r" object at 0x|  |\bnp\.(str_|float64|int64)|<class ")
 ELSEWHERE = ("site-packages", "lib/python")
 
 
@@ -76,13 +81,20 @@ def faults_of(asked):
     """Raw errors, errors that say too little or too much, and warnings of other libraries."""
     error = asked.error
     if isinstance(error, TobitGPError):
-        if not 10 < len(str(error)) < LONGEST:
-            yield f"message: {error}"
+        if not (10 < len(str(error)) < LONGEST and well_formed(error)):
+            yield f"message: {type(error).__name__}: {error}"
     elif error is not None and not is_of_python(error):
         yield f"raw: {type(error).__name__}: {error} {place(error)}"
     for each in asked.heard:
         if not is_own(each):
             yield f"warning: {each.category.__name__}: {each.message} {each.filename}:{each.lineno}"
+
+
+def well_formed(error):
+    """Whether a message has the form of its kind; those of arguments are sentences, those of data end in rows."""
+    said = str(error).partition("\n")[0]
+    ends = said.endswith((".", "?")) or not isinstance(error, SpecError)
+    return bool(BEGINS.match(said)) and not NEVER.search(said) and ends
 
 
 def is_own(heard):

@@ -217,7 +217,7 @@ def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
 def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     """Limits of the instrument in every row; gives lower, upper (n,)."""
     if spec.limit is None and (spec.response.kind != "value" or spec.flag is not None):
-        raise SpecError(UNKNOWN_LIMITS)
+        raise SpecError(f"{UNKNOWN_LIMITS}.")
     given = (spec.censoring.lower, spec.censoring.upper) if spec.censoring else (None, None)
     lower, upper = (
         _read_limit(limit, side, absent, table)

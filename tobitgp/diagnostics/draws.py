@@ -159,7 +159,7 @@ def _copies(weight: Array, draws: int) -> IntArray:
     """Positions of the rows, each as often as its frequency weight says."""
     if (weight != weight.round()).any():
         raise SpecError(
-            "arviz counts every row once, and these frequency weights are no whole numbers by which rows could be "
+            "to_arviz() counts every row once, and these frequency weights are no whole numbers by which rows could be "
             "repeated; loo() and waic() of the fit know the weights."
         )
     if weight.sum() * draws > _MOST_LIKELIHOODS:

@@ -203,7 +203,7 @@ class GenGamma(Distribution):
         away = np.where(s < self.largest_tilt, s, 0.0) / self._q
         log_m = deviance(u + away, np.array(u), away) - 0.5 * np.log1p(away / u)
         log_m = log_m + stirling_error(u + away) - stirling_error(np.array(u))
-        growth = away * (np.log1p(away / u) + np.vectorize(_log_gap)(u + away))
+        growth = away * (np.log1p(away / u) + np.vectorize(_log_gap, otypes=[float])(u + away))
         with np.errstate(over="ignore"):
             return np.where(s < self.largest_tilt, np.exp(log_m), np.inf), growth
 

@@ -118,13 +118,13 @@ def closing_what_fails(draw: Callable[P, T]) -> Callable[P, T]:
 
 
 def finish(ax: Any, x: object, y: object, *, legend: str = "best", title: str = "", **more: Any) -> Any:
-    """Name the axes, take away the spines that bound nothing, and draw a legend if a place for it is given.
+    """Name the axes, take away the spines that bound nothing, and draw a legend of what there is at the place given.
 
     ``"outside"`` is right of the axes and ``"below"`` under them, where it hides nothing.
     """
     ax.set(xlabel=as_label(x), ylabel=as_label(y), **more)
     ax.spines[["top", "right"]].set_visible(False)
-    if legend:
+    if legend and ax.get_legend_handles_labels()[0]:
         place: dict[str, Any] = {"loc": legend}
         if legend == "outside":
             place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}

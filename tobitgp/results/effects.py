@@ -184,10 +184,11 @@ def marginal_effects(
         ``"latent"``, ``"median"``, ``"uncensored"``, ``"observed"``, ``"quantile"``, ``"prob"`` and ``"sigma"`` are
         those of :meth:`predict`; ``"conditional"``, of fits by maximum likelihood, too, so that a response that was
         seen has no effects. ``"truncated"`` is the mean of a response between its limits,
-        :math:`E[y \mid l < y < u]`, and ``"prob_uncensored"`` the probability of lying there: with ``"observed"`` these are the three effects of
-        McDonald and Moffitt [1]_, on the mean of all, on the mean of those above the limit, and on the probability of
-        being above it; Stata's ``ystar``, ``e`` and ``pr``. Of positive times also ``"survival"`` and ``"risk"``, the
-        probability of living beyond ``times`` or not, and ``"rmst"``, the mean restricted to it.
+        :math:`E[y \mid l < y < u]`, and ``"prob_uncensored"`` the probability of lying there. With ``"observed"``
+        these are the three effects of McDonald and Moffitt [1]_: on the mean of all, on the mean of those above the
+        limit, and on the probability of being above it. Stata calls them ``ystar``, ``e`` and ``pr``. Of positive
+        times also ``"survival"`` and ``"risk"``, the probability of living beyond ``times`` or not, and ``"rmst"``,
+        the mean restricted to it.
     at : {"overall", "mean", "design"}, or DataFrame
         Average over the training rows with their weights, at the mean of numbers and the most frequent level of
         factors and groups, at the mean of all columns of a regression's design, dummies among them (a level then has

@@ -139,7 +139,7 @@ def family_ratio(parts: Any) -> Kind:
         )
     if parts.state.scale is not None or parts.state.var_weight is not None:
         raise SpecError(
-            "sigma differs from row to row here, so that hazards cross and no ratio is the same at all times: "
+            "Here sigma differs from row to row, so that hazards cross and no ratio is the same at all times: "
             "predict_hazard(...) at two rows gives both hazards over time."
         )
     return Kind(HAZARD, -1.0) if noise.exponential_hazard else Kind(ODDS, 1.0)

@@ -115,7 +115,7 @@ def _limits(parts: Source, new: Frame | None, usable: BoolArray, instead: str) -
 
 def _check_known(parts: Source, instead: str = "") -> None:
     if not parts.facts.limits_known:
-        raise SpecError(f"{UNKNOWN_LIMITS}{instead and f', or use {instead}'}")
+        raise SpecError(f"{UNKNOWN_LIMITS}{instead and f', or use {instead}'}.")
 
 
 def mean_limits(parts: Source) -> Limits:

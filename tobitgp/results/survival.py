@@ -31,6 +31,8 @@ _SHARED = 10  # of these for each row and time, where all rows meet the same tim
 _ROOT = 200  # of these for each row, where it looks for a root
 _AVERAGED = 1500  # of these for each row, where its number is averaged over f
 _HEAVY = 20_000
+_FEW = 1e-6  # survival p below which 1 - p keeps too few digits
+_CERTAIN = 1e-20  # probability below which none shows beside 1
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
 
@@ -59,6 +61,13 @@ class Times:
     def positive(self) -> bool:
         """Whether locations are those of logarithms."""
         return bool(self.posterior.take(slice(0, 1)).new.log)
+
+    @property
+    def beginning(self) -> Array:
+        """Values (n,) that all survive."""
+        if self.positive or self.discrete:
+            return np.full(len(self.which), -1.0 if self.discrete else 0.0)
+        return np.atleast_1d(self.posterior.new.ppf(_CERTAIN))[self.which]
 
     def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
         """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level all of ``STATISTICS``.
@@ -107,6 +116,8 @@ class Times:
 
     def percentile(self, p: float, after: Array | None) -> Array:
         """Times after ``after`` at which survival falls to p, (n,)."""
+        if after is None and p < _FEW:
+            return self.beginning + self.percentiles((p,), self.beginning)[:, 0]
         if after is None:
             return np.atleast_1d(self.posterior.new.ppf(1.0 - p))[self.which]
         return self.percentiles((p,), after)[:, 0]
@@ -126,6 +137,9 @@ class Times:
 
     def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
         """``median``, ``lower`` and ``upper`` of `percentile` given the parameters, (n,) each."""
+        if after is None and p < _FEW:
+            found = self.percentile_band(p, self.beginning, level)
+            return {name: self.beginning + values for name, values in found.items()}
         if after is None:
             found = self.posterior.band(quantile(self.positive, 1.0 - p), level)
             return {name: np.atleast_1d(values)[self.which] for name, values in found.items()}
@@ -142,6 +156,13 @@ class Times:
         """The same of numbers (n,) that are times, counted from ``after``."""
         values = np.stack(list(found.values())) + (0.0 if after is None else after)
         self.warn_beyond(float(values[np.isfinite(values)].max(initial=0.0)))
+        if np.isnan(values).any():
+            warnings.warn(
+                "Some bands are NaN: a parameter that they depend on has no standard error, or they lie where the fit "
+                "leaves hardly any probability.",
+                ApproximationWarning,
+                stacklevel=user_level(),
+            )
 
     def mean(self) -> Array:
         """Mean times, (n,)."""

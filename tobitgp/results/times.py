@@ -36,7 +36,9 @@ def predict_percentile(
 ) -> pd.Series[float] | pd.DataFrame:
     """Times at which survival falls to ``p``, as lifelines has it: ``p=0.9`` is the time that 90% survive.
 
-    They are (SUR4) of the theory pages.
+    They are (SUR4) of the theory pages. Times after the last one seen rest on the form of the family, and come without
+    a warning, as in lifelines and flexsurv. A time is infinite where survival never falls so far, and where it exceeds
+    all numbers.
 
     Parameters
     ----------
@@ -65,6 +67,11 @@ def predict_percentile(
         or bands of counts.
     DataError, UnseenLevelError
         If the rows cannot be used.
+
+    Warns
+    -----
+    ApproximationWarning
+        If bands are NaN; of ``family="ph"`` also if times are infinite, or lie after the last exit.
 
     Examples
     --------

@@ -73,7 +73,7 @@ class CompetingRisksResults:
         if name.startswith("_") or not hasattr(type(fit), name):
             return missing_attribute(self, name)
         raise UnavailableError(
-            f"Competing risks have no {name!r} in common; each cause has its own: res[{cause!r}].{name}"
+            f"Competing risks have no {name!r} in common; each cause has its own, as res[{cause!r}].{name}."
         )
 
     def __repr__(self) -> str:

@@ -164,7 +164,7 @@ class HazardTimes(Times):
         def chunk(span: slice) -> dict[str, Array]:
             found, start = self.hazards(self.which[span], last, draws=True), begin[span]
             times = found.time_at(found.cumulative(start[:, None])[:, 0] - np.log(p))
-            return of(times - start[:, None])
+            return of(np.maximum(times - start[:, None], 0.0))
 
         return self._chunked(chunk, len(self.which), 1)
 

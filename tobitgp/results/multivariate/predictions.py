@@ -166,7 +166,8 @@ def impute(results: MultivariateResults, new: Frame | None = None, *, interval: 
     level, rows = check_level(interval), results._rows
     n, J = len(rows.data), len(results.responses)
     if new is None:
-        data, ends, fit, units = rows.data, rows.ends, results.stacked, np.arange(n)
+        data, ends, fit = rows.data, rows.ends, results.stacked
+        units = results._stack.units(data, ends)
         known = results._stack.known(data, units, ends)
         own = known.index
     else:
@@ -176,7 +177,7 @@ def impute(results: MultivariateResults, new: Frame | None = None, *, interval: 
         )
         known = results._stack.known(data, units, ends)
         own = known.index + J * n
-        old = results._stack.known(rows.data, np.arange(n), rows.ends)
+        old = results._stack.known(rows.data, results._stack.units(rows.data, rows.ends), rows.ends)
         fit = rows.refit(pd.concat([old, known.set_axis(own)])) if len(known) else results.stacked
     if not len(data):
         return results.predict(data, interval=interval)

@@ -23,7 +23,7 @@ from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula import parse_formula, parse_scale_formula
 from tobitgp.formula.several import COLUMN, LOWER, RESPONSE, SCALE_COLUMN, STACKED, TAKEN, UNIT, UPPER, Wide
 from tobitgp.priors.coefficients import WEAK, find_layers, prior_root
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 Ends = tuple[Array, Array]  # of what is known of every response, (n, J) each, NaN where nothing is
 Functions = Mapping[str, Callable[..., Any]] | None
@@ -92,11 +92,18 @@ class Stack:
         return rows.assign(**{RESPONSE: pd.Categorical(rows[RESPONSE], categories=self.levels)})
 
     def known(self, data: pd.DataFrame, units: Any, ends: Ends) -> pd.DataFrame:
-        """The rows of which something is known, with their ends, and no covariate is missing."""
+        """The rows of which something is known, with their ends, and no covariate is missing; by response and unit."""
         lower, upper = (self.standardised(end).T.ravel() for end in ends)
         rows = self.rows(data, units).assign(**{LOWER: lower, UPPER: upper})
         ones = {w: 1.0 for w in (self.weights, self.var_weights) if w is not None and w not in rows.columns}
-        return rows.assign(**ones)[rows.notna().all(axis=1)]
+        return rows.assign(**ones)[rows.notna().all(axis=1)].sort_values([RESPONSE, UNIT], kind="stable")
+
+    def units(self, data: pd.DataFrame, ends: Ends) -> IntArray:
+        """Number of each row of a fit, (n,), by what it holds: the order of rows does not show."""
+        weights = [name for name in (self.weights, self.var_weights) if name is not None]
+        names = dict.fromkeys((*self.state.input_names, *self.inputs, *weights))
+        held = [pd.util.hash_array(data[name].to_numpy()) for name in names]
+        return np.argsort(np.lexsort([*held, *ends[1].T, *ends[0].T]))
 
     def warn_missing(self, data: pd.DataFrame) -> None:
         """Tell of rows that are dropped since a covariate is missing."""

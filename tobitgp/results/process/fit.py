@@ -93,12 +93,13 @@ def _check_noise_processes(spec: ModelSpec, read: TrainingData | PartitionedData
     name = spec.scale.gps[0].name
     if method.name != "ep":
         raise SpecError(
-            f"{name} goes with method='ep', not with {method.name!r}; columns in sigma=, as '~ z', go with all methods."
+            f"method={method.name!r}: {name} goes with method='ep' alone; columns in sigma=, as '~ z', go with all "
+            "methods."
         )
     if isinstance(read, PartitionedData) or len(read.labels) > MOST_ROWS:
         raise SpecError(
-            f"{name} takes up to {MOST_ROWS:,} rows that are held in memory, no files; columns in sigma=, as '~ z' or "
-            "'~ bs(z, df=5)', any number."
+            f"sigma= with {name.removeprefix('sigma: ')} takes up to {MOST_ROWS:,} rows that are held in memory, no "
+            "files; columns in sigma=, as '~ z' or '~ bs(z, df=5)', any number."
         )
 
 
