@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tobitgp.numerics.jets import Jet, Number
+from tobitgp.numerics.jets import Jet, Number, linear, log_complement
 from tobitgp.numerics.roots import rises_to
 from tobitgp.typing import Array
 
@@ -58,8 +58,8 @@ class Baseline:
         """The logarithm of the growth of exp(s) since log times (n,), and of its slope; nan where s falls."""
         late = np.isfinite(start)
         s, log_slope = self.at(v, c)
-        gap: Jet = s - self.at(np.where(late, start, v), c)[0]
-        grown = s + np.log(-np.expm1(-replace(gap, value=np.where(late, gap.value, np.inf))))
+        back: Jet = self.at(np.where(late, start, v), c)[0] - s
+        grown: Jet = s + log_complement(replace(back, value=np.where(late, back.value, -np.inf)))
         return grown, s + log_slope - grown
 
     def level(self, origin: float, c: Sequence[Number]) -> Number:
@@ -239,8 +239,9 @@ def make_knots(log_times: Array, weight: Array, df: int) -> Array:
 
 
 def _sum(c: Sequence[Number], values: Sequence[Array] | Array) -> Number:
-    first, *others = (own * value for own, value in zip(c, values, strict=True))
-    return sum(others, first)
+    if isinstance(c[0], Jet):
+        return linear(c, values)
+    return np.asarray(sum((own * value for own, value in zip(c, values, strict=True)), np.zeros(())))
 
 
 def _log_positive(x: Number) -> Number:

@@ -81,8 +81,9 @@ class StandardisedTimes(RowTimes):
 
 def location_scale_times(noise: Distribution, eta: Jet, tau: Jet, shape: Jet | None = None) -> StandardisedTimes:
     """Log times of a location and a log scale."""
-    rate: Any = np.exp(-tau)
-    return StandardisedTimes(noise, lambda v: ((v - eta) * rate, -tau), shape)
+    log_rate: Any = -tau
+    rate = np.exp(log_rate)
+    return StandardisedTimes(noise, lambda v: ((v - eta) * rate, log_rate), shape)
 
 
 def transformed_times(

@@ -19,9 +19,11 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from scipy import special
 
+from tobitgp.numerics import log_probabilities
 from tobitgp.typing import Array, IntArray
 
 Entry = Array | float
+_ONE = 1.0  # told by its identity: products with it need no multiplication
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,42 +54,55 @@ Number = TypeVar("Number", Array, Jet)
 
 def variables(values: Sequence[Array]) -> list[Jet]:
     """The parameters of rows, (n,) each."""
-    return [Jet(value, {j: 1.0}, {}) for j, value in enumerate(values)]
+    return [Jet(value, {j: _ONE}, {}) for j, value in enumerate(values)]
 
 
 def chain(of: Sequence[Jet], value: Array, first: Sequence[Entry], second: Mapping[tuple[int, int], Entry]) -> Jet:
-    """A function of several numbers, from its value, its slopes in them, and its bends in those at places k <= l."""
+    """A function of several numbers, from its value, its slopes in them, and its bends in those at places k <= l.
+
+    It may have no slopes in the last ones.
+    """
     slope, bend = dict[int, Entry](), dict[tuple[int, int], Entry]()
-    for jet, by in zip(of, first, strict=True):
-        for i, entry in jet.slope.items():
-            _add(slope, i, _product(by, entry))
-        for pair, entry in jet.bend.items():
-            _add(bend, pair, _product(by, entry))
+    for jet, by in zip(of, first, strict=False):
+        _add(slope, jet.slope, by)
+        _add(bend, jet.bend, by)
     for (k, l), by in second.items():
         for i, one in of[k].slope.items():
-            part = _product(by, one)
+            part = by if one is _ONE else by * one
             for j, other in of[l].slope.items():
-                if k < l:
-                    _add(bend, (min(i, j), max(i, j)), _product(part, other if i != j else 2.0 * other))
-                elif i <= j:
-                    _add(bend, (i, j), _product(part, other))
+                if k == l and j < i:
+                    continue
+                product = part if other is _ONE else part * other
+                if k < l and i == j:
+                    product = 2.0 * product
+                pair = (i, j) if i < j else (j, i)
+                bend[pair] = bend[pair] + product if pair in bend else product
     return Jet(value, slope, bend)
 
 
-def scatter(n: int, parts: Iterable[tuple[IntArray, Jet]]) -> Jet:
-    """Sums over n rows of jets of some of the rows each."""
+def linear(of: Sequence[Jet], weights: Sequence[Array] | Array) -> Jet:
+    """A weighted sum of several numbers."""
+    value = sum((jet.value * weight for jet, weight in zip(of, weights, strict=True)), np.zeros(()))
+    return chain(of, value, list(weights), {})
+
+
+Parts = Iterable[tuple[IntArray, Jet]]
+
+
+def scatter(n: int, plus: Parts, minus: Parts = ()) -> Jet:
+    """Sums over n rows of jets of some of the rows each, less those of others."""
     value, slope, bend = np.zeros(n), dict[int, Entry](), dict[tuple[int, int], Entry]()
 
-    def spread(to: dict[Any, Entry], part: Mapping[Any, Entry], rows: IntArray) -> None:
+    def spread(to: dict[Any, Any], part: Mapping[Any, Entry], rows: IntArray, put: np.ufunc) -> None:
         for key, entry in part.items():
             total = to.setdefault(key, np.zeros(n))
-            assert isinstance(total, np.ndarray)
-            total[rows] += entry
+            total[rows] = put(total[rows], entry)
 
-    for rows, part in parts:
-        value[rows] += part.value
-        spread(slope, part.slope, rows)
-        spread(bend, part.bend, rows)
+    for parts, put in ((plus, np.add), (minus, np.subtract)):
+        for rows, part in parts:
+            value[rows] = put(value[rows], part.value)
+            spread(slope, part.slope, rows, put)
+            spread(bend, part.bend, rows, put)
     return Jet(value, slope, bend)
 
 
@@ -99,14 +114,11 @@ def _some(entry: Entry, rows: IntArray) -> Entry:
     return np.asarray(entry)[rows] if np.ndim(entry) else entry
 
 
-def _product(a: Entry, b: Entry) -> Entry:
-    if isinstance(b, float) and b == 1.0:
-        return a
-    return b if isinstance(a, float) and a == 1.0 else a * b
-
-
-def _add(to: dict[Any, Entry], key: Any, entry: Entry) -> None:
-    to[key] = to[key] + entry if key in to else entry
+def _add(to: dict[Any, Entry], part: Mapping[Any, Entry], by: Entry) -> None:
+    """Add products of the derivatives of a part."""
+    for key, entry in part.items():
+        product = entry if by is _ONE else by if entry is _ONE else by * entry
+        to[key] = to[key] + product if key in to else product
 
 
 # -- functions --------------------------------------------------------------------------------------------------------
@@ -125,18 +137,20 @@ def gammaln(x: Jet) -> Jet:
 
 def logaddexp(a: Jet, b: Jet) -> Jet:
     """``log(exp a + exp b)``: the share of each is its slope, and only what they differ in bends their sum."""
-    share, other, gap = special.expit(a.value - b.value), special.expit(b.value - a.value), a - b
-    return chain([a, b, gap], np.logaddexp(a.value, b.value), [share, other, 0.0], {(2, 2): share * other})
+    share, other = special.expit(a.value - b.value), special.expit(b.value - a.value)
+    gap = Jet(b.value, b.slope, {}) - Jet(a.value, a.slope, {})
+    return chain([a, b, gap], np.logaddexp(a.value, b.value), [share, other], {(2, 2): share * other})
+
+
+def log_complement(x: Jet) -> Jet:
+    """``log(1 - exp(x))``."""
+    odds = 1.0 / np.expm1(-x.value)
+    return x.of(log_probabilities.log_complement(x.value), -odds, -odds * (1.0 + odds))
 
 
 def _exp(x: Jet) -> Jet:
     y = np.exp(x.value)
     return x.of(y, y, y)
-
-
-def _expm1(x: Jet) -> Jet:
-    y = np.exp(x.value)
-    return x.of(np.expm1(x.value), y, y)
 
 
 def _log(x: Jet) -> Jet:
@@ -151,11 +165,10 @@ def _log1p(x: Jet) -> Jet:
 
 _OF_NUMPY: Mapping[Any, Callable[..., Jet]] = {
     np.negative: lambda a: chain([a], -a.value, [-1.0], {}),
-    np.add: lambda a, b: chain([a, b], a.value + b.value, [1.0, 1.0], {}),
-    np.subtract: lambda a, b: chain([a, b], a.value - b.value, [1.0, -1.0], {}),
-    np.multiply: lambda a, b: chain([a, b], a.value * b.value, [b.value, a.value], {(0, 1): 1.0}),
+    np.add: lambda a, b: chain([a, b], a.value + b.value, [_ONE, _ONE], {}),
+    np.subtract: lambda a, b: chain([a, b], a.value - b.value, [_ONE, -1.0], {}),
+    np.multiply: lambda a, b: chain([a, b], a.value * b.value, [b.value, a.value], {(0, 1): _ONE}),
     np.exp: _exp,
-    np.expm1: _expm1,
     np.log: _log,
     np.log1p: _log1p,
 }

@@ -87,7 +87,7 @@ def _stops(problem: CureProblem, x: Array) -> bool:
 
 def _reach(problem: CureProblem, move: Array) -> float:
     """Largest change of log sigma, the shape or, in its units, a logit."""
-    _, v, *rest = (after - before for after, before in zip(*map(problem.predictors, (move, 0.0 * move)), strict=True))
+    _, v, *rest = problem.moves(move)
     return max(1.5 / _LONGEST_LOGIT * float(np.abs(v).max()), *(abs(float(each[0])) for each in rest))
 
 

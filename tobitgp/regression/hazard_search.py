@@ -177,8 +177,8 @@ def _from(model: HazardModel, parameters: Array, max_iter: int) -> End:
 def _reach(problem: HazardProblem, move: Array) -> float:
     """Largest change of the logarithm of a shape or of the variance of frailties."""
     places = [1] * problem.model.baseline.positive + [-1] * (problem.model.group is not None)
-    after, before = (problem.predictors(at) for at in (move, 0.0 * move))
-    return max([0.0, *(float(np.abs(after[i] - before[i]).max()) for i in places)])
+    moves = problem.moves(move)
+    return max([0.0, *(float(np.abs(moves[i]).max()) for i in places)])
 
 
 def _runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -101,9 +101,11 @@ class Predictors(Coordinates):
 
     def predictors(self, x: Array) -> list[Array]:
         """The parameters of the rows, (n,) each."""
-        ends = np.cumsum([design.shape[1] for design in self.designs])[:-1]
-        parts = zip(self.designs, self.known, np.split(x, ends), strict=True)
-        return [known + design @ part for design, known, part in parts]
+        return [known + of_x for known, of_x in zip(self.known, self.moves(x), strict=True)]
+
+    def moves(self, x: Array) -> list[Array]:
+        """What changes of x change the parameters of the rows by, (n,) each."""
+        return [design @ x[own] for design, own in zip(self.designs, places(self.designs), strict=True)]
 
     def times(self, rows: IntArray, at: Sequence[Jet]) -> RowTimes:
         """The distribution of the log times of some rows, of their parameters: the formula of the likelihood."""
@@ -137,11 +139,15 @@ class Predictors(Coordinates):
         return np.hstack([of[:, None] * each for of, each in zip(slopes, self.written, strict=True)]) * self.free
 
 
+def places(designs: Sequence[Array]) -> list[slice]:
+    """Where the coefficients of each design stand."""
+    return [slice(*ends) for ends in pairwise(accumulate((each.shape[1] for each in designs), initial=0))]
+
+
 def weighted_sums(rows: Jet, weight: Array, designs: Sequence[Array]) -> tuple[Array, Array]:
     """Gradient and Hessian of the sum over rows in the coefficients of designs, of which their parameters are sums."""
-    ends = np.cumsum([0, *(each.shape[1] for each in designs)])
-    own = [slice(*pair) for pair in pairwise(ends)]
-    gradient, hessian = np.zeros(ends[-1]), np.zeros((ends[-1], ends[-1]))
+    own = places(designs)
+    gradient, hessian = np.zeros(own[-1].stop), np.zeros((own[-1].stop, own[-1].stop))
     for i, slope in rows.slope.items():
         gradient[own[i]] = (weight * slope) @ designs[i]
     for (i, j), bend in rows.bend.items():
