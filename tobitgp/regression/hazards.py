@@ -175,7 +175,7 @@ def _shared(problem: HazardProblem, x: Array) -> tuple[Jet, Jet, Jet]:
     rows = scatter(len(seen), [(exact, times(exact).log_density(seen.lower[exact]) - survival.take(exact))])
     assert problem.model.group is not None
     events, hazard = group_sums(problem, survival.value)
-    tau = np.full(len(events), problem.predictors(x)[-1][0])
+    tau = problem.predictors(x)[-1][:1]
     groups = group_likelihoods(events, *variables([hazard, tau]))
     mean = -np.asarray(groups.slope[0])[problem.model.group]
     return replace(rows + mean * survival, value=rows.value), survival, groups
