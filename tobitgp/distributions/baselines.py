@@ -28,7 +28,7 @@ _SECOND = (1 / 12, -1 / 240, 1 / 6048, -1 / 172800, 1 / 5322240)  # of x^0, x^2,
 
 
 class Baseline:
-    """A function s with m parameters, each a number or one for each row; of jets it is a jet."""
+    """A function s with m parameters, each a number or one for each row; jets give a jet."""
 
     __slots__ = ()
     positive: ClassVar[bool] = False  # whether the logarithm of the parameter moves in a search

@@ -1,7 +1,7 @@
-r"""Likelihoods of log times, written once as formulas of the parameters of the rows: these are jets, and so are they.
+"""Likelihoods of log times as formulas. The parameters of the rows are jets, and so is what the formulas give.
 
-A distribution of rows is what is needed of it: the log density and the log probabilities of what lies above, below and
-between log times. Those of others may be built from it, as by `CuredTimes`.
+`RowTimes` has the log density of log times, and the log probabilities of what lies above, below and between some. One
+distribution may be built from another, as `CuredTimes` is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Derivatives = tuple[Array, Sequence[Array], Mapping[tuple[int, int], Array]]
 
 
 class RowTimes:
-    """Log times of n rows; all values are (n,)."""
+    """The distributions of the log times of n rows; log times and all values are (n,)."""
 
     __slots__ = ()
 
@@ -46,10 +46,10 @@ class RowTimes:
 
 @dataclass(frozen=True, slots=True)
 class StandardisedTimes(RowTimes):
-    """Log times of which a function that rises is distributed as ``noise`` is."""
+    """Log times v for which z(v), which rises, has the distribution of ``noise``."""
 
     noise: Distribution
-    rising: Callable[[Array], tuple[Jet, Jet]]  # that function of log times, and the logarithm of its slope
+    rising: Callable[[Array], tuple[Jet, Jet]]  # z at log times, and the logarithm of its slope
     shape: Jet | None = None  # coordinate of the shape of the noise, one for all rows, where it is a parameter
 
     def log_density(self, v: Array) -> Jet:
@@ -66,7 +66,7 @@ class StandardisedTimes(RowTimes):
         return self._of(_between, self.rising(a)[0], self.rising(b)[0])
 
     def _of(self, derivatives: Callable[..., Derivatives], *z: Jet) -> Jet:
-        """A function of standardised numbers and of the shape; derivatives in that are differences."""
+        """A function of one z or two; its derivatives in the shape are differences."""
         at, k = [each.value for each in z], len(z)
         if self.shape is None:
             return chain(z, *derivatives(self.noise, *at))
@@ -89,9 +89,9 @@ def location_scale_times(noise: Distribution, eta: Jet, tau: Jet, shape: Jet | N
 def transformed_times(
     noise: Distribution, baseline: Baseline, eta: Jet, c: Sequence[Jet], since: Array | None = None
 ) -> StandardisedTimes:
-    """Times whose survival is a known function of ``eta + s(v)``: (PH5); given survival up to ``since``, (n,).
+    """Log times for which ``z(v) = eta + s(v)``: (PH5).
 
-    That is for noise whose hazards add up.
+    With ``since`` (n,) they are those of rows that survived these log times, of noise whose hazards add up.
     """
 
     def rising(v: Array) -> tuple[Jet, Jet]:

@@ -1,8 +1,8 @@
-r"""Numbers of n rows with their first two derivatives in the parameters of the rows: forward mode, second order.
+"""Numbers of n rows with their first two derivatives in the parameters of the rows: forward mode, second order.
 
-numpy's functions take jets as they take arrays, so that a formula is written once: of arrays it gives values, of jets
-derivatives too, by the chain rule. Those that are 0 in all rows are left out, and those that are equal in all rows may
-be numbers, so that an operation costs no more than the derivatives that there are.
+numpy's functions accept jets, so that a formula is written once: arrays give values, and jets give values and
+derivatives. A derivative that is 0 in all rows is left out, and one that is equal in all rows may be a number, so that
+no operation is spent on them.
 
 References
 ----------
@@ -58,9 +58,9 @@ def variables(values: Sequence[Array]) -> list[Jet]:
 
 
 def chain(of: Sequence[Jet], value: Array, first: Sequence[Entry], second: Mapping[tuple[int, int], Entry]) -> Jet:
-    """A function of several numbers, from its value, its slopes in them, and its bends in those at places k <= l.
+    """A function of several jets by the chain rule, from its value and its derivatives in them.
 
-    It may have no slopes in the last ones.
+    ``second`` has those of pairs k <= l; where it is linear or constant in the last jets, derivatives may be left out.
     """
     slope, bend = dict[int, Entry](), dict[tuple[int, int], Entry]()
     for jet, by in zip(of, first, strict=False):

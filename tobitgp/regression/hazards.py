@@ -119,10 +119,10 @@ def hazard_problem(model: HazardModel) -> HazardProblem:
     free = bool(np.isnan(beta[model.levels]).all())
     origin = float(known_times(seen).mean()) if free else model.baseline.start_of_time
     columns = orthonormal(seen, designs, offsets, known, units)
-    return HazardProblem(**columns, model=model, origin=origin, judged=given_entry(seen) if model.given_entry else seen)
+    return HazardProblem(**columns, model=model, origin=origin, judged=since_entry(seen) if model.given_entry else seen)
 
 
-def given_entry(seen: Outcome) -> Outcome:
+def since_entry(seen: Outcome) -> Outcome:
     """Rows without windows that begin, and without a lower end where that is their entry."""
     free = np.full(len(seen), -np.inf)
     lower = np.where((seen.lower > seen.entry) | as_good_as_exact(seen), seen.lower, free)

@@ -7,11 +7,11 @@ from scipy.integrate import quad
 
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.distributions.cured import Cured
-from tobitgp.distributions.formulas import CuredTimes, location_scale_times, transformed_times
+from tobitgp.distributions.formulas import CuredTimes, RowTimes, location_scale_times, transformed_times
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.transformed import Transformed
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.numerics.jets import variables
+from tobitgp.numerics.jets import log_complement, log_expit, variables
 
 NOISES = {name: FAMILIES[name].distribution for name in ("lognormal", "loglogistic", "weibull", "gengamma")}
 SPLINE = SplineBaseline((-1.0, 0.2, 0.9, 1.8))
@@ -34,7 +34,29 @@ def cured_hazards(baseline):
     return lambda noise, x: CuredTimes(transformed_times(noise, baseline, x[0], x[1:-1]), x[-1])
 
 
+class SkewedTimes(RowTimes):
+    """A distribution that the package lacks, with three parameters of rows: log times have the cdf expit(z)^a."""
+
+    def __init__(self, eta, tau, log_a):
+        self.eta, self.rate, self.tau, self.log_a, self.a = eta, np.exp(-tau), tau, log_a, np.exp(log_a)
+
+    def log_density(self, v):
+        z = (v - self.eta) * self.rate
+        return self.log_a + self.a * log_expit(z) + log_expit(-z) - self.tau
+
+    def log_cdf(self, v):
+        return self.a * log_expit((v - self.eta) * self.rate)
+
+    def log_sf(self, v):
+        return log_complement(self.log_cdf(v))
+
+    def log_between(self, a, b):
+        return self.log_cdf(b) + log_complement(self.log_cdf(a) - self.log_cdf(b))
+
+
 KINDS = {
+    "skewed": (lambda noise, x: SkewedTimes(*x), [0.3, -0.4, 0.5]),
+    "cured skewed": (lambda noise, x: CuredTimes(SkewedTimes(*x[:3]), x[3]), [0.3, -0.4, 0.5, -0.6]),
     "location and scale": (location_scale, [0.3, -0.4]),
     "with a shape": (location_scale, [0.3, -0.4, 0.7]),
     "cured": (cured, [0.3, -0.4, -0.6]),
@@ -47,7 +69,10 @@ KINDS = {
 
 
 def noises_of(kind):
-    return ["gengamma"] if kind == "with a shape" else ["lognormal", "loglogistic", "weibull"]
+    """Of those with a distribution of their own it does not matter which."""
+    return (
+        ["gengamma"] if kind in ("with a shape", "skewed", "cured skewed") else ["lognormal", "loglogistic", "weibull"]
+    )
 
 
 CASES = [(kind, noise) for kind in KINDS for noise in noises_of(kind)]
