@@ -118,7 +118,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Import a room, or a name from there, at its first use."""
+        """Import a module or subpackage, or a name from there, at its first use."""
         if name not in __all__:
             raise AttributeError(f"module 'tobitgp' has no attribute {name!r}")
         home = import_module(f"tobitgp.{_HOMES.get(name, name)}")

@@ -10,14 +10,14 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Step
+from tobitgp.kinds.boxcox import fit_boxcox
+from tobitgp.kinds.transformed_rows import above_zero
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BoxCox, read_power
 from tobitgp.model import Model
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import MAX_ITER, FitOptions, method_for, read_robust, refuse_with_mle, refuse_without_mle
 from tobitgp.report.progress import progress_bar
-from tobitgp.results.boxcox.fit import fit_boxcox
-from tobitgp.results.boxcox.parts import above_zero
 from tobitgp.results.boxcox.process import fit_boxcox_process
 from tobitgp.results.boxcox.process_results import BoxCoxGPResults
 from tobitgp.results.boxcox.results import BoxCoxResults
@@ -56,7 +56,7 @@ class BoxCoxModel(Model):
         options |= read_robust(asked.cov_type, asked.cov_kwds, self._source, self.training)
         options["max_iter"] = asked.max_iter or MAX_ITER
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
-            found = fit_boxcox(self.spec, self.training, covariates, self._columns, **options)
+            found = BoxCoxResults(fit_boxcox(self.spec, self.training, covariates, self._columns, **options))
             if on_step is not None:
                 on_step(Step("newton", found.parts.maximum.iterations, found.llf, rows=self.training.found.n))
         return found

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _LEFT = 3600.0  # seconds after which what a process was writing is taken for left behind
-_SHOWN = 60  # characters of a name, which leave room below 255 bytes
+_SHOWN = 60  # characters of a name, which leave space below 255 bytes
 
 
 @contextlib.contextmanager

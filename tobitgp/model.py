@@ -24,6 +24,8 @@ from tobitgp.formula.spec import CureSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.parameters import Given, read_mapping
+from tobitgp.kinds.cure import fit_cure
+from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import GenGamma, Student
 from tobitgp.mixture.methods import Method as MixtureMethod
@@ -46,13 +48,12 @@ from tobitgp.options import (
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import is_of_counts
-from tobitgp.results.cure.fit import fit_cure
 from tobitgp.results.cure.results import CureResults
+from tobitgp.results.likelihood.kinds import results_of
 from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.fit import Evidence, estimated_of, evidence_at, fit_process
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.fit import fit_partitions, fit_regression
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
@@ -182,7 +183,7 @@ class Model:
 
     @property
     def training(self) -> TrainingData:
-        """The rows used, as the rooms below hand them on."""
+        """The rows used, as the subpackages pass them to each other."""
         if isinstance(self._read, PartitionedData):
             raise SpecError("The data are partitioned, and their rows are not kept together.")
         return self._read
@@ -394,12 +395,12 @@ class Model:
             if isinstance(read, TrainingData):
                 covariates, rows = self._covariates(), read.found.n
                 assert covariates is not None
-                results: Any = self._fitter(self.spec, read, self._family, covariates, self._columns, **options)
+                parts: Any = self._fitter(self.spec, read, self._family, covariates, self._columns, **options)
             else:
-                results, rows = fit_partitions(self.spec, read, self._family, self._columns, **options), read.found.n
+                parts, rows = fit_partitions(self.spec, read, self._family, self._columns, **options), read.found.n
             if on_step is not None:
-                on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=rows))
-        found: RegressionResults | CureResults = results
+                on_step(Step("newton", parts.maximum.iterations, parts.llf, rows=rows))
+        found: RegressionResults | CureResults = results_of(parts)
         return found
 
     def _fit_mixture(self, asked: FitOptions) -> MixtureResults:

@@ -14,13 +14,13 @@ from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.hazards import read_hazards
 from tobitgp.inference.fitted import Step
+from tobitgp.kinds.parametric import LINKS, fit_parametric
 from tobitgp.model import Model
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import MAX_ITER, MLE, FitOptions, read_robust, refuse_with_mle
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.hazards.cells import PH, AtRisk, check_subjects
-from tobitgp.results.parametric.fit import fit_parametric
-from tobitgp.results.parametric.parts import LINKS
+from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.paths import holds_parts, read_subjects
 
 
@@ -120,9 +120,8 @@ class ParametricModel(Model):
         covariates = self._covariates()
         assert covariates is not None
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
-            found = fit_parametric(
-                self.spec, self.training, self.family, self.written, covariates, self._columns, **options
-            )
+            read = self.spec, self.training, self.family, self.written, covariates, self._columns
+            found = ParametricHazardResults(fit_parametric(*read, **options))
             if on_step is not None:
                 on_step(Step("newton", found.parts.maximum.iterations, found.llf, rows=self.training.found.n))
         return found

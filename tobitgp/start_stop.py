@@ -12,11 +12,11 @@ import pandas as pd
 
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import SpecError
+from tobitgp.kinds.start_stop import fit_start_stop
 from tobitgp.likelihoods import Family
 from tobitgp.model import Model
 from tobitgp.options import FitOptions
 from tobitgp.results.paths import read_subjects
-from tobitgp.results.start_stop.fit import fit_start_stop
 
 _INSTEAD = "; family='ph' has it, with subjects whose covariates change"
 

@@ -1,4 +1,4 @@
-"""Array types shared by all rooms."""
+"""Array types shared by all subpackages."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from support.regressions import (
 )
 
 from tobitgp.data.outcome import outcome
+from tobitgp.kinds.likelihood import row_covariance
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import covariance, maximise
 from tobitgp.regression.residuals import deviance, dfbeta
-from tobitgp.results.regression.parts import row_covariance
 
 COLUMNS = ("age", "yearsmarried", "religiousness", "occupation", "rating")
 RTOL, SE_RTOL = 1e-5, 1e-4
@@ -47,7 +47,7 @@ class Fit:
 
     def estimates(self, H, W):
         x = H @ self.fit.coefficients, W @ self.fit.gamma
-        V = row_covariance(H, W, self.V, 2)
+        V = row_covariance([H, W], self.V)
         unit = np.exp(x[1]), np.ones(len(H))
         return Estimates(lambda at: rows_of(self.distribution, *at, self.log_time), x, unit, V, 0.0 * V)
 
@@ -108,7 +108,7 @@ def check_residuals(reference, made):
     gap = np.array(kept["response"])[exact]
     np.testing.assert_allclose((ours - survregs_response(rows)[at])[exact], gap, rtol=RTOL, atol=1e-6)
     shift = rows.mean()[at] - survregs_response(rows)[at]
-    own = (rows.conditional_mean(seen.lower, seen.upper) - rows.mean())[at] + shift
+    own = (rows.conditional_mean(rows.response(seen.lower), rows.response(seen.upper)) - rows.mean())[at] + shift
     np.testing.assert_allclose(own[exact], gap, rtol=RTOL, atol=1e-6)
     check_dfbeta(np.array(kept["dfbeta"], dtype=float), made, at, between)
 

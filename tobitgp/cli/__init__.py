@@ -39,7 +39,6 @@ from tobitgp.options import MLE
 from tobitgp.report.axes import printable_lines
 from tobitgp.results.compare import CRITERIA, EVIDENCE, compare, distinct
 from tobitgp.results.competing.results import CompetingRisksResults
-from tobitgp.results.cure.results import WHATS as CURE_WHATS
 from tobitgp.results.cure.results import CureResults
 from tobitgp.results.hazards.cells import BASELINES, DF, LINKS, PH
 from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
@@ -107,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     one.set_defaults(run=_predict)
     one.add_argument("model", type=Path, help="fit that `tobitgp fit --save` wrote")
     one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet")
-    choices = list(dict.fromkeys((*whats(), *MIXTURE_WHATS, *CURE_WHATS)))
+    choices = list(dict.fromkeys((*whats(), *MIXTURE_WHATS, *CureResults._whats)))
     one.add_argument("--what", choices=choices, help="median by default, uncensored of a mixture")
     one.add_argument("--q", help="orders of quantiles, with --what quantile", **_NUMBERS)
     one.add_argument("--below", help="with --what prob", **_NUMBERS)

@@ -1,4 +1,4 @@
-"""The arrays that leave the data room, in the user's units and standardised; no pandas from here on."""
+"""The arrays that leave the subpackage ``data``, in the user's units and standardised; no pandas from here on."""
 
 from __future__ import annotations
 
@@ -85,6 +85,21 @@ class CensoredResponse(HasRows):
     exit: Array  # (n,), window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation
     weight: Array  # (n,), frequency weights, > 0
     closed: BoolArray | None = None  # (n,), rows of text that say ``<=2`` or ``>=5``, not ``<2`` or ``>5``
+
+    @property
+    def window(self) -> tuple[Array, Array] | None:
+        """Ends of the windows, where some row has one."""
+        there = np.isfinite(self.entry) | np.isfinite(self.exit)
+        return (self.entry, self.exit) if there.any() else None
+
+    @property
+    def within_window(self) -> tuple[Array, Array]:
+        """Ends (n,) between which y lies, of rows with a window inside that."""
+        exact = self.lower == self.upper
+        return (
+            np.where(exact, self.lower, np.maximum(self.lower, self.entry)),
+            np.where(exact, self.upper, np.minimum(self.upper, self.exit)),
+        )
 
 
 class Groups(NamedTuple):

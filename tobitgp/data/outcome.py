@@ -39,25 +39,15 @@ class Outcome(HasRows):
         """Rows whose value is known, (n,)."""
         return self.lower == self.upper
 
-    @property
-    def window(self) -> tuple[Array, Array] | None:
-        """Ends of the windows, where some row has one."""
-        there = np.isfinite(self.entry) | np.isfinite(self.exit)
-        return (self.entry, self.exit) if there.any() else None
-
 
 def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.NDArray[Any] | None = None) -> Outcome:
     """Intersect each row with its window, on the scale of the response or of its logarithm; labels (n,)."""
-    lower, upper, entry, exit = response.lower, response.upper, response.entry, response.exit
-    _check(lower, upper, entry, exit, response.weight, labels)
-    exact = lower == upper
-    lower, upper = np.where(exact, lower, np.maximum(lower, entry)), np.where(exact, upper, np.minimum(upper, exit))
+    check_response(response, log_time=log_time, labels=labels)
+    lower, upper = response.within_window
+    entry, exit, exact = response.entry, response.exit, response.lower == response.upper
     if not log_time:
         with np.errstate(invalid="ignore"):
             return Outcome(lower, upper, upper - lower, entry, exit, exit - entry, response.weight)
-    bad = (upper <= 0.0) | (exact & (lower <= 0.0))
-    remedy = "Drop or shift them, or model the response itself."
-    refuse_rows(bad, "A log-time family needs positive times", upper, labels, remedy)
     width, span = _log_width(lower, upper), _log_width(entry, exit)
     log_y = np.log(lower[exact])
     jacobian = -float(response.weight[exact] @ log_y)
@@ -95,8 +85,9 @@ def warn_outlier(response: CensoredResponse, *, log_time: bool, labels: npt.NDAr
         )
 
 
-def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array, labels: Any) -> None:
+def check_response(response: CensoredResponse, *, log_time: bool, labels: npt.NDArray[Any] | None = None) -> None:
     """Refuse what cannot have been seen."""
+    lower, upper, entry, exit, weight = (response.lower, response.upper, response.entry, response.exit, response.weight)
     infinite = np.isinf(lower) & (lower == upper)
     refuse_rows(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower, labels)
     refuse_rows(lower > upper, "A lower end lies above its upper end", lower, labels)
@@ -106,6 +97,10 @@ def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array,
     exact = lower == upper
     refuse_rows(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower, labels)
     refuse_rows(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
+    if log_time:
+        upper = np.where(exact, upper, np.minimum(upper, exit))
+        remedy = "Drop or shift them, or model the response itself."
+        refuse_rows(upper <= 0.0, "A log-time family needs positive times", upper, labels, remedy)
 
 
 def refuse_rows(

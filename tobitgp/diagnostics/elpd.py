@@ -15,12 +15,13 @@ import pandas as pd
 
 from tobitgp.diagnostics.draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.kinds.likelihood import LikelihoodParts
+from tobitgp.kinds.regression import RegressionParts
+from tobitgp.kinds.transformed_rows import row_jacobians
 from tobitgp.numerics.sampling import good_shape, smooth
-from tobitgp.results.boxcox.parts import BoxCoxGPParts, row_jacobians
-from tobitgp.results.distributional.parts import DistributionalParts
+from tobitgp.results.boxcox.parts import BoxCoxGPParts
 from tobitgp.results.process.draws import refuse_censoring_noises
 from tobitgp.results.process.posterior import Predicted, average_left_out, predict_left_out
-from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray
 
@@ -218,10 +219,10 @@ def _way_out(parts: Source) -> str:
     """What to try where importance weights fail."""
     if isinstance(parts, Parts):
         return "Use loo(method='ep'), which has no weights, or noise with heavier tails (family='student')"
-    if isinstance(parts, DistributionalParts):
-        return "Look at k_hat() and at these rows"
     if isinstance(parts, RegressionParts):
         return "Look at k_hat() and at these rows, fit a posterior (method='ep') for its loo(method='ep')"
+    if isinstance(parts, LikelihoodParts):
+        return "Look at k_hat() and at these rows"
     return "Look for components that few rows hold, try fewer of them"
 
 

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.draws import chunks, training_rows
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.rows_together import Drawn, draw
-from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.sampling import generator, good_shape, smooth
+from tobitgp.results.likelihood.draws import EstimateDraws
 from tobitgp.results.process.draws import refuse_censoring_noises
 from tobitgp.results.process.posterior import site_order
-from tobitgp.results.regression.draws import EstimateDraws
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
@@ -118,7 +117,7 @@ def _log_ratio(parts: Parts, drawn: Drawn, sites: Sites, rows: slice, seed: int)
     """
     gp, point, design = parts.gp, parts.fitted.points[0], parts.rows.design
     scale, at = gp.problem.units.scale, np.arange(rows.start, rows.stop)
-    known = outcome(parts.rows.response.rows(at), log_time=parts.family.log_time)
+    seen = parts.rows.response.rows(at)
     inputs = [part.rows(rows) for part in gp.inputs(design)]
     distribution = parts.family.distribution_at(point.theta)
     residual = np.maximum(point.features(inputs)[1], 0.0)
@@ -131,14 +130,15 @@ def _log_ratio(parts: Parts, drawn: Drawn, sites: Sites, rows: slice, seed: int)
         of_sites -= 0.5 * np.einsum("ins,nij,jns->s", u, sites.lambda2, u, optimize=True)
     else:
         of_sites = sites.lambda1 @ f - 0.5 * (sites.lambda2 @ np.square(f))
-    open_window = np.isinf(known.entry) & np.isinf(known.exit)
+    open_window = np.isinf(seen.entry) & np.isinf(seen.exit)
     joined = np.where(open_window & distribution.gaussian, residual, 0.0)
     if (residual > joined).any():
         f += np.sqrt(residual - joined)[:, None] * np.random.default_rng(seed).standard_normal(f.shape)
     noise = np.broadcast_to(gp.noise(design, point.theta), len(design.H))[rows]
-    tau = np.log(scale) + 0.5 * np.log(np.square(noise[:, None] * np.exp(log_noise)) + joined[:, None])
-    value = log_likelihoods(distribution, known, gp.known_mean(design)[rows][:, None] + scale * f, tau)
-    return np.asarray(known.weight @ value - of_sites)
+    sigma = scale * np.sqrt(np.square(noise[:, None] * np.exp(log_noise)) + joined[:, None])
+    y = LocationScale(distribution, gp.known_mean(design)[rows][:, None] + scale * f, sigma, parts.family.log_time)
+    value = y.log_likelihood(seen.lower, seen.upper, seen.entry, seen.exit)
+    return np.asarray(seen.weight @ value - of_sites)
 
 
 def _judge(log_ratio: Array, remedy: str) -> KHat:

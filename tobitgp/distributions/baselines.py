@@ -63,7 +63,12 @@ class Baseline:
         return grown, s + log_slope - grown
 
     def level(self, origin: float, c: Sequence[Number]) -> Number:
-        """What a level at a log time in place of 0 adds to that of s."""
+        """What a level at a log time in place of 0 adds to that of s.
+
+        Nothing at ``start_of_time``: levels that are given are those of s as it is, whatever s is there.
+        """
+        if origin == self.start_of_time:
+            return Jet(np.zeros_like(c[0].value), {}, {}) if isinstance(c[0], Jet) else np.zeros_like(c[0])
         return self.at(np.array(origin), c)[0]
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:

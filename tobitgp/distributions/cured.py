@@ -3,11 +3,13 @@ r"""The distribution of times of which a share never comes: :math:`S(t) = \pi + 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit
 
-from tobitgp.distributions.location_scale import LocationScale, RowDistributions
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.typing import Array
 
 
@@ -26,8 +28,15 @@ class Cured(RowDistributions):
         return self.uncured.location
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.uncured.shape, np.shape(self.logit))
+
+    @property
     def width(self) -> Array:
         return self.uncured.scale
+
+    def take(self, rows: Any) -> Cured:
+        return Cured(self.uncured.take(rows), np.broadcast_to(self.logit, self.shape)[rows])
 
     def logsf(self, y: Array) -> Array:
         return np.logaddexp(log_expit(self.logit), log_expit(-self.logit) + self.uncured.logsf(y))
@@ -47,25 +56,20 @@ class Cured(RowDistributions):
         survival = np.logaddexp(log_expit(self.logit), log_expit(-self.logit) - H)
         return -survival, expit(-self.logit - H) * h
 
-    def ppf(self, p: float) -> Array:
-        return self.survived(np.full(np.shape(self.logit), np.log1p(-p)))
-
     def mean(self) -> Array:
         """Infinite, since some never have the event."""
-        return np.full(np.broadcast_shapes(np.shape(self.location), np.shape(self.logit)), np.inf)
+        return np.full(self.shape, np.inf)
 
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
-        """Mean of times that are clipped at limits, of rows without a window."""
+        if (np.isfinite(entry) | np.isfinite(exit)).any():
+            return RowDistributions.observed_mean(self, lower, upper, entry, exit)
         part = (self.uncured.fast_clipped_mean if fast else self.uncured.clipped_mean)(lower, upper)
         return np.asarray(expit(self.logit) * upper + expit(-self.logit) * part)
 
-    def remaining(self, p: float, start: Array) -> Array:
-        return np.maximum(self.survived(np.log(p) + self.logsf(start)) - start, 0.0)
-
-    def survived(self, log_p: Array) -> Array:
-        """Times at which survival has fallen to probabilities, infinite where it stays above them."""
+    def reached(self, goal: Array) -> Array:
+        """On the scale of the location, infinite where survival stays above it."""
+        log_p = -np.asarray(goal)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             left = log_p + np.log(-np.expm1(log_expit(self.logit) - log_p)) - log_expit(-self.logit)
             z = self.uncured.noise.inverse_log_sf(np.minimum(left, 0.0))
-            time = self.uncured.response(self.uncured.location + self.uncured.scale * z)
-        return np.where(log_p > log_expit(self.logit), time, np.inf)
+            return np.where(log_p > log_expit(self.logit), self.uncured.location + self.uncured.scale * z, np.inf)

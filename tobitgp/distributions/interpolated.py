@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.distributions.lattice import Lattice
-from tobitgp.distributions.location_scale import RowDistributions
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.numerics.roots import rises_to
 from tobitgp.typing import Array
 

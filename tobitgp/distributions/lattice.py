@@ -21,7 +21,7 @@ import numpy as np
 
 from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.convolution import log_density, log_tail, reach
-from tobitgp.distributions.location_scale import RowDistributions, complementary
+from tobitgp.distributions.response import RowDistributions, complementary
 from tobitgp.numerics.quadrature import STEP, narrowness
 from tobitgp.typing import Array, IntArray
 

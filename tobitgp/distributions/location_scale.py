@@ -16,117 +16,19 @@ Kalbfleisch and Prentice (2002), *The Statistical Analysis of Failure Time Data*
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.clipped_means import Gaps, mean_beyond, mean_narrow, mean_wide
-from tobitgp.distributions.intervals import log_mass
-from tobitgp.numerics.log_probabilities import log_complement
-from tobitgp.numerics.roots import rises_to
+from tobitgp.distributions.intervals import log_mass, quantile_inside
+from tobitgp.distributions.response import SOON, RowDistributions
 from tobitgp.typing import Array, BoolArray
 
-SOON = 1e-280  # stands for time 0, where a hazard is a limit
-_NEVER = 115.0  # a log hazard at time 0 that is as good as infinite
-_LIKELY = -0.05  # a log probability from which the other tail is formed
 _NARROW, _WIDE = 4.0, 0.5
-
-
-class RowDistributions:
-    """Distributions of the response in rows; values broadcast against the rows."""
-
-    __slots__ = ()
-    discrete = False  # whether values are whole numbers
-
-    location: Array  # of the response, or of its logarithm
-    log: bool  # whether it is that of the logarithm
-
-    @property
-    def width(self) -> Array:
-        """About how far values lie from the location."""
-        raise NotImplementedError
-
-    def modelled(self, y: Array) -> Array:
-        """Values of the response on the scale of the location; -inf where a logarithm has no such value."""
-        with np.errstate(divide="ignore"):
-            return np.log(np.maximum(y, 0.0)) if self.log else np.asarray(y)
-
-    def response(self, x: Array) -> Array:
-        """Values of the location on the scale of the response."""
-        with np.errstate(over="ignore"):
-            return np.exp(x) if self.log else x
-
-    def logsf(self, y: Array) -> Array:
-        """Log probability of more than y."""
-        raise NotImplementedError
-
-    def logcdf(self, y: Array) -> Array:
-        """Log probability of at most y."""
-        raise NotImplementedError
-
-    def logpdf(self, y: Array) -> Array:
-        """Log density, or log probability of a count."""
-        raise NotImplementedError
-
-    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
-        """Cumulative hazard and hazard on the scale of the location."""
-        raise NotImplementedError
-
-    def ppf(self, p: float) -> Array:
-        """Quantiles."""
-        raise NotImplementedError
-
-    def mean(self) -> Array:
-        """Means, infinite or NaN where there are none."""
-        raise NotImplementedError
-
-    def log_tails(self, y: Array) -> tuple[Array, Array]:
-        """`logsf` and `logcdf`, each formed where it is small."""
-        return complementary(lambda: self.logsf(y), lambda: self.logcdf(y))
-
-    def log_odds(self, y: Array) -> Array:
-        """Log of the probability of more than y over that of at most y."""
-        above, below = self.log_tails(y)
-        return np.asarray(above - below)
-
-    def log_hazard(self, y: Array) -> Array:
-        """Log of density over survival; of positive times none before 0, and there what those close by tend to."""
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            if not self.log:
-                return np.log(self.modelled_hazard(y)[1])
-            soon = np.log(np.maximum(y, SOON))
-            value = np.log(self.modelled_hazard(soon)[1]) - soon
-            limit = np.where(value > _NEVER, np.inf, np.where(value < -_NEVER, -np.inf, value))
-            return np.where(y < 0.0, -np.inf, np.where(y == 0.0, limit, value))
-
-    def remaining(self, p: float, start: Array) -> Array:
-        """Time after ``start`` at which survival falls to p of what it is there, (n,); (SUR4) of the theory pages."""
-        goal = self.modelled_hazard(self.modelled(start))[0] - np.log(p)
-        end = self.reached(goal)
-        if not self.log:
-            return np.maximum(end - start, 0.0)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            late = start * np.expm1(end - np.log(np.maximum(start, 0.0)))
-            return np.maximum(np.where(start > 0.0, late, np.exp(end) - start), 0.0)
-
-    def reached(self, goal: Array) -> Array:
-        """Where cumulative hazards (n,) are reached, on the scale of the location."""
-        return rises_to(self.modelled_hazard, goal, self.location, self.width)
-
-
-def complementary(upper: Callable[[], Array], lower: Callable[[], Array]) -> tuple[Array, Array]:
-    """Logarithms of two probabilities that add up to one, from that which is small; the lower one where need be."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        above = np.minimum(upper(), 0.0)
-        below = log_complement(above)
-        near = above > _LIKELY
-        if np.any(near):
-            below = np.where(near, np.minimum(lower(), 0.0), below)
-            above = np.where(near, log_complement(below), above)
-    return above, below
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +41,10 @@ class LocationScale(RowDistributions):
     log: bool = False
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(np.shape(self.location), np.shape(self.scale))
+
+    @property
     def width(self) -> Array:
         return self.scale
 
@@ -147,8 +53,7 @@ class LocationScale(RowDistributions):
         with np.errstate(over="ignore"):
             return np.asarray((self.modelled(y) - self.location) / self.scale)
 
-    def take(self, rows: BoolArray) -> LocationScale:
-        """Some of the rows."""
+    def take(self, rows: Any) -> LocationScale:
         location, scale = np.broadcast_arrays(self.location, self.scale)
         return replace(self, location=location[rows], scale=scale[rows])
 
@@ -165,12 +70,31 @@ class LocationScale(RowDistributions):
             value = self.noise.logpdf(self._finite(y)) - np.log(self.scale)
             return value - np.log(np.maximum(y, SOON)) if self.log else value
 
+    def log_mass(self, lower: Array, upper: Array) -> Array:
+        a, b, width = np.broadcast_arrays(self.standardise(lower), self.standardise(upper), self._span(lower, upper))
+        return log_mass(self.noise, a, b, width)
+
+    def _span(self, lower: Array, upper: Array) -> Array:
+        """Width of an interval in scales, without cancellation; infinite where an end is."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if not self.log:
+                return (upper - lower) / self.scale
+            apart = np.where((lower > 0.0) & np.isfinite(upper), np.log1p((upper - lower) / lower), np.inf)
+            return np.asarray(apart / self.scale)
+
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         tail = self.noise.upper_tail(np.clip((x - self.location) / self.scale, -FAR, FAR))
         return -tail.log_p, -tail.d1 / self.scale
 
     def ppf(self, p: float) -> Array:
         return self.response(self.location + self.scale * float(self.noise.ppf(np.array([p]))[0]))
+
+    def drawn(self, uniform: Array, lower: Array | None = None, upper: Array | None = None) -> Array:
+        if lower is None or upper is None:
+            return self.response(self.location + self.scale * self.noise.ppf(uniform))
+        with np.errstate(all="ignore"):
+            z = quantile_inside(self.noise, uniform, self.standardise(lower), self.standardise(upper))
+            return np.clip(self.response(self.location + self.scale * z), lower, upper)
 
     def _finite(self, y: Array) -> Array:
         return np.clip(self.standardise(y), -FAR, FAR)
@@ -220,12 +144,12 @@ class LocationScale(RowDistributions):
         return np.where(free, self.mean(), value) if free.any() else value
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        """``E[y* | lower < y* <= upper]``, ends on the scale of the location; the value itself where they are equal.
+        """``E[y* | lower < y* <= upper]``, the value itself where the ends are equal.
 
         W. H. Greene, *Econometric Analysis*, theorem 19.2 (moments of the truncated normal variable).
         """
         location, scale, lower, upper = np.broadcast_arrays(self.location, self.scale, lower, upper)
-        out = self.response(lower.astype(np.float64))
+        out = lower.astype(np.float64)
         i = lower != upper
         if i.any():
             part = replace(self, location=location[i], scale=scale[i])
@@ -245,39 +169,23 @@ class LocationScale(RowDistributions):
         return np.clip(value, lower, upper)
 
     def _mean_of_times(self, lower: Array, upper: Array) -> Array:
-        sigma = self.scale
-        a, b = (lower - self.location) / sigma, (upper - self.location) / sigma
+        sigma, a, b = self.scale, self.standardise(lower), self.standardise(upper)
         none = np.isposinf(b) & (sigma >= self.noise.largest_tilt)
         end = np.where(none, np.maximum(a, 0.0) + 1.0, b)
         with np.errstate(over="ignore"):
             ratio = self.noise.between(a, end, sigma).log_mass - self.noise.between(a, end).log_mass
             value = np.where(none, np.inf, np.exp(self.location + ratio))
-            return np.clip(value, np.exp(lower), np.exp(upper))
+            return np.clip(value, lower, upper)
 
     # -- inside a window ----------------------------------------------------------------------------------------------
 
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
-        """``E[clip(y*, lower, upper) | entry < y* < exit]``, what is shown of rows seen only inside a window."""
-        if not (np.isfinite(entry) | np.isfinite(exit)).any():
-            return (self.fast_clipped_mean if fast else self.clipped_mean)(lower, upper)
-        mass, inside = self.inside(lower, upper, entry, exit, fast=fast)
-        first, last = self.standardise(entry), self.standardise(exit)
-        low, high = (np.clip(self.standardise(limit), first, last) for limit in (lower, upper))
-        with np.errstate(invalid="ignore"):
-            total, value = log_mass(self.noise, first, last), np.where(mass > 0.0, mass * inside, 0.0)
-            for limit, a, b in ((lower, first, low), (upper, high, last)):
-                if (b > a).any():
-                    value = value + np.where(b > a, np.exp(log_mass(self.noise, a, b) - total) * limit, 0.0)
-        return value
+        if (np.isfinite(entry) | np.isfinite(exit)).any():
+            return RowDistributions.observed_mean(self, lower, upper, entry, exit, fast=fast)
+        return (self.fast_clipped_mean if fast else self.clipped_mean)(lower, upper)
 
-    def inside(
-        self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False
-    ) -> tuple[Array, Array]:
-        """Probability of lying between the limits given the window, and the mean there."""
-        low, high = np.clip(lower, entry, exit), np.clip(upper, entry, exit)
-        a, b, first, last = (self.standardise(end) for end in (low, high, entry, exit))
-        mass = np.exp(log_mass(self.noise, a, b) - log_mass(self.noise, first, last))
-        return mass, (self.mean_between if fast else self.conditional_mean)(self.modelled(low), self.modelled(high))
+    def _mean_inside(self, lower: Array, upper: Array, *, fast: bool) -> Array:
+        return (self.mean_between if fast else self.conditional_mean)(lower, upper)
 
     # -- closed forms for many locations ------------------------------------------------------------------------------
 
@@ -314,11 +222,14 @@ class LocationScale(RowDistributions):
 
     def mean_between(self, lower: Array, upper: Array) -> Array:
         """`conditional_mean` by closed forms where there are some."""
-        location, scale, lower, upper = np.broadcast_arrays(self.location, self.scale, lower, upper)
-        right, left = np.isposinf(upper) & np.isfinite(lower), np.isneginf(lower) & np.isfinite(upper)
-        a, b = (np.clip((end - location) / scale, -FAR, FAR) for end in (lower, upper))
+        low, high = self.modelled(lower), self.modelled(upper)
+        location, scale, lower, upper, low, high = np.broadcast_arrays(
+            self.location, self.scale, lower, upper, low, high
+        )
+        right, left = np.isposinf(high) & np.isfinite(low), np.isneginf(low) & np.isfinite(high)
+        a, b = (np.clip((end - location) / scale, -FAR, FAR) for end in (low, high))
         steep = np.maximum(*(np.abs(self.noise.log_density(end, 1)[1]) for end in (a, b)))
-        between = np.isfinite(lower) & np.isfinite(upper)
+        between = np.isfinite(low) & np.isfinite(high)
         narrow = between & ((b - a) * np.maximum(steep, 1.0 / self.noise.reach) < _NARROW)
         wide = between & ~narrow & (b - a > _WIDE)
         above, below = partial(mean_beyond, above=True), partial(mean_beyond, above=False)
@@ -328,7 +239,7 @@ class LocationScale(RowDistributions):
             if at.any():
                 with np.errstate(all="ignore"):
                     part = replace(self, location=location[at], scale=scale[at])
-                    found = mean(Gaps(part, self.response(lower[at]), self.response(upper[at]), (a[at], b[at])))
+                    found = mean(Gaps(part, lower[at], upper[at], (a[at], b[at])))
                 if found is None:
                     rest |= at
                 else:

@@ -13,16 +13,16 @@ precipitation, *Annals of Applied Statistics* 6, 1452-1477.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import exprel, log_ndtr, ndtri, ndtri_exp
+from scipy.special import exprel, log_ndtr, ndtri_exp
 
 from tobitgp.distributions.base import FAR, Distribution, Tail
 from tobitgp.distributions.intervals import log_mass
-from tobitgp.distributions.location_scale import RowDistributions
 from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.typing import Array
 
 TINY = float(np.nextafter(0.0, 1.0))  # below which a response is 0
@@ -117,8 +117,16 @@ class PowerNormal(RowDistributions):
         return transform(np.asarray(self.log_unit), power) + lift * self.mu
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(np.shape(self.mu), np.shape(self.sigma), np.shape(self.power))
+
+    @property
     def width(self) -> Array:
-        return np.ones(np.broadcast_shapes(np.shape(self.mu), np.shape(self.sigma)))
+        return np.ones(self.shape)
+
+    def take(self, rows: Any) -> PowerNormal:
+        mu, sigma, power = (np.broadcast_to(each, self.shape)[rows] for each in (self.mu, self.sigma, self.power))
+        return replace(self, mu=mu, sigma=sigma, power=power)
 
     def standardise(self, x: Array) -> Array:
         """Logarithms of responses as standard normal values."""
@@ -151,28 +159,22 @@ class PowerNormal(RowDistributions):
             slope = np.where(np.isfinite(x), np.asarray(self.power) * (x - self.log_unit), -np.inf)
             return risen, np.exp(_NORMAL.logpdf(z) - np.log(self.sigma) + slope - log_ndtr(-z))
 
-    def ppf(self, p: float) -> Array:
-        return self.response(self._logs(self.mu + self.sigma * float(ndtri(p))))
-
-    def survived(self, log_p: Array) -> Array:
-        """Responses that are exceeded with probabilities."""
-        return self.response(self._logs(self.mu - self.sigma * ndtri_exp(np.minimum(log_p, 0.0))))
+    def reached(self, goal: Array) -> Array:
+        return self._logs(self.mu - self.sigma * ndtri_exp(np.minimum(-goal, 0.0)))
 
     # -- means --------------------------------------------------------------------------------------------------------
 
     def mean(self) -> Array:
         """Means, infinite for negative powers."""
-        shape = np.broadcast_shapes(np.shape(self.mu), np.shape(self.sigma), np.shape(self.power))
-        far = np.full(shape, np.inf)
-        return self.between(-far, far)[1]
+        far = np.full(self.shape, np.inf)
+        return self.integral(-far, far)
 
-    def log_between(self, lower: Array, upper: Array) -> Array:
-        """Log probability of lying between ends on the log scale, -inf for all from 0 on."""
-        far = np.isneginf(lower)
-        ends = np.broadcast_arrays(
-            np.where(far, -np.inf, self._ends(lower)), np.where(np.isposinf(upper), np.inf, self._ends(upper))
-        )
-        return log_mass(_NORMAL, *ends)
+    def log_mass(self, lower: Array, upper: Array) -> Array:
+        """Log probability of lying in (lower, upper]; what is 0 lies above all lower ends below 0."""
+        below = np.where(lower < 0.0, -np.inf, self._ends(self.modelled(lower)))
+        above = np.where(np.isposinf(upper), np.inf, self._ends(self.modelled(upper)))
+        inside = log_mass(_NORMAL, *np.broadcast_arrays(below, above))
+        return np.where((upper < 0.0) | (lower >= upper), -np.inf, inside)
 
     def _ends(self, x: Array) -> Array:
         return (transform(x - self.log_unit, self.power) - self.mu) / self.sigma
@@ -181,10 +183,10 @@ class PowerNormal(RowDistributions):
         """Logarithms of responses of transformed values."""
         return self.log_unit + invert(z, self.power)
 
-    def between(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Probability between ends on the log scale, and the integral of y there: (BC4)."""
-        mu, sigma, power, lower, upper = np.broadcast_arrays(self.mu, self.sigma, self.power, lower, upper)
-        log_p = PowerNormal(mu, sigma, power, self.log_unit).log_between(lower, upper)
+    def integral(self, lower: Array, upper: Array) -> Array:
+        """Integral of y times its density between ends: (BC4)."""
+        ends = self.modelled(lower), self.modelled(upper)
+        mu, sigma, power, lower, upper = np.broadcast_arrays(self.mu, self.sigma, self.power, *ends)
         with np.errstate(all="ignore"):
             one = np.abs(power) > _FLAT
             a = np.where(np.isneginf(lower), -np.inf, (transform(lower - self.log_unit, power) - mu) / sigma)
@@ -205,49 +207,12 @@ class PowerNormal(RowDistributions):
             part = np.where(np.isneginf(x), 0.0, np.exp(log_value - shift[..., None]))
             total = np.exp(shift) * span * (part @ (_JUMP * 4.0 * _SHARE**3))
             endless = (power < -_FLAT) & np.isposinf(upper)
-            return np.exp(log_p), np.where(endless, np.inf, total)
+            return np.where(endless, np.inf, total)
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        """``E[y | lower < log y <= upper]``, the value itself where the ends are equal."""
-        lower, upper = np.broadcast_arrays(lower, upper)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            mass, total = self.between(lower, upper)
-            value = np.clip(total / mass, np.exp(lower), np.exp(upper))
-            return np.where(lower == upper, np.exp(lower), value)
-
-    def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
-        """``E[clip(y, lower, upper) | entry < y < exit]``."""
-        low, high = np.clip(lower, entry, exit), np.clip(upper, entry, exit)
-        first, a, b, last = (self.modelled(end) for end in (entry, low, high, exit))
-        shape = np.broadcast_shapes(np.shape(self.mu), np.shape(a))
-        first, a, b, last = (np.broadcast_to(end, shape) for end in (first, a, b, last))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            below = np.where(a > first, np.exp(self.log_between(first, a)), 0.0)
-            above = np.where(last > b, np.exp(self.log_between(b, last)), 0.0)
-            value = self.between(a, b)[1]
-            value = value + np.where(below > 0.0, below * np.maximum(lower, 0.0), 0.0)
-            value = value + np.where(above > 0.0, above * upper, 0.0)
-            return value / np.exp(self.log_between(first, last))
-
-    def inside(self, lower: Array, upper: Array, entry: Array, exit: Array) -> tuple[Array, Array]:
-        """Probability of lying between the limits given the window, 0 at a limit left out, and the mean there."""
-        low, high, first, last = (self.modelled(end) for end in (*np.clip([lower, upper], entry, exit), entry, exit))
-        total = self.between(low, high)[1]
-        a = np.where(np.isneginf(lower), -np.inf, self._ends(low))
-        b = np.where(np.isposinf(high), np.inf, self._ends(high))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mass = np.exp(log_mass(_NORMAL, *np.broadcast_arrays(a, b)))
-            return mass / np.exp(self.log_between(first, last)), total / mass
-
-    def log_likelihoods(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
-        """Log densities of exact responses, log probabilities of what was seen of the others, given their windows."""
-        exact = lower == upper
-        ends = np.maximum(lower, entry), np.minimum(upper, exit)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            x, low, high, first, last = (self.modelled(end) for end in (lower, *ends, entry, exit))
-            inside = self.log_between(low, high)
-            density = self.logpdf(np.exp(np.where(exact, x, 0.0)))
-            return np.where(exact, density, inside) - self.log_between(first, last)
+            value = self.integral(lower, upper) / np.exp(self.log_mass(lower, upper))
+            return np.where(lower == upper, lower, np.clip(value, np.maximum(lower, 0.0), upper))
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +229,15 @@ class PowerMixture(RowDistributions):
         return self.modelled(self.ppf(0.5))
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        return self.each.shape[1:]
+
+    @property
     def width(self) -> Array:
         return self.each.width[0]
+
+    def take(self, rows: Any) -> PowerMixture:
+        return replace(self, each=self.each.take((slice(None), *(rows if isinstance(rows, tuple) else (rows,)))))
 
     @property
     def latent(self) -> Array:
@@ -296,12 +268,10 @@ class PowerMixture(RowDistributions):
         with np.errstate(divide="ignore"):
             return -np.minimum(left, 0.0), np.exp(self.mixed(np.log(rate) - risen) - left)
 
-    def ppf(self, p: float) -> Array:
-        return self.survived(np.asarray(np.log1p(-p)))
-
-    def survived(self, log_p: Array) -> Array:
-        """Responses that are exceeded with probabilities, on the log scale by bisection and Newton's method."""
-        ends = np.clip(self.each.modelled(self.each.survived(log_p)), *_LOGS)
+    def reached(self, goal: Array) -> Array:
+        """On the log scale by bisection and Newton's method."""
+        log_p = -np.asarray(goal)
+        ends = np.clip(self.each.reached(goal), *_LOGS)
         low, high, shape = ends.min(axis=0), ends.max(axis=0), ends.shape[1:]
         log_p, x = np.broadcast_to(log_p, shape), np.asarray(self._average(ends))
         for _ in range(_STEPS):
@@ -313,30 +283,18 @@ class PowerMixture(RowDistributions):
                 x, last = np.where((new > low) & (new < high), new, 0.5 * (low + high)), x
             if not (np.abs(x - last) > 1e-11 * (1.0 + np.abs(x))).any():
                 break
-        return self.response(np.where(x > _LOGS[1] - 1.0, np.inf, np.where(x < _LOGS[0] + 1.0, -np.inf, x)))
+        return np.where(x > _LOGS[1] - 1.0, np.inf, np.where(x < _LOGS[0] + 1.0, -np.inf, x))
 
     def mean(self) -> Array:
         return self._average(self.each.mean())
 
-    def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
-        """Means of clipped responses inside windows."""
-        mass = np.exp(self.each.log_between(self.each.modelled(entry), self.each.modelled(exit)))
-        each = self.each.observed_mean(lower, upper, entry, exit)
-        return self._average(np.where(mass > 0.0, each * mass, 0.0)) / self._average(mass)
+    def log_mass(self, lower: Array, upper: Array) -> Array:
+        return self.mixed(self.each.log_mass(lower, upper))
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        """Means given ends on the log scale."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            mass, total = map(self._average, self.each.between(lower, upper))
-            value = np.clip(total / mass, np.exp(lower), np.exp(upper))
-            return np.where(lower == upper, np.exp(lower), value)
-
-    def log_likelihoods(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
-        """As of one part; every one is weighted by what it says of the window."""
-        with np.errstate(divide="ignore"):
-            window = self.each.log_between(self.each.modelled(entry), self.each.modelled(exit))
-        each = self.each.log_likelihoods(lower, upper, entry, exit)
-        return self.mixed(each + window) - self.mixed(window)
+            value = self._average(self.each.integral(lower, upper)) / np.exp(self.log_mass(lower, upper))
+            return np.where(lower == upper, lower, np.clip(value, np.maximum(lower, 0.0), upper))
 
     def _weights(self, values: Array) -> Array:
         return self.weight.reshape(-1, *[1] * (np.ndim(values) - 1))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
 
 from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.baselines import Baseline
-from tobitgp.distributions.location_scale import SOON, RowDistributions
-from tobitgp.numerics.log_probabilities import log_complement
+from tobitgp.distributions.response import SOON, RowDistributions
 from tobitgp.numerics.roots import area
 from tobitgp.typing import Array
 
@@ -39,8 +39,20 @@ class Transformed(RowDistributions):
             return np.log(self.ppf(0.5))
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(*map(np.shape, (self.eta, *self.c, *self.log_theta)))
+
+    @property
+    def latent(self) -> Array:
+        return self.eta
+
+    @property
     def width(self) -> Array:
         return np.ones_like(self.eta)
+
+    def take(self, rows: Any) -> Transformed:
+        eta, *rest = (np.broadcast_to(each, self.shape)[rows] for each in (self.eta, *self.c, *self.log_theta))
+        return replace(self, eta=eta, c=tuple(rest[: len(self.c)]), log_theta=tuple(rest[len(self.c) :]))
 
     def _at(self, x: Array) -> tuple[Array, Array]:
         """The transformed value at log times, and the logarithm of its slope."""
@@ -56,17 +68,16 @@ class Transformed(RowDistributions):
 
     def logcdf(self, y: Array) -> Array:
         if self.log_theta:
-            return log_complement(self.logsf(y))
+            return RowDistributions.logcdf(self, y)
         return self.noise.log_cdf(self._at(self.modelled(y))[0])
 
     def logpdf(self, y: Array) -> Array:
         x = self.modelled(y)
+        if self.log_theta:
+            H, h = self.modelled_hazard(x)
+            return np.log(h) - H - x
         z, log_slope = self._at(x)
-        value = np.asarray(self.noise.logpdf(z) + log_slope - x)
-        for tau in self.log_theta:
-            within = self.noise.log_sf(z)
-            value = value - within - (1.0 + np.exp(-tau)) * np.log1p(-np.exp(tau) * within)
-        return value
+        return np.asarray(self.noise.logpdf(z) + log_slope - x)
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         z, log_slope = self._at(x)
@@ -76,41 +87,28 @@ class Transformed(RowDistributions):
             H, h = np.log1p(np.exp(tau) * H) * np.exp(-tau), h / (1.0 + np.exp(tau) * H)
         return H, h
 
-    def ppf(self, p: float) -> Array:
-        return self.survived(np.asarray(np.log1p(-p)))
-
-    def remaining(self, p: float, start: Array) -> Array:
-        return np.maximum(self.survived(np.log(p) + self.logsf(start)) - start, 0.0)
-
-    def survived(self, log_p: Array) -> Array:
-        """Times at which survival has fallen to probabilities, infinite where it stays above them."""
+    def reached(self, goal: Array) -> Array:
+        log_p = -np.asarray(goal)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            log_p = np.minimum(log_p, 0.0)
             for tau in self.log_theta:
                 log_p = -np.expm1(-np.exp(tau) * log_p) * np.exp(-tau)
-            z = self.noise.inverse_log_sf(log_p)
-            return np.exp(self.baseline.inverse(z - self.eta, self.c))
-
-    def over_times(self, rows: slice = slice(None)) -> Transformed:
-        """Distributions of some rows beside several times each, (n, 1, ...)."""
-        c, theta = (tuple(each[rows, None] for each in of) for of in (self.c, self.log_theta))
-        return replace(self, eta=self.eta[rows, None], c=c, log_theta=theta)
+            return np.asarray(self.baseline.inverse(self.noise.inverse_log_sf(log_p) - self.eta, self.c))
 
     def mean(self) -> Array:
         """Mean times, infinite where survival does not fall to 0 or falls too slowly."""
-        shape = np.broadcast_shapes(np.shape(self.eta), *map(np.shape, (*self.c, *self.log_theta)))
-        far, slope = np.full(shape, np.inf), np.broadcast_to(self.baseline.tail(self.c), shape)
-        value = self.observed_mean(np.zeros(shape), far, -far, far)
+        far, slope = np.full(self.shape, np.inf), np.broadcast_to(self.baseline.tail(self.c), self.shape)
+        value = self.observed_mean(np.zeros(self.shape), far, -far, far)
         for tau in self.log_theta:
             slope = slope * np.exp(-tau)
         if not self.log_theta and (self.noise.exponential_hazard or self.noise.gaussian):
             return np.where(slope > 0.0, value, np.inf)
-        last = self.survived(np.full(shape, -_BREAKS[-1]))
+        last = self.survived(np.full(self.shape, -_BREAKS[-1]))
         with np.errstate(divide="ignore", invalid="ignore"):  # survival falls as a power of time
             return np.where(slope > 1.0, value + last * np.exp(-_BREAKS[-1]) / (slope - 1.0), np.inf)
 
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
-        """Mean of times that are clipped at limits, of rows without a window."""
+        if (np.isfinite(entry) | np.isfinite(exit)).any():
+            return RowDistributions.observed_mean(self, lower, upper, entry, exit)
         values = np.broadcast_arrays(self.eta, lower, upper, *self.c, *self.log_theta)
         eta, *rest = (value.ravel() for value in values)
         if len(eta) < _MANY:
@@ -143,7 +141,7 @@ class Transformed(RowDistributions):
         breaks = np.clip(breaks, low[:, None], high[:, None])
         last = np.where(np.isfinite(high), high, breaks[:, -1])
         breaks = np.column_stack([np.where(np.isfinite(breaks), breaks, last[:, None]), last])
-        rows = flat.over_times()
+        rows = flat.beside()
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             soon = area(lambda t: np.exp(rows.logsf(t)), np.column_stack([low, breaks[:, 0]]))
             late = area(lambda x: np.exp(rows.logsf(np.exp(x)) + x), np.log(np.maximum(breaks, SOON)))

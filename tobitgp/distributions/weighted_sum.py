@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from tobitgp.distributions.base import FAR
 from tobitgp.distributions.convolution import Convolved, cdf
-from tobitgp.distributions.location_scale import (
-    LocationScale,
-    RowDistributions,
-    complementary,
-)
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.response import RowDistributions, complementary
 from tobitgp.numerics.normal import average, normal_quantile, total_sd
 from tobitgp.numerics.roots import Rows, solve_quantile
 from tobitgp.typing import Array
@@ -29,6 +27,13 @@ class WeightedSum(RowDistributions):
     @property
     def location(self) -> Array:  # type: ignore[override]
         return average(self.weight, np.stack([part.location for part in self.parts]))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.parts[0].shape
+
+    def take(self, rows: Any) -> WeightedSum:
+        return WeightedSum(self.weight, tuple(part.take(rows) for part in self.parts))
 
     def log_tails(self, y: Array) -> tuple[Array, Array]:
         return complementary(

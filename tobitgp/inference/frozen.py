@@ -108,7 +108,7 @@ class Frozen:
 
 
 def keep(part: RowPartition, setting: Setting, features: bool) -> RowPartition:
-    """The part with what stays of its rows: the sums over known ones, features of the others if there is room."""
+    """The part with what stays of its rows: the sums over known ones, features of the others if there is space."""
     known: list[Chunk] = []
     sought: list[Chunk] = []
     for rows, span in spans(part.rows, CHUNK_ROWS):

@@ -278,5 +278,5 @@ def other_maxima(found: End, ends: Sequence[End]) -> list[tuple[float, Array]]:
 
 
 def likely_precisions(problem: Problem, theta: Array) -> Array:
-    """Site precisions (n,) before there are sites: those of exact rows, with room for a smaller noise."""
+    """Site precisions (n,) before there are sites: those of exact rows, doubled to allow for a smaller noise."""
     return 2.0 * problem.weight * np.exp(-2.0 * theta[-1])

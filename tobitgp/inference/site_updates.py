@@ -107,7 +107,7 @@ class State(NamedTuple):
 
 
 class Room(NamedTuple):
-    """How many times memory has room for the features of all rows, and whether for those whose sites are sought."""
+    """How many times memory has space for the features of all rows, and whether for those whose sites are sought."""
 
     times: int  # from 2 on with what slopes need
     sought: bool
@@ -141,7 +141,7 @@ def begin(part: RowPartition, setting: Setting, room: Room, windows: bool = True
 
 
 def arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) -> State:
-    """Chunks whose features are kept where there is room; untruncated without windows."""
+    """Chunks whose features are kept where there is space; untruncated without windows."""
     n = len(part)
     sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
     seen = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)

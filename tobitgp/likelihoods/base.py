@@ -26,9 +26,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from tobitgp.data.arrays import Rows
-from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
-from tobitgp.distributions.intervals import log_mass
 from tobitgp.typing import Array, IntArray
 
 
@@ -298,25 +296,3 @@ def _louis(distribution: Distribution, c: Array, r: Array, sigma: Array) -> Term
         (mean(curve) + mean(d1 * dz)) / sigma,
         mean(z * curve) + mean(dz * dz),
     )
-
-
-def log_likelihoods(distribution: Distribution, known: Outcome, f: Array, tau: Array) -> Array:
-    """Log likelihood of one copy of each row: a density where the value is known, a probability elsewhere.
-
-    That of a truncated row is conditional on its window. On log time the density is that of the logarithm.
-
-    Shapes: f (n, S), tau of any shape that broadcasts; gives (n, S).
-    """
-    tau, exact, out = np.broadcast_to(tau, f.shape), known.exact, np.empty(f.shape)
-    scale = np.exp(tau)
-
-    def mass(at: IntArray, lower: Array, upper: Array, width: Array) -> Array:
-        a, b = ((end[at, None] - f[at]) / scale[at] for end in (lower, upper))
-        return log_mass(distribution, a, b, width[at, None] / scale[at])
-
-    out[exact] = distribution.logpdf((known.lower[exact, None] - f[exact]) / scale[exact]) - tau[exact]
-    censored = np.flatnonzero(~exact)
-    out[censored] = mass(censored, known.lower, known.upper, known.width)
-    windowed = np.flatnonzero(np.isfinite(known.entry) | np.isfinite(known.exit))
-    out[windowed] -= mass(windowed, known.entry, known.exit, known.span)
-    return out

@@ -17,8 +17,9 @@ from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.convolution import HALF_LOG_2PI, plus_normal, reach
 from tobitgp.distributions.interpolated import Interpolated, interpolate
 from tobitgp.distributions.lattice import Lattice, lattice
-from tobitgp.distributions.location_scale import LocationScale, RowDistributions
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.weighted_sum import WeightedSum
 from tobitgp.numerics.normal import average, exponential_sd, total_sd
 from tobitgp.numerics.quadrature import BEYOND, integrals

@@ -106,7 +106,7 @@ def _linked(positive: bool, value: Array) -> Array:
 
 def latent(positive: bool) -> Question:
     """Location f, on its own scale."""
-    return Question(lambda y: y.location, pivot=lambda noise, scale: (0.0 * scale, 1.0), linear=True, of_means=True)
+    return Question(lambda y: y.latent, pivot=lambda noise, scale: (0.0 * scale, 1.0), linear=True, of_means=True)
 
 
 def quantile(positive: bool, p: float) -> Question:
@@ -158,6 +158,12 @@ def observed(positive: bool, lower: Array, upper: Array, entry: Array, exit: Arr
         fast=lambda y, *ends: y.observed_mean(*ends, fast=True),
         monotone=not truncated,
     )
+
+
+def conditional(positive: bool, lower: Array, upper: Array) -> Question:
+    """Mean of y* where it is known to lie in (lower, upper], (n,) each."""
+    bounds = (np.maximum(lower, 0.0) if positive else lower), upper
+    return Question(lambda y, *ends: y.conditional_mean(*ends), at=(lower, upper), bounds=bounds)
 
 
 def probability(positive: bool, limit: Array, *, above: bool) -> Question:

@@ -112,7 +112,8 @@ class Component(NamedTuple):
 
     def mean_seen(self, f: Array, i: IntArray) -> Array:
         """``E(y* | f, l < y* <= u)`` on the scale of the response."""
-        return LocationScale(self.noise, f, self.sigma[i], self.log).mean_between(self.lower[i], self.upper[i])
+        y = LocationScale(self.noise, f, self.sigma[i], self.log)
+        return y.mean_between(y.response(self.lower[i]), y.response(self.upper[i]))
 
 
 def log_evidence(rows: Component) -> Array:
@@ -127,7 +128,8 @@ def log_evidence(rows: Component) -> Array:
 def imputed_mean(rows: Component) -> Array:
     """``E[y* | what was seen]`` of rows that are not exact, (n,), on the scale of the response."""
     if rows.closed:
-        return rows.response.conditional_mean(rows.lower, rows.upper)
+        y = rows.response
+        return y.conditional_mean(y.response(rows.lower), y.response(rows.upper))
     unknown = np.isneginf(rows.lower) & np.isposinf(rows.upper)
     below = np.isneginf(rows.lower) & ~(unknown & rows.log)
     end = np.where(below, rows.upper, rows.lower)

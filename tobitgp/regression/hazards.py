@@ -102,7 +102,7 @@ class HazardProblem(Predictors):
         for i, place in enumerate(self.model.levels):
             own = 0 if self.model.alike else i
             for j in range(m):
-                out[place, p + own + L * j] = -np.broadcast_to(level.slope[j], L)[own]
+                out[place, p + own + L * j] = -np.broadcast_to(level.slope.get(j, 0.0), L)[own]
         return out
 
 

@@ -100,12 +100,6 @@ def dfbeta(scores: Array, V: Array, weight: Array | None = None) -> Array:
     return change if weight is None else change * weight[:, None]
 
 
-def dfbetas(change: Array, V: Array) -> Array:
-    """Changes (n, k) of `dfbeta` in standard errors of the estimates; 0 for parameters that were given."""
-    se = np.sqrt(np.diag(V))
-    return np.asarray(np.divide(change, se, out=np.zeros_like(change), where=se > 0.0))
-
-
 def pseudo_r2(llf: float, null: float, n: float) -> PseudoR2:
     r"""Pseudo R2 from the log likelihood, that of the model with an intercept only, and the number of rows.
 

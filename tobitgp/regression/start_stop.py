@@ -21,7 +21,6 @@ import numpy as np
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.formulas import RowTimes, location_scale_times
-from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import single_blas_thread
 from tobitgp.numerics.jets import Jet, variables
 from tobitgp.regression.convergence import words_for_end
@@ -31,7 +30,7 @@ from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, State, climb, guarded_step
 from tobitgp.regression.predictors import FLAT, Coordinates, coordinates, symmetric, weighted_sums
 from tobitgp.regression.row_likelihoods import log_likelihoods
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, IntArray
 
 _FAR, _FAR_SCALE = 500.0, 18.0  # of a location in coordinates, and of log sigma
 _START_STEPS = 50
@@ -208,24 +207,3 @@ def _held(problem: StartStopProblem, side: int, *, scores: bool, max_iter: int) 
     held = StartStopProblem.of(*rows, noise, problem.known, free_shape=False)
     fit = maximise_start_stop(held, scores=scores, max_iter=max_iter)
     return with_given_shape(fit, words_for_end(noise, side) if fit.converged else fit.message)
-
-
-# -- rows -------------------------------------------------------------------------------------------------------------
-
-
-def log_survival(
-    noise: Distribution, histories: Histories, times: Array, eta: Array, tau: Array, begin: Array
-) -> Array:
-    """Log probability (n, k) of a subject's surviving ``times`` (n, k) within each of its rows, from 0 on."""
-    rows = np.arange(len(times))[:, None]
-    with np.errstate(divide="ignore"):
-        lived = histories.within(rows, times, eta, begin)
-    return LocationScale(noise, np.zeros_like(lived), np.exp(tau)[:, None]).logsf(lived)
-
-
-def row_likelihoods(noise: Distribution, histories: Histories, event: BoolArray, eta: Array, tau: Array) -> Array:
-    """Log likelihoods of rows given the past of their subject, (n, ...), which add up to the subject's: (AFT2)."""
-    begin, end = histories.log_psi(eta)
-    y, shape = LocationScale(noise, np.zeros_like(eta), np.exp(tau)), (-1, *[1] * (eta.ndim - 1))
-    start = np.where(np.isneginf(begin), 0.0, y.logsf(begin))
-    return np.asarray(np.where(event.reshape(shape), y.logpdf(end) - end - eta, y.logsf(end)) - start)

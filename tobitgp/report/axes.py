@@ -205,7 +205,7 @@ def draw_points(ax: Any, table: pd.DataFrame) -> None:
 
 
 def draw_groups(ax: Any, table: pd.DataFrame, column: str) -> None:
-    """Draw random intercepts in the order of their means, with names as long as there is room for them."""
+    """Draw random intercepts in the order of their means, with names as long as there is space for them."""
     table, n = table.sort_values("estimate", kind="stable"), len(table)
     draw_points(ax, table)
     ax.set_xlim(-0.02 * n - 0.5, 1.02 * n - 0.5)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tobitgp.report import summary
-from tobitgp.report.summaries import ROBUST, curve_names, slope_rows
+from tobitgp.report.summaries import curve_names, slope_rows
 from tobitgp.report.summary import FitSummary, Section, number
 
 if TYPE_CHECKING:
@@ -15,36 +15,6 @@ if TYPE_CHECKING:
     from tobitgp.results.boxcox.results import BoxCoxResults
 
 _PLAIN = 6
-
-
-def summarise_boxcox(results: BoxCoxResults, alpha: float = 0.05) -> FitSummary:
-    """Summary of a regression after a power transformation."""
-    model = [
-        ("Dep. variable:", results.model.endog_names),
-        ("Family:", "boxcox"),
-        ("Method:", "maximum likelihood"),
-        ("Covariance:", results.cov_type),
-        ("Df model:", f"{results.df_model:g}"),
-        ("Iterations:", str(results.parts.maximum.iterations)),
-    ]
-    numbers: dict[str, float | str] = {"Log-likelihood:": results.llf, "LL-null:": number(results.llnull)}
-    numbers |= {"AIC:": results.aic, "BIC:": results.bic}
-    frame, p, ends = results.summary_frame(alpha), len(results.model.exog_names), summary.interval_headers(alpha)
-    rows = [summary.estimate_row(name, row[:_PLAIN], unknown="(at bound)") for name, row in summary.frame_rows(frame)]
-    columns = ["std err", "z", "P>|z|", *ends]
-    sections = [Section(["", "coef", *columns], rows[:p]), Section(["", "value", *columns], rows[p:])]
-    notes, message = [], results.parts.maximum.message
-    if not results.converged:
-        notes.append(f"NOT CONVERGED: {message} Read no number here as final.")
-    elif message != "converged":
-        notes.append(message)
-    notes += [*_scale_notes(results), *summary.response_notes(results)]
-    errors = ROBUST.get(results.cov_type, "from the observed information, the power's uncertainty in all of them")
-    notes.append(f"Standard errors are {errors}; the interval of sigma is formed on the log scale.")
-    title = summary.model_title(results, positive=True)
-    scale = results.parts.spec.scale
-    written = None if scale is None else {"log(sigma):": scale.formula}
-    return summary.build_summary(results, title, model, numbers, sections, notes, written)
 
 
 def summarise_boxcox_process(results: BoxCoxGPResults, alpha: float = 0.05) -> FitSummary:
@@ -69,7 +39,7 @@ def summarise_boxcox_process(results: BoxCoxGPResults, alpha: float = 0.05) -> F
     columns = ["std err", "z", "P>|z|", *ends]
     sections = [Section(["", "coef", *columns], rows[:p] + slopes), Section(["", "value", *columns], rows[p:])]
     notes = [] if results.converged else ["NOT CONVERGED: read no number here as final."]
-    notes += _scale_notes(results)
+    notes += scale_notes(results)
     notes.append(
         f"Coefficients and hyper-parameters are those at the power {results.power:.3g}; predictions average over the "
         "powers."
@@ -78,7 +48,7 @@ def summarise_boxcox_process(results: BoxCoxGPResults, alpha: float = 0.05) -> F
     return summary.build_summary(results, title, model, numbers, sections, notes)
 
 
-def _scale_notes(results: BoxCoxResults | BoxCoxGPResults) -> list[str]:
+def scale_notes(results: BoxCoxResults | BoxCoxGPResults) -> list[str]:
     """On which scale estimates are, and what lies beyond the end of the transformed one."""
     notes = ["Coefficients and sigma are on the scale of (y^power - 1) / power."]
     mass = results.mass_beyond()

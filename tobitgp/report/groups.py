@@ -153,7 +153,7 @@ def _first_at_half(times: Array, survival: Array) -> float:
 
 
 def groups_size(groups: Sequence[Group], *, at_risk: bool) -> tuple[float, float]:
-    """Size of a figure, with room for a legend beside many curves and for numbers below."""
+    """Size of a figure, with space for a legend next to many curves and for numbers below."""
     return 6.4 + 1.6 * (len(groups) > FEW), 4.2 + 0.2 * (len(groups) + 1) * at_risk
 
 

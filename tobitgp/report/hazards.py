@@ -34,6 +34,7 @@ from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
+    from tobitgp.kinds.parametric import ParametricParts
     from tobitgp.results.hazards.results import HazardResults
 
 
@@ -224,3 +225,17 @@ def _against(parts: HazardParts, rows: pd.DataFrame, middle: dict[str, Any]) -> 
     both = pd.concat([rows, rows.iloc[[0]].assign(**middle)])
     found = log_hazards(parts, both, parts.cuts[[0, -1]], draws=DRAWS).level
     return np.asarray(found[:-1] - found[-1])
+
+
+def typical_rows(parts: ParametricParts) -> pd.DataFrame:
+    """A row with typical covariates, one for each stratum."""
+    if parts.covariates is None:
+        raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use plot_hazard(df=...) with times=.")
+    coded = frozenset(coding.text.strip("`") for coding in parts.spec.codings)
+    typical = grid_frame(parts.covariates, None, factors=coded, size=1)
+    if parts.written.stratum is None:
+        return typical if len(typical) else pd.DataFrame(index=[0])
+    column = parts.written.stratum.strip("`")
+    strata = sorted(parts.covariates[column].unique(), key=str)
+    rows = [typical.assign(**{column: stratum}) for stratum in strata]
+    return pd.concat(rows).set_axis([f"{column} = {stratum}" for stratum in strata])

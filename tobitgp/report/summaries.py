@@ -1,4 +1,4 @@
-"""Summaries of processes and of regressions."""
+"""Summaries of processes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ import pandas as pd
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
-from tobitgp.numerics.factored import variances
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
 from tobitgp.results.effects import scale_at_means
 from tobitgp.results.estimates import slope_posterior
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
-from tobitgp.results.start_stop.parts import StartStopParts
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.results.process.results import GPResults
-    from tobitgp.results.regression.results import RegressionResults
+    from tobitgp.results.results import Results
 
 _PLAIN = 6  # columns that every table of estimates has; those after it are factors
 ROBUST = {
@@ -59,13 +57,13 @@ def summarise_process(results: GPResults, alpha: float = 0.05, ratios: pd.DataFr
     numbers["Passes over the data:"] = str(sum(stage[2] for stage in results.parts.fitted.trace.stages))
     sections, notes = _sections(results, alpha), _notes(results)
     if ratios is not None:
-        sections, notes = [*sections, _ratio_section(ratios, alpha)], [*notes, _ratio_note(results, ratios)]
+        sections, notes = [*sections, ratio_section(ratios, alpha)], [*notes, ratio_note(results, ratios)]
     return summary.build_summary(
-        results, _title(results), _model_rows(results), numbers, sections, notes, _scale_formula(results)
+        results, _title(results), _model_rows(results), numbers, sections, notes, scale_formula(results)
     )
 
 
-def _ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
+def ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
     """Table of hazard ratios or odds ratios."""
     name = _RATIOS[ratios.columns[2]]
     rows = []
@@ -75,13 +73,13 @@ def _ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
     return Section(["", f"log {name}", "std err", name, "z", "P>|z|", *summary.interval_headers(alpha)], rows)
 
 
-def _ratio_note(results: GPResults | RegressionResults, ratios: pd.DataFrame) -> str:
+def ratio_note(results: Results, ratios: pd.DataFrame) -> str:
     """What ratios are, and given what."""
     given = any(not term.factors for term in results.model.spec.gps)
     return _RATIO_NOTES[ratios.columns[2]] + given * " They are conditional on the random effects."
 
 
-def _scale_formula(results: GPResults | RegressionResults) -> dict[str, str]:
+def scale_formula(results: Results) -> dict[str, str]:
     """The formula of log sigma, where there is one."""
     scale = results.model.spec.scale
     return {} if scale is None else {"log(sigma):": scale.formula}
@@ -134,7 +132,7 @@ def _kernel(term: GPTerm, effects: Sequence[str]) -> str:
 
 
 def _term_words(term: GPTerm, effects: Sequence[str], levels: Sequence[Any] | None, how: str) -> list[str]:
-    """Name, kernels, number of groups and structure of a term, in lines that leave room for the column beside them."""
+    """Name, kernels, number of groups and structure of a term, in lines that leave space for the next column."""
     kinds = "groups" if not term.factors else "correlated levels" if term.cor else "levels"
     what = _kernel(term, effects) + ("" if levels is None else f", {len(levels)} {kinds}") + how
     line = f"{_short(term.name)} {what}"
@@ -316,79 +314,3 @@ def _linear_priors(results: GPResults) -> str:
 
 def _prior_words(row: PriorRow) -> str:
     return f" {row.distribution}" + ("" if row.distribution == "flat" else f"({row.location:.3g}, {row.spread:.3g})")
-
-
-def summarise_regression(
-    results: RegressionResults, alpha: float = 0.05, ratios: pd.DataFrame | None = None
-) -> FitSummary:
-    """Summary of a regression fitted by maximum likelihood."""
-    model = [
-        ("Dep. variable:", results.model.endog_names),
-        ("Family:", results.parts.family.name),
-        ("Method:", "maximum likelihood"),
-        ("Covariance:", results.cov_type),
-        ("Df model:", f"{results.df_model:g}"),
-        ("Df residuals:", f"{results.df_resid:g}"),
-        ("Iterations:", str(results.parts.maximum.iterations)),
-    ]
-    numbers: dict[str, float | str] = {
-        "Log-likelihood:": results.llf,
-        "LL-null:": number(results.llnull),
-        "AIC:": results.aic,
-        "BIC:": results.bic,
-    }
-    title = summary.model_title(results, positive=results.parts.family.log_time)
-    sections, notes = _regression_sections(results, alpha), _regression_notes(results)
-    if ratios is not None:
-        sections, notes = [*sections, _ratio_section(ratios, alpha)], [*notes, _ratio_note(results, ratios)]
-    return summary.build_summary(results, title, model, numbers, sections, notes, _scale_formula(results))
-
-
-def _regression_sections(results: RegressionResults, alpha: float) -> list[Section]:
-    """Tables of coefficients, of the factors by which they multiply times, and of the parameters of the noise."""
-    frame, p, ends = results.summary_frame(alpha), len(results.model.exog_names), summary.interval_headers(alpha)
-    at_bound = results.parts.family.estimate_shape and not results.parts.maximum.free[-1]
-    coefficients, factors, noise = [], [], []
-    for i, (name, row) in enumerate(summary.frame_rows(frame)):
-        if i >= p:
-            unknown = "(at bound)" if at_bound and name == results.parts.shape_name else "nan"
-            noise.append(summary.estimate_row(name, row[:_PLAIN], unknown=unknown))
-            continue
-        coefficients.append(summary.estimate_row(name, row[:_PLAIN]))
-        if len(row) > _PLAIN:
-            factor, *interval = map(number, row[_PLAIN:])
-            factors.append([name, factor, *(["(fixed)", ""] if row[1] == 0.0 else interval)])
-    columns = ["std err", "z", "P>|z|", *ends]
-    return [
-        Section(["", "coef", *columns], coefficients),
-        Section(["", "exp(coef)", *ends], factors),
-        Section(["", "value", *columns], noise),
-    ]
-
-
-def _regression_notes(results: RegressionResults) -> list[str]:
-    """What a reader should know, most urgent first."""
-    notes, message = [], results.parts.maximum.message
-    if not results.converged:
-        rest = "Read no number here as final."
-        if variances(results.parts.maximum.unidentified).any():
-            rest = "All else is the limit, with its errors; the errors of what runs off are nan."
-        notes.append(f"NOT CONVERGED: {message} {rest}")
-    elif results.parts.shape_name in results.params.index and message != "converged":
-        notes.append(message)
-    if isinstance(results.parts, StartStopParts):
-        parts = results.parts
-        notes.append(
-            f"{parts.facts.n} rows (start, stop] of {parts.subjects} subjects by {parts.id!r}, with "
-            f"{parts.facts.counts['exact']} events: a subject's time passes by the covariates of each row."
-        )
-    if results.parts.family.log_time:
-        notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
-        notes.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
-    else:
-        notes += summary.times_note(results)
-    notes += [*summary.censoring_note(results), *summary.response_notes(results), *summary.weights_note(results)]
-    errors = ROBUST.get(results.cov_type, "from the observed information")
-    logs = "sigma and df" if results.parts.family.distribution.shape_positive else "sigma"
-    notes.append(f"Standard errors are {errors}; intervals of {logs} are formed on the log scale.")
-    return notes

@@ -16,6 +16,7 @@ import pandas as pd
 from tobitgp.data.design import NUMERIC_ROLES
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
+from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.report.axes import (
     BLUE,
     GREY,
@@ -33,7 +34,6 @@ from tobitgp.report.axes import (
     shorten_all,
 )
 from tobitgp.results.hazards.parts import HazardParts
-from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.terms import effect_suffixes
 from tobitgp.typing import Array, BoolArray
 
@@ -45,7 +45,7 @@ GRID = 201
 BANDS = 8
 _SURFACE = 61
 _LONG = 26  # of a label beside a panel
-_TICKS = 6  # of numbers along an axis, so that those of years have room
+_TICKS = 6  # of numbers along an axis, so that those of years have space
 _YEAR = pd.Timedelta(days=365.2425)
 
 

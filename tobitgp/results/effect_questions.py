@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tobitgp.data.outcome import outcome
 from tobitgp.errors import SpecError
 from tobitgp.posterior import questions
 from tobitgp.posterior.nodes import Nodes
@@ -69,8 +68,7 @@ class Asked(NamedTuple):
             return Question(lambda y: np.log(y.scale), "log")
         if self.what == "conditional":
             assert rows.response is not None
-            seen = outcome(rows.response, log_time=positive)
-            return Question(lambda y, lower, upper: y.conditional_mean(lower, upper), at=(seen.lower, seen.upper))
+            return questions.conditional(positive, *rows.response.within_window)
         if self.what in BETWEEN:
             return Question(lambda y, *ends: self.between(*y.inside(*ends)), at=tuple(rows.limits))
         if self.what == "quantile":

@@ -16,22 +16,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import centred
 from tobitgp.data.arrays import Design
 from tobitgp.data.frames import reads_frames
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.inference.rows_together import Summed, variance_of_sum
+from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.numerics.factored import of_sums
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.posterior.questions import Question
-from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts
 from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, changing, column_levels, rows_at
 from tobitgp.results.effect_questions import Asked, by_point, inside, read_asked
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.posterior import nodes_of
-from tobitgp.results.regression.parts import RegressionParts, predictors, scale_design
 from tobitgp.results.rows import mean_limits, no_limits
 from tobitgp.results.survival import warn_of_tail
 from tobitgp.results.views import Parts
@@ -54,33 +51,45 @@ class Effect(NamedTuple):
     intensive: Array  # change of the mean between the limits times the probability of lying there; NaN if not asked
 
 
-# -- regressions ------------------------------------------------------------------------------------------------------
+# -- maximum likelihood -----------------------------------------------------------------------------------------------
 
 
 class Side(NamedTuple):
     """n rows with a column at one of its two values."""
 
-    H: Any  # (n, p), designs of location and log scale
-    W: Array  # (n, q)
-    x: tuple[Array, ...]  # location, log scale and, where it is estimated, the shape, (n,) each
+    columns: Sequence[Any]  # (n, k_j) of each parameter of rows
+    x: tuple[Array, ...]  # the parameters, (n,) each
+
+    @classmethod
+    def of(cls, parts: LikelihoodParts, design: Design) -> Side:
+        """Rows of a design at the estimates."""
+        return cls(parts.designs(design), parts.predictors(design))
+
+    def mean(self, weight: Array) -> Side:
+        """The mean row."""
+        return Side([(weight @ each)[None] for each in self.columns], tuple((weight @ x)[None] for x in self.x))
+
+    def moved(self, step: float, up: Side, down: Side) -> Side:
+        """The row moved by a share of the difference of two others."""
+        columns = [at + step * (a - b) for at, a, b in zip(self.columns, up.columns, down.columns, strict=True)]
+        return Side(columns, tuple(at + step * (a - b) for at, a, b in zip(self.x, up.x, down.x, strict=True)))
 
 
-def _regression_effect(parts: RegressionParts, change: Change, rows: Rows, asked: Asked, *, averaged: bool) -> Effect:
-    high, low = side_of(parts, change.high), side_of(parts, change.low)
+def _likelihood_effect(parts: LikelihoodParts, change: Change, rows: Rows, asked: Asked, *, averaged: bool) -> Effect:
+    high, low = Side.of(parts, change.high), Side.of(parts, change.low)
     width, weight, x = change.width, rows.weight, _multiplier(asked, change)
     if averaged:
         x = np.array([weight @ x])
         high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
-    share, number = weight * x / width, asked.of_row(_question(parts, asked, rows))
+    share, number = weight * x / width, asked.of_row(asked.question(parts.family.log_time, rows))
     value, k = 0.0, len(parts.covariance)
     gradient, size = np.zeros(k), np.zeros(k)
     for sign, side in ((1.0, high), (-1.0, low)):
-        unit = (np.exp(side.x[1]), *(np.ones_like(x) for x in side.x[1:]))
-        at = Estimates(parts.at, side.x, unit, np.empty(0), np.empty(0))
+        at = Estimates(parts.at, side.x, parts.units(side.x), np.empty(0), np.empty(0))
         value += sign * float(share @ number(at.new))
-        slopes, designs = share * at.slopes(number), (side.H, side.W, np.ones((len(share), 1)))
-        gradient += sign * np.concatenate([x @ design for x, design in zip(slopes, designs, strict=False)])
-        size += np.concatenate([np.abs(x) @ abs(design) for x, design in zip(slopes, designs, strict=False)])
+        slopes = share * at.slopes(number)
+        gradient += sign * np.concatenate([x @ each for x, each in zip(slopes, side.columns, strict=True)])
+        size += np.concatenate([np.abs(x) @ abs(each) for x, each in zip(slopes, side.columns, strict=True)])
     gradient[np.abs(gradient) <= _ROUNDING * size] = 0.0
     intensive = np.nan
     if asked.split:
@@ -95,42 +104,15 @@ def _multiplier(asked: Asked, change: Change) -> Array:
     return change.value if asked.by_share and change.value is not None else np.ones_like(change.width)
 
 
-def _question(parts: RegressionParts, asked: Asked, rows: Rows) -> Question:
-    """What effects are on; of a fit with a power the latent scale is that after the transformation."""
-    if isinstance(parts, BoxCoxParts):
-        if asked.what == "sigma":
-            raise SpecError("Effects on what='sigma' are not available after a power transformation; read params.")
-        if asked.what == "latent":
-            return TRANSFORMED
-    return asked.question(parts.family.log_time, rows)
-
-
-def side_of(parts: RegressionParts, design: Design) -> Side:
-    """Rows of a design at the estimates."""
-    eta, tau = predictors(parts, design)
-    rest = [np.full_like(tau, parts.noise.coordinate)] if parts.family.estimate_shape else []
-    return Side(centred(design.H, parts.centre), scale_design(parts, design), (eta, tau, *rest))
-
-
 def _about_mean(
-    parts: RegressionParts, high: Side, low: Side, width: Array, weight: Array, contrast: str
+    parts: LikelihoodParts, high: Side, low: Side, width: Array, weight: Array, contrast: str
 ) -> tuple[Side, Side, Array, Array]:
     """Two rows on either side of the mean row of the design, moved as all rows are on average: a small step."""
     step = 1.0 if contrast == SLOPE else STEP
-
-    def mean(side: Side) -> Side:
-        return Side((weight @ side.H)[None], (weight @ side.W)[None], tuple((weight @ x)[None] for x in side.x))
-
-    here, up, down = mean(side_of(parts, parts.rows.design)), mean(high), mean(low)
-
-    def moved(share: float) -> Side:
-        def move(at: Array, above: Array, below: Array) -> Array:
-            return at + share * step * (above - below)
-
-        x = tuple(move(*each) for each in zip(here.x, up.x, down.x, strict=True))
-        return Side(move(here.H, up.H, down.H), move(here.W, up.W, down.W), x)
-
-    return moved(0.5), moved(-0.5), np.array([step * float(weight @ width)]), np.ones(1)
+    here = Side.of(parts, parts.rows.design).mean(weight)
+    up, down = high.mean(weight), low.mean(weight)
+    sides = (here.moved(share * step, up, down) for share in (0.5, -0.5))
+    return (*sides, np.array([step * float(weight @ width)]), np.ones(1))  # type: ignore[return-value]
 
 
 # -- processes --------------------------------------------------------------------------------------------------------
@@ -281,7 +263,7 @@ def marginal_effects(
     alpha, asked = check_alpha(alpha), read_asked(parts.family.log_time, what, method, q, below, above, times)
     if asked.what == "rmst":
         warn_of_tail(results, np.array([times], dtype=np.float64))
-    regression, limited = isinstance(parts, RegressionParts), asked.limited
+    regression, limited = isinstance(parts, LikelihoodParts), asked.limited
     averaged = regression and isinstance(at, str) and at == "design"
     conditional = asked.what == "conditional"
     if conditional and (averaged or not regression or results._of_subjects):
@@ -298,7 +280,7 @@ def marginal_effects(
     with single_blas_thread(), np.errstate(invalid="ignore"):  # of infinite means
         for change in changes(parts, rows.frame, names):
             if regression:
-                found.append(_regression_effect(parts, change, rows, asked, averaged=averaged))
+                found.append(_likelihood_effect(parts, change, rows, asked, averaged=averaged))
             else:
                 found.append(_process_effect(parts, change, rows, asked))
             labels.append((change.variable, asked.label(change.contrast)))

@@ -15,19 +15,20 @@ from scipy.special import chdtrc
 from tobitgp.data.absorbed import Absorbed, Columns, as_dense, choose_columns
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.results.boxcox.parts import BoxCoxParts
+from tobitgp.kinds.boxcox import BoxCoxParts
+from tobitgp.kinds.cure import CureParts
+from tobitgp.kinds.likelihood import LikelihoodParts
+from tobitgp.kinds.parametric import ParametricParts
+from tobitgp.kinds.regression import RegressionParts
+from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.results.comparable import check_same_rows, subject_of
-from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.estimates import CovKind, Linear
-from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.regression.parts import RegressionParts
-from tobitgp.results.start_stop.parts import StartStopParts
 from tobitgp.results.views import FRAME_COLUMNS
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.results.regression.likelihood import LikelihoodResults
+    from tobitgp.results.likelihood.results import LikelihoodResults
     from tobitgp.results.results import Results
 
 
@@ -203,7 +204,7 @@ def likelihood_ratio(larger: LikelihoodResults, smaller: LikelihoodResults) -> W
     return _chi_squared(max(2.0 * gain, 0.0), df)
 
 
-def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
+def _why_not_nested(larger: LikelihoodParts, smaller: LikelihoodParts) -> str:
     """What keeps one model from being a case of the other; empty where nothing does."""
     one, two = larger.noise, smaller.noise
     same_shape = larger.family.estimate_shape or one.shape_name is None or one == two
@@ -213,8 +214,8 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
         return "only one of them takes rows as parts of a subject's time, by id="
     if (
         isinstance(larger, BoxCoxParts)
-        and larger.given
-        and not (isinstance(smaller, BoxCoxParts) and smaller.given and smaller.power == larger.power)
+        and larger.power_given
+        and not (isinstance(smaller, BoxCoxParts) and smaller.power_given and smaller.power == larger.power)
     ):
         return "its power is another one, or was estimated"
     inside = (type(larger), type(smaller)) == (BoxCoxParts, RegressionParts)  # lognormal, of power 0
@@ -265,7 +266,7 @@ def _spanned(H: Columns, wanted: Array) -> bool:
     return bool((np.abs(left).max(axis=0) <= _SPANNED).all())
 
 
-def _predictors(parts: RegressionParts) -> Iterator[tuple[Columns, Array]]:
+def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
     """Free columns of the location, of a cured fraction and of log sigma, and their known parts."""
     design, one = parts.rows.design, np.ones((len(parts.rows.design.H), 1))
     designs: list[tuple[Columns, Array]] = [(design.H, design.offset)]

@@ -10,10 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import answers_in_kind, reads_frames
-from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.data.outcome import check_response
 from tobitgp.diagnostics.draws import read_draws, training_rows
-from tobitgp.distributions.base import Distribution
-from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator
@@ -57,10 +55,10 @@ class JointPosterior:
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: Outcome | None = None,
+        known: tuple[Array, Array] | None = None,
         window: tuple[Array, Array] | None = None,
     ) -> Array:
-        """Draws (n, draws) of f, or of f plus noise, where it is ``known`` to lie, or inside a window, if given."""
+        """Draws (n, draws) of f, or of the response, where it is ``known`` to lie, or inside a window, if given."""
         raise NotImplementedError
 
     def distributions(
@@ -220,51 +218,25 @@ def draw_rows(
     limits, known, window = None, None, None
     if what == "observed":
         shown = asked.limits()
-        limits, window = (shown.lower, shown.upper), _window(results, shown)
+        limits, window = (shown.lower, shown.upper), _window(shown)
     if what == "conditional":
         if len(exclude):
             raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
         asked, seen = response_of_rows(results.parts, new, asked)
-        known = outcome(seen, log_time=results.parts.family.log_time, labels=asked.labels.to_numpy())
-        limits = np.fmax(seen.lower, seen.entry), np.fmin(seen.upper, seen.exit)
+        check_response(seen, log_time=results.parts.family.log_time, labels=asked.labels.to_numpy())
+        known = limits = seen.within_window
     stream = generator(rng)
     y = results._joint.draw(asked, size, noise=what != "latent", rng=stream, known=known, window=window)
-    if what != "latent":
-        y = _on_scale(results, y)
     return asked, y if limits is None else np.clip(y, limits[0][:, None], limits[1][:, None])
 
 
 def draw_inside(results: Results, draws: int, rng: int | np.random.Generator | None) -> Array:
     """New responses (n, draws) of the training rows inside their windows, before censoring."""
-    window = _window(results, limits_of(results.parts.rows.response))
-    y = results._joint.draw(ask(results.parts), draws, noise=True, rng=generator(rng), window=window)
-    return _on_scale(results, y)
+    window = _window(limits_of(results.parts.rows.response))
+    return results._joint.draw(ask(results.parts), draws, noise=True, rng=generator(rng), window=window)
 
 
-def _on_scale(results: Results, y: Array) -> Array:
-    """Draws of f plus noise on the scale of the response."""
-    with np.errstate(over="ignore"):
-        return np.exp(y) if results.parts.family.log_time else y
-
-
-def _window(results: Results, shown: Limits) -> tuple[Array, Array] | None:
-    """Ends of the windows on the scale of f, where some row has one."""
-    if not (np.isfinite(shown.entry) | np.isfinite(shown.exit)).any():
-        return None
-    if not results.parts.family.log_time:
-        return shown.entry, shown.exit
-    with np.errstate(divide="ignore"):
-        return np.log(np.maximum(shown.entry, 0.0)), np.log(np.maximum(shown.exit, 0.0))
-
-
-def draw_within(
-    noise: Distribution, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array
-) -> Array:
-    """Draws (n, draws) of f plus noise where that is known to lie, exact values included.
-
-    Shapes: f (n, draws), lower, upper (n,), uniform (n, draws).
-    """
-    lower, upper = lower[:, None], upper[:, None]
-    with np.errstate(all="ignore"):
-        y = f + sigma * quantile_inside(noise, uniform, (lower - f) / sigma, (upper - f) / sigma)
-    return np.clip(y, lower, upper)
+def _window(shown: Limits) -> tuple[Array, Array] | None:
+    """Ends of the windows, where some row has one."""
+    there = np.isfinite(shown.entry) | np.isfinite(shown.exit)
+    return (shown.entry, shown.exit) if there.any() else None

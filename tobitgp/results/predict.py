@@ -73,8 +73,13 @@ def predict_table(
 ) -> pd.Series[float] | pd.DataFrame:
     """Predictions with the index of the data; see `tobitgp.results.prediction.predict`."""
     parts, positive = results.parts, results.parts.family.log_time
-    what, level, bands = check_what(what), check_level(interval), bool(se) or interval is not None
+    what, level = check_what(what, results._whats, results._whats_of), check_level(interval)
+    bands = bool(se) or interval is not None
     asks, listed = read_questions(what, q, below, above)
+    if what in results._own_questions:
+        if len(exclude):
+            raise SpecError(f"what={what!r} is no term of the response, of which exclude= takes nothing away.")
+        asks = {what: lambda positive, asked: results._own_questions[what]()}
     if what == "terms":
         asked = ask(parts, new, exclude, terms=True)
         left_out, latent = {term.name for term in find_terms(parts, exclude)}, QUESTIONS["latent"](positive)

@@ -279,4 +279,4 @@ def residuals(
     1    0.59
     Name: deviance, dtype: float64
     """
-    return residual_series(results.parts, kind, rng)
+    return residual_series(results, kind, rng)

@@ -38,8 +38,9 @@ from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.paths import Paths
-from tobitgp.results.predict import predict_table
+from tobitgp.results.predict import predict_table, whats
 from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked, Scored, ask, no_limits, read_scored
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.times import Scores
@@ -52,7 +53,7 @@ class Results:
     """A fit of any kind: what it was made of, its estimates, and the questions that it answers.
 
     Each kind says what its estimates are, and how its rows are predicted, drawn and scored; the questions themselves
-    are functions of results, one room for each subject.
+    are functions of results, in one module or subpackage for each subject.
     """
 
     _parts: Any
@@ -212,6 +213,18 @@ class Results:
         """Mean and standard deviation of log sigma in rows, (n,) each."""
         raise unavailable(self, "what='sigma'")
 
+    _whats_of = ""  # what a message on ``what=`` says of the kind of fit
+
+    @property
+    def _whats(self) -> tuple[str, ...]:
+        """What is predicted, the default first."""
+        return whats()
+
+    @property
+    def _own_questions(self) -> Mapping[str, Callable[[], Question]]:
+        """Questions that no other kind of fit has."""
+        return {}
+
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
     ) -> list[dict[str, Array]]:
@@ -264,6 +277,15 @@ class Results:
         out[inside] = -np.expm1(self._likelihoods(Scored(rows.asked.among(inside), beyond)))
         return out
 
+    def _tails(self, asked: Asked) -> Tails:
+        """Training rows as residuals judge them."""
+        return Tails.of(self._posterior(asked, bands=False).new, self._parts.rows.response)
+
+    @property
+    def _residuals(self) -> Mapping[str, Callable[[Asked], Array]]:
+        """Residuals beside those that every kind has."""
+        return {"deviance": lambda asked: self._tails(asked).deviance()}
+
     def _without_rows(self) -> Any:
         """The fit without its training rows, as workers are sent it."""
         raise NotImplementedError
@@ -290,13 +312,13 @@ class Results:
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         """What new rows score."""
         rows = read_scored(self._parts, df)
-        values = (
-            self._likelihoods(rows)
-            if scoring_method == "log_likelihood"
-            else Times.of(self._posterior(rows.asked, bands=False)).order()
-        )
+        values = self._likelihoods(rows) if scoring_method == "log_likelihood" else self._order(rows.asked)
         seen = rows.response
         return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    def _order(self, asked: Asked) -> Array:
+        """Numbers (n,) by which rows are expected to live longer."""
+        return Times.of(self._posterior(asked, bands=False)).order()
 
     def _training_ends(self) -> tuple[Array, Array, Array]:
         """What is known of the training rows, and their weights."""
@@ -362,7 +384,7 @@ class Results:
 
     @property
     def parts(self) -> Any:
-        """Specification, training data and estimates, as the rooms below hand them on."""
+        """Specification, training data and estimates, as the subpackages pass them to each other."""
         return self._parts
 
     @property

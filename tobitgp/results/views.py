@@ -1,4 +1,4 @@
-"""What a fit was made from, in the words of statsmodels and of the rooms below."""
+"""What a fit was made from, under the names of statsmodels and of the subpackages."""
 
 from __future__ import annotations
 

@@ -17,6 +17,11 @@ from tobitgp.errors import TobitGPError
 from tobitgp.formula.gp import MOST_NEIGHBOURS
 from tobitgp.inference.parameters import SIGMA, HyperParameter, shape_parameters, term_parameters
 from tobitgp.inference.posterior import Posterior, lay_out
+from tobitgp.kinds.boxcox import BoxCoxParts
+from tobitgp.kinds.cure import ENDS, CureParts
+from tobitgp.kinds.likelihood import LikelihoodParts
+from tobitgp.kinds.parametric import LINKS, ParametricParts
+from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.likelihoods.families import BOXCOX
 from tobitgp.mixture import Dirichlet, DirichletProcess
@@ -27,15 +32,10 @@ from tobitgp.priors.prior import DenseFeatures, LevelColumns
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression.maximum import KINDS
-from tobitgp.results.boxcox.parts import BoxCoxParts
-from tobitgp.results.cure.parts import ENDS, CureParts
-from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.hazards.results import HazardResults
+from tobitgp.results.likelihood.results import LikelihoodResults
 from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.parametric.parts import LINKS, ParametricParts
-from tobitgp.results.regression.parts import RegressionParts
-from tobitgp.results.start_stop.parts import StartStopParts
 from tobitgp.results.views import COUNTS, Parts, Source
 from tobitgp.storage.archive import MalformedError
 from tobitgp.typing import IntArray
@@ -88,7 +88,7 @@ def check_parametric(parts: ParametricParts) -> None:
     _check_estimates(parts, parts.baseline.size * strata + shared)
 
 
-def check_regression(parts: RegressionParts) -> None:
+def check_regression(parts: LikelihoodParts) -> None:
     """Compare what the parts of a fitted regression say of each other."""
     _check_estimates(parts, 1 if parts.state.scale is None else len(parts.scale_columns))
 
@@ -101,7 +101,7 @@ def check_start_stop(parts: StartStopParts) -> None:
     _check_estimates(parts, 1)
 
 
-def _check_estimates(parts: RegressionParts, q: int) -> None:
+def _check_estimates(parts: LikelihoodParts, q: int) -> None:
     """The same of estimates, q of which are not of linear columns or a shape."""
     check_source(parts)
     maximum, p = parts.maximum, len(parts.columns)
@@ -189,7 +189,7 @@ def try_results(results: Any) -> None:
                 return
             # The mean of a mixture of heavy tails may be infinite, and a median that is not reached.
             if not (
-                isinstance(results, MixtureResults | HazardResults | DistributionalResults)
+                isinstance(results, MixtureResults | HazardResults | LikelihoodResults)
                 or np.isfinite(found.to_numpy(dtype=float)[0, 0])
             ):
                 raise MalformedError("its numbers give no finite prediction")

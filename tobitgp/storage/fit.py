@@ -15,12 +15,16 @@ import numpy as np
 from tobitgp.errors import DataError, SpecError
 from tobitgp.files import ordinary
 from tobitgp.formula.spec import CureSpec, ModelSpec, ScaleSpec
-from tobitgp.results.boxcox.parts import BoxCoxGPParts, BoxCoxParts
+from tobitgp.kinds.boxcox import BoxCoxParts
+from tobitgp.kinds.cure import CureParts
+from tobitgp.kinds.parametric import ParametricParts
+from tobitgp.kinds.regression import RegressionParts
+from tobitgp.kinds.start_stop import StartStopParts
+from tobitgp.results.boxcox.parts import BoxCoxGPParts
 from tobitgp.results.boxcox.process_results import BoxCoxGPResults
 from tobitgp.results.boxcox.results import BoxCoxResults
 from tobitgp.results.competing.parts import CompetingParts
 from tobitgp.results.competing.results import CompetingRisksResults
-from tobitgp.results.cure.parts import CureParts
 from tobitgp.results.cure.results import CureResults
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.results import HazardResults
@@ -28,12 +32,9 @@ from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.multivariate.parts import MultivariateParts
 from tobitgp.results.multivariate.results import MultivariateResults
-from tobitgp.results.parametric.parts import ParametricParts
 from tobitgp.results.parametric.results import ParametricHazardResults
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
-from tobitgp.results.start_stop.parts import StartStopParts
 from tobitgp.results.start_stop.results import StartStopResults
 from tobitgp.results.views import Parts
 from tobitgp.storage.archive import (

@@ -9,10 +9,10 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazards import read_hazards
+from tobitgp.kinds.regression import RegressionParts
 from tobitgp.results.hazards.cells import PH, is_parametric
 from tobitgp.results.hazards.parts import HazardParts
 from tobitgp.results.hazards.results import HazardResults
-from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import Parts
 from tobitgp.storage.archive import MalformedError, check_fields, field_types, fits
 from tobitgp.storage.check import check_source, try_results

@@ -7,7 +7,7 @@ from scipy import stats
 
 import tobitgp as tg
 from tobitgp.diagnostics.draws import on_grid
-from tobitgp.results.regression.draws import moved_noises
+from tobitgp.kinds.likelihood import drawn_rows
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,8 @@ def test_estimated_degrees_of_freedom_are_drawn(rng):
     total = res.log_likelihood_draws(500).sum(axis=1)
     assert res.llf - 1.5 < total.max() < res.llf
     made = res._draws(50, None, "test")
-    assert len({distribution.df for distribution in moved_noises(made.parts, made.change)}) == 50
+    drawn = drawn_rows(made.parts, made.parts.rows.design, made.change)
+    assert len({y.noise.df for y in drawn}) == 50
 
 
 def test_all_questions_are_of_the_same_draws(averaged):

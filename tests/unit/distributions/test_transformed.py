@@ -14,6 +14,7 @@ from tobitgp.numerics.jets import variables
 from tobitgp.numerics.roots import derivatives
 
 ETA = np.array([-2.0, -0.3, 1.0])
+FREE = np.full(3, np.inf)
 NOISES = [Gumbel(), Logistic(), Normal()]
 BASELINES = {
     "weibull": (WeibullBaseline(), (0.4,)),
@@ -57,7 +58,7 @@ def test_functions_belong_together(noise, which, frailty):
 def test_means_are_areas(noise, which, frailty):
     y = made(noise, which, frailty)
     limits = np.zeros(3), np.array([3.0, 8.0, 0.5])
-    found = y.observed_mean(*limits, None, None)
+    found = y.observed_mean(*limits, -FREE, FREE)
     for i, upper in enumerate(limits[1]):
         area = sum(
             quad(lambda t, i=i: survive(y, t, i), *ends)[0] for ends in ((0.0, 0.1 * upper), (0.1 * upper, upper))
@@ -95,9 +96,14 @@ def test_many_rows_are_interpolated(noise, which, monkeypatch):
     eta, levels = rng.normal(size=(900, 1)), rng.integers(2, size=(900, 1))
     y = Transformed(noise, baseline, eta, tuple(np.where(levels > 0, value, 0.9 * value) for value in c))
     upper = np.array([[0.5, 4.0]])
-    found = y.observed_mean(np.zeros_like(upper), upper, None, None)
+    free = np.full_like(upper, np.inf)
+    found = y.observed_mean(np.zeros_like(upper), upper, -free, free)
     monkeypatch.setattr(transformed, "_MANY", 10**9)
-    np.testing.assert_allclose(found, y.observed_mean(np.zeros_like(upper), upper, None, None), rtol=1e-6)
+    np.testing.assert_allclose(
+        found,
+        y.observed_mean(np.zeros_like(upper), upper, -free, free),
+        rtol=1e-6,
+    )
 
 
 @EACH

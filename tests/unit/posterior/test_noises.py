@@ -22,7 +22,8 @@ from tobitgp.posterior.seen import (
     imputed_mean,
     log_evidence,
 )
-from tobitgp.results.residuals import log_probability, pearson, quantile_scores
+from tobitgp.results.process.residuals import log_probability, pearson
+from tobitgp.results.residuals import Tails
 
 INF = np.inf
 LOWER, UPPER = np.array([0.3, -INF, 0.4, -INF]), np.array([INF, 1.4, 1.5, INF])
@@ -135,7 +136,8 @@ def test_the_normal_distribution_is_its_closed_form(rng, log_time, spread):
     inf = np.full(4, INF)
     for j in range(3):
         rows = Component(Normal(), q.mean[j], q.sd[j], q.sigma[j] + np.zeros(4), lower, upper, -inf, inf, log_time)
-        closed = LocationScale(Normal(), q.mean[j], S[j], log_time).conditional_mean(lower, upper)
+        y = LocationScale(Normal(), q.mean[j], S[j], log_time)
+        closed = y.conditional_mean(y.response(lower), y.response(upper))
         assert np.allclose(imputed_mean(rows), closed, rtol=1e-9, atol=1e-9)
         mass = interval((lower - q.mean[j]) / S[j], (upper - q.mean[j]) / S[j], (upper - lower) / S[j]).log_mass
         assert np.allclose(log_evidence(rows), mass, rtol=1e-9, atol=1e-8)
@@ -256,7 +258,7 @@ def test_residuals_of_draws_are_normal():
     upper = np.where(y > 1.0, INF, y)
     lower = np.where(y > 1.0, 1.0, y)
     window = entry, np.full(n, INF)
-    r = quantile_scores(lambda a, b: log_probability(q, a, b, window), lower, upper, *window, rng.uniform(size=n))
+    r = Tails(lambda a, b: log_probability(q, a, b, window), lower, upper, *window).quantile(rng.uniform(size=n))
     assert kstest(r, "norm").pvalue > 0.01
 
 

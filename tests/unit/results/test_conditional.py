@@ -50,7 +50,8 @@ def test_against_draws(request, rng, fixture, size):
         y = np.exp(y) if seen.log else y
         mine = table.iloc[row]
         assert abs(y.mean() - mine["estimate"]) < 5 * y.std() / np.sqrt(size)
-        g = LocationScale(Normal(), f, sigma, seen.log).conditional_mean(seen.lower[row], seen.upper[row])
+        given = LocationScale(Normal(), f, sigma, seen.log)
+        g = given.conditional_mean(given.response(seen.lower[row]), given.response(seen.upper[row]))
         assert abs(g.mean() - mine["estimate"]) < 5 * g.std() / np.sqrt(size) + 1e-6
         assert np.isclose(g.std(), mine["se"], rtol=0.05 if seen.log else 0.02)
         for end, p in (("lower", 0.05), ("upper", 0.95)):
@@ -136,7 +137,8 @@ def test_dropped_rows_are_missing(mixed):
 def test_truncated_means_far_out(log_time):
     mean, sd = np.array([0.0, 0.0, 0.0, 1e3]), np.ones(4)
     lower, upper = np.array([30.0, -np.inf, 1.0, -np.inf]), np.array([np.inf, -30.0, 1.0 + 1e-12, 0.0])
-    value = LocationScale(Normal(), mean, sd, log_time).conditional_mean(lower, upper)
+    y = LocationScale(Normal(), mean, sd, log_time)
+    value = y.conditional_mean(y.response(lower), y.response(upper))
     value = np.log(value) if log_time else value
     near = np.array([30.0, -30.0, 1.0, 0.0])
     assert (np.abs(value - near) < 0.05).all()

@@ -3,13 +3,14 @@ import pytest
 from scipy import stats
 from support.posteriors import rows_of
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.results.residuals import _of_tails, pearson
+from tobitgp.results.process.residuals import pearson
+from tobitgp.results.residuals import Tails
 
 INF = np.inf
 DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
@@ -19,13 +20,9 @@ def residuals(kind, rows, lower, upper, uniform=None, entry=None, exit=None):
     """Residuals of rows at given locations and scales, as a regression has them."""
     entry = np.full_like(lower, -INF) if entry is None else entry
     exit = np.full_like(lower, INF) if exit is None else exit
-
-    def of(a, b):
-        within = log_mass(distribution, *((end - rows.location) / rows.scale for end in (entry, exit)))
-        return log_mass(distribution, *((end - rows.location) / rows.scale for end in (a, b))) - within
-
-    distribution = rows.noise
-    return _of_tails(kind, of, lower, upper, entry, exit, uniform)
+    free = np.full_like(lower, INF)
+    tails = Tails.of(rows, CensoredResponse(lower, upper, -free, free, entry, exit, np.ones_like(lower)))
+    return getattr(tails, kind)(*([] if uniform is None else [uniform]))
 
 
 def pearson_residuals(rows, lower, upper):
@@ -111,13 +108,12 @@ def test_martingale_residuals_have_mean_zero(distribution, rng):
 
 def test_cox_snell_residuals():
     rows = rows_of(Gumbel(), np.zeros(5), np.zeros(5), True)
-    lower = np.log([0.5, 0.5, 1.0, 1.0, 1e-300])
-    upper = np.log([0.5, INF, 1.0 + 1e-9, 1.1, 1.0])
-    lower[4] = -INF
+    lower = np.array([0.5, 0.5, 1.0, 1.0, -INF])
+    upper = np.array([0.5, INF, 1.0 + 1e-9, 1.1, 1.0])
     found = residuals("cox_snell", rows, lower, upper)
     left = 1.0 - 1.0 / np.expm1(1.0)
     np.testing.assert_allclose(found, [0.5, 0.5, 1.0, 2.0 - 0.1 / np.expm1(0.1), left], rtol=1e-8)
-    late = residuals("cox_snell", rows, lower, upper, entry=np.array([np.log(0.2), -INF, -INF, -INF, -INF]))
+    late = residuals("cox_snell", rows, lower, upper, entry=np.array([0.2, -INF, -INF, -INF, -INF]))
     np.testing.assert_allclose(late - found, [-0.2, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
 
 

@@ -9,7 +9,8 @@ from support.posteriors import nodes
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.residuals import log_probability, quantile_scores
+from tobitgp.results.process.residuals import log_probability
+from tobitgp.results.residuals import Tails
 
 
 def test_quantile_residuals_are_scores_of_the_predictive(averaged, mixed):
@@ -56,7 +57,7 @@ def sigmas(res):
 def test_far_out_rows_stay_finite():
     q, free = nodes(np.ones(1), np.zeros((1, 4)), np.ones((1, 4)), np.ones(1)), np.full(4, np.inf)
     lower, upper = np.array([60.0, -60.0, 50.0, -np.inf]), np.array([60.0, -60.0, np.inf, -50.0])
-    r = quantile_scores(lambda a, b: log_probability(q, a, b, None), lower, upper, -free, free, np.full(4, 0.5))
+    r = Tails(lambda a, b: log_probability(q, a, b, None), lower, upper, -free, free).quantile(np.full(4, 0.5))
     assert np.isfinite(r).all()
     assert (np.sign(r) == [1, -1, 1, -1]).all()
 

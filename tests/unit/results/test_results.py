@@ -167,9 +167,9 @@ def test_what_other_kinds_of_fits_have_is_refused_in_words():
     """By one mechanism, which is an AttributeError too, so that programs can look for what there is."""
     lung = tg.datasets.load("lung")
     res = tg.fit("Surv(time, event) ~ gp(age)", lung, family="weibull", hyper="maximize")
-    with pytest.raises(UnavailableError, match="profile_interval is not available of GPResults, but of RegressionRes"):
+    with pytest.raises(UnavailableError, match=r"profile_interval is not available of GPRes.*RegressionRes"):
         res.profile_interval("age")
-    with pytest.raises(UnavailableError, match=r"of RegressionResults.*A posterior has draws, by sample"):
+    with pytest.raises(UnavailableError, match=r"RegressionResults.*A posterior has draws, by sample"):
         res.bootstrap()
     assert not hasattr(res, "lr_test")
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
@@ -187,7 +187,7 @@ def test_what_only_other_kinds_have_is_refused_in_words(tobin):
     with pytest.raises(UnavailableError, match=r"^predict_cumulative_incidence is not available of Reg.*of Competing"):
         one.predict_cumulative_incidence(tobin, [1.0])
     two = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tobin, rescor=True)
-    with pytest.raises(UnavailableError, match="bootstrap is not available of MultivariateResults, but of Regression"):
+    with pytest.raises(UnavailableError, match=r"bootstrap is not available of Multivar.*RegressionRes"):
         two.bootstrap()
     lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
     causes = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")

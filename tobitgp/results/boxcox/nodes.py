@@ -77,9 +77,7 @@ class PowerNodes:
 
     def remaining(self, orders: Sequence[float], start: Array, most: float | None = None) -> Array:
         """Values after ``start`` (n,) at which survival falls to shares of what it is there, (n, k)."""
-        left = self.new.logsf(start)
-        with np.errstate(divide="ignore"):
-            return np.stack([np.maximum(self.new.survived(np.log(p) + left) - start, 0.0) for p in orders], axis=1)
+        return np.stack([self.new.remaining(p, start) for p in orders], axis=1)
 
     def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
         """``estimate``, with ``se`` or a level also ``se``, with a level ``lower`` and ``upper``; (n,) each."""

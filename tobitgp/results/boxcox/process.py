@@ -18,9 +18,10 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.parameters import Given
+from tobitgp.kinds.boxcox import refuse_power
+from tobitgp.kinds.transformed_rows import LEAST_POWER, holds_zeros, log_jacobian, transformed
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.results.boxcox.fit import refuse_power
-from tobitgp.results.boxcox.parts import LEAST_POWER, BoxCoxGPParts, holds_zeros, log_jacobian, transformed
+from tobitgp.results.boxcox.parts import BoxCoxGPParts
 from tobitgp.results.process.fit import fit_process
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.views import named_columns

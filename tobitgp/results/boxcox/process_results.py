@@ -15,16 +15,18 @@ from tobitgp.diagnostics.residual_tests import Check
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.power_normal import PowerNormal
 from tobitgp.errors import SpecError
+from tobitgp.kinds.transformed_rows import above_zero
 from tobitgp.numerics.sampling import generator, open_uniform
+from tobitgp.posterior.questions import conditional
 from tobitgp.results import figures, standardise
 from tobitgp.results.averages import Drawn, Population, Sought
 from tobitgp.results.boxcox.averages import power_averages
 from tobitgp.results.boxcox.nodes import PowerNodes
-from tobitgp.results.boxcox.parts import BoxCoxGPParts, above_zero
-from tobitgp.results.boxcox.results import NO_RATIO, BoxCoxResults, mass_beyond
+from tobitgp.results.boxcox.parts import BoxCoxGPParts
+from tobitgp.results.boxcox.results import NO_RATIO, WHATS, mass_beyond
 from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
 from tobitgp.results.hazard_ratios import Kind
-from tobitgp.results.predict import check_probability
+from tobitgp.results.predict import check_probability, predict_table
 from tobitgp.results.priors import prior_table
 from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.process.results import GPResults
@@ -182,7 +184,7 @@ class BoxCoxGPResults(Results):
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         at = self._at_best() if what == "latent" else self  # powers have scales of their own
-        return BoxCoxResults._predict(at, new, what, **options)  # type: ignore[arg-type]
+        return predict_table(at, new, what, **options)
 
     def _at_best(self) -> BoxCoxGPResults:
         """The fit at the power with the highest evidence alone."""
@@ -190,12 +192,16 @@ class BoxCoxGPResults(Results):
         own = {name: getattr(self._parts, name)[k] for name in ("fits", "powers", "jacobians")}
         return BoxCoxGPResults(replace(self._parts, **own, weights=np.ones(1), best=0))
 
+    _whats_of = " of family='boxcox'"
+    _whats = WHATS
     mass_beyond = mass_beyond
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         if new is None:
             raise SpecError("what='conditional' of a process after a power transformation needs new=, rows of data.")
-        return BoxCoxResults._conditional(self, new, level, se=se)  # type: ignore[arg-type]
+        asked, seen = self._seen(new, ask(self._parts, new))
+        question = conditional(True, *seen.within_window)
+        return asked.table(self._posterior(asked, bands=se or level is not None).statistics(question, level, se=se))
 
     def _seen(self, new: Frame | None, asked: Asked) -> Scored:
         found = response_of_rows(self._parts, new, asked)
@@ -204,7 +210,7 @@ class BoxCoxGPResults(Results):
     def _likelihoods(self, rows: Scored) -> Array:
         seen = above_zero(rows.response, rows.asked.labels.to_numpy())
         y = self._posterior(rows.asked, bands=False).new
-        return y.log_likelihoods(seen.lower, seen.upper, seen.entry, seen.exit)
+        return y.log_likelihood(seen.lower, seen.upper, seen.entry, seen.exit)
 
     @property
     def _drawn(self) -> tuple[str, ...]:

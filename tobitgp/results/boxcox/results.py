@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.outcome import outcome
-from tobitgp.diagnostics.draws import read_draws
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
-from tobitgp.numerics.sampling import generator
+from tobitgp.kinds.boxcox import BoxCoxParts, in_own_unit
+from tobitgp.kinds.likelihood import scale_estimates
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
-from tobitgp.results import effects, figures
-from tobitgp.results.boxcox.parts import TRANSFORMED, BoxCoxParts, above_zero, in_users_unit, reported
-from tobitgp.results.distributional.draws import DistributionalDraws, draw_parameters, draw_times
-from tobitgp.results.distributional.results import DistributionalResults
-from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results import figures
+from tobitgp.results.estimates import Transformed
 from tobitgp.results.hazard_ratios import Kind
-from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
-from tobitgp.results.regression.draws import moved_parameters
-from tobitgp.results.regression.parts import linear_estimates, scale_estimates, term_estimates
-from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
-from tobitgp.typing import Array, Frame
+from tobitgp.results.likelihood.results import LikelihoodResults
+from tobitgp.results.likelihood.words import Group, Words
+from tobitgp.results.rows import Asked, ask
+from tobitgp.typing import Array
 
-WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "terms")
+WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "sigma", "terms")
 NO_RATIO = (
     "After a power transformation no ratio of hazards or times is the same in all rows; tg.contrast of "
     "standardise(...) compares averages."
@@ -65,23 +59,6 @@ def mass_beyond(self: Any) -> float:
     return float(np.average(np.exp(log_p), weights=self.parts.rows.response.weight))
 
 
-@dataclass(frozen=True, slots=True)
-class BoxCoxDraws(DistributionalDraws):
-    """Draws of the parameters."""
-
-    parts: BoxCoxParts
-
-    def parameters(self) -> Array:
-        """Coefficients, sigma and power in the user's unit of the response, (S, k)."""
-        return moved_parameters(reported(self.parts), self._in_users_unit)
-
-    @property
-    def _in_users_unit(self) -> Array:
-        """The draws of the parameters less their estimates, (k, S)."""
-        at = self.parts.maximum.parameters
-        return in_users_unit(self.parts, (at[:, None] + self.change).T).T - in_users_unit(self.parts, at)[:, None]
-
-
 def statistics_from_zero(
     posterior: Estimates, question: Question, level: float | None, *, se: bool
 ) -> dict[str, Array]:
@@ -108,7 +85,7 @@ def statistics_from_zero(
     return out
 
 
-class BoxCoxResults(DistributionalResults):
+class BoxCoxResults(LikelihoodResults):
     r"""A regression whose response is normal after a power transformation, by ``family="boxcox"``.
 
     :math:`(y^\lambda - 1) / \lambda` is normal around the linear part with standard deviation sigma; the power lambda
@@ -140,15 +117,20 @@ class BoxCoxResults(DistributionalResults):
 
     _parts: BoxCoxParts
 
-    @cached_property
-    def _linear(self) -> Linear:
-        return linear_estimates(reported(self._parts))
+    _by_restricted_means = True
+    _location_words = "mean"
+    _whats_of = " of family='boxcox'"
+    _whats = WHATS
+
+    @property
+    def _reported(self) -> BoxCoxParts:
+        return in_own_unit(self._parts)
 
     @cached_property
     def _rest(self) -> Transformed:
-        found = scale_estimates(reported(self._parts))
+        found = scale_estimates(self._reported)
         fixed = found.fixed.copy()
-        fixed[-1] = self._parts.given
+        fixed[-1] = self._parts.power_given
         return replace(found, fixed=fixed)
 
     @property
@@ -168,11 +150,6 @@ class BoxCoxResults(DistributionalResults):
         assert self._parts.profile is not None
         return pd.DataFrame(self._parts.profile, columns=["power", "log_likelihood"])
 
-    @property
-    def llnull(self) -> float:
-        """Log likelihood in nats with an intercept only, and a power of its own: (BC2); NaN without an intercept."""
-        return float("nan") if self._parts.llnull is None else self._parts.llnull
-
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
     ) -> list[dict[str, Array]]:
@@ -182,61 +159,26 @@ class BoxCoxResults(DistributionalResults):
     def _ratio_kind(self) -> Kind:
         raise SpecError(NO_RATIO)
 
-    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        what = check_what(what, WHATS, " of family='boxcox'")
-        if what != "latent":
-            return predict_table(self, new, what, **options)
-        read_questions(what, options["q"], options["below"], options["above"])
-        level, bands = check_level(options["interval"]), bool(options["se"]) or options["interval"] is not None
-        asked = ask(self._parts, new, options["exclude"])
-        found = self._answer(asked, [TRANSFORMED], level, se=bool(options["se"]))[0]
-        return prediction_table(what, asked, {what: found}, listed=False, bands=bands)
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "conditional")
 
-    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
-        asked, seen = self._seen(new, ask(self._parts, new))
-        known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
-        posterior = self._posterior(asked, bands=se or level is not None)
-        bounds = np.exp(known.lower), np.exp(known.upper)
-        question = Question(
-            lambda y, lower, upper: y.conditional_mean(lower, upper), at=(known.lower, known.upper), bounds=bounds
+    _knows_null = True
+
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.boxcox import scale_notes
+        from tobitgp.report.summaries import scale_formula
+        from tobitgp.report.summary import model_title, response_notes
+
+        p = len(self._columns)
+        return Words(
+            model_title(self, positive=True),
+            [("Family:", "boxcox")],
+            [Group("coef", self._names[:p]), Group("value", self._names[p:])],
+            [*scale_notes(self), *response_notes(self)],
+            scale_formula(self),
+            "from the observed information, the power's uncertainty in all of them",
         )
-        return asked.table(posterior.statistics(question, level, se=se))
-
-    def _seen(self, new: Frame | None, asked: Asked) -> Scored:
-        """Rows of whose response something is known, zeros at the smallest number."""
-        found = response_of_rows(self._parts, new, asked)
-        return found._replace(response=above_zero(found.response, found.asked.labels.to_numpy()))
-
-    _location_words = "mean"
-
-    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
-        asked, known = ask(self._parts, new, exclude), None
-        if what == "conditional":
-            asked, seen = self._seen(new, asked)
-            known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
-        size = read_draws(draws, rows=len(asked.index))
-        return asked, draw_times(self._parts, asked.design, size, generator(rng), known)
-
-    def _terms(self, asked: Asked) -> dict[str, Estimates]:
-        return term_estimates(reported(self._parts), asked.design)
-
-    def _draws(self, draws: int, rng: Rng, question: str) -> BoxCoxDraws:
-        found = draw_parameters(self._parts, draws, rng, question=question)
-        return BoxCoxDraws(self._parts, found.known, found.change, found.squares, found.seeds)
-
-    def _likelihoods(self, rows: Scored) -> Array:
-        seen = above_zero(rows.response, rows.asked.labels.to_numpy())
-        given = self._posterior(rows.asked, bands=False).given
-        return np.asarray(given.log_likelihoods(seen.lower, seen.upper, seen.entry, seen.exit))
-
-    marginal_effects = effects.marginal_effects
-    get_margeff = effects.marginal_effects
-
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.boxcox import summarise_boxcox
-
-        self._estimates(kind)
-        return summarise_boxcox(self, alpha)
 
     plot = figures.plot
     plot_forest = figures.plot_forest

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.transformed import Transformed
-from tobitgp.results.distributional.draws import draw_changes, moved_rows
+from tobitgp.distributions.response import RowDistributions
+from tobitgp.kinds.likelihood import LikelihoodParts, drawn_rows
 from tobitgp.results.hazards.bands import Hazards
 from tobitgp.results.hazards.parts import log_hazards
 from tobitgp.results.hazards.times import HazardTimes
-from tobitgp.results.parametric.parts import ParametricParts
+from tobitgp.results.likelihood.draws import draw_changes
 from tobitgp.results.process.draws import JointProcess
-from tobitgp.results.regression.draws import estimate_root, moved_noises, moved_predictors
-from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.rows import Asked
 from tobitgp.results.survival import Times
 from tobitgp.typing import Array, IntArray
@@ -26,7 +24,7 @@ from tobitgp.typing import Array, IntArray
 class DrawnDistributions:
     """Draws of the distributions of times in n rows."""
 
-    parts: tuple[LocationScale | Transformed, ...]  # (n, s) each
+    parts: tuple[RowDistributions, ...]  # (n, s) each
     order: IntArray  # (S,), since draws of one design point follow each other
 
     def at(self, times: Array, after: Array, rows: slice) -> tuple[Array, Array]:
@@ -35,21 +33,13 @@ class DrawnDistributions:
         found = []
         with np.errstate(all="ignore"):
             for part in self.parts:
-                known = _over_times(part, rows)
+                known = part.take((rows, None))
                 now = times[:, None] + after
                 H, slope = known.modelled_hazard(known.modelled(now))
                 begin = np.where(after > 0.0, known.modelled_hazard(known.modelled(after))[0], 0.0)
                 found.append((slope / now, H - begin))
         hazard, cumulative = (np.concatenate(values, axis=2) for values in zip(*found, strict=True))
         return hazard[..., self.order], cumulative[..., self.order]
-
-
-def _over_times(part: LocationScale | Transformed, rows: slice) -> LocationScale | Transformed:
-    """Distributions of some rows beside several times each, (n, 1, s)."""
-    if isinstance(part, Transformed):
-        return part.over_times(rows)
-    scale = part.scale if len(part.scale) == 1 else part.scale[rows]
-    return replace(part, location=part.location[rows, None], scale=scale[:, None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +65,10 @@ def draw_cause(
         log = log_hazards(times.parts, frame, cuts, times.exclude, draws=draws, seed=int(rng.integers(2**32)))
         return DrawnBands(Hazards.of(cuts, log))
     n = len(times.which)
-    drawn: tuple[LocationScale | Transformed, ...]
-    if isinstance(parts, ParametricParts):
-        change = draw_changes(parts, draws, rng, question="interval= of incidences")
-        drawn = (parts.at(moved_rows(parts, asked.design, change)),)
-    elif isinstance(parts, RegressionParts):
-        root = estimate_root(parts)
-        change = root @ rng.standard_normal((root.shape[1], draws))
-        eta, tau = moved_predictors(parts, asked.design, change)
-        noises = moved_noises(parts, change)
-        each = [slice(None)] if len(noises) == 1 else [slice(s, s + 1) for s in range(draws)]
-        drawn = tuple(
-            LocationScale(noise, eta[:, at], np.exp(tau[:, at]), True) for noise, at in zip(noises, each, strict=True)
-        )
+    drawn: Sequence[RowDistributions]
+    if isinstance(parts, LikelihoodParts):
+        change, _ = draw_changes(parts, draws, rng, question="interval= of incidences")
+        drawn = drawn_rows(parts, asked.design, change)
     else:
-        drawn = tuple(JointProcess(parts).distributions(asked, draws, max(draws * n, 1), rng))
-    return DrawnDistributions(drawn, rng.permutation(draws))
+        drawn = list(JointProcess(parts).distributions(asked, draws, max(draws * n, 1), rng))
+    return DrawnDistributions(tuple(drawn), rng.permutation(draws))

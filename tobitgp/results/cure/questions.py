@@ -10,9 +10,9 @@ from scipy.special import ndtri
 
 from tobitgp.data.frames import answers_in_kind
 from tobitgp.errors import SpecError
+from tobitgp.kinds.cure import being_cured, mean_cured, problem_of
 from tobitgp.numerics.factored import dense
 from tobitgp.regression.cure_search import profile_interval
-from tobitgp.results.cure.parts import being_cured, mean_cured, problem_of
 from tobitgp.results.predict import check_level, check_probability, prediction_table
 from tobitgp.results.rows import ask
 from tobitgp.results.survival import refuse_dask
@@ -20,6 +20,8 @@ from tobitgp.typing import Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.cure.results import CureResults
+
+_FIFTH, _MANY = 0.2, 20_000  # of an interval; rows above which the two hardly differ
 
 
 def cured_fraction(results: CureResults, *, interval: float = 0.95) -> pd.Series[float]:
@@ -140,3 +142,21 @@ def predict_cured(
     after = results._time_rows(df, (), bands=False).after(conditional_after)
     found = results._posterior(asked, bands=level is not None).statistics(being_cured(after), level, se=False)
     return prediction_table("cured", asked, {"cured": found}, listed=False, bands=level is not None)
+
+
+def profile_note(results: CureResults, alpha: float) -> list[str]:
+    """The profile interval of one cured fraction, where it differs from Wald's by more than a fifth of its length."""
+    rows = results.parts.training
+    if not results.converged or rows is None or len(rows.response.lower) > _MANY:
+        return []
+    try:
+        ends = np.array(profile_cured(results, interval=1.0 - alpha))
+    except SpecError:
+        return []
+    wald = cured_fraction(results, interval=1.0 - alpha)[["lower", "upper"]].to_numpy()
+    if np.abs(ends - wald).max() <= _FIFTH * np.ptp(wald):
+        return []
+    return [
+        f"The profile likelihood gives the cured fraction the interval {ends[0]:.4f} to {ends[1]:.4f}, which is to be "
+        "preferred."
+    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,24 +11,29 @@ import pandas as pd
 
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
+from tobitgp.kinds.cure import ENDS, CureParts, being_cured
+from tobitgp.kinds.likelihood import estimates_of_rows
 from tobitgp.numerics.factored import dense
 from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.questions import Question
 from tobitgp.results import curves, figures
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.cure import questions
-from tobitgp.results.cure.parts import ENDS, CureParts, being_cured
-from tobitgp.results.distributional.parts import estimates_of_rows
-from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Kind
-from tobitgp.results.predict import check_level, check_what, predict_table, prediction_table, read_questions
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results.likelihood.results import LikelihoodResults
+from tobitgp.results.likelihood.words import Group, Words
+from tobitgp.results.rows import Asked
 from tobitgp.typing import Frame
 
-WHATS = ("median", "latent", "quantile", "prob", "cured", "terms")
+INTERCEPT = "cured[Intercept]"
+_NOTE = (
+    "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of log times of "
+    "those not cured."
+)
 
 
-class CureResults(DistributionalResults):
+class CureResults(LikelihoodResults):
     """A mixture cure model, by :func:`tobitgp.fit` with ``cure="~ terms"``.
 
     A share of the rows, which may depend on covariates, is cured and never has the event; the times of the others are
@@ -137,32 +143,50 @@ class CureResults(DistributionalResults):
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
-    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        what = check_what(what, WHATS, " of a cure model")
-        if what != "cured":
-            return predict_table(self, new, what, **options)
-        read_questions(what, options["q"], options["below"], options["above"])
-        if len(options["exclude"]):
-            raise SpecError("what='cured' is no term of the times, of which exclude= takes nothing away.")
-        level, bands = check_level(options["interval"]), bool(options["se"]) or options["interval"] is not None
-        asked = ask(self._parts, new)
-        found = self._answer(asked, [being_cured()], level, se=bool(options["se"]))[0]
-        return prediction_table(what, asked, {what: found}, listed=False, bands=bands)
+    _by_restricted_means = True
+    _location_words = "mean up to the end of follow-up"
+    _whats_of = " of a cure model"
+    _whats = ("median", "latent", "quantile", "prob", "cured", "sigma", "terms")
+
+    @property
+    def _own_questions(self) -> dict[str, Callable[[], Question]]:
+        return {"cured": being_cured}
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "latent", "conditional")
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         if sought.what == "mean":
             raise SpecError("Where some are cured the mean time is infinite; what='rmst' is that up to a time.")
         return super()._averages(population, sought)
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.cure import summarise_cure
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.summary import model_title, response_notes
 
-        self._estimates(kind)
-        return summarise_cure(self, alpha)
+        names, p, q = self._names, len(self._columns), len(self._parts.scale_columns)
+        assert self.model.spec.scale is not None
+        found: list[Any] = []
+        with suppress(SpecError):  # without rows the fraction may be unknown
+            label = "all rows" if self._parts.one_fraction else "mean over the rows"
+            found = [(label, self.cured_fraction(interval=1.0 - alpha))]
+        return Words(
+            model_title(self, positive=True, added="with a cured fraction"),
+            [("Family:", self._parts.family.name)],
+            [
+                Group("coef", names[:p], "exp(coef)", names[:p]),
+                Group("log odds", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
+                Group("value", names[p + q :]),
+            ],
+            [_NOTE, *questions.profile_note(self, alpha), *response_notes(self)],
+            {"logit(cured):": self.model.spec.scale.formula},
+            numbers=[("cured fraction", found)],
+        )
 
     cured_fraction = questions.cured_fraction
     profile_cured = questions.profile_cured
     predict_cured = questions.predict_cured
+    plot = figures.plot
     plot_forest = figures.plot_forest
 
 

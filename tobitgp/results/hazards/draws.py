@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.outcome import Outcome
 from tobitgp.diagnostics.draws import Draws, on_grid
 from tobitgp.engines import row_chunks
+from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.results.hazards.bands import Hazards
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.hazards.parts import HazardParts, extended, log_hazards
 from tobitgp.results.hazards.times import FURTHEST
 from tobitgp.results.joint import JointPosterior
+from tobitgp.results.likelihood.draws import draw_changes
 from tobitgp.results.process.draws import JointProcess
-from tobitgp.results.regression.draws import JointEstimates, moved_parameters
-from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
@@ -47,8 +46,8 @@ class HazardDraws(Draws):
         """See `Draws`; signs of coefficients are those of the log hazard."""
         cells, p = self.parts.cells, self.parts.n_linear
         if isinstance(cells, RegressionParts):
-            changes = JointEstimates(cells).changes(self.size, np.random.default_rng(self.seed))
-            out = moved_parameters(cells, changes)
+            change, _ = draw_changes(cells, self.size, np.random.default_rng(self.seed), question="draws of hazards")
+            out = cells.reported((cells.maximum.parameters[:, None] + change).T)
         else:
             out = JointProcess(cells).parameters(self.size, self.seed)
         out[:, :p] *= -1.0
@@ -69,7 +68,7 @@ class HazardDraws(Draws):
 
 @dataclass(frozen=True, slots=True)
 class JointHazards(JointPosterior):
-    """Times of several rows together, on the log scale."""
+    """Times of several rows together."""
 
     parts: HazardParts
     frame: pd.DataFrame  # covariates of the rows that are asked about
@@ -87,20 +86,17 @@ class JointHazards(JointPosterior):
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: Outcome | None = None,
+        known: tuple[Array, Array] | None = None,
         window: tuple[Array, Array] | None = None,
     ) -> Array:
         """See `JointPosterior`."""
+        start = np.zeros(len(self.frame)) if window is None else np.maximum(window[0], 0.0)
         if known is not None:
-            start, censored = known.lower, known.lower < known.upper
-            start = np.where(censored, start, -np.inf)
-        else:
-            start = np.full(len(self.frame), -np.inf) if window is None else window[0]
-        found = drawn_times(self.parts, self.frame, np.exp(start), draws, rng, self.exclude)
+            censored = known[0] < known[1]
+            start = np.where(censored, np.maximum(known[0], 0.0), 0.0)
+        found = drawn_times(self.parts, self.frame, start, draws, rng, self.exclude)
         out = np.concatenate([np.zeros((0, draws)), *(y for _, y in found)])
-        with np.errstate(divide="ignore"):
-            out = np.log(out)
-        return out if known is None else np.where(censored[:, None], out, known.lower[:, None])
+        return out if known is None else np.where(censored[:, None], out, known[0][:, None])
 
 
 def drawn_hazards(

@@ -13,11 +13,11 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.formula.hazards import HazardFormula
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.kinds.regression import RegressionParts
 from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame
+from tobitgp.results.likelihood.draws import JointEstimates
 from tobitgp.results.process.draws import JointProcess
 from tobitgp.results.process.posterior import nodes_of
-from tobitgp.results.regression.draws import JointEstimates
-from tobitgp.results.regression.parts import RegressionParts, predictors
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -126,7 +126,7 @@ def expected_level(parts: HazardParts, frame: pd.DataFrame) -> Array:
     still = frame.assign(**dict.fromkeys(parts.written.changing, 0))
     asked = ask(parts.cells, cell_frame(still, band, parts.cuts, parts.written.stratum))
     if isinstance(parts.cells, RegressionParts):
-        return -predictors(parts.cells, asked.design)[0]
+        return -parts.cells.predictors(asked.design)[0]
     nodes = nodes_of(parts.cells, asked.design, asked.skip)
     return np.asarray(-(nodes.weight @ nodes.mean))
 
@@ -137,4 +137,4 @@ def _locations(cells: Parts | RegressionParts, asked: Asked, draws: int, seed: i
         return JointProcess(cells).locations(asked, draws, seed)
     if draws:
         return JointEstimates(cells).draw(asked, draws, noise=False, rng=np.random.default_rng(seed))
-    return predictors(cells, asked.design)[0][:, None]
+    return cells.predictors(asked.design)[0][:, None]

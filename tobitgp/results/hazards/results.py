@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.outcome import outcome
+from tobitgp.data.outcome import check_response
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError, UnavailableError
+from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.sampling import generator
 from tobitgp.results import figures, standardise
 from tobitgp.results.anova import term_tests
@@ -38,8 +39,8 @@ from tobitgp.results.predict import check_level
 from tobitgp.results.priors import prior_table
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
 from tobitgp.results.survival import TimeRows
@@ -283,6 +284,10 @@ class HazardResults(Results):
         values = times.log_likelihoods(at_risk(seen)) if scoring_method == "log_likelihood" else times.order()
         return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
 
+    def _tails(self, asked: Asked) -> Tails:
+        times = HazardTimes.of_rows(self._parts, self._covariates(None, asked), ())
+        return Tails.of_survival(lambda at: times.survive(at[:, None])[:, 0], self._parts.rows.response)
+
     def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
         times = HazardTimes.of_rows(self._parts, self._covariates(df, rows.asked), ())
         last = times.furthest(None)
@@ -302,11 +307,11 @@ class HazardResults(Results):
         asked, known = ask(self._parts, new, exclude), None
         if what == "conditional":
             asked, seen = response_of_rows(self._parts, new, asked)
-            known = outcome(seen, log_time=True, labels=asked.labels.to_numpy())
+            check_response(seen, log_time=True, labels=asked.labels.to_numpy())
+            known = seen.within_window
         frame = self._covariates(new, asked, exclude)
         size, joint = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, frame, exclude)
-        with np.errstate(over="ignore"):
-            return asked, np.exp(joint.draw(asked, size, noise=True, rng=generator(rng), known=known))
+        return asked, joint.draw(asked, size, noise=True, rng=generator(rng), known=known)
 
     def _location(self) -> Array:
         assert self._parts.covariates is not None

@@ -280,13 +280,6 @@ def beyond_words(parts: HazardParts) -> str:
     return f"the baseline hazard and the coefficients of {', '.join(parts.written.varying)} revert to their priors"
 
 
-def log_survival(times: HazardTimes, at: Array) -> Array:
-    """Log predictive probability of surviving a time (n,) of each row, which may be infinite."""
-    finite = np.isfinite(at)
-    found = times.survive(np.where(finite, at, 0.0)[:, None])[:, 0]
-    return np.where(finite, found, np.where(at > 0.0, -np.inf, 0.0))
-
-
 def log_mean_survival(H: Array) -> Array:
     """Logarithm of the mean of exp(-H) over the draws on the last axis."""
     least = H.min(axis=-1, keepdims=True)

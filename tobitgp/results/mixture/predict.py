@@ -22,7 +22,7 @@ from tobitgp.mixture.family import blocks, inverse
 from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.rows import read_rows
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.posterior.questions import Question, observed
+from tobitgp.posterior.questions import Question, conditional, observed
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends
 from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions, whats
 from tobitgp.results.rows import Asked, ask, response_of_rows, what_was_seen
@@ -97,8 +97,7 @@ def predict_mixture(
         finite_mean(fit, "what='median' and what='quantile' are finite")
     if what == "conditional":
         asked, lower, upper = ends_of_rows(parts, new, asked)
-        seen = Question(lambda y, *ends: y.conditional_mean(*ends), at=(lower, upper), bounds=(lower, upper))
-        questions: dict[Any, Question] = {what: seen}
+        questions: dict[Any, Question] = {what: conditional(False, lower, upper)}
     elif what == "observed":
         questions = {what: observed(False, *asked.limits())}
     else:

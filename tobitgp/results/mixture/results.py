@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from tobitgp.numerics.sampling import generator
 from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results.mixture import residuals
 from tobitgp.results.mixture.drawn import draw_rows
 from tobitgp.results.mixture.parts import (
     ComponentDraws,
@@ -32,6 +33,7 @@ from tobitgp.results.mixture.parts import (
 )
 from tobitgp.results.mixture.predict import checked_ends, ends_of_rows, predict_mixture, times_of_rows
 from tobitgp.results.predict import check_flag
+from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask
 from tobitgp.results.survival import TimeRows
@@ -358,6 +360,13 @@ class MixtureResults(Results):
 
     def _training_ends(self) -> tuple[Array, Array, Array]:
         return training_ends(self._parts)
+
+    def _tails(self, asked: Asked) -> Tails:
+        return residuals.mixture_tails(self._parts)
+
+    @property
+    def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
+        return {"response": lambda asked: residuals.response_residuals(self._parts)}
 
     def _likelihoods(self, rows: Scored) -> Array:
         return np.asarray(self.predictive.log_mass(*checked_ends(self._parts, rows.asked, rows.response)))

@@ -8,10 +8,11 @@ import numpy as np
 
 from tobitgp.distributions.transformed import Transformed
 from tobitgp.errors import SpecError
-from tobitgp.results.distributional.draws import draw_changes, moved_rows
+from tobitgp.kinds.likelihood import moved_rows
+from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.results.hazards.parts import DRAWS
 from tobitgp.results.hazards.paths import along_rows
-from tobitgp.results.parametric.parts import ParametricParts
+from tobitgp.results.likelihood.draws import draw_changes
 from tobitgp.results.paths import Paths
 from tobitgp.typing import Array, IntArray
 
@@ -41,10 +42,10 @@ def along_parametric(parts: ParametricParts, of: str, paths: Paths, level: float
     k = len(parts.maximum.free)
     changes = {False: np.zeros((k, 1))}
     if level is not None:
-        changes[True] = draw_changes(parts, DRAWS, np.random.default_rng(0), question="interval= along a path")
+        changes[True] = draw_changes(parts, DRAWS, np.random.default_rng(0), question="interval= along a path")[0]
 
     def hazards(rows: IntArray, draws: bool) -> DrawnHazards:
         x = moved_rows(parts, paths.asked.design.rows(rows), changes[draws])
-        return DrawnHazards(parts.at(x).over_times())
+        return DrawnHazards(parts.at(x).beside())
 
     return along_rows(hazards, of, paths, level, draws=False)

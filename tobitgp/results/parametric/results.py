@@ -10,16 +10,13 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics.draws import training_rows
-from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.baselines import GompertzBaseline
 from tobitgp.errors import SpecError
+from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.results import hazard_ratios
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.distributional.draws import DistributionalDraws
-from tobitgp.results.distributional.results import DistributionalResults
 from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import HAZARD, ODDS, Contrasts, Kind
 from tobitgp.results.hazards.cells import at_risk
@@ -29,22 +26,28 @@ from tobitgp.results.hazards.proportionality import (
     tested_columns,
 )
 from tobitgp.results.hazards.ratios import without_strata
-from tobitgp.results.parametric.parts import ParametricParts
+from tobitgp.results.likelihood.results import LikelihoodResults
+from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parametric.paths import along_parametric
 from tobitgp.results.parametric.times import TimesOfBaseline, warn_infinite
 from tobitgp.results.paths import Paths
-from tobitgp.results.predict import check_level, check_what, predict_table
+from tobitgp.results.predict import check_level, predict_table
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array, Frame, IntArray
 
-WHATS = ("median", "quantile", "prob", "uncensored", "terms")
-_OF = " of a parametric baseline"
+_TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}
+_OF = {
+    "hazard": "Coefficients are logarithms of hazard ratios.",
+    "odds": "Coefficients are logarithms of odds ratios of the event before any time.",
+    "probit": "Coefficients are differences of minus the probit of survival; no ratio is the same at all times.",
+}
+_RATIOS = {"hazard": "hazard ratio", "odds": "odds ratio"}
 
 
-class ParametricHazardResults(DistributionalResults):
+class ParametricHazardResults(LikelihoodResults):
     """A parametric baseline with linear terms, by :func:`tobitgp.fit` with ``family=tg.PH("spline")`` and its kin.
 
     Coefficients are log hazard ratios, log odds ratios of the event with ``link="odds"``, and differences of the probit
@@ -102,12 +105,6 @@ class ParametricHazardResults(DistributionalResults):
     def knots(self) -> list[float]:
         """Times of the knots of a spline, the outer ones too, in units of the response: (PH7) of the theory pages."""
         return np.exp(np.array(getattr(self._parts.baseline, "knots", ()))).tolist()
-
-    @property
-    def fit_history(self) -> pd.DataFrame:
-        """The search, one row: columns ``stage, iterations, log_likelihood``."""
-        columns = ["stage", "iterations", "log_likelihood"]
-        return pd.DataFrame([("newton", self._parts.maximum.iterations, self.llf)], columns=columns)
 
     def frailties(self, *, interval: float | None = 0.95) -> pd.DataFrame:
         """Frailties of the groups given what was seen of them, at the estimates of all parameters.
@@ -212,8 +209,17 @@ class ParametricHazardResults(DistributionalResults):
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         return along_parametric(self._parts, of, paths, level)
 
+    _by_restricted_means = True
+    _location_words = "mean up to the end of follow-up"
+    _whats_of = " of a parametric baseline"
+    _whats = ("median", "quantile", "prob", "uncensored", "latent", "conditional", "terms")
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "latent", "conditional")
+
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        found = predict_table(self, new, check_what(what, WHATS, _OF), **options)
+        found = predict_table(self, new, what, **options)
         if self._defective:
             warn_infinite(np.asarray(found, dtype=np.float64))
         return found
@@ -332,7 +338,7 @@ class ParametricHazardResults(DistributionalResults):
         >>> res.plot().get_ylabel()
         'hazard'
         """
-        from tobitgp.report.parametric import typical_rows
+        from tobitgp.report.hazards import typical_rows
 
         return self.plot_hazard(df=typical_rows(self._parts), interval=interval)
 
@@ -355,13 +361,14 @@ class ParametricHazardResults(DistributionalResults):
         one_sided = np.isposinf(seen.upper) | (seen.lower == seen.upper)
         return bool(one_sided.all()) and not np.isfinite(seen.exit).any()
 
-    def _draws(self, draws: int, rng: Rng, question: str) -> DistributionalDraws:
+    def _refuse_dependent(self, question: str) -> None:
         if self._parts.frailty is not None:
             raise SpecError(f"{question} takes rows as independent, and these share frailties.")
-        return super()._draws(draws, rng, question)
 
-    def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        return regression_k_hat(self._draws(draws, rng, "k_hat()"))
+    def _units(self) -> IntArray | None:
+        if self._parts.of_subjects:
+            raise SpecError("bootstrap() draws subjects, of which this fit keeps no column: give it as groups=.")
+        return None
 
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
         return term_tests(self, self._parts.written.is_own)
@@ -371,8 +378,35 @@ class ParametricHazardResults(DistributionalResults):
             raise SpecError("Where some never have the event the mean time is infinite; what='rmst' is that up to one.")
         return super()._averages(population, sought)
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.parametric import summarise_parametric
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.summary import censoring_note, response_notes
 
-        self._estimates(kind)
-        return summarise_parametric(self, alpha)
+        parts, p = self._parts, len(self._columns)
+        baseline, facts = parts.baseline.words, [("Link:", parts.link)]
+        if self.knots:
+            baseline = f"{baseline}, df = {parts.baseline.size}"
+        title, notes = _TITLES[parts.link], [_OF[parts.link], _baseline_note(self)]
+        if parts.frailty is not None:
+            title += " with a gamma frailty"
+            facts.append(("Frailty:", f"{parts.frailty}, {len(parts.groups)} groups"))
+            notes.append(
+                "Coefficients are given the frailty, of mean 1 and variance theta; predictions average over it."
+            )
+        ratios = [name for name in self._names[:p] if parts.link in _RATIOS and parts.written.is_own(name)]
+        coefficients = Group("coef", self._names[:p], _RATIOS.get(parts.link, ""), ratios)
+        return Words(
+            title,
+            [("Baseline:", baseline), *facts],
+            [coefficients, Group("baseline", self._names[p:])],
+            [*notes, *censoring_note(self), *response_notes(self)],
+        )
+
+
+def _baseline_note(results: ParametricHazardResults) -> str:
+    """What the parameters of the baseline are."""
+    if results.knots:
+        shown = ", ".join(f"{knot:.4g}" for knot in np.unique(results.knots))
+        return f"The baseline is a natural cubic spline of log time with knots at the times {shown}."
+    if results.parts.baseline.positive:
+        return "Cumulative hazards are exp(Intercept + x'b) t^shape."
+    return "Hazards are exp(Intercept + x'b + shape t), shape in units of 1 / time."

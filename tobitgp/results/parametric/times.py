@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.errors import BoundaryWarning, user_level
-from tobitgp.results.distributional.parts import TimesWithin
+from tobitgp.results.likelihood.times import TimesWithin
 from tobitgp.typing import Array
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tobitgp.distributions.location_scale import LocationScale, RowDistributions
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import single_blas_thread
 from tobitgp.results.averages import Drawn, Population, Sought, averaged_median, averaged_remaining_median
 from tobitgp.results.process.draws import JointProcess

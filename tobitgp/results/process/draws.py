@@ -7,22 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.data.arrays import take
-from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
-from tobitgp.distributions.base import Distribution
+from tobitgp.diagnostics.draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior, linear_places
 from tobitgp.inference.rows_together import Drawn, covariance, draw, shared_residuals
-from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, log_predictive, normal_draws
 from tobitgp.priors.block import Inputs
 from tobitgp.results.estimates import Linear
-from tobitgp.results.joint import JointPosterior, draw_within
+from tobitgp.results.joint import JointPosterior
 from tobitgp.results.process.posterior import seen_in_training
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
@@ -138,10 +134,10 @@ class JointProcess(JointPosterior):
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: Outcome | None = None,
+        known: tuple[Array, Array] | None = None,
         window: tuple[Array, Array] | None = None,
     ) -> Array:
-        """Draws (n, draws) of f, or of f plus noise, on the scale of f, the rows of a draw together."""
+        """Draws (n, draws) of f, or of the response, the rows of a draw together."""
         fitted, gp = self.parts.fitted, self.parts.gp
         scale = gp.problem.units.scale
         inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
@@ -164,11 +160,12 @@ class JointProcess(JointPosterior):
                 continue
             if free and not distribution.gaussian:
                 f += sigma * distribution.ppf(open_uniform(rng, f.shape))
-            y = offset[:, None] + scale * f
+            out[:, at] = offset[:, None] + scale * f
             if window is not None:
-                y = draw_within(distribution, y, scale * sigma, *window, open_uniform(rng, f.shape))
-            out[:, at] = y
-        return out
+                y = LocationScale(distribution, out[:, at], scale * sigma, gp.family.log_time)
+                out[:, at] = y.modelled(y.drawn(open_uniform(rng, f.shape), *(end[:, None] for end in window)))
+        with np.errstate(over="ignore"):
+            return np.exp(out) if noise and gp.family.log_time else out
 
 
 def _draw_seen_at(seen: Seen, j: int, k: int, scores: Array, rng: np.random.Generator) -> Array:
@@ -203,7 +200,8 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
             out[places] = normal_draws(at, scores[places], uniform[span])
         else:
             f = latent_quantiles(at, scores[places])
-            out[places] = draw_within(at.noise, f, at.sigma[:, None], at.lower, at.upper, uniform[span])
+            y = LocationScale(at.noise, f, at.sigma[:, None])
+            out[places] = y.drawn(uniform[span], at.lower[:, None], at.upper[:, None])
 
     spans = row_chunks(0, len(censored), CHUNK)
     with single_blas_thread():
@@ -231,7 +229,6 @@ class ProcessDraws(Draws):
     """Draws of a fitted process."""
 
     parts: Parts
-    known: Outcome  # of the n rows
     point: IntArray  # (S,), design point of each draw
     drawn: tuple[Drawn, ...]  # those of each design point
     seeds: tuple[int, ...]  # one for each chunk of rows
@@ -247,33 +244,30 @@ class ProcessDraws(Draws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        jacobian = log_jacobian(self.known, log_time=self.parts.family.log_time)
         for rows, f, _ in self._latent():
-            known, out = take(self.known, rows), np.empty_like(f)
-            for at, noise, sigma in self._noises(rows):
-                out[:, at] = log_likelihoods(noise, known, f[:, at], np.log(sigma))
-            yield rows, on_grid(out + jacobian[rows][:, None])
+            seen, out = self.parts.rows.response.rows(rows), np.empty_like(f)
+            for at, y in self._given(rows, f):
+                out[:, at] = y.log_likelihood(seen.lower, seen.upper, seen.entry, seen.exit)
+            yield rows, on_grid(out)
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
         for rows, f, rng in self._latent():
-            uniform, window = open_uniform(rng, f.shape), take(self.known, rows).window
-            for at, noise, sigma in self._noises(rows):
-                if window is None:
-                    f[:, at] += sigma * noise.ppf(uniform[:, at])
-                else:
-                    f[:, at] = draw_within(noise, f[:, at], sigma, *window, uniform[:, at])
-            with np.errstate(over="ignore"):
-                yield rows, np.exp(f) if self.parts.family.log_time else f
+            uniform, window = open_uniform(rng, f.shape), self.parts.rows.response.rows(rows).window
+            ends, out = () if window is None else tuple(end[:, None] for end in window), np.empty_like(f)
+            for at, y in self._given(rows, f):
+                out[:, at] = y.drawn(uniform[:, at], *ends)
+            yield rows, out
 
-    def _noises(self, rows: slice) -> Iterator[tuple[BoolArray, Distribution, Array]]:
-        """Draws (S,) of each design point, the noise there, and its scale in some rows, (n, 1) or (1, 1)."""
+    def _given(self, rows: slice, f: Array) -> Iterator[tuple[BoolArray, LocationScale]]:
+        """Draws (S,) of each design point, and distributions of the response of some rows given f (n, S)."""
         family, gp, design = self.parts.family, self.parts.gp, self.parts.rows.design.rows(rows)
         for j, point in enumerate(self.parts.fitted.points):
             sigma = gp.problem.units.scale * gp.noise(design, point.theta)[:, None]
             if point.noise:
                 sigma = sigma * np.exp(self.drawn[j].log_noise(point, gp.inputs(design))[0])
-            yield self.point == j, family.distribution_at(point.theta), sigma
+            at = self.point == j
+            yield at, LocationScale(family.distribution_at(point.theta), f[:, at], sigma, family.log_time)
 
     def _latent(self) -> Iterator[tuple[slice, Array, np.random.Generator]]:
         """Chunks of rows, f of the draws in them in the user's units, and the generator that they left."""
@@ -303,8 +297,7 @@ def draw_process(
     point = np.zeros_like(chosen) if first else chosen
     inputs = parts.gp.inputs(parts.rows.design)
     drawn = [draw(at, inputs, int((point == j).sum()), stream) for j, at in enumerate(fitted.points)]
-    known = outcome(training.response, log_time=parts.family.log_time)
-    return ProcessDraws(parts, known, point, tuple(drawn), seeds)
+    return ProcessDraws(parts, point, tuple(drawn), seeds)
 
 
 def refuse_censoring_noises(parts: Parts, question: str) -> None:

@@ -38,6 +38,7 @@ from tobitgp.inference.pair_sites import cavities as pair_cavities
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
+from tobitgp.kinds.likelihood import row_covariance
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.two_latents import Given as GivenNoise
 from tobitgp.likelihoods.two_latents import tilted_pair
@@ -48,7 +49,6 @@ from tobitgp.posterior.seen import Seen, log_predictive
 from tobitgp.priors.block import Inputs
 from tobitgp.results.estimates import Linear, linear_posterior
 from tobitgp.results.predict import check_level
-from tobitgp.results.regression.parts import row_covariance
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.terms import OFFSET, effect_suffixes, model_terms
 from tobitgp.results.views import Parts
@@ -181,8 +181,8 @@ def term_nodes(parts: Parts, design: Design, skip: frozenset[int] = frozenset())
 def _linear_moments(linear: Linear, H: Columns, at: list[int]) -> tuple[Array, Array]:
     """Mean and sd (J, n) of the part of f that some of the columns make."""
     if isinstance(H, Absorbed):
-        H, none = H.only(at), np.empty((len(H), 0))
-        variance = np.stack([row_covariance(H, none, V, 1)[:, 0, 0] for V in linear.covariance])
+        H = H.only(at)
+        variance = np.stack([row_covariance([H], V)[:, 0, 0] for V in linear.covariance])
         return (H @ linear.mean.T).T, np.sqrt(np.maximum(variance, 0.0))
     H, V = H[:, at], linear.within[:, at][:, :, at]
     return linear.mean[:, at] @ H.T, np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
@@ -265,8 +265,7 @@ def process_likelihoods(parts: Parts, rows: Scored) -> Array:
     """Log predictive density of exact rows, log probability of what was seen of the others; (m,)."""
     seen = predicted_rows(parts, rows.response, rows.asked)
     values = np.logaddexp.reduce(log_predictive(seen), axis=0)
-    known = outcome(rows.response, log_time=seen.log)
-    return values + log_jacobian(known, log_time=seen.log)
+    return values + log_jacobian(outcome(rows.response, log_time=seen.log), log_time=seen.log)
 
 
 def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.DataFrame:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -29,6 +29,7 @@ from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, line
 from tobitgp.results.hazard_ratios import Contrasts, scaled
 from tobitgp.results.predict import check_level
 from tobitgp.results.priors import prior_table
+from tobitgp.results.process import residuals
 from tobitgp.results.process.averages import process_averages
 from tobitgp.results.process.draws import JointProcess, ProcessDraws, draw_process
 from tobitgp.results.process.posterior import (
@@ -42,6 +43,7 @@ from tobitgp.results.process.posterior import (
     seen_in_rows,
     term_nodes,
 )
+from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.results.survival import Times
@@ -336,6 +338,14 @@ class GPResults(Results):
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         asked, seen = seen_in_rows(self._parts, new)
         return asked.table(conditional_statistics(seen, level, se))
+
+    def _tails(self, asked: Asked) -> Tails:
+        return residuals.process_tails(self._parts, asked)
+
+    @property
+    def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
+        own = {"pearson": residuals.pearson_residuals, "response": residuals.response_residuals}
+        return {kind: partial(of, self._parts) for kind, of in own.items()}
 
     def _terms(self, asked: Asked) -> dict[str, Nodes]:
         return term_nodes(self._parts, asked.design, asked.skip)

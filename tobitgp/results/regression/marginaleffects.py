@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
+from tobitgp.kinds.likelihood import as_written
+from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.factored import dense
 from tobitgp.results.counterfactuals import Rows, column_levels
 from tobitgp.results.effect_questions import Asked, read_asked
-from tobitgp.results.regression.parts import RegressionParts, as_written, predictors
 from tobitgp.results.rows import Limits, ask, no_limits
 from tobitgp.typing import Array
 
@@ -175,5 +176,5 @@ def _predicted(parts: RegressionParts, asked: Asked, theta: Array, exog: _Exog) 
     n = len(exog.frame)
     limits = exog.limits() if asked.limited else no_limits(n)
     question = asked.question(parts.family.log_time, Rows(exog.table, np.ones(n), limits))
-    x = predictors(moved, exog.design)
+    x = moved.predictors(exog.design)
     return np.asarray(question.number(moved.at(x)))

@@ -10,11 +10,12 @@ import numpy as np
 
 from tobitgp.data.absorbed import as_dense, centred
 from tobitgp.errors import SpecError
+from tobitgp.kinds.likelihood import SHAPE_STEP
+from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.factored import dense
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import CURVES
 from tobitgp.results.paths import Paths
-from tobitgp.results.regression.parts import SHAPE_STEP, RegressionParts, predictors
 from tobitgp.results.survival import STATISTICS
 from tobitgp.typing import Array
 
@@ -51,7 +52,7 @@ def along_regression(parts: RegressionParts, of: str, paths: Paths, level: float
             "id= goes with families of positive times and one sigma: other models have no accelerated time."
         )
     past, design = paths.histories, paths.asked.design
-    H, (eta, _) = as_dense(centred(design.H, parts.centre)), predictors(parts, design)
+    H, eta = as_dense(centred(design.H, parts.centre)), parts.predictors(design)[0]
     begin, end = past.log_psi(eta)
     row, column = np.nonzero(past.here(paths.times))
     times = paths.times[column]

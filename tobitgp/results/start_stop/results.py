@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pandas as pd
 
-from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
-from tobitgp.numerics.factored import dense
-from tobitgp.regression.residuals import dfbeta, dfbetas
-from tobitgp.regression.start_stop import subject_scores
+from tobitgp.kinds.start_stop import StartStopParts, histories_of
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hazards.cells import AtRisk
+from tobitgp.results.likelihood.words import Words
 from tobitgp.results.paths import check_order, read_subjects
 from tobitgp.results.regression.results import RegressionResults
-from tobitgp.results.rows import read_scored
-from tobitgp.results.start_stop.parts import (
-    HistoryTimes,
-    StartStopDraws,
-    StartStopParts,
-    draw_start_stop,
-    estimate_row_likelihoods,
-    histories_of,
-    problem_of,
-    training_histories,
-)
+from tobitgp.results.rows import Asked, read_scored
+from tobitgp.results.survival import Times
 from tobitgp.results.times import Scores
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryTimes(Times):
+    """Times within the training rows, after the past of their subjects."""
+
+    parts: StartStopParts
+
+    def survive(self, times: Array) -> Array:
+        """See `Times`; from 0 on."""
+        rows = self.parts.in_training().beside()
+        return rows.logsf(times) + rows.alive
 
 
 class StartStopResults(RegressionResults):
@@ -64,18 +67,16 @@ class StartStopResults(RegressionResults):
     def _n_units(self) -> float:
         return self._parts.subject_weight
 
-    def influence(self, *, scaled: bool = False) -> pd.DataFrame:
-        """Approximate change of every estimate when a subject is added; see :meth:`RegressionResults.influence`."""
-        parts, maximum = self._parts, self._parts.maximum
-        past, p = training_histories(parts), len(parts.columns)
-        known = np.where(maximum.free, np.nan, maximum.parameters)
-        problem = problem_of(parts.rows.response, past, parts.rows.design, parts.family, (known[:p], known[p : p + 1]))
-        V = dense(maximum.inverse_information)
-        change = dfbeta(subject_scores(problem, problem.nearest(maximum.parameters)), V, problem.seen.weight)
-        positive = [*np.zeros(p, dtype=bool), *parts.positive]
-        names = [f"log({name})" if log else name for name, log in zip(parts.names, positive, strict=True)]
-        index = pd.Index(parts.rows.labels[past.last])
-        return pd.DataFrame(dfbetas(change, V) if scaled else change, index=index, columns=names)
+    def _words(self, alpha: float) -> Words:
+        words, parts = super()._words(alpha), self._parts
+        note = (
+            f"{parts.facts.n} rows (start, stop] of {parts.subjects} subjects by {parts.id!r}, with "
+            f"{parts.facts.counts['exact']} events: a subject's time passes by the covariates of each row."
+        )
+        return replace(words, notes=[note, *words.notes])
+
+    def _units(self) -> IntArray | None:
+        return self._parts.code
 
     def _ratio_kind(self) -> Kind:
         raise SpecError(
@@ -92,7 +93,8 @@ class StartStopResults(RegressionResults):
         risk = AtRisk(np.maximum(seen.entry, 0.0), seen.lower, seen.lower == seen.upper, seen.weight)
         check_order(subject, risk, asked.labels, from_zero=True)
         histories = histories_of(pd.factorize(subject)[0], seen)
-        values = estimate_row_likelihoods(parts, histories, asked.design, seen)
+        y = parts.given_past(histories, parts.predictors(asked.design))
+        values = y.log_likelihood(seen.lower, seen.upper, *parts.windows(seen))
         return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
 
     @property
@@ -108,11 +110,6 @@ class StartStopResults(RegressionResults):
     def _times_left_out(self) -> HistoryTimes:
         return HistoryTimes(None, np.arange(len(self._parts.rows.labels)), self._parts)  # type: ignore[arg-type]
 
-    def _draws(self, draws: int, rng: Rng, question: str) -> StartStopDraws:
-        return draw_start_stop(self._parts, draws, rng, question=question)
-
-    def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        return regression_k_hat(draw_start_stop(self._parts, draws, rng, question="k_hat()"))
-
-    def _without_rows(self) -> StartStopResults:
-        return StartStopResults(self._parts.without_rows())
+    @property
+    def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
+        return {"deviance": lambda asked: self._tails(asked).deviance()}

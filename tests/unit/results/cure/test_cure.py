@@ -488,7 +488,7 @@ def test_refusals(data, changes, error, words):
         tg.fit(options.pop("formula"), data, **options)
 
 
-@pytest.mark.parametrize("what", ["uncensored", "observed", "sigma"])
+@pytest.mark.parametrize("what", ["uncensored", "observed", "conditional"])
 def test_questions_that_have_no_answer(res, what):
     with pytest.raises(SpecError, match="of a cure model"):
         res.predict(BOTH, what)

@@ -381,7 +381,7 @@ def test_residuals(res, survival, lung, arrays):
     np.testing.assert_allclose(
         res.residuals("response"), res.predict(what="conditional") - res.predictive.mean(), rtol=1e-9
     )
-    with pytest.raises(SpecError, match="'quantile', 'cox_snell'"):
+    with pytest.raises(SpecError, match="'quantile', 'response', 'cox_snell'"):
         res.residuals("pearson")
 
 

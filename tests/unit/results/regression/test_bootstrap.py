@@ -7,7 +7,7 @@ from scipy import stats
 
 import tobitgp as tg
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError
-from tobitgp.results.regression.bootstrap import _drawn, _Refit
+from tobitgp.results.likelihood.bootstrap import _drawn, _Refit
 
 FORMULA = "y ~ x + g | censor(0)"
 

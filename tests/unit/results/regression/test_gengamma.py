@@ -86,7 +86,7 @@ def test_wald_interval_and_test_of_the_shape(res):
     )
     assert frame.loc["Q", "lower"] < 1.0 < frame.loc["Q", "upper"]
     assert np.isnan(frame.loc["sigma", "z"])
-    assert "intervals of sigma are formed on the log scale" in " ".join(str(res.summary()).split())
+    assert "the interval of sigma is formed on the log scale" in " ".join(str(res.summary()).split())
 
 
 @pytest.mark.parametrize("Q", [-0.8, 0.0, 0.7])

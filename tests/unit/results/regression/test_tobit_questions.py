@@ -8,7 +8,6 @@ from support.posteriors import rows_of
 from support.reference import load
 
 import tobitgp as tg
-from tobitgp.data.outcome import outcome
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 
 LUNG = "Surv(time, event) ~ age + sex + ph_ecog"
@@ -158,12 +157,12 @@ def test_errors_of_imputed_values_against_draws_of_the_parameters(tobin, family)
     table = res.predict(what="conditional", se=True)
     V, theta = res.parts.covariance, res.parts.maximum.parameters
     root = np.linalg.cholesky(V + 1e-14 * np.diag(np.diag(V)))
-    p, seen = len(res.parts.columns), outcome(res.parts.training.response, log_time=family == "weibull")
+    p, ends = len(res.parts.columns), res.parts.training.response.within_window
     H = res.parts.training.design.H - res.parts.centre
 
     def refilled(x):
         rows = rows_of(res.parts.noise, H @ x[:p], np.full(len(H), x[p]), family == "weibull")
-        return rows.conditional_mean(seen.lower, seen.upper)
+        return rows.conditional_mean(*ends)
 
     moves = [(refilled(theta + 1e-4 * column) - refilled(theta - 1e-4 * column)) / 2e-4 for column in root.T]
     np.testing.assert_allclose(table["se"], np.sqrt(np.square(moves).sum(axis=0)), rtol=1e-4, atol=1e-9)

@@ -13,9 +13,9 @@ from scipy.stats import logistic, norm
 
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError
+from tobitgp.kinds.start_stop import problem_of
 from tobitgp.likelihoods.families import FAMILIES
 from tobitgp.regression.start_stop import evaluate, subject_scores
-from tobitgp.results.start_stop.parts import problem_of, survival_of_rows, training_histories
 
 CASES = json.loads((Path(__file__).parents[3] / "reference" / "event_histories.json").read_text())["cases"]
 HEART = "Surv(start, stop, event) ~ age + year + surgery + transplant"
@@ -109,7 +109,7 @@ def test_derivatives_are_those_of_the_likelihood(family):
         parts = tg.fit(SIMULATED, data, family=family, id="id", weights="weight").parts
     response, design = parts.rows.response, parts.rows.design
     known = (np.array([np.nan, np.nan, 0.2]), np.array([0.0 if family == "exponential" else np.nan]))
-    problem = problem_of(response, training_histories(parts), design, FAMILIES[family], known)
+    problem = problem_of(response, parts.histories, design, FAMILIES[family], known)
     k = problem.to_users.shape[1]
     x = problem.nearest(np.array([1.0, -0.3, 0.2, 0.0, 0.5])[: len(problem.given)]) + 0.1 * rng.normal(size=k)
     state, h = evaluate(problem, x), 1e-5
@@ -194,7 +194,7 @@ def test_no_other_start_ends_higher(seed):
     data = simulate(20, rng, scale=1.5 if seed == 1 else 0.3, effect=-2.5 if seed == 5 else 0.9)
     parts = tg.fit(SIMULATED, data, family="loglogistic", id="id").parts
     known = np.full(3, np.nan), np.full(1, np.nan)
-    rows = parts.rows.response, training_histories(parts), parts.rows.design
+    rows = parts.rows.response, parts.histories, parts.rows.design
     problem = problem_of(*rows, FAMILIES["loglogistic"], known)
     for _ in range(5):
         x = problem.nearest(np.array([1.0, 0.0, 0.0, -0.5]) + rng.normal(size=4) * [2.0, 2.0, 2.0, 0.7])
@@ -220,9 +220,9 @@ def test_rows_given_their_past_add_up_to_subjects(heart, weibull):
     assert weibull.score(heart, "log_likelihood") * len(heart) == pytest.approx(weibull.llf, abs=1e-8)
     assert np.isfinite(draws).all().all()
     left = weibull.residuals("cox_snell").groupby(heart["id"]).sum()
-    last = ~heart["id"].duplicated(keep="last").to_numpy()
-    S = survival_of_rows(weibull.parts, heart["stop"].to_numpy()[:, None])[last, 0]
-    np.testing.assert_allclose(left.loc[heart["id"][last]], -S, rtol=1e-10)
+    H = -weibull.parts.in_training().logsf(heart["stop"].to_numpy())
+    risen = pd.Series(H).groupby(heart["id"].to_numpy()).sum()
+    np.testing.assert_allclose(left, risen.loc[left.index], rtol=1e-10)
     assert weibull.residuals("martingale").sum() == pytest.approx(0.0, abs=1e-6)
     assert weibull.check().ok
 
@@ -243,7 +243,8 @@ def test_replicates_have_the_distribution_of_the_rows():
     object.__setattr__(found, "change", np.zeros_like(found.change))
     ((rows, times),) = found.responses()
     at = data["start"].to_numpy() + 1.0
-    start, then = survival_of_rows(res.parts, np.column_stack([data["start"], at])).T
+    start, then = (res.parts.in_training().logsf(np.asarray(time)) for time in (data["start"], at))
+    np.testing.assert_allclose(start, 0.0, atol=1e-12)
     share = (times > at[:, None]).mean(axis=1)
     assert rows == slice(0, len(data))
     np.testing.assert_allclose(share, np.exp(then - start), atol=4.5 * 0.5 / np.sqrt(4000))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,26 +16,17 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import in_common
-from tobitgp.data.spellings import FAR
-from tobitgp.data.training_summary import make_facts, remember
+from tobitgp.data.training_summary import make_facts
 from tobitgp.engines import LocalPartitions, Store
-from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
+from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.parameters import check_names, read_mapping
+from tobitgp.kinds.arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
+from tobitgp.kinds.likelihood import linear_estimates, scale_estimates
+from tobitgp.kinds.regression import RegressionParts, model_arguments
 from tobitgp.likelihoods import Family
-from tobitgp.likelihoods.families import with_known_shape
-from tobitgp.regression import Maximum, covariance, maximise, maximise_partitions, unidentified
+from tobitgp.regression import covariance, maximise, maximise_partitions, unidentified
 from tobitgp.regression.clusters import Clusters
-from tobitgp.regression.maximum import KINDS
 from tobitgp.regression.working import Designs, split
-from tobitgp.results.regression.parts import (
-    SIGMA,
-    RegressionParts,
-    linear_estimates,
-    model_arguments,
-    scale_estimates,
-)
-from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array, IntArray
 
@@ -53,7 +43,7 @@ def fit_regression(
     groups: Clusters | None = None,
     sampling: bool = False,
     max_iter: int = 200,
-) -> RegressionResults:
+) -> RegressionParts:
     """Fit a formula without processes by maximum likelihood."""
     _check(spec, cov_type)
     family, fixed = known_shape(family, fixed)
@@ -78,39 +68,7 @@ def fit_regression(
     read = spec, training, family, covariates, columns
     parts = RegressionParts(**of_maximum(*read, maximum, rows, cov_type, groups, sampling) | {"centre": centre})
     _warn_blind(parts)
-    return RegressionResults(parts)
-
-
-def of_maximum(
-    spec: ModelSpec,
-    training: TrainingData,
-    family: Family,
-    covariates: pd.DataFrame,
-    columns: Sequence[str],
-    maximum: Maximum,
-    seen: Outcome,
-    cov_type: str,
-    groups: Clusters | None,
-    sampling: bool,
-) -> dict[str, Any]:
-    """Fields of `RegressionParts` of rows in memory, whose columns are not centred."""
-    clusters = None if groups is None else groups.beside(training.design.H)
-    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": clusters}
-    names = named_columns([part.spec for part in training.state.parts], columns)
-    return {
-        "spec": spec,
-        "state": training.state,
-        "facts": remember(training, names, covariates),
-        "family": family,
-        "maximum": maximum,
-        "covariance": covariance(maximum, **robust, sampling=sampling),
-        "unidentified": unidentified(maximum, **robust),
-        "centre": np.zeros(len(training.design.columns)),
-        "cov_type": cov_type,
-        "log_jacobian": seen.log_jacobian,
-        "training": training,
-        "covariates": covariates,
-    }
+    return parts
 
 
 def fit_partitions(
@@ -122,7 +80,7 @@ def fit_partitions(
     fixed: Mapping[str, float] | None = None,
     cov_type: str = "nonrobust",
     max_iter: int = 200,
-) -> RegressionResults:
+) -> RegressionParts:
     """As :func:`fit_regression`, from sums over the rows of partitions, which stay where they are."""
     _check(spec, cov_type)
     if cov_type != "nonrobust":
@@ -171,9 +129,7 @@ def fit_partitions(
     names = named_columns([part.spec for part in data.state.parts], columns)
     facts = make_facts(data.state, data.found, data.counts, names, data.examples)
     V, lost = covariance(maximum), unidentified(maximum)
-    return RegressionResults(
-        RegressionParts(spec, data.state, facts, family, maximum, V, lost, centre, cov_type, log_jacobian, llnull)
-    )
+    return RegressionParts(spec, data.state, facts, family, maximum, V, lost, centre, cov_type, log_jacobian, llnull)
 
 
 def _itself(partition: DataPartition) -> DataPartition:
@@ -201,13 +157,6 @@ def _centre(columns: Sequence[str], coefficients: Array, sums: Sequence[tuple[Ar
 def _counts(known: Outcome) -> IntArray:
     """Number of rows, of those whose value is known, and of those with two ends."""
     return np.array([len(known), known.exact.sum(), (np.isfinite(known.lower) & np.isfinite(known.upper)).sum()])
-
-
-def warn_of(maximum: Maximum) -> None:
-    """Say why there is no maximum, or that it lies at a bound."""
-    if maximum.message != "converged":
-        category = BoundaryWarning if maximum.converged else ConvergenceWarning
-        warnings.warn(maximum.message, category, stacklevel=user_level())
 
 
 def _warn_one_exact(counts: IntArray, gamma: Array) -> None:
@@ -247,59 +196,3 @@ def _check(spec: ModelSpec, cov_type: Any) -> None:
             f"method='mle' is for formulas without processes, and {spec.processes[0].name} is one; use method='ep'."
         )
     check_covariance(cov_type)
-
-
-# Kinds of covariances of other programs, and what they are here.
-_COVARIANCES = {
-    **dict.fromkeys(("robust", "white", "hetero", "sandwich"), "; it is called 'HC0' here"),
-    **dict.fromkeys(("hc2", "hc3"), "; bootstrap() of the results serves small samples"),
-    **dict.fromkeys(("crv1", "clustered", "twoway"), "; it is cov_type='cluster', cov_kwds={'groups': ...} here"),
-    **dict.fromkeys(("hac", "newey-west"), "; rows of a unit that is followed over time are a cluster"),
-    "bootstrap": "; it is a method of the results, bootstrap()",
-}
-
-
-def check_covariance(cov_type: Any) -> None:
-    """Refuse a kind of covariance that is none."""
-    if cov_type not in KINDS:
-        meant = _COVARIANCES.get(str(cov_type).lower(), "")
-        raise SpecError(f"cov_type={cov_type!r} is not supported{meant}; choose one of {', '.join(map(repr, KINDS))}.")
-
-
-def known_shape(family: Family, fixed: Mapping[str, float] | None) -> tuple[Family, Mapping[str, float] | None]:
-    """The family with a shape that is fixed, and what else is."""
-    given, name = read_mapping("fixed", fixed), family.distribution.shape_name
-    if not given or not family.estimate_shape or name not in given:
-        return family, given
-    return with_known_shape(family, given.pop(name)), given
-
-
-def read_fixed(
-    fixed: Mapping[str, float] | None, columns: Sequence[str], scale: Sequence[str], family: Family
-) -> tuple[Array, Array]:
-    """Known coefficients (p,) and those of log sigma (q,), NaN where they are estimated."""
-    given = read_mapping("fixed", fixed) or {}
-    check_names("fixed", given, [*columns, *(scale or [SIGMA])])
-    known = {name: read_number(name, value) for name, value in given.items()}
-    if family.known_sigma is not None and (scale or SIGMA in known):
-        remedy = ", so sigma= has no place" if scale else "; take it out of fixed="
-        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}{remedy}.")
-    sigma = known.get(SIGMA, family.known_sigma)
-    if sigma is not None and sigma <= 0.0:
-        raise SpecError(f"fixed={{'sigma': {given[SIGMA]!r}}}: a positive number is needed.")
-    if sigma is not None and not 1.0 / FAR < sigma < FAR:
-        raise SpecError(
-            f"fixed={{'sigma': {given[SIGMA]!r}}}: a number between {1.0 / FAR:g} and {FAR:g} is needed; express "
-            "the response in units in which sigma is nearer to 1."
-        )
-    coefficients = np.array([known.get(name, np.nan) for name in columns])
-    if scale:
-        return coefficients, np.array([known.get(name, np.nan) for name in scale])
-    return coefficients, np.array([np.nan if sigma is None else np.log(sigma)])
-
-
-def read_number(name: str, value: Any) -> float:
-    """A number among those that are fixed."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise SpecError(f"fixed={{{name!r}: {value!r}}}: a finite number is needed.")
-    return float(value)

@@ -1,37 +1,134 @@
-"""Maximum likelihood after a power transformation: a search for the power, and the covariance of all parameters."""
+"""Regressions of a response that is normal after a power transformation, whose power is a parameter.
+
+Maximum likelihood by a search for the power, and the covariance of all parameters.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.absorbed import as_dense
+from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_warnings import in_common
-from tobitgp.distributions.power_normal import POWERS, TINY, PowerNormal
+from tobitgp.distributions.power_normal import POWERS, TINY, PowerNormal, transform
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.kinds.arguments import check_covariance, of_maximum, read_fixed, warn_of
+from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
+from tobitgp.kinds.transformed_rows import LEAST_POWER, above_zero, holds_zeros, log_jacobian, transformed
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BOXCOX, read_power
 from tobitgp.numerics.factored import dense
 from tobitgp.regression import Maximum, maximise
 from tobitgp.regression.clusters import Clusters
-from tobitgp.results.boxcox.parts import LEAST_POWER, BoxCoxParts, holds_zeros, log_jacobian, transformed
-from tobitgp.results.boxcox.results import BoxCoxResults
-from tobitgp.results.regression.fit import check_covariance, of_maximum, read_fixed, warn_of
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 _GRID = (-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
 _ROUGH, _STEP, _OF_SCORES = 0.02, 0.3, 1e-4  # steps of the power; the second in standard errors
 _FIRST, _SECOND = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0, np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
 _SLACK = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCoxParts(LikelihoodParts):
+    """A regression after a power transformation by maximum likelihood; the power is ``maximum.shape``."""
+
+    power_given: bool = False
+    last: float = np.inf  # the largest response, or limit
+    log_unit: float = 0.0  # logarithm of what the response is divided by before it is transformed
+    profile: Array | None = None  # (m, 2), powers that the search met, and the log likelihood at each
+    level: Array | None = None  # (p,), coefficients of a constant, where the columns have one
+
+    @property
+    def scale_names(self) -> list[str]:
+        return [*([SIGMA] if self.state.scale is None else self.scale_columns), "power"]
+
+    @property
+    def positive(self) -> BoolArray:
+        return np.array([name == SIGMA for name in self.scale_names])
+
+    def designs(self, design: Design) -> Sequence[Array]:
+        one = np.ones((len(design.H), 1))
+        return [as_dense(design.H), one if design.scale is None else design.scale.W, one]
+
+    def predictors(self, design: Design) -> tuple[Array, ...]:
+        H, W, one = self.designs(design)
+        tau = W @ self.maximum.gamma + design.log_noise
+        return H @ self.maximum.coefficients + design.offset, tau, one[:, 0] * self.power
+
+    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
+        return np.exp(x[1]), np.ones_like(x[0]), SHAPE_STEP / 10.0 * np.ones_like(x[0])
+
+    def at(self, x: tuple[Array, ...]) -> PowerNormal:
+        return PowerNormal(x[0], np.exp(x[1]), x[2], self.log_unit, self.power)
+
+    @property
+    def power(self) -> float:
+        """The power that was estimated, or given."""
+        assert self.maximum.shape is not None
+        return self.maximum.shape
+
+    @property
+    def draw_by_draw(self) -> bool:
+        return False
+
+    @property
+    def given(self) -> dict[str, float]:
+        found: dict[str, float] = LikelihoodParts.given.fget(self)  # type: ignore[attr-defined]
+        return found | ({"power": self.power} if self.power_given else {})
+
+    def known(self, response: CensoredResponse, labels: Any = None) -> CensoredResponse:
+        return above_zero(response, np.arange(len(response.lower), dtype=object) if labels is None else labels)
+
+    def reported(self, theta: Array) -> Array:
+        return LikelihoodParts.reported(self, in_users_unit(self, theta))
+
+    def moved(self, change: Array) -> Array:
+        theta, h = self.maximum.parameters, 1e-5
+        turn = np.diag(np.ones(len(theta)))
+        p = len(self.columns)
+        turn[:p, :p] *= np.exp(self.power * self.log_unit)
+        up, down = (in_users_unit(self, theta, self.power + side * h) for side in (1.0, -1.0))
+        turn[:-1, -1] = ((up - down) / (2.0 * h))[:-1]
+        return change @ turn.T
+
+    def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
+        assert self.covariates is not None
+        how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
+        return fit_boxcox(self.spec, self.rows, self.covariates, self.facts.names, **how)  # type: ignore
+
+
+def in_own_unit(parts: BoxCoxParts) -> BoxCoxParts:
+    """The same with estimates of the response in the user's unit, whose factor in (BC6) counts as known."""
+    if not parts.log_unit:
+        return parts
+    maximum, moved = parts.maximum, in_users_unit(parts, parts.maximum.parameters)
+    beta, gamma = np.split(moved[:-1], [len(parts.columns)])
+    factor = np.ones(len(moved))
+    factor[: len(beta)] = np.exp(parts.power * parts.log_unit)
+    V, N = (factor[:, None] * np.asarray(each) * factor for each in (parts.covariance, parts.unidentified))
+    return replace(parts, maximum=replace(maximum, coefficients=beta, gamma=gamma), covariance=V, unidentified=N)
+
+
+def in_users_unit(parts: BoxCoxParts, theta: Array, power: float | None = None) -> Array:
+    """Parameters (..., k) of the response in the user's unit, by the power of the fit or another: (BC6)."""
+    out, p, log_g = theta.copy(), len(parts.columns), parts.log_unit
+    power = parts.power if power is None else power
+    if log_g:
+        assert parts.level is not None
+        out[..., :p] *= np.exp(power * log_g)
+        out[..., :p] += parts.level * float(transform(np.array(log_g), power))
+        out[..., p] += power * log_g
+    return out
 
 
 def fit_boxcox(
@@ -46,7 +143,7 @@ def fit_boxcox(
     groups: Clusters | None = None,
     sampling: bool = False,
     max_iter: int = 200,
-) -> BoxCoxResults:
+) -> BoxCoxParts:
     """Fit a regression after a power transformation, of a power that is estimated where none is given."""
     check_covariance(cov_type)
     power, fixed = read_power(power, fixed)
@@ -87,15 +184,13 @@ def fit_boxcox(
         ).log_likelihood
     made = of_maximum(spec, training, BOXCOX, covariates, columns, maximum, seen, cov_type, groups, sampling)
     ends = np.where(np.isfinite(training.response.upper), training.response.upper, training.response.lower)
-    return BoxCoxResults(
-        BoxCoxParts(
-            **made | {"llnull": llnull},
-            given=power is not None,
-            log_unit=log_unit,
-            level=level,
-            profile=np.array(sorted(met.items())),
-            last=float(ends.max()),
-        )
+    return BoxCoxParts(
+        **made | {"llnull": llnull},
+        power_given=power is not None,
+        log_unit=log_unit,
+        level=level,
+        profile=np.array(sorted(met.items())),
+        last=float(ends.max()),
     )
 
 
@@ -169,7 +264,8 @@ def _with_power(
     inside = ends[0] + _SLACK < power < ends[1] - _SLACK
     scores: Any = top.scores
     if scores is not None:
-        scores = np.column_stack([getattr(scores, "toarray", lambda: scores)(), _scores(top, training, log_unit)])
+        own = _scores(top, training, log_unit) * (estimated and inside)
+        scores = np.column_stack([getattr(scores, "toarray", lambda: scores)(), own])
     if estimated and not inside:
         edge = "lowest" if power < ends[0] + _SLACK else "highest"
         message = f"The likelihood rises towards the {edge} power, {power:.3g}, at which it is held."
@@ -201,7 +297,7 @@ def _scores(top: Maximum, training: TrainingData, log_unit: float) -> Array:
     mu, sigma = as_dense(design.H) @ top.coefficients + design.offset, np.exp(W @ top.gamma + design.log_noise)
     assert top.shape is not None
     pair = (
-        PowerNormal(mu, sigma, top.shape + side * _OF_SCORES, log_unit).log_likelihoods(
+        PowerNormal(mu, sigma, top.shape + side * _OF_SCORES, log_unit).log_likelihood(
             seen.lower, seen.upper, seen.entry, seen.exit
         )
         for side in (1.0, -1.0)

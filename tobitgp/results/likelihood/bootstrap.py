@@ -1,10 +1,10 @@
-"""The bootstrap of a regression: rows, or clusters of them, drawn again, and the likelihood maximised for each draw."""
+"""The bootstrap: rows, or clusters of them, drawn again, and the likelihood maximised for each draw."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,20 +13,16 @@ from scipy.linalg import qr
 from scipy.special import ndtr, ndtri
 
 from tobitgp.data.absorbed import Absorbed, Columns
-from tobitgp.data.arrays import Design
-from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.row_arguments import read_clusters
 from tobitgp.data.row_warnings import are_whole
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
+from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.numerics.sampling import generator
-from tobitgp.regression import maximise
-from tobitgp.regression.maximum import Maximum
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.regression.parts import RegressionParts, known_scale, model_arguments
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.results.regression.results import RegressionResults
+    from tobitgp.results.likelihood.results import LikelihoodResults
 
 METHODS = ("percentile", "basic", "bca")
 _DEPENDENT = 1e-10
@@ -106,7 +102,7 @@ class BootstrapResults:
 
 
 def bootstrap(
-    results: RegressionResults,
+    results: LikelihoodResults,
     n: int = 999,
     groups: Any = None,
     statistic: Statistic | None = None,
@@ -116,8 +112,8 @@ def bootstrap(
     """Draw rows, or whole clusters of them, again and fit each time.
 
     A row is drawn with what is known of it, so that censored rows stay censored; levels that were not drawn are left
-    out. Whole-number weights are frequencies: a row of weight c is c rows. Rows with other weights, which are sampling
-    weights, keep them, and so do clusters.
+    out. Of start-stop rows subjects are drawn. Whole-number weights are frequencies: a row of weight c is c rows. Rows
+    with other weights, which are sampling weights, keep them, and so do clusters.
 
     Parameters
     ----------
@@ -140,8 +136,8 @@ def bootstrap(
     Raises
     ------
     SpecError
-        For an ``n`` below 2, another ``statistic``, of start-stop rows, a fit without training rows or one that has not
-        converged, or where hardly any draw has a maximum.
+        For an ``n`` below 2, another ``statistic``, rows that share frailties, a fit without training rows or one that
+        has not converged, or where hardly any draw has a maximum.
     DataError
         If the groups cannot be used.
 
@@ -166,8 +162,7 @@ def bootstrap(
     ((4, 6), 0)
     """
     parts, rng = results.parts, generator(rng)
-    if results._of_subjects:
-        raise SpecError("bootstrap() draws rows, and start-stop rows are parts of subjects; use cov_type='cluster'.")
+    results._refuse_dependent("bootstrap()")
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
         raise SpecError(f"n={n!r}: a whole number of at least 2 is needed.")
     if statistic is not None and not callable(statistic):
@@ -176,7 +171,8 @@ def bootstrap(
         raise SpecError("bootstrap() starts from a maximum, and this fit has not converged; see its warning.")
     refit = _Refit(results, statistic)
     weight = parts.rows.response.weight
-    code = _read_groups(parts, groups) if groups is not None else None if are_whole(weight) else np.arange(len(weight))
+    code = _read_groups(parts, groups) if groups is not None else results._units()
+    code = code if code is not None or are_whole(weight) else np.arange(len(weight))
     draws = [refit(_drawn(weight, code, rng)) for _ in range(n)]
     found = np.array([each for each in draws if each is not None])
     failed = n - len(found)
@@ -198,7 +194,7 @@ def bootstrap(
     )
 
 
-def _read_groups(parts: RegressionParts, groups: Any) -> IntArray:
+def _read_groups(parts: LikelihoodParts, groups: Any) -> IntArray:
     """Clusters (n,) of the rows used."""
     training = parts.rows
     if isinstance(groups, str) and (parts.covariates is None or groups not in parts.covariates):
@@ -257,13 +253,8 @@ def _undetermined(H: Columns, known: Array, columns: Sequence[str]) -> tuple[Arr
 class _Refit:
     """Fits of the same model to the same rows with other weights."""
 
-    def __init__(self, results: RegressionResults, statistic: Statistic | None):
+    def __init__(self, results: LikelihoodResults, statistic: Statistic | None):
         self.results, self.parts, self.statistic = results, results.parts, statistic
-        parts = self.parts
-        p = len(parts.columns)
-        self.rows = outcome(parts.rows.response, log_time=parts.family.log_time)
-        self.coefficients = np.where(parts.maximum.free[:p], np.nan, parts.coefficients)
-        self.positive = np.concatenate([np.zeros(p, dtype=bool), parts.positive])
         self.best = self._series(results)
 
     def _series(self, results: Any) -> pd.Series[float]:
@@ -278,44 +269,23 @@ class _Refit:
 
     def __call__(self, weight: Array) -> Array | None:
         """Numbers under weights (n,), None where there is no maximum."""
-        parts, at = self.parts, weight > 0.0
-        design, rows = parts.rows.design.rows(at), replace(self.rows.rows(at), weight=weight[at])
-        known, lost = self.coefficients, np.zeros(len(self.coefficients), dtype=np.bool_)
+        parts, lost = self.parts.reweighted(weight), np.zeros(len(self.parts.columns), dtype=np.bool_)
         try:
-            try:
-                maximum = self._maximise(rows, design, known)
-            except DataError:  # levels that were not drawn
-                known, lost = _undetermined(design.H, known, parts.columns)
-                maximum = self._maximise(rows, design, known)
-            if not maximum.converged:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    found = parts.again({})
+                except DataError:  # levels that were not drawn
+                    known = np.array([self.parts.given.get(name, np.nan) for name in parts.columns])
+                    known, lost = _undetermined(parts.rows.design.H, known, parts.columns)
+                    fixed = {name: float(v) for name, v in zip(parts.columns, known, strict=True) if not np.isnan(v)}
+                    found = parts.again(fixed)
+            if not found.maximum.converged:
                 return None
             if self.statistic is not None:
-                return np.asarray(self._series(self._results(maximum, weight, at)), dtype=np.float64)
+                return np.asarray(self._series(type(self.results)(found)), dtype=np.float64)
         except TobitGPError:
             return None
-        theta = maximum.parameters
-        theta[: len(lost)][lost] = np.nan
-        return np.where(self.positive, np.exp(np.where(self.positive, theta, 0.0)), theta)
-
-    def _maximise(self, rows: Outcome, design: Design, known: Array) -> Maximum:
-        given = model_arguments(design, self.parts.family)
-        return maximise(rows, design.H, fixed_coefficients=known, fixed_gamma=known_scale(self.parts), **given)
-
-    def _results(self, maximum: Maximum, weight: Array, at: Any) -> Any:
-        """Results of a draw, with its rows."""
-        parts, training = self.parts, self.parts.rows
-        kept = training.kept.copy()
-        kept[kept] = at
-        response = replace(training.response.rows(at), weight=weight[at])
-        parts = replace(
-            parts,
-            maximum=maximum,
-            covariance=maximum.inverse_information,
-            unidentified=maximum.unidentified,
-            cov_type="nonrobust",
-            centre=np.zeros_like(parts.centre),
-            llnull=None,
-            training=replace(training, response=response, design=training.design.rows(at), kept=kept),
-            covariates=None if parts.covariates is None else parts.covariates.loc[at],
-        )
-        return type(self.results)(parts)
+        values = found.reported(found.maximum.parameters[None])[0]
+        values[: len(lost)][lost] = np.nan
+        return values

@@ -1,0 +1,310 @@
+"""Fits by maximum likelihood: estimates, and the distributions of the response in rows under them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.absorbed import Columns, as_dense, only_columns, squares
+from tobitgp.data.arrays import CensoredResponse, Design
+from tobitgp.data.design import DesignState
+from tobitgp.data.outcome import check_response
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.training_summary import Facts
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.normal import Normal
+from tobitgp.engines import row_chunks
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.likelihoods import Family
+from tobitgp.numerics.factored import Covariance, Factored, leading, rows, variances
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.regression.maximum import Maximum, is_lost
+from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.terms import OFFSET, model_terms
+from tobitgp.results.views import Source
+from tobitgp.typing import Array, BoolArray
+
+SIGMA = "sigma"
+SHAPE_STEP = 10.0  # of the shape, in steps of the others: tails of Student's t have fewer digits
+_CHUNK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodParts(Source):
+    """A maximum of a likelihood. Rows have r parameters, each linear in coefficients of its own.
+
+    A kind says by which columns, and what distribution of the response they make.
+    """
+
+    spec: ModelSpec
+    state: DesignState
+    facts: Facts
+    family: Family
+    maximum: Maximum  # of columns less their ``centre``, whose intercept is that at the columns' means
+    covariance: Covariance  # (k, k), of all parameters in the order of ``maximum.parameters``
+    unidentified: Covariance  # (k, k), what that covariance does not cover, in the same order
+    centre: Array  # (p,), taken from each linear column where an intercept takes it up
+    cov_type: str
+    log_jacobian: float  # what the log likelihood of log times needs to be that of the response
+    llnull: float | None = None  # log likelihood with an intercept only, where it is known already
+    training: TrainingData | None = None
+    covariates: pd.DataFrame | None = None
+
+    place_of_scale: ClassVar[int | None] = 1  # of log sigma among the parameters of rows
+
+    # -- what each kind says ------------------------------------------------------------------------------------------
+
+    def designs(self, design: Design) -> Sequence[Columns]:
+        """Columns (n, k_j) of each parameter of rows, in the order of the estimates."""
+        raise NotImplementedError
+
+    def predictors(self, design: Design) -> tuple[Array, ...]:
+        """The parameters of rows, (n,) each."""
+        raise NotImplementedError
+
+    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Sizes of steps of the parameters."""
+        raise NotImplementedError
+
+    def at(self, x: tuple[Array, ...]) -> Any:
+        """Distributions of the response at values of the parameters."""
+        raise NotImplementedError
+
+    def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
+        """The same model fitted to the rows again, more parameters ``fixed``; with scores of rows where asked for."""
+        raise NotImplementedError
+
+    @property
+    def scale_names(self) -> list[str]:
+        """Parameters beside linear coefficients."""
+        raise NotImplementedError
+
+    @property
+    def positive(self) -> BoolArray:
+        """Which of them are reported as exponentials, (m,)."""
+        raise NotImplementedError
+
+    @property
+    def draw_by_draw(self) -> bool:
+        """Whether `at` takes the parameters of one draw at a time."""
+        return self.family.estimate_shape
+
+    def possible(self, change: Array) -> BoolArray:
+        """Which draws (S,) are of distributions, where the parameters move by ``change`` (k, S)."""
+        return np.ones(change.shape[1], dtype=np.bool_)
+
+    def known(self, response: CensoredResponse, labels: Any = None) -> CensoredResponse:
+        """What is known of rows, if that may have been seen."""
+        check_response(response, log_time=self.family.log_time, labels=labels)
+        return response
+
+    def reported(self, theta: Array) -> Array:
+        """Parameters (S, k) of the maximum as they are reported."""
+        p, out = len(self.columns), uncentred(self, theta.T).T
+        with np.errstate(over="ignore"):
+            out[:, p:] = np.where(self.positive, np.exp(out[:, p:]), out[:, p:])
+        return out
+
+    def moved(self, change: Array) -> Array:
+        """Changes (S, k) of the parameters of the maximum as changes of what is reported, or of its logarithm."""
+        return uncentred(self, change.T).T
+
+    def last_rows(self) -> Any:
+        """Last rows (m,) of subjects, where rows are parts of their time; None otherwise."""
+        return None
+
+    # -- estimates ----------------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of the linear part."""
+        return self.state.linear.columns
+
+    @property
+    def coefficients(self) -> Array:
+        """Of the linear columns as written, (p,)."""
+        return uncentred(self, self.maximum.coefficients)
+
+    @property
+    def scale_columns(self) -> tuple[str, ...]:
+        """Parameters of the formula of log sigma, or of the cured fraction; none without one."""
+        return self.state.scale_columns
+
+    @property
+    def shape_name(self) -> str:
+        """Of the shape parameter of the noise; empty without one."""
+        return self.family.distribution.shape_name or ""
+
+    @property
+    def noise(self) -> Distribution:
+        """Distribution of the noise, with the shape that was estimated."""
+        shape, distribution = self.maximum.shape, self.family.distribution
+        return distribution if shape is None or not self.family.estimate_shape else distribution.at_coordinate(shape)
+
+    def noise_at(self, shape: tuple[Array, ...]) -> Distribution:
+        """Distribution of the noise at a value of its shape, where that is estimated."""
+        noise = self.noise
+        if not shape or not shape[0].size:
+            return noise
+        return noise.at_coordinate(float(np.clip(shape[0].flat[0], *noise.coordinate_range())))
+
+    @property
+    def names(self) -> list[str]:
+        """All parameters."""
+        return [*self.columns, *self.scale_names]
+
+    @property
+    def given(self) -> dict[str, float]:
+        """Parameters that were given, by name, as they are reported."""
+        values = self.reported(self.maximum.parameters[None])[0]
+        known = {
+            name: float(v) for name, v, free in zip(self.names, values, self.maximum.free, strict=True) if not free
+        }
+        if self.family.estimate_shape:
+            known.pop(self.shape_name, None)  # not given, but held at its bound
+        return known
+
+    @property
+    def llf(self) -> float:
+        """Log likelihood of the response as written."""
+        return self.maximum.log_likelihood + self.log_jacobian
+
+    @property
+    def null(self) -> float:
+        """Log likelihood of the response as written with an intercept only; NaN without an intercept or a maximum."""
+        if self.llnull is not None:
+            return self.llnull
+        if "Intercept" not in self.columns or self.training is None:
+            return float("nan")
+        found = self.again({name: 0.0 for name in self.columns if name != "Intercept"})
+        return found.llf if found.maximum.converged else float("nan")
+
+    def reweighted(self, weight: Array) -> Self:
+        """The same estimates beside rows with other frequency weights (n,), those of weight 0 left out."""
+        training, at = self.rows, weight > 0.0
+        kept = training.kept.copy()
+        kept[kept] = at
+        response = replace(training.response.rows(at), weight=weight[at])
+        training = replace(training, response=response, design=training.design.rows(at), kept=kept)
+        return replace(self, training=training, covariates=None if self.covariates is None else self.covariates.loc[at])
+
+    def without_rows(self) -> Self:
+        """Parts that answer the same about new rows."""
+        maximum = replace(self.maximum, scores=None)
+        return replace(self, facts=replace(self.facts), maximum=maximum, training=None, covariates=None)
+
+    def windows(self, response: CensoredResponse) -> tuple[Array, Array]:
+        """Windows of rows, where what `in_training` gives does not know of them."""
+        return response.entry, response.exit
+
+    # -- training rows, as they are judged ----------------------------------------------------------------------------
+
+    def in_training(self) -> Any:
+        """Distributions of the response in the training rows."""
+        return self.at(self.predictors(self.rows.design))
+
+    def drawn_in_training(self, rows: slice, change: Array) -> list[Any]:
+        """The same of some rows, (n, s) each, where the parameters move by ``change`` (k, S)."""
+        return drawn_rows(self, self.rows.design.rows(rows), change)
+
+
+def uncentred(parts: LikelihoodParts, beta: Array) -> Array:
+    """Coefficients of the columns as written, or more after them, (p or more, ...), from those of the centred ones."""
+    beta = beta.copy()
+    if "Intercept" in parts.columns and parts.centre.any():
+        beta[parts.columns.index("Intercept")] -= parts.centre @ beta[: len(parts.centre)]
+    return beta
+
+
+def as_written(parts: LikelihoodParts, V: Covariance) -> Covariance:
+    """A covariance in the coefficients of the columns as written, (p or more, p or more)."""
+    return V if isinstance(V, Factored) else uncentred(parts, uncentred(parts, V).T)
+
+
+def linear_estimates(parts: LikelihoodParts) -> Linear:
+    """Linear coefficients: one normal."""
+    p = len(parts.columns)
+    fixed = ~parts.maximum.free[:p]
+    V, N = (as_written(parts, leading(each, p)) for each in (parts.covariance, parts.unidentified))
+    return Linear(np.ones(1), parts.coefficients[None], [V], fixed, N)
+
+
+def scale_estimates(parts: LikelihoodParts) -> Transformed:
+    """All other parameters."""
+    p = len(parts.columns)
+    theta = parts.maximum.parameters[p:]
+    V, N = (as_written(parts, each) for each in (parts.covariance, parts.unidentified))
+    lost = is_lost(variances(V), variances(N))
+    of_scale = np.where(lost[p:, None] | lost, np.nan, rows(V, slice(p, None)))
+    positive, given = parts.positive, ~parts.maximum.free[p:]
+    if parts.family.estimate_shape:
+        given[-1] = False  # not given, but held at its bound
+    value = np.where(positive, np.exp(np.where(positive, theta, 0.0)), theta)
+    return Transformed(value, theta, of_scale[:, p:], of_scale[:, :p], positive, given, theta, np.zeros_like(theta))
+
+
+def estimates_of_rows(
+    parts: LikelihoodParts, design: Design, *, bands: bool = True, at: Callable[[tuple[Array, ...]], Any] | None = None
+) -> Estimates:
+    """Those of the rows of a design and, for ``bands``, their covariance: (CUR4) of the theory pages."""
+    x = parts.predictors(design)
+    V = N = np.empty((len(x[0]), 0, 0))
+    if bands:
+        columns = parts.designs(design)
+        V, N = (row_covariance(columns, each) for each in (parts.covariance, parts.unidentified))
+    return Estimates(at or parts.at, x, parts.units(x), V, N)
+
+
+def row_covariance(columns: Sequence[Columns], V: Covariance) -> Array:
+    """Covariance (n, r, r) of the parameters of rows from that of the estimates."""
+    n, r = len(columns[0]), len(columns)
+    ends = np.cumsum([0, *(each.shape[1] for each in columns)])
+    own = [slice(first, last) for first, last in pairwise(ends.tolist())]
+    out = np.empty((n, r, r))
+    for at in row_chunks(0, n, _CHUNK):
+        sides = [each[at] for each in columns]
+        for a, left in enumerate(sides):
+            for b, right in enumerate(sides):
+                if isinstance(V, Factored):
+                    out[at, a, b] = np.einsum("ij,ij->i", left @ V.root[own[a]], right @ V.root[own[b]])
+                else:
+                    out[at, a, b] = np.einsum("ij,ij->i", as_dense(left @ V[own[a], own[b]]), as_dense(right))
+        if isinstance(V, Factored):
+            out[at, 0, 0] += squares(sides[0], V.own[own[0]])
+    return out
+
+
+def term_estimates(parts: LikelihoodParts, design: Design) -> dict[str, Estimates]:
+    """Every term of the location in the rows of a design."""
+    out, noise = {}, Normal()
+    for term in model_terms(parts):
+        H = only_columns(design.H, term.columns)
+        value = design.offset if term.name == OFFSET else H @ parts.coefficients
+        one = np.ones_like(value)
+        both = (leading(as_written(parts, each), H.shape[1]) for each in (parts.covariance, parts.unidentified))
+        V, N = (row_covariance([H], each) for each in both)
+        out[term.name] = Estimates(lambda x: LocationScale(noise, x[0], np.ones_like(x[0])), (value,), (one,), V, N)
+    return out
+
+
+def moved_rows(parts: LikelihoodParts, design: Design, change: Array) -> tuple[Array, ...]:
+    """The parameters of rows, (n, S) each, where those of the fit move by ``change`` (k, S)."""
+    columns = parts.designs(design)
+    moves = np.split(change, np.cumsum([each.shape[1] for each in columns])[:-1])
+    return tuple(
+        at[:, None] + each @ move for at, each, move in zip(parts.predictors(design), columns, moves, strict=True)
+    )
+
+
+def drawn_rows(parts: LikelihoodParts, design: Design, change: Array) -> list[Any]:
+    """Distributions of the response in rows under draws, together or one draw at a time, (n, s) each."""
+    x = moved_rows(parts, design, change)
+    if not parts.draw_by_draw:
+        return [parts.at(x)]
+    return [parts.at(tuple(each[:, [s]] for each in x)) for s in range(change.shape[1])]

@@ -1,0 +1,308 @@
+"""Proportional hazards, odds and probits with a parametric baseline, with shared frailties or without."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.absorbed import as_dense
+from tobitgp.data.arrays import CensoredResponse, Design
+from tobitgp.data.design import DesignState
+from tobitgp.data.linear import INTERCEPT, linear_terms
+from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.data.prepare import TrainingData
+from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
+from tobitgp.distributions.transformed import Transformed
+from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
+from tobitgp.formula.hazards import HazardFormula, read_hazards
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.parameters import check_names, read_mapping
+from tobitgp.kinds.arguments import check_covariance, of_maximum, read_number, warn_of
+from tobitgp.kinds.likelihood import LikelihoodParts
+from tobitgp.likelihoods import FAMILIES
+from tobitgp.regression.clusters import Clusters
+from tobitgp.regression.hazard_search import maximise_hazards
+from tobitgp.regression.hazards import HazardModel, frailties_at, hazard_problem
+from tobitgp.regression.maximum import Maximum
+from tobitgp.results.hazards.cells import PH, baseline_size
+from tobitgp.results.paths import holds_parts
+from tobitgp.typing import Array, BoolArray, IntArray
+
+MAX_ITER = 200
+_LEVEL = 1e-6  # share of the largest slope of a spline below which it is held at 0
+THETA = "theta"
+_ROUNDING = 1e-9
+_FURTHEST = 4.0  # standard errors of theta above its estimate, beyond which no draw of its logarithm is taken
+
+# Families of log times whose noise is that of transformed times, by link.
+LINKS = {"hazard": "weibull", "odds": "loglogistic", "probit": "lognormal"}
+
+
+@dataclass(frozen=True, slots=True)
+class ParametricParts(LikelihoodParts):
+    """A fit with a parametric baseline; ``maximum.gamma`` are its parameters, those of all strata of each."""
+
+    baseline: SplineBaseline | WeibullBaseline | GompertzBaseline = field(default_factory=WeibullBaseline)
+    formula: str = ""  # as written
+    frailty: str | None = None  # column of the groups that share one, the logarithm of whose variance stands last
+    groups: tuple[str | int | float, ...] = ()  # G
+    of_subjects: bool = False  # whether rows are parts of the time of subjects
+    frailties: Array | None = None  # (G, 2), shape and rate of their gamma distributions given what was seen
+    code: IntArray | None = None  # (n,), group of each training row, where groups share a frailty
+    last: float = np.inf  # the longest follow-up
+
+    place_of_scale = None
+
+    @property
+    def link(self) -> str:
+        """``hazard``, ``odds`` or ``probit``."""
+        return next(link for link, name in LINKS.items() if name == self.family.name)
+
+    @property
+    def written(self) -> HazardFormula:
+        """The formula that was read."""
+        return read_hazards(self.formula)
+
+    @property
+    def scale_names(self) -> list[str]:
+        own = baseline_names(self.state, self.baseline.names, self.written.stratum)
+        return own if self.frailty is None else [*own, THETA]
+
+    @property
+    def positive(self) -> BoolArray:
+        names = self.scale_names
+        return np.array([name == THETA or self.baseline.positive for name in names])
+
+    @property
+    def n_baseline(self) -> int:
+        """Number of parameters of the baseline, of all strata."""
+        return len(self.maximum.gamma) - (self.frailty is not None)
+
+    @property
+    def level_columns(self) -> IntArray:
+        """Places of the linear columns of the intercept, or of the strata."""
+        return level_columns(self.state, self.written.stratum)
+
+    def designs(self, design: Design) -> Sequence[Array]:
+        H = as_dense(design.H)
+        levels = H[:, self.level_columns]
+        if not levels.any(axis=1).all():
+            raise SpecError("exclude= cannot leave out the strata, each of which has a baseline of its own.")
+        shared = [np.ones((len(H), 1))] * (self.frailty is not None)
+        return [H, *[levels] * self.baseline.size, *shared]
+
+    def predictors(self, design: Design) -> tuple[Array, ...]:
+        H, *rest = self.designs(design)
+        ends = np.cumsum([each.shape[1] for each in rest])[:-1]
+        own = (each @ block for each, block in zip(rest, np.split(self.maximum.gamma, ends), strict=True))
+        return (H @ self.maximum.coefficients + design.offset, *own)
+
+    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Sizes of steps of the parameters: those that change s at the last exit by about 1."""
+        if isinstance(self.baseline, SplineBaseline):
+            ends = np.array([self.baseline.knots[0], self.baseline.knots[-1]])
+            sizes = [max(float(np.ptp(value)), 1e-8) for value in self.baseline.basis(ends)[0]]
+        else:
+            sizes = [1.0 if self.baseline.positive else self.last]
+        one = np.ones_like(x[0])
+        return (one, *(one / size for size in sizes), one)[: len(x)]
+
+    def at(self, x: tuple[Array, ...]) -> Transformed:
+        m = self.baseline.size
+        return Transformed(self.family.distribution, self.baseline, x[0], x[1 : m + 1], x[m + 1 :])
+
+    @property
+    def draw_by_draw(self) -> bool:
+        return False
+
+    def reweighted(self, weight: Array) -> Self:
+        found = LikelihoodParts.reweighted(self, weight)
+        return found if self.code is None else replace(found, code=self.code[weight > 0.0])
+
+    def without_rows(self) -> Self:
+        return replace(LikelihoodParts.without_rows(self), code=None)
+
+    def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
+        assert self.covariates is not None
+        training, positive = self.rows, [*np.zeros(len(self.columns), dtype=np.bool_), *self.positive]
+        seen = outcome(training.response, log_time=True, labels=training.labels)
+        known = _read_values("fixed", self.given | dict(fixed), self.names, positive)
+        code = None if self.code is None else np.unique(self.code, return_inverse=True)[1]
+        noise, H = self.family.distribution, as_dense(training.design.H)
+        model = HazardModel(seen, H, training.design.offset, self.level_columns, noise, self.baseline, known, code)
+        maximum = maximise_hazards(model, scores=scores, max_iter=MAX_ITER)
+        read = self.spec, training, self.family, self.covariates, self.facts.names
+        made = of_maximum(*read, maximum, seen, "nonrobust", None, False)
+        shared = None if code is None else frailties_at(hazard_problem(model), maximum.parameters)
+        return replace(self, **made, frailties=shared)
+
+    def possible(self, change: Array) -> BoolArray:
+        """Which draws (S,) have a baseline that rises, where the parameters move by ``change`` (k, S).
+
+        The logarithm of a variance of 0 or nearly is hardly known; its draws end where the variance itself would.
+        """
+        likely = np.ones(change.shape[1], dtype=np.bool_)
+        if self.frailty is not None:
+            likely = change[-1] <= np.log1p(_FURTHEST * np.sqrt(np.asarray(self.covariance)[-1, -1]))
+        if not isinstance(self.baseline, SplineBaseline):
+            return likely
+        gamma = (self.maximum.gamma[:, None] + change[-len(self.maximum.gamma) :])[: self.n_baseline]
+        _, slope = self.baseline.lowest(list(gamma.reshape(self.baseline.size, -1, change.shape[1])))
+        return np.asarray(likely & (slope >= -_ROUNDING * slope.max(axis=0)).all(axis=(0, 1)))
+
+
+def level_columns(state: DesignState, stratum: str | None) -> IntArray:
+    """Places of the linear columns of the intercept, or of the strata."""
+    name = INTERCEPT if stratum is None else f"C({stratum})"
+    return np.array(next(columns for term, columns in linear_terms(state.linear) if term == name), dtype=np.intp)
+
+
+def baseline_names(state: DesignState, names: tuple[str, ...], stratum: str | None) -> list[str]:
+    """Parameters of a baseline, of each stratum."""
+    if stratum is None:
+        return list(names)
+    columns = [state.linear.columns[i] for i in level_columns(state, stratum)]
+    return [name + column[len(f"C({stratum})") :] for name in names for column in columns]
+
+
+def fit_parametric(
+    spec: ModelSpec,
+    training: TrainingData,
+    family: PH,
+    written: HazardFormula,
+    covariates: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    fixed: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | None = None,
+    cov_type: str = "nonrobust",
+    groups: Clusters | None = None,
+    sampling: bool = False,
+    max_iter: int = MAX_ITER,
+    frailty: tuple[str, Any] | None = None,
+    subject: Any = None,
+) -> ParametricParts:
+    """Fit a parametric baseline with linear terms by maximum likelihood.
+
+    Shapes: groups (n,); ``frailty`` is a column and the group of each row, (n,), ``subject`` whose row it is, (n,).
+    """
+    check_covariance(cov_type)
+    _check_events(training.response)
+    seen = outcome(training.response, log_time=True, labels=training.labels)
+    baseline, design = _baseline(family, seen), training.design
+    noise, H = FAMILIES[LINKS[family.link]], as_dense(design.H)
+    own = baseline_names(training.state, baseline.names, written.stratum)
+    code, shared = (None, np.zeros(0)) if frailty is None else pd.factorize(frailty[1], sort=True)
+    names = [*design.columns, *own, *[THETA] * (frailty is not None)]
+    _check_names(design.columns, names[len(design.columns) :])
+    positive = [name == THETA or (baseline.positive and name in own) for name in names]
+    places = level_columns(training.state, written.stratum)
+    known, begin = (_read_values(*each, names, positive) for each in (("fixed", fixed), ("start", start)))
+    model = HazardModel(seen, H, design.offset, places, noise.distribution, baseline, known, code)
+    maximum = maximise_hazards(
+        model,
+        scores=cov_type != "nonrobust",
+        max_iter=max_iter,
+        start={i: float(value) for i, value in enumerate(begin) if not np.isnan(value)},
+    )
+    warn_of(maximum)
+    if subject is not None and cov_type in ("HC0", "HC1"):
+        maximum, seen = _by_subjects(maximum, seen, pd.factorize(subject)[0])
+    if isinstance(baseline, SplineBaseline):
+        _warn_level(baseline, maximum.gamma[: len(own)].reshape(-1, len(places)))
+    return ParametricParts(
+        **of_maximum(spec, training, noise, covariates, columns, maximum, seen, cov_type, groups, sampling),
+        last=_last(training.response),
+        baseline=baseline,
+        formula=written.formula,
+        of_subjects=subject is not None and holds_parts(subject),
+        frailty=None if frailty is None else frailty[0],
+        groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
+        frailties=None if frailty is None else frailties_at(hazard_problem(model), maximum.parameters),
+        code=code,
+    )
+
+
+def _by_subjects(maximum: Maximum, seen: Outcome, code: IntArray) -> tuple[Maximum, Outcome]:
+    """Scores of subjects, who are the independent observations, at the first row of each; the others count nothing."""
+    first = np.unique(code, return_index=True)[1]
+    weight = np.zeros(len(code))
+    weight[first] = seen.weight[first]
+    sums = np.zeros((len(first), maximum.scores.shape[1]))
+    np.add.at(sums, code, seen.weight[:, None] * maximum.scores)
+    scores = np.zeros_like(maximum.scores)
+    scores[first] = sums / np.where(weight[first] > 0.0, weight[first], 1.0)[:, None]
+    return replace(maximum, scores=scores), replace(seen, weight=weight)
+
+
+def _check_events(seen: CensoredResponse) -> None:
+    if not (~np.isposinf(seen.upper) & (seen.weight > 0.0)).any():
+        raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")
+
+
+def _check_names(columns: Sequence[str], own: Sequence[str]) -> None:
+    twice = [name for name in columns if name in own]
+    if twice:
+        raise DataError(f"The column {twice[0]!r} has the name of a parameter of the baseline; rename it.")
+
+
+def _last(seen: CensoredResponse) -> float:
+    """The longest follow-up."""
+    return float(np.where(np.isfinite(seen.upper), seen.upper, seen.lower).max())
+
+
+def _baseline(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | GompertzBaseline:
+    """The baseline, with knots at the log times of events, those of intervals in their middle."""
+    if family.baseline != "spline":
+        return WeibullBaseline() if family.baseline == "weibull" else GompertzBaseline()
+    df = baseline_size(family)
+    event = np.isfinite(seen.upper) & (seen.weight > 0.0)
+    with np.errstate(over="ignore"):
+        middle = np.log(0.5 * (np.exp(seen.lower) + np.exp(seen.upper)))[event]
+    times = np.where(seen.exact[event], seen.lower[event], middle)
+    knots = make_knots(times, seen.weight[event], df)
+    number, apart = len(np.unique(times)), np.diff(knots) > 1e-9 * max(1.0, float(np.abs(knots).max()))
+    if number <= df or not apart.all():
+        why = "and some of these are equal" if number > df else "which needs as many times"
+        raise DataError(
+            f"PH('spline', df={df}) has {df + 1} knots at quantiles of the event times, {why}: there are {number} "
+            "distinct ones. Give a smaller df, or baseline='weibull'."
+        )
+    return SplineBaseline(tuple(knots.tolist()))
+
+
+def _read_values(argument: str, given: Mapping[str, float] | None, names: list[str], positive: list[bool]) -> Array:
+    """Values of parameters as they move in the search, NaN where there are none."""
+    values = read_mapping(argument, given) or {}
+    check_names(argument, values, names)
+    out = np.array([read_number(name, values[name]) if name in values else np.nan for name in names])
+    log = np.array(positive, dtype=np.bool_)
+    wrong = np.flatnonzero(log & (out <= 0.0))
+    if len(wrong):
+        name = names[wrong[0]]
+        raise SpecError(f"{argument}={{{name!r}: {values[name]!r}}}: a positive number is needed.")
+    out[log] = np.log(out[log])
+    return out
+
+
+def _warn_level(baseline: SplineBaseline, c: Array) -> None:
+    """Say at which times a spline is held level, where it would fall without the bound."""
+    v, slope = baseline.lowest(list(c))
+    held = np.exp(v[slope <= _LEVEL * slope.max(axis=0)])
+    if len(held):
+        between = (
+            f"at {held[0]:.4g}"
+            if np.ptp(held) < 1e-3 * held.max()
+            else f"between {held.min():.4g} and {held.max():.4g}"
+        )
+        warnings.warn(
+            f"The hazard is held at 0 at times {between}: without this bound the spline would fall there, and survival "
+            "rise. Standard errors treat the times at which it is 0 as known. Give a smaller df.",
+            BoundaryWarning,
+            stacklevel=user_level(),
+        )

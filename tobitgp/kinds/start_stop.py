@@ -1,0 +1,175 @@
+"""Regressions of log time whose covariates change: rows of a subject go on from where the last one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tobitgp.data.absorbed import as_dense
+from tobitgp.data.arrays import CensoredResponse, Design
+from tobitgp.data.outcome import outcome
+from tobitgp.data.prepare import TrainingData
+from tobitgp.distributions.continued import Continued
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.kinds.arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
+from tobitgp.kinds.likelihood import moved_rows
+from tobitgp.kinds.regression import RegressionParts
+from tobitgp.likelihoods import Family
+from tobitgp.regression.clusters import Clusters
+from tobitgp.regression.histories import Histories
+from tobitgp.regression.start_stop import StartStopProblem, maximise_start_stop
+from tobitgp.results.hazards.cells import AtRisk
+from tobitgp.results.paths import check_order
+from tobitgp.typing import Array, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class StartStopParts(RegressionParts):
+    """A fitted regression of start-stop rows."""
+
+    of_subjects: ClassVar[bool] = True  # whether rows are parts of the time of subjects
+    id: str = ""  # the column that names the subject of each row
+    subjects: int = 0
+    subject_weight: float = 0.0  # their frequency weights, summed
+    code: IntArray | None = None  # (n,), subject of each training row
+
+    def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
+        assert self.covariates is not None
+        how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
+        read = self.spec, self.rows, self.family, self.covariates, self.facts.names
+        return fit_start_stop(*read, id=self.id, subject=self.code, **how)  # type: ignore
+
+    def reweighted(self, weight: Array) -> Self:
+        assert self.code is not None
+        return replace(RegressionParts.reweighted(self, weight), code=self.code[weight > 0.0])
+
+    def without_rows(self) -> Self:
+        maximum = replace(self.maximum, scores=None)
+        return replace(self, facts=replace(self.facts), maximum=maximum, training=None, covariates=None, code=None)
+
+    @property
+    def histories(self) -> Histories:
+        """Those of the training rows."""
+        response = self.rows.response  # refused where there are none
+        assert self.code is not None
+        return histories_of(self.code, response)
+
+    def given_past(self, histories: Histories, x: tuple[Array, ...]) -> Continued:
+        """Distributions of times in rows, (n, ...), each given the past of its subject."""
+        start = histories.start.reshape(-1, *[1] * (x[0].ndim - 1))
+        return Continued(self.noise_at(x[2:]), x[0], np.exp(x[1]), histories.log_psi(x[0])[0], start)
+
+    def last_rows(self) -> IntArray:
+        return self.histories.last
+
+    def windows(self, response: CensoredResponse) -> tuple[Array, Array]:
+        free = np.full(len(response.lower), np.inf)
+        return -free, free
+
+    def in_training(self) -> Continued:
+        return self.given_past(self.histories, self.predictors(self.rows.design))
+
+    def drawn_in_training(self, rows: slice, change: Array) -> list[Any]:
+        x, histories = moved_rows(self, self.rows.design, change), self.histories
+        if not self.draw_by_draw:
+            return [self.given_past(histories, x).take(rows)]
+        draws = (tuple(each[:, [s]] for each in x) for s in range(change.shape[1]))
+        return [self.given_past(histories, one).take(rows) for one in draws]
+
+
+def histories_of(code: IntArray, response: CensoredResponse) -> Histories:
+    """Rows of subjects in time."""
+    return Histories.of(code, np.maximum(response.entry, 0.0), response.lower)
+
+
+def problem_of(
+    response: CensoredResponse, histories: Histories, design: Design, family: Family, known: tuple[Array, Array]
+) -> StartStopProblem:
+    """The likelihood of rows, with ``known`` coefficients and log sigma, NaN where they are estimated."""
+    ends = response.rows(histories.last)
+    seen = outcome(replace(ends, entry=np.full_like(ends.entry, -np.inf)), log_time=True)
+    rows = seen, histories, as_dense(design.H), design.offset
+    return StartStopProblem.of(*rows, family.distribution, known, free_shape=family.estimate_shape)
+
+
+def fit_start_stop(
+    spec: ModelSpec,
+    training: TrainingData,
+    family: Family,
+    covariates: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    id: str,
+    subject: npt.NDArray[Any],
+    fixed: Mapping[str, float] | None = None,
+    cov_type: str = "nonrobust",
+    groups: Clusters | None = None,
+    sampling: bool = False,
+    max_iter: int = 200,
+) -> StartStopParts:
+    """Fit by maximum likelihood.
+
+    Shapes: subject (n,).
+    """
+    check_covariance(cov_type)
+    response, design = training.response, training.design
+    _check_rows(response, subject, training.labels)
+    family, fixed = known_shape(family, fixed)
+    code = pd.factorize(subject)[0]
+    histories = histories_of(code, response)
+    problem = problem_of(response, histories, design, family, read_fixed(fixed, design.columns, (), family))
+    maximum = maximise_start_stop(problem, scores=cov_type != "nonrobust", max_iter=max_iter)
+    warn_of(maximum)
+    read, clusters = (spec, training, family, covariates, columns), _of_subjects(groups, code, len(problem.seen))
+    return StartStopParts(
+        **of_maximum(*read, maximum, problem.seen, cov_type, clusters, sampling),
+        llnull=_null(problem, max_iter) if "Intercept" in design.columns else float("nan"),
+        id=id,
+        subjects=len(problem.seen),
+        subject_weight=float(problem.seen.weight.sum()),
+        code=code,
+    )
+
+
+def _null(problem: StartStopProblem, max_iter: int) -> float:
+    """Log likelihood of the times with an intercept only, NaN where it has no maximum."""
+    one, known = np.ones((len(problem.H), 1)), (np.full(1, np.nan), problem.known[1])
+    rows = problem.seen, problem.histories, one, problem.offset
+    null = StartStopProblem.of(*rows, problem.distribution, known, free_shape=problem.free_shape)
+    found = maximise_start_stop(null, scores=False, max_iter=max_iter)
+    return found.log_likelihood + problem.seen.log_jacobian if found.converged else float("nan")
+
+
+def _check_rows(response: CensoredResponse, subject: npt.NDArray[Any], labels: npt.NDArray[Any]) -> None:
+    """Refuse rows that are not those of subjects from time 0 on."""
+    event = response.lower == response.upper
+    if (~event & ~np.isposinf(response.upper)).any() or np.isfinite(response.exit).any():
+        raise SpecError(
+            "id= takes rows that are right-censored or end in an event, not left- or interval-censored or "
+            "right-truncated ones, with family='ph' neither."
+        )
+    if not event.any():
+        raise DataError("No event was seen, and there is nothing to learn times from.")
+    entry = np.maximum(response.entry, 0.0)
+    short = response.lower <= entry
+    if short.any():
+        listed = ", ".join(map(str, labels[short][:5]))
+        raise DataError(f"Rows {listed} end at time 0, or not after their start; the stop comes after the start.")
+    check_order(subject, AtRisk(entry, response.lower, event, response.weight), labels, from_zero=True)
+
+
+def _of_subjects(groups: Clusters | None, code: IntArray, m: int) -> Clusters | None:
+    """Clusters of m subjects from those of their rows."""
+    if groups is None:
+        return None
+    out = np.zeros((m, groups.code.shape[1]), dtype=groups.code.dtype)
+    out[code] = groups.code
+    if (out[code] != groups.code).any():
+        raise DataError("cov_kwds= has rows of one subject in several clusters; a cluster holds whole subjects.")
+    return replace(groups, code=out)

@@ -1,0 +1,1 @@
+"""Questions to fits by maximum likelihood, the same for every kind."""

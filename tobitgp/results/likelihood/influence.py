@@ -1,0 +1,73 @@
+"""How much single rows, or subjects, move the estimates: one Newton step, (REG9) of the theory pages."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.numerics.factored import dense
+from tobitgp.regression.residuals import dfbeta
+from tobitgp.results.rows import ask
+
+if TYPE_CHECKING:
+    from tobitgp.results.likelihood.results import LikelihoodResults
+
+
+def influence(results: LikelihoodResults, *, scaled: bool = False) -> pd.DataFrame:
+    """Approximate change of every estimate when a row, of start-stop rows a subject, is added: one Newton step.
+
+    Parameters
+    ----------
+    scaled : bool
+        In standard errors (dfbetas).
+
+    Returns
+    -------
+    DataFrame
+        In the user's units: a row for each row of the training data, of start-stop rows for the last row of each
+        subject, a column for each parameter, those that are positive as logarithms.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows, its rows share frailties, or it has not converged.
+
+    References
+    ----------
+    .. [1] T. M. Therneau and P. M. Grambsch, *Modeling Survival Data* (2000), section 7.1; (REG9) of the theory
+       pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+    >>> res.influence(scaled=True)["age"].abs().nlargest(2).round(2)
+    16    0.39
+    5     0.20
+    Name: age, dtype: float64
+    """
+    results._refuse_dependent("influence()")
+    parts = results.parts
+    asked = ask(parts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = parts.again({}, scores=True)
+    maximum = found.maximum
+    if maximum.scores is None or not maximum.converged:
+        raise SpecError("The fit has not converged, so that the influence of rows on it has no meaning.")
+    weight, last = parts.rows.response.weight, parts.last_rows()
+    V = dense(maximum.inverse_information)
+    change = found.moved(dfbeta(maximum.scores, V, weight if last is None else weight[last]))
+    if scaled:
+        own = type(results)(found)
+        se = np.concatenate([own._linear.errors(), own._rest.theta_sd])
+        change = np.divide(change, se, out=np.zeros_like(change), where=se > 0.0)
+    names = [*parts.columns]
+    names += [f"log({name})" if log else name for name, log in zip(parts.scale_names, parts.positive, strict=True)]
+    if last is not None:
+        return pd.DataFrame(change, index=pd.Index(parts.rows.labels[last]), columns=names)
+    return pd.DataFrame(asked.spread(np.asarray(change)), index=asked.index, columns=names)
