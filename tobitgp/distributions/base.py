@@ -16,6 +16,7 @@ from tobitgp.distributions.intervals import Slice, integrate_between, invert_tai
 from tobitgp.numerics.roots import derivatives
 from tobitgp.typing import Array
 
+SHAPE_STEP = 0.03  # of differences in a shape, as a coordinate
 FAR = 1e100  # standardised limits that are further away are as good as none
 _FARTHEST, _BISECTIONS = 1e3, 60
 _HEAVY = 0.05  # slope of the log density at ``_FARTHEST`` that is none

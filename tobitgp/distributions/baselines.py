@@ -12,11 +12,12 @@ censored survival data, *Statistics in Medicine* 21, 2175-2197.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from tobitgp.numerics.jets import Jet, Number, linear, log_complement
 from tobitgp.numerics.roots import rises_to
 from tobitgp.typing import Array
 
@@ -26,19 +27,8 @@ _FIRST = (1 / 2, 1 / 12, -1 / 720, 1 / 30240, -1 / 1209600)  # of x^0, x, x^3, .
 _SECOND = (1 / 12, -1 / 240, 1 / 6048, -1 / 172800, 1 / 5322240)  # of x^0, x^2, ...
 
 
-class Bent(NamedTuple):
-    """s at log times (n,), the logarithm of its slope, and derivatives of both in the m parameters."""
-
-    s: Array
-    log_slope: Array
-    s_c: Array  # (m, n)
-    log_slope_c: Array
-    s_cc: Array  # (m, m, n)
-    log_slope_cc: Array
-
-
 class Baseline:
-    """A function s with m parameters, each a number or one for each row."""
+    """A function s with m parameters, each a number or one for each row; jets give a jet."""
 
     __slots__ = ()
     positive: ClassVar[bool] = False  # whether the logarithm of the parameter moves in a search
@@ -60,35 +50,26 @@ class Baseline:
         """Parameters (m,) of s(v) = v, that of a constant hazard."""
         return np.zeros(self.size)
 
-    def at(self, v: Array, c: Sequence[Array]) -> tuple[Array, Array]:
+    def at(self, v: Array, c: Sequence[Number]) -> tuple[Number, Number]:
         """s, and the logarithm of its slope, minus infinite where s falls."""
         raise NotImplementedError
 
-    def bent(self, v: Array, c: Sequence[Array]) -> Bent:
-        """The same of rows (n,), with derivatives."""
-        raise NotImplementedError
+    def since(self, v: Array, start: Array, c: Sequence[Jet]) -> tuple[Jet, Jet]:
+        """The logarithm of the growth of exp(s) since log times (n,), and of its slope; nan where s falls."""
+        late = np.isfinite(start)
+        s, log_slope = self.at(v, c)
+        back: Jet = self.at(np.where(late, start, v), c)[0] - s
+        grown: Jet = s + log_complement(replace(back, value=np.where(late, back.value, -np.inf)))
+        return grown, s + log_slope - grown
 
-    def bent_since(self, v: Array, since: Array, c: Sequence[Array]) -> Bent:
-        """The logarithm of the growth of exp(s) since log times (n,), with derivatives; nan where s falls."""
-        late = np.isfinite(since)
-        to, at = self.bent(v, c), self.bent(np.where(late, since, v), c)
-        gap, turn = np.where(late, to.s - at.s, np.inf), to.s_c - at.s_c
-        share = 1.0 / np.expm1(gap)
-        s, s_c = to.s + np.log(-np.expm1(-gap)), to.s_c + share * turn
-        s_cc = to.s_cc + share * (to.s_cc - at.s_cc) - share * (1.0 + share) * turn[:, None] * turn[None]
-        slope_c, slope_cc = to.s_c + to.log_slope_c - s_c, to.s_cc + to.log_slope_cc - s_cc
-        return Bent(s, to.s + to.log_slope - s, s_c, slope_c, s_cc, slope_cc)
-
-    def level(self, origin: float, c: Sequence[Array]) -> tuple[Array, Array, Array]:
-        """What a level at a log time in place of 0 adds to that of s, (n,), with derivatives (m, n) and (m, m, n).
+    def level(self, origin: float, c: Sequence[Number]) -> Number:
+        """What a level at a log time in place of 0 adds to that of s.
 
         Nothing at ``start_of_time``: levels that are given are those of s as it is, whatever s is there.
         """
         if origin == self.start_of_time:
-            n, m = len(c[0]), len(c)
-            return np.zeros(n), np.zeros((m, n)), np.zeros((m, m, n))
-        bent = self.bent(np.full(len(c[0]), origin), c)
-        return bent.s, bent.s_c, bent.s_cc
+            return Jet(np.zeros_like(c[0].value), {}, {}) if isinstance(c[0], Jet) else np.zeros_like(c[0])
+        return self.at(np.array(origin), c)[0]
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
         """Log times at which s is reached, infinite where it is not."""
@@ -110,15 +91,9 @@ class WeibullBaseline(Baseline):
     positive: ClassVar[bool] = True
     words: ClassVar[str] = "Weibull"
 
-    def at(self, v: Array, c: Sequence[Array]) -> tuple[Array, Array]:
+    def at(self, v: Array, c: Sequence[Number]) -> tuple[Number, Number]:
         """See `Baseline`."""
         return np.exp(c[0]) * v, c[0] + 0.0 * v
-
-    def bent(self, v: Array, c: Sequence[Array]) -> Bent:
-        """See `Baseline`."""
-        s, log_slope = self.at(v, c)
-        one = np.ones((1, len(v)))
-        return Bent(s, log_slope, s[None], one, s[None, None], 0.0 * one[None])
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
         """See `Baseline`."""
@@ -140,29 +115,21 @@ class GompertzBaseline(Baseline):
     start_of_time: ClassVar[float] = -np.inf
     words: ClassVar[str] = "Gompertz"
 
-    def at(self, v: Array, c: Sequence[Array]) -> tuple[Array, Array]:
+    def at(self, v: Array, c: Sequence[Number]) -> tuple[Number, Number]:
         """See `Baseline`."""
         x = c[0] * np.exp(v)
         phi = _log_ratio(x)
         return v + phi, x - phi
 
-    def bent(self, v: Array, c: Sequence[Array]) -> Bent:
-        """See `Baseline`."""
-        return self.bent_since(v, np.full_like(v, -np.inf), c)
-
-    def bent_since(self, v: Array, since: Array, c: Sequence[Array]) -> Bent:
+    def since(self, v: Array, start: Array, c: Sequence[Jet]) -> tuple[Jet, Jet]:
         """See `Baseline`; here of the time since then, wherever time began."""
-        t, begin, share = np.exp(v), np.exp(since), -np.expm1(since - v)
-        x = c[0] * t * share
-        s = c[0] * begin + v + np.log(share) + _log_ratio(x)
-        first, second = _log_ratio_slopes(x)
-        s_c, s_cc = (begin + t * share * first)[None], ((t * share) ** 2 * second)[None, None]
-        return Bent(s, c[0] * t + v - s, s_c, t - s_c, s_cc, -s_cc)
+        t, share = np.exp(v), -np.expm1(start - v)
+        s = c[0] * np.exp(start) + (v + np.log(share)) + _log_ratio(c[0] * (t * share))
+        return s, c[0] * t + v - s
 
-    def level(self, origin: float, c: Sequence[Array]) -> tuple[Array, Array, Array]:
+    def level(self, origin: float, c: Sequence[Number]) -> Number:
         """See `Baseline`; the log hazard at a time in place of that at 0."""
-        t = np.full((1, len(c[0])), np.exp(origin))
-        return c[0] * t[0], t, 0.0 * t[None]
+        return c[0] * np.exp(origin)
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
         """See `Baseline`."""
@@ -218,19 +185,11 @@ class SplineBaseline(Baseline):
             slopes.append(own[1] - share * first[1])
         return values, slopes
 
-    def at(self, v: Array, c: Sequence[Array]) -> tuple[Array, Array]:
+    def at(self, v: Array, c: Sequence[Number]) -> tuple[Number, Number]:
         """See `Baseline`."""
         values, slopes = self.basis(v)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return _sum(c, values), np.log(np.maximum(_sum(c, slopes), 0.0))
-
-    def bent(self, v: Array, c: Sequence[Array]) -> Bent:
-        """See `Baseline`."""
-        values, slopes = (np.stack(each) for each in self.basis(v))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            s, slope = _sum(c, values), _sum(c, slopes)
-            of_log, none = slopes / slope, np.zeros((self.size, self.size, len(v)))
-            return Bent(s, np.log(np.maximum(slope, 0.0)), values, of_log, none, -of_log[:, None] * of_log[None])
+            return _sum(c, values), _log_positive(_sum(c, slopes))
 
     def lowest(self, c: Sequence[Array]) -> tuple[Array, Array]:
         """Log times (2 m + 1, ...) among which is that of the least slope, and the slopes there.
@@ -284,12 +243,23 @@ def make_knots(log_times: Array, weight: Array, df: int) -> Array:
     return np.asarray(low + np.clip(place - np.floor(place + 1e-9), 0.0, 1.0) * (high - low))
 
 
-def _sum(c: Sequence[Array], values: Sequence[Array] | Array) -> Array:
+def _sum(c: Sequence[Number], values: Sequence[Array] | Array) -> Number:
+    if isinstance(c[0], Jet):
+        return linear(c, values)
     return np.asarray(sum((own * value for own, value in zip(c, values, strict=True)), np.zeros(())))
 
 
-def _log_ratio(x: Array) -> Array:
+def _log_positive(x: Number) -> Number:
+    """Logarithm, minus infinite where it has none."""
+    if isinstance(x, Jet):
+        return x.of(_log_positive(x.value), 1.0 / x.value, -1.0 / (x.value * x.value))
+    return np.log(np.maximum(x, 0.0))
+
+
+def _log_ratio(x: Number) -> Number:
     """``log(expm1(x) / x)``."""
+    if isinstance(x, Jet):
+        return x.of(_log_ratio(x.value), *_log_ratio_slopes(x.value))
     size = np.abs(x)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log(-np.expm1(-size) / np.where(size > 0.0, size, 1.0))

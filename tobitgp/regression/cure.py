@@ -15,14 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
-from tobitgp.likelihoods.base import Kind
-from tobitgp.regression.log_times import local_terms
-from tobitgp.regression.newton import State
-from tobitgp.regression.predictors import Local, Predictors, orthonormal
+from tobitgp.distributions.formulas import CuredTimes, location_scale_times
+from tobitgp.numerics.jets import Jet
+from tobitgp.regression.predictors import Predictors, orthonormal
 from tobitgp.typing import Array, IntArray
 
 
@@ -37,6 +35,11 @@ class CureProblem(Predictors):
     def sizes(self) -> tuple[int, int]:
         """Number of coefficients of the location and of the logit."""
         return self.written[0].shape[1], self.written[1].shape[1]
+
+    def times(self, rows: IntArray, at: Sequence[Jet]) -> CuredTimes:
+        """Of a location, the logit, a log scale and, where it is estimated, a shape."""
+        eta, logit, *rest = at
+        return CuredTimes(location_scale_times(self.distribution, eta, *rest), logit)
 
 
 def cure_problem(
@@ -55,63 +58,3 @@ def cure_problem(
     shape = [(np.ones((len(seen), 1)), np.zeros(len(seen)), np.full(1, np.nan))] if free_shape else []
     parts = zip(*(*zip(designs, offsets, known, strict=True), *shape), strict=True)
     return CureProblem(**orthonormal(seen, *parts), distribution=distribution, free_shape=free_shape)
-
-
-# -- rows -------------------------------------------------------------------------------------------------------------
-
-
-def _uncured(problem: CureProblem, kind: Kind, log_time: Array, at: Sequence[Array]) -> Local:
-    """Log density or survival of those not cured, whose derivatives in the logit are 0."""
-    eta, _, *rest = at
-    part, r = local_terms(problem.distribution, kind, log_time, (eta, *rest)), len(at)
-    own = np.array([0, *range(2, r)])
-    slope, bend = np.zeros((len(log_time), r)), np.zeros((len(log_time), r, r))
-    slope[:, own], bend[:, own[:, None], own] = part.slope, part.bend
-    return Local(part.value, slope, bend)
-
-
-def _surviving(problem: CureProblem, log_time: Array, at: Sequence[Array]) -> Local:
-    """Log probability of surviving, cured or not: (CUR2)."""
-    part, v = _uncured(problem, "right", log_time, at), at[1]
-    pi, cured = expit(v), expit(v - part.value)
-    value = np.logaddexp(log_expit(v), log_expit(-v) + part.value)
-    left, both = 1.0 - cured, cured * (1.0 - cured)
-    slope = left[:, None] * part.slope
-    outer = part.slope[:, :, None] * part.slope[:, None, :]
-    bend = left[:, None, None] * part.bend + both[:, None, None] * outer
-    bend[:, 1, :] -= both[:, None] * part.slope
-    bend[:, :, 1] -= both[:, None] * part.slope
-    slope[:, 1], bend[:, 1, 1] = cured - pi, both - pi * (1.0 - pi)
-    return Local(value, slope, bend)
-
-
-def _row_terms(problem: CureProblem, x: Array) -> Local:
-    """Of all rows."""
-    seen, at = problem.seen, problem.predictors(x)
-    n, r = len(seen), len(at)
-    out = Local(np.zeros(n), np.zeros((n, r)), np.zeros((n, r, r)))
-
-    def add(rows: IntArray, part: Local, sign: float = 1.0) -> None:
-        for total, more in zip(out, part, strict=True):
-            total[rows] += sign * more
-
-    exact, late = np.flatnonzero(seen.exact), np.flatnonzero(np.isfinite(seen.entry))
-    censored = np.flatnonzero(~seen.exact)
-    some = [each[exact] for each in at]
-    events, v = _uncured(problem, "exact", seen.lower[exact], some), some[1]
-    events.slope[:, 1], events.bend[:, 1, 1] = -expit(v), -expit(v) * expit(-v)
-    add(exact, events._replace(value=events.value + log_expit(-v)))
-    add(censored, _surviving(problem, seen.lower[censored], [each[censored] for each in at]))
-    if len(late):
-        add(late, _surviving(problem, seen.entry[late], [each[late] for each in at]), -1.0)
-    return out
-
-
-def evaluate(problem: CureProblem, x: Array) -> State:
-    """Log likelihood, gradient and Hessian at x."""
-    return problem.join(x, _row_terms(problem, x))
-
-
-def row_scores(problem: CureProblem, x: Array) -> Array:
-    """Derivatives (n, k) of the log likelihood of each row in the parameters."""
-    return problem.scores(_row_terms(problem, x))

@@ -12,7 +12,7 @@ from tobitgp.data.outcome import Outcome
 from tobitgp.engines import single_blas_thread
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.regression.convergence import words_for_end
-from tobitgp.regression.cure import CureProblem, cure_problem, evaluate, row_scores
+from tobitgp.regression.cure import CureProblem, cure_problem
 from tobitgp.regression.fit import maximise
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, climb, guarded_step
@@ -87,7 +87,7 @@ def _stops(problem: CureProblem, x: Array) -> bool:
 
 def _reach(problem: CureProblem, move: Array) -> float:
     """Largest change of log sigma, the shape or, in its units, a logit."""
-    _, v, *rest = (after - before for after, before in zip(*map(problem.predictors, (move, 0.0 * move)), strict=True))
+    _, v, *rest = problem.moves(move)
     return max(1.5 / _LONGEST_LOGIT * float(np.abs(v).max()), *(abs(float(each[0])) for each in rest))
 
 
@@ -130,9 +130,9 @@ def _held(problem: CureProblem, side: int, *, scores: bool, max_iter: int) -> Ma
 def _ascend(problem: CureProblem, x: Array, max_iter: int) -> Climb:
     """Newton's method from x."""
     return climb(
-        lambda at: evaluate(problem, at),
+        problem.evaluate,
         lambda state: guarded_step(state, lambda move: _reach(problem, move)),
-        evaluate(problem, x),
+        problem.evaluate(x),
         max_iter=max_iter,
         stop=lambda at: _stops(problem, at),
     )
@@ -208,6 +208,6 @@ def _words(problem: CureProblem, end: Climb, reason: str) -> str:
 def _in_users_units(problem: CureProblem, end: Climb, reason: str, *, scores: bool) -> Maximum:
     """An end as parameters and their covariance."""
     x, noise, free_shape = end.state.x, problem.distribution, problem.free_shape
-    told, words = row_scores(problem, x) if scores else None, _words(problem, end, reason)
+    told, words = problem.row_scores(x) if scores else None, _words(problem, end, reason)
     found = end, _unit(problem, x), problem.sizes[0], reason, words, told, noise
     return problem.in_users_units(*found, free_shape=free_shape)

@@ -21,16 +21,13 @@ from tobitgp.distributions.baselines import SplineBaseline
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
+from tobitgp.numerics.jets import variables
 from tobitgp.regression.hazard_starts import LEAST_TAU, constant, elsewhere, is_concave, nested
 from tobitgp.regression.hazards import (
     HazardModel,
     HazardProblem,
-    bent_here,
-    evaluate,
     follow_up,
     hazard_problem,
-    row_terms,
-    shared_scores,
     spread,
 )
 from tobitgp.regression.maximum import Maximum
@@ -57,9 +54,9 @@ class End(NamedTuple):
 
     @property
     def rank(self) -> float:
-        """Log likelihood, a little more of a maximum."""
-        value = self.climb.state.value
-        return value + _APART * (self.reason == "converged") if np.isfinite(value) else -np.inf
+        """Log likelihood, a little more of a maximum, none where the search could not begin."""
+        value, possible = self.climb.state.value, self.reason != "impossible"
+        return value + _APART * (self.reason == "converged") if possible and np.isfinite(value) else -np.inf
 
     @property
     def parameters(self) -> Array:
@@ -79,7 +76,8 @@ def maximise_hazards(
         else:
             best = _highest(model, min(max_iter, _FREE_STEPS), {})
             if best.climb.reason == "limit" and max_iter > _FREE_STEPS:
-                best = _from(model, best.parameters, max_iter)
+                again = _from(model, best.parameters, max_iter)
+                best = max((again, best), key=lambda end: end.rank)
         if best.reason == "impossible" or (start and _begins_far(model, at)):
             raise SpecError(
                 "The likelihood is 0, or as good as 0, at these values of start= or fixed=. Give values with which the "
@@ -91,9 +89,7 @@ def maximise_hazards(
 def _in_users_units(best: End, *, scores: bool) -> Maximum:
     """With the level of the baseline at the time from which users count."""
     problem, end, unit, reason = best
-    x, told = end.state.x, None
-    if scores:
-        told = problem.scores(row_terms(problem, x)) if problem.model.group is None else shared_scores(problem, x)
+    told = problem.row_scores(end.state.x) if scores else None
     found = problem.in_users_units(end, unit, problem.model.sizes[0], reason, _WORDS[reason], told)
     p, turn, parameters = problem.model.sizes[0], problem.turn(best.parameters), best.parameters
     return replace(
@@ -152,7 +148,7 @@ def _from(model: HazardModel, parameters: Array, max_iter: int) -> End:
     problem = hazard_problem(model)
     x = problem.nearest(problem.here(parameters))
 
-    first = evaluate(problem, x)
+    first = problem.evaluate(x)
     if not first.finite or falls(problem, x):
         return End(problem, Climb(first, 0, "impossible"), np.eye(len(x)), "impossible")
 
@@ -161,7 +157,7 @@ def _from(model: HazardModel, parameters: Array, max_iter: int) -> End:
 
     def search(state: State, steps: int) -> Climb:
         return climb(
-            lambda at: evaluate(problem, at),
+            problem.evaluate,
             lambda state: guarded_step(state, lambda move: _reach(problem, move)),
             state,
             max_iter=steps,
@@ -181,8 +177,8 @@ def _from(model: HazardModel, parameters: Array, max_iter: int) -> End:
 def _reach(problem: HazardProblem, move: Array) -> float:
     """Largest change of the logarithm of a shape or of the variance of frailties."""
     places = [1] * problem.model.baseline.positive + [-1] * (problem.model.group is not None)
-    after, before = (problem.predictors(at) for at in (move, 0.0 * move))
-    return max([0.0, *(float(np.abs(after[i] - before[i]).max()) for i in places)])
+    moves = problem.moves(move)
+    return max([0.0, *(float(np.abs(moves[i]).max()) for i in places)])
 
 
 def _runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool:
@@ -212,12 +208,10 @@ def _without_frailty(problem: HazardProblem, x: Array) -> bool:
 
 def _unit(problem: HazardProblem, x: Array) -> Array:
     """Coordinates in which the transformed times of the rows, at an end that is known, are orthonormal."""
-    seen, at = problem.seen, problem.of_baseline(x)
+    seen, at = problem.seen, variables(problem.predictors(x))
     times = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
-    since = seen.entry if problem.model.given_entry else np.full(len(seen), -np.inf)
-    bent = bent_here(problem, times, since, at[1:])
-    slopes = [np.ones((1, len(seen))), *bent.s_c[:, None]]
-    D = np.hstack([slope.T * design for slope, design in zip(slopes, problem.designs, strict=False)])
+    z = problem.times(np.arange(len(seen)), at).rising(times)[0]
+    D = np.hstack([np.reshape(slope, (-1, 1)) * problem.designs[j] for j, slope in sorted(z.slope.items())])
     share = seen.weight / seen.weight.sum()
     known = np.isfinite(D).all(axis=1)
     R = np.linalg.qr(np.sqrt(share[known])[:, None] * D[known], mode="r")
@@ -249,7 +243,8 @@ def _none_reaches_entry(problem: HazardProblem, x: Array) -> bool:
     if not late.any():
         return False
     eta, *c = (each[late] for each in problem.of_baseline(x))
-    z = eta + bent_here(problem, entry[late], np.full(int(late.sum()), -np.inf), c).s
+    baseline = problem.model.baseline
+    z = eta + baseline.at(entry[late], c)[0] - baseline.level(problem.origin, c)
     return float(np.median(problem.model.noise.log_sf(z))) < _NONE_REACHES
 
 

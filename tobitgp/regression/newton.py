@@ -16,7 +16,7 @@ Olsen (1978), Note on the uniqueness of the maximum likelihood estimator for the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,14 +24,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from tobitgp.data.absorbed import Absorbed
-from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.base import SHAPE_STEP, Distribution
 from tobitgp.engines import add_up
 from tobitgp.likelihoods.base import Terms, row_terms, subtract
 from tobitgp.numerics.bordered import Bordered
+from tobitgp.numerics.roots import five_differences
 from tobitgp.regression.working import Chunk, Working
 from tobitgp.typing import Array
-
-SHAPE_STEP = 0.03  # of differences in the shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +83,10 @@ def shape_terms(
     moved = (distribution.at_coordinate(float(x[-1] + s * SHAPE_STEP)) for s in (-2.0, -1.0, 1.0, 2.0))
     at = [chunk_terms(chunk, working, each, x) for each in moved]
     at.insert(2, here)
-    return shape_differences(at)
-
-
-def shape_differences(at: Sequence[Terms]) -> tuple[Array, Array, Array, Array]:
-    """The same from the terms at two steps below the shape, one below, none, one and two above it."""
-
-    def slope(name: str) -> Array:
-        v = [getattr(terms, name) for terms in at]
-        return np.asarray((8.0 * (v[3] - v[1]) - (v[4] - v[0])) / (12.0 * SHAPE_STEP))
-
-    v = [terms.value for terms in at]
-    second = (16.0 * (v[3] + v[1]) - (v[4] + v[0]) - 30.0 * v[2]) / (12.0 * SHAPE_STEP * SHAPE_STEP)
-    return slope("value"), second, slope("eta"), slope("tau")
+    value, eta, tau = (
+        five_differences([getattr(terms, name) for terms in at], SHAPE_STEP) for name in ("value", "eta", "tau")
+    )
+    return *value, eta[0], tau[0]
 
 
 def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) -> tuple[Any, ...]:

@@ -7,26 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.formulas import RowTimes
 from tobitgp.numerics.bordered import Bordered
+from tobitgp.numerics.jets import Jet, variables
 from tobitgp.regression.maximum import Maximum
 from tobitgp.regression.newton import Climb, State
-from tobitgp.typing import Array, BoolArray
+from tobitgp.regression.row_likelihoods import TimesOf, log_likelihoods
+from tobitgp.typing import Array, BoolArray, IntArray
 
 FLAT = 1e-8  # information a row of a direction, where an exact row has about 1
-
-
-class Local(NamedTuple):
-    """Log likelihoods (m,) of rows with gradients (m, r) and Hessians (m, r, r) in what is linear in parameters."""
-
-    value: Array
-    slope: Array
-    bend: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +101,65 @@ class Predictors(Coordinates):
 
     def predictors(self, x: Array) -> list[Array]:
         """The parameters of the rows, (n,) each."""
-        ends = np.cumsum([design.shape[1] for design in self.designs])[:-1]
-        parts = zip(self.designs, self.known, np.split(x, ends), strict=True)
-        return [known + design @ part for design, known, part in parts]
+        return [known + of_x for known, of_x in zip(self.known, self.moves(x), strict=True)]
 
-    def join(self, x: Array, rows: Local) -> State:
-        """Log likelihood, gradient and Hessian at x from those of the rows."""
-        w, D = self.seen.weight, self.designs
-        gradient = np.concatenate([(w * rows.slope[:, j]) @ each for j, each in enumerate(D)])
-        hessian = np.block([[(a.T * (w * rows.bend[:, i, j])) @ b for j, b in enumerate(D)] for i, a in enumerate(D)])
-        m = len(gradient)
-        curvature = Bordered(0.5 * (hessian + hessian.T), np.zeros((m, 0)), np.zeros(0), m)
-        return State(x, float(w @ rows.value), gradient, curvature)
+    def moves(self, x: Array) -> list[Array]:
+        """What changes of x change the parameters of the rows by, (n,) each."""
+        return [design @ x[own] for design, own in zip(self.designs, places(self.designs), strict=True)]
 
-    def scores(self, rows: Local) -> Array:
+    def times(self, rows: IntArray, at: Sequence[Jet]) -> RowTimes:
+        """The distribution of the log times of some rows, of their parameters: the formula of the likelihood."""
+        raise NotImplementedError
+
+    def log_likelihoods(self, x: Array) -> Jet:
+        """Log likelihoods of all rows, with derivatives in their parameters."""
+        return log_likelihoods(self.rows_at(x), self.seen)
+
+    def rows_at(self, x: Array) -> TimesOf:
+        """What gives the distributions of some rows at x."""
+        at = self.predictors(x)
+        return lambda rows: self.times(rows, variables([each[rows] for each in at]))
+
+    def evaluate(self, x: Array) -> State:
+        """Log likelihood, gradient and Hessian at x."""
+        return self.join(x, self.log_likelihoods(x))
+
+    def row_scores(self, x: Array) -> Array:
         """Derivatives (n, k) of the log likelihood of each row in the parameters."""
-        return np.hstack([rows.slope[:, [j]] * each for j, each in enumerate(self.written)]) * self.free
+        return self.scores(self.log_likelihoods(x))
+
+    def join(self, x: Array, rows: Jet) -> State:
+        """Log likelihood, gradient and Hessian at x from those of the rows."""
+        gradient, hessian = weighted_sums(rows, self.seen.weight, self.designs)
+        return State(x, float(self.seen.weight @ rows.value), gradient, symmetric(hessian))
+
+    def scores(self, rows: Jet) -> Array:
+        """Derivatives (n, k) of the log likelihood of each row in the parameters."""
+        slopes = (np.broadcast_to(rows.slope.get(j, 0.0), len(self.seen)) for j in range(len(self.written)))
+        return np.hstack([of[:, None] * each for of, each in zip(slopes, self.written, strict=True)]) * self.free
+
+
+def places(designs: Sequence[Array]) -> list[slice]:
+    """Where the coefficients of each design stand."""
+    return [slice(*ends) for ends in pairwise(accumulate((each.shape[1] for each in designs), initial=0))]
+
+
+def weighted_sums(rows: Jet, weight: Array, designs: Sequence[Array]) -> tuple[Array, Array]:
+    """Gradient and Hessian of the sum over rows in the coefficients of designs, of which their parameters are sums."""
+    own = places(designs)
+    gradient, hessian = np.zeros(own[-1].stop), np.zeros((own[-1].stop, own[-1].stop))
+    for i, slope in rows.slope.items():
+        gradient[own[i]] = (weight * slope) @ designs[i]
+    for (i, j), bend in rows.bend.items():
+        block = (designs[i].T * (weight * bend)) @ designs[j]
+        hessian[own[i], own[j]], hessian[own[j], own[i]] = block, block.T
+    return gradient, hessian
+
+
+def symmetric(hessian: Array) -> Bordered:
+    """The same without what rounding leaves of differences across the diagonal."""
+    m = len(hessian)
+    return Bordered(0.5 * (hessian + hessian.T), np.zeros((m, 0)), np.zeros(0), m)
 
 
 def coordinates(

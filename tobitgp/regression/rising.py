@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.distributions.baselines import SplineBaseline
-from tobitgp.regression.hazards import HazardProblem, evaluate
+from tobitgp.regression.hazards import HazardProblem
 from tobitgp.regression.newton import Climb, State, Step, climb
 from tobitgp.typing import Array
 
@@ -53,10 +53,10 @@ def climb_rising(problem: HazardProblem, x: Array, max_iter: int, stop: Callable
         decrement = float(state.gradient @ move)
         return Step(lambda t: state.x + t * move, decrement, decrement)
 
-    end = climb(lambda at: evaluate(problem, at), step, evaluate(problem, x), max_iter=max_iter, stop=stop)
+    end = climb(problem.evaluate, step, problem.evaluate(x), max_iter=max_iter, stop=stop)
     short = max(0.0, -float(lowest(problem, end.state.x)[1].min()))
     share = short / (short + float(slope.min())) if short else 0.0
-    state = evaluate(problem, end.state.x + share * (1.0 + _FLOOR) * (x - end.state.x))
+    state = problem.evaluate(end.state.x + share * (1.0 + _FLOOR) * (x - end.state.x))
     A, b = _slopes(problem, state.x, np.unique(np.concatenate([lowest(problem, state.x)[0].ravel(), times[0]])))
     held = A[b <= _HELD * np.abs(b).max()]
     corner, directions = state.hessian.corner, np.linalg.svd(held, full_matrices=False)[2]

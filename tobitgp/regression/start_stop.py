@@ -13,24 +13,24 @@ an accelerated failure time model with time-dependent covariates, *Biometrika* 7
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.formulas import RowTimes, location_scale_times
 from tobitgp.engines import single_blas_thread
-from tobitgp.likelihoods.base import Kind
-from tobitgp.numerics.bordered import Bordered
+from tobitgp.numerics.jets import Jet, variables
 from tobitgp.regression.convergence import words_for_end
 from tobitgp.regression.fit import maximise
 from tobitgp.regression.histories import Histories
-from tobitgp.regression.log_times import local_terms
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, State, climb, guarded_step
-from tobitgp.regression.predictors import FLAT, Coordinates, Local, coordinates
-from tobitgp.typing import Array, BoolArray
+from tobitgp.regression.predictors import FLAT, Coordinates, coordinates, symmetric, weighted_sums
+from tobitgp.regression.row_likelihoods import log_likelihoods
+from tobitgp.typing import Array, IntArray
 
 _FAR, _FAR_SCALE = 500.0, 18.0  # of a location in coordinates, and of log sigma
 _START_STEPS = 50
@@ -72,23 +72,22 @@ class StartStopProblem(Coordinates):
         return self.H @ theta[:p] + self.offset, theta[p:]
 
 
-def _of_subjects(problem: StartStopProblem, x: Array) -> tuple[Local, Array, Array, Array]:
+def _of_subjects(problem: StartStopProblem, x: Array) -> tuple[Jet, Array, Array, Array]:
     """Terms of subjects, derivatives (m, p) of their locations, those of mu - eta of events, and locations of rows."""
     seen, past = problem.seen, problem.histories
     eta, rest = problem.location(x)
     _, end = past.log_psi(eta)
     average = past.averages(problem.H, end)[past.last]
     mu = seen.lower - end[past.last]
-    at, exact, r = (mu, *(np.full_like(mu, value) for value in rest)), seen.exact, 1 + len(rest)
-    out = Local(np.zeros(len(mu)), np.zeros((len(mu), r)), np.zeros((len(mu), r, r)))
-    kinds: tuple[tuple[BoolArray, Kind], ...] = ((exact, "exact"), (~exact, "right"))
-    for rows, kind in kinds:
-        part = local_terms(problem.distribution, kind, seen.lower[rows], [each[rows] for each in at])
-        for total, more in zip(out, part, strict=True):
-            total[rows] = more
-    out.value[exact] += (mu - eta[past.last])[exact]
+    exact, at = seen.exact, [mu, *(np.full_like(mu, value) for value in rest)]
+
+    def times(rows: IntArray) -> RowTimes:
+        return location_scale_times(problem.distribution, *variables([each[rows] for each in at]))
+
+    found = log_likelihoods(times, seen)
+    found = replace(found, value=found.value + np.where(exact, mu - eta[past.last], 0.0))
     ahead = np.where(exact[:, None], average - problem.H[past.last], 0.0)
-    return out, average, ahead, np.exp(np.log(past.stop - past.start) - eta - end[past.last][past.code])
+    return found, average, ahead, np.exp(np.log(past.stop - past.start) - eta - end[past.last][past.code])
 
 
 def evaluate(problem: StartStopProblem, x: Array) -> State:
@@ -96,23 +95,19 @@ def evaluate(problem: StartStopProblem, x: Array) -> State:
     part, average, ahead, share = _of_subjects(problem, x)
     w, exact, T, code = problem.seen.weight, problem.seen.exact, problem.to_users, problem.histories.code
     one = np.ones((len(w), 1))
-    D = (average, *[one] * (part.slope.shape[1] - 1))
-    gradient = np.concatenate([(w * part.slope[:, j]) @ each for j, each in enumerate(D)])
-    hessian = np.block([[(a.T * (w * part.bend[:, i, j])) @ b for j, b in enumerate(D)] for i, a in enumerate(D)])
-    p, pull = problem.H.shape[1], w * (part.slope[:, 0] + exact)
+    gradient, hessian = weighted_sums(part, w, (average, *[one] * (len(T) - average.shape[1])))
+    p, pull = problem.H.shape[1], w * (part.slope[0] + exact)
     gradient[:p] += w @ ahead
     spread = (problem.H.T * (pull[code] * share)) @ problem.H - (average.T * pull) @ average
     hessian[:p, :p] -= spread
-    reduced = T.T @ hessian @ T
-    m = len(x)
-    curvature = Bordered(0.5 * (reduced + reduced.T), np.zeros((m, 0)), np.zeros(0), m)
-    return State(x, float(w @ part.value), T.T @ gradient, curvature)
+    return State(x, float(w @ part.value), T.T @ gradient, symmetric(T.T @ hessian @ T))
 
 
 def subject_scores(problem: StartStopProblem, x: Array) -> Array:
     """Derivatives (m, k) of the log likelihood of each subject in the parameters."""
     part, average, ahead, _ = _of_subjects(problem, x)
-    return np.asarray(np.hstack([part.slope[:, :1] * average + ahead, part.slope[:, 1:]]) * problem.free)
+    location, *rest = (part.slope[j] for j in range(len(part.slope)))
+    return np.column_stack([np.asarray(location)[:, None] * average + ahead, *rest]) * problem.free
 
 
 # -- the search -------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.transformed import Transformed
+from tobitgp.numerics.jets import variables
 from tobitgp.numerics.roots import derivatives
 
 ETA = np.array([-2.0, -0.3, 1.0])
@@ -110,23 +111,30 @@ def test_baselines_and_their_derivatives(which):
     baseline, c = BASELINES[which]
     v = np.linspace(-3.0, 3.0, 25)
     full = [np.full(25, value) for value in c]
-    bent = baseline.bent(v, full)
+    s, log_slope = baseline.at(v, variables(full))
+    for jet, values in zip((s, log_slope), baseline.at(v, full), strict=True):
+        np.testing.assert_array_equal(jet.value, values)
     slope = derivatives(lambda x: baseline.at(x, full)[0], v, 1)[1]
     tolerance = 2e-4 if which == "spline" else 1e-6  # the third derivative of a spline jumps at its knots
-    np.testing.assert_allclose(np.exp(bent.log_slope), slope, rtol=tolerance)
-    np.testing.assert_allclose(baseline.inverse(bent.s, full), v, atol=1e-9)
-    h = 1e-5
-    for j in range(baseline.size):
+    np.testing.assert_allclose(np.exp(log_slope.value), slope, rtol=tolerance)
+    np.testing.assert_allclose(baseline.inverse(s.value, full), v, atol=1e-9)
+    check_derivatives(lambda c: baseline.at(v, c), full)
+
+
+def check_derivatives(of, full, h=1e-5):
+    """Derivatives of two jets beside differences of what they are derivatives of."""
+    here = of(variables(full))
+    for j in range(len(full)):
         up, down = (
-            baseline.bent(v, [value + side * h * (i == j) for i, value in enumerate(full)]) for side in (1.0, -1.0)
+            of(variables([value + side * h * (i == j) for i, value in enumerate(full)])) for side in (1.0, -1.0)
         )
-        for name in ("s", "log_slope"):
-            first, second = getattr(bent, f"{name}_c"), getattr(bent, f"{name}_cc")
-            np.testing.assert_allclose(
-                (getattr(up, name) - getattr(down, name)) / (2 * h), first[j], rtol=1e-6, atol=1e-8
-            )
-            slopes = (getattr(up, f"{name}_c") - getattr(down, f"{name}_c")) / (2 * h)
-            np.testing.assert_allclose(slopes, second[j], rtol=1e-5, atol=1e-6)
+        for jet, more, less in zip(here, up, down, strict=True):
+            np.testing.assert_allclose((more.value - less.value) / (2 * h), jet.slope.get(j, 0.0), rtol=1e-5, atol=1e-7)
+            slopes = (more.slope.get(j, 0.0) - np.asarray(less.slope.get(j, 0.0))) / (2 * h)
+            np.testing.assert_allclose(slopes, jet.bend.get((j, j), 0.0), rtol=1e-4, atol=1e-5)
+            for i in range(j):
+                slopes = (more.slope[i] - np.asarray(less.slope[i])) / (2 * h)
+                np.testing.assert_allclose(slopes, jet.bend.get((i, j), 0.0), rtol=1e-4, atol=1e-5)
 
 
 @EACH
@@ -141,32 +149,27 @@ def test_hazards_since_an_entry(which, begin):
         before = np.zeros(9) if np.isneginf(begin) else np.exp(baseline.at(since, values)[0])
         return np.log(np.exp(baseline.at(at, values)[0]) - before)
 
-    bent, h = baseline.bent_since(v, since, full), 1e-5
-    np.testing.assert_allclose(bent.s, grown(full), rtol=1e-12)
-    np.testing.assert_allclose(np.exp(bent.log_slope), (grown(full, v + h) - grown(full, v - h)) / (2 * h), rtol=1e-6)
-    for j in range(baseline.size):
-        up, down = ([value + side * h * (i == j) for i, value in enumerate(full)] for side in (1.0, -1.0))
-        np.testing.assert_allclose(bent.s_c[j], (grown(up) - grown(down)) / (2 * h), rtol=1e-5, atol=1e-7)
-        one, two = (baseline.bent_since(v, since, values) for values in (up, down))
-        for name in ("s", "log_slope"):
-            first, second = getattr(bent, f"{name}_c"), getattr(bent, f"{name}_cc")
-            np.testing.assert_allclose(
-                (getattr(one, name) - getattr(two, name)) / (2 * h), first[j], rtol=1e-5, atol=1e-7
-            )
-            slopes = (getattr(one, f"{name}_c") - getattr(two, f"{name}_c")) / (2 * h)
-            np.testing.assert_allclose(slopes, second[j], rtol=1e-4, atol=1e-5)
+    (s, log_slope), h = baseline.since(v, since, variables(full)), 1e-5
+    np.testing.assert_allclose(s.value, grown(full), rtol=1e-12)
+    slope = (grown(full, v + h) - grown(full, v - h)) / (2 * h)
+    np.testing.assert_allclose(np.exp(log_slope.value), slope, rtol=1e-6)
+    check_derivatives(lambda c: baseline.since(v, since, c), full)
 
 
 @pytest.mark.parametrize("shape", [0.15, -0.15])
 def test_gompertz_hazards_do_not_care_where_time_begins(shape):
-    c, spans = [np.full(5, shape)], np.linspace(0.01, 9.0, 5)
-    near = GompertzBaseline().bent_since(np.log(1.0 + spans), np.log(np.ones(5)), c)
+    spans = np.linspace(0.01, 9.0, 5)
+
+    def since(origin):
+        at = np.log(origin + spans)
+        s, log_slope = GompertzBaseline().since(at, np.log(np.full(5, origin)), variables([np.full(5, shape)]))
+        return s.value - shape * origin, log_slope.value - at
+
+    near = since(1.0)
     for origin in (100.0, 2010.0, 1e5):
-        far = GompertzBaseline().bent_since(np.log(origin + spans), np.log(np.full(5, origin)), c)
-        np.testing.assert_allclose(far.s - shape * origin, near.s - shape, atol=1e-9 * max(1.0, shape * origin))
-        np.testing.assert_allclose(
-            far.log_slope - np.log(origin + spans), near.log_slope - np.log(1.0 + spans), atol=1e-8
-        )
+        s, slope = since(origin)
+        np.testing.assert_allclose(s, near[0], atol=1e-9 * max(1.0, shape * origin))
+        np.testing.assert_allclose(slope, near[1], atol=1e-8)
 
 
 def test_least_slopes_of_splines():

@@ -16,7 +16,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, DataError, SpecError
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.regression.hazards import HazardModel, evaluate, hazard_problem, row_terms
+from tobitgp.regression.hazards import HazardModel, hazard_problem
 
 CASES = json.loads((Path(__file__).parents[2] / "reference" / "event_histories.json").read_text())["cases"]
 LINEAR = "Surv(time, event) ~ age + sex + ph_ecog"
@@ -188,13 +188,13 @@ def test_derivatives(mixed, which, noise):
     weight = np.resize([1.0, 2.0, 0.5], len(mixed))
     problem = problem_of(mixed, baseline, FAMILIES[noise].distribution, entry, weight)
     x = problem.nearest(problem.here(np.array([-1.2, 0.4, *c])))
-    state = evaluate(problem, x)
+    state = problem.evaluate(x)
     at = np.eye(len(x)) * 1e-5
-    slopes = [(evaluate(problem, x + h).value - evaluate(problem, x - h).value) / 2e-5 for h in at]
-    bends = [(evaluate(problem, x + h).gradient - evaluate(problem, x - h).gradient) / 2e-5 for h in at]
+    slopes = [(problem.evaluate(x + h).value - problem.evaluate(x - h).value) / 2e-5 for h in at]
+    bends = [(problem.evaluate(x + h).gradient - problem.evaluate(x - h).gradient) / 2e-5 for h in at]
     np.testing.assert_allclose(state.gradient, slopes, rtol=1e-6, atol=1e-5)
     np.testing.assert_allclose(state.hessian.corner, bends, rtol=1e-5, atol=1e-4 * np.abs(bends).max())
-    scores = problem.scores(row_terms(problem, x))
+    scores = problem.row_scores(x)
     np.testing.assert_allclose(problem.to_users.T @ (weight @ scores), state.gradient, rtol=1e-10)
 
 

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 import tobitgp as tg
 from tobitgp.data.outcome import Outcome
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.regression.cure import cure_problem, evaluate
+from tobitgp.regression.cure import cure_problem
 from tobitgp.regression.cure_search import km_tail, maximise_cure
 
 NAN = np.full(2, np.nan)
@@ -46,9 +46,9 @@ def problem(family="weibull", *, late=False, known=(NAN, NAN, NAN[:1]), offsets=
 def test_derivatives_are_those_of_the_value(family, late):
     found, h = problem(family, late=late), 1e-5
     x = 0.1 * np.random.default_rng(1).normal(size=found.to_users.shape[1])
-    here = evaluate(found, x)
+    here = found.evaluate(x)
     for j, step in enumerate(h * np.eye(len(x))):
-        up, down = evaluate(found, x + step), evaluate(found, x - step)
+        up, down = found.evaluate(x + step), found.evaluate(x - step)
         assert here.gradient[j] == pytest.approx((up.value - down.value) / (2 * h), rel=1e-6, abs=2e-4)
         assert here.hessian.corner[j] == pytest.approx((up.gradient - down.gradient) / (2 * h), rel=1e-5, abs=2e-3)
 

@@ -1,0 +1,147 @@
+"""Likelihoods of log times as formulas. The parameters of the rows are jets, and so is what the formulas give.
+
+`RowTimes` has the log density of log times, and the log probabilities of what lies above, below and between some. One
+distribution may be built from another, as `CuredTimes` is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tobitgp.distributions.base import SHAPE_STEP, Distribution
+from tobitgp.distributions.baselines import Baseline
+from tobitgp.distributions.intervals import log_mass
+from tobitgp.numerics.jets import Jet, chain, log_expit, logaddexp
+from tobitgp.numerics.roots import five_differences
+from tobitgp.typing import Array
+
+Derivatives = tuple[Array, Sequence[Array], Mapping[tuple[int, int], Array]]
+
+
+class RowTimes:
+    """The distributions of the log times of n rows; log times and all values are (n,)."""
+
+    __slots__ = ()
+
+    def log_density(self, v: Array) -> Jet:
+        """Log density of log times."""
+        raise NotImplementedError
+
+    def log_sf(self, v: Array) -> Jet:
+        """Log probability of more."""
+        raise NotImplementedError
+
+    def log_cdf(self, v: Array) -> Jet:
+        """Log probability of at most so much."""
+        raise NotImplementedError
+
+    def log_between(self, a: Array, b: Array) -> Jet:
+        """Log probability of what lies between finite ends."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class StandardisedTimes(RowTimes):
+    """Log times v for which z(v), which rises, has the distribution of ``noise``."""
+
+    noise: Distribution
+    rising: Callable[[Array], tuple[Jet, Jet]]  # z at log times, and the logarithm of its slope
+    shape: Jet | None = None  # coordinate of the shape of the noise, one for all rows, where it is a parameter
+
+    def log_density(self, v: Array) -> Jet:
+        z, log_slope = self.rising(v)
+        return self._of(_density, z) + log_slope
+
+    def log_sf(self, v: Array) -> Jet:
+        return self._of(_above, self.rising(v)[0])
+
+    def log_cdf(self, v: Array) -> Jet:
+        return self._of(_below, self.rising(v)[0])
+
+    def log_between(self, a: Array, b: Array) -> Jet:
+        return self._of(_between, self.rising(a)[0], self.rising(b)[0])
+
+    def _of(self, derivatives: Callable[..., Derivatives], *z: Jet) -> Jet:
+        """A function of one z or two; its derivatives in the shape are differences."""
+        at, k = [each.value for each in z], len(z)
+        if self.shape is None:
+            return chain(z, *derivatives(self.noise, *at))
+        place = float(self.shape.value.flat[0])
+        steps = (self.noise.at_coordinate(place + step * SHAPE_STEP) for step in (-2.0, -1.0, 0.0, 1.0, 2.0))
+        found = [derivatives(noise, *at) for noise in steps]
+        value, first, second = found[2]
+        once, twice = five_differences([part[0] for part in found], SHAPE_STEP)
+        mixed = {(i, k): five_differences([part[1][i] for part in found], SHAPE_STEP)[0] for i in range(k)}
+        return chain((*z, self.shape), value, (*first, once), {**second, **mixed, (k, k): twice})
+
+
+def location_scale_times(noise: Distribution, eta: Jet, tau: Jet, shape: Jet | None = None) -> StandardisedTimes:
+    """Log times of a location and a log scale."""
+    log_rate: Any = -tau
+    rate = np.exp(log_rate)
+    return StandardisedTimes(noise, lambda v: ((v - eta) * rate, log_rate), shape)
+
+
+def transformed_times(
+    noise: Distribution, baseline: Baseline, eta: Jet, c: Sequence[Jet], since: Array | None = None
+) -> StandardisedTimes:
+    """Log times for which ``z(v) = eta + s(v)``: (PH5).
+
+    With ``since`` (n,) they are those of rows that survived these log times, of noise whose hazards add up.
+    """
+
+    def rising(v: Array) -> tuple[Jet, Jet]:
+        s, log_slope = baseline.at(v, c) if since is None else baseline.since(v, since, c)
+        return eta + s, log_slope
+
+    return StandardisedTimes(noise, rising)
+
+
+@dataclass(frozen=True, slots=True)
+class CuredTimes(RowTimes):
+    """Times of rows of which a share never has the event: (CUR1) and (CUR2)."""
+
+    uncured: RowTimes
+    logit: Jet  # of that share
+
+    def log_density(self, v: Array) -> Jet:
+        return self._uncured(self.uncured.log_density(v))
+
+    def log_sf(self, v: Array) -> Jet:
+        return logaddexp(log_expit(self.logit), self._uncured(self.uncured.log_sf(v)))
+
+    def log_cdf(self, v: Array) -> Jet:
+        return self._uncured(self.uncured.log_cdf(v))
+
+    def log_between(self, a: Array, b: Array) -> Jet:
+        return self._uncured(self.uncured.log_between(a, b))
+
+    def _uncured(self, log_p: Jet) -> Jet:
+        joint: Jet = log_expit(-self.logit) + log_p
+        return joint
+
+
+def _density(noise: Distribution, z: Array) -> Derivatives:
+    value, first, second = noise.log_density(z, 2)
+    return value, (first,), {(0, 0): second}
+
+
+def _above(noise: Distribution, z: Array) -> Derivatives:
+    value, first, second = noise.upper_tail(z)
+    return value, (first,), {(0, 0): second}
+
+
+def _below(noise: Distribution, z: Array) -> Derivatives:
+    value, first, second = noise.lower_tail(z)
+    return value, (first,), {(0, 0): second}
+
+
+def _between(noise: Distribution, a: Array, b: Array) -> Derivatives:
+    log_p = log_mass(noise, a, b)
+    (f_a, g_a), (f_b, g_b) = noise.log_density(a, 1), noise.log_density(b, 1)
+    d_a, d_b = -np.exp(f_a - log_p), np.exp(f_b - log_p)
+    return log_p, (d_a, d_b), {(0, 0): d_a * (g_a - d_a), (0, 1): -d_a * d_b, (1, 1): d_b * (g_b - d_b)}

@@ -1,0 +1,174 @@
+"""Numbers of n rows with their first two derivatives in the parameters of the rows: forward mode, second order.
+
+numpy's functions accept jets, so that a formula is written once: arrays give values, and jets give values and
+derivatives. A derivative that is 0 in all rows is left out, and one that is equal in all rows may be a number, so that
+no operation is spent on them.
+
+References
+----------
+Griewank and Walther (2008), *Evaluating Derivatives*, 2nd ed., SIAM, chapters 3 and 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from scipy import special
+
+from tobitgp.numerics import log_probabilities
+from tobitgp.typing import Array, IntArray
+
+Entry = Array | float
+_ONE = 1.0  # told by its identity: products with it need no multiplication
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jet(NDArrayOperatorsMixin):
+    """Numbers (n,) and their derivatives, (n,) or numbers each; none of them is changed in place."""
+
+    value: Array
+    slope: Mapping[int, Entry]  # by the parameter
+    bend: Mapping[tuple[int, int], Entry]  # by two parameters i <= j
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """A function of numpy that has a rule."""
+        rule = _OF_NUMPY.get(ufunc)
+        return NotImplemented if rule is None or method != "__call__" or kwargs else rule(*map(_as_jet, inputs))
+
+    def of(self, value: Array, first: Entry, second: Entry) -> Jet:
+        """A function of this number, from its value and its derivatives."""
+        return chain([self], value, [first], {(0, 0): second})
+
+    def take(self, rows: IntArray) -> Jet:
+        """Some of the rows."""
+        slope = {i: _some(entry, rows) for i, entry in self.slope.items()}
+        return Jet(self.value[rows], slope, {pair: _some(entry, rows) for pair, entry in self.bend.items()})
+
+
+Number = TypeVar("Number", Array, Jet)
+
+
+def variables(values: Sequence[Array]) -> list[Jet]:
+    """The parameters of rows, (n,) each."""
+    return [Jet(value, {j: _ONE}, {}) for j, value in enumerate(values)]
+
+
+def chain(of: Sequence[Jet], value: Array, first: Sequence[Entry], second: Mapping[tuple[int, int], Entry]) -> Jet:
+    """A function of several jets by the chain rule, from its value and its derivatives in them.
+
+    ``second`` has those of pairs k <= l; where it is linear or constant in the last jets, derivatives may be left out.
+    """
+    slope, bend = dict[int, Entry](), dict[tuple[int, int], Entry]()
+    for jet, by in zip(of, first, strict=False):
+        _add(slope, jet.slope, by)
+        _add(bend, jet.bend, by)
+    for (k, l), by in second.items():
+        for i, one in of[k].slope.items():
+            part = by if one is _ONE else by * one
+            for j, other in of[l].slope.items():
+                if k == l and j < i:
+                    continue
+                product = part if other is _ONE else part * other
+                if k < l and i == j:
+                    product = 2.0 * product
+                pair = (i, j) if i < j else (j, i)
+                bend[pair] = bend[pair] + product if pair in bend else product
+    return Jet(value, slope, bend)
+
+
+def linear(of: Sequence[Jet], weights: Sequence[Array] | Array) -> Jet:
+    """A weighted sum of several numbers."""
+    value = sum((jet.value * weight for jet, weight in zip(of, weights, strict=True)), np.zeros(()))
+    return chain(of, value, list(weights), {})
+
+
+Parts = Iterable[tuple[IntArray, Jet]]
+
+
+def scatter(n: int, plus: Parts, minus: Parts = ()) -> Jet:
+    """Sums over n rows of jets of some of the rows each, less those of others."""
+    value, slope, bend = np.zeros(n), dict[int, Entry](), dict[tuple[int, int], Entry]()
+
+    def spread(to: dict[Any, Any], part: Mapping[Any, Entry], rows: IntArray, put: np.ufunc) -> None:
+        for key, entry in part.items():
+            total = to.setdefault(key, np.zeros(n))
+            total[rows] = put(total[rows], entry)
+
+    for parts, put in ((plus, np.add), (minus, np.subtract)):
+        for rows, part in parts:
+            value[rows] = put(value[rows], part.value)
+            spread(slope, part.slope, rows, put)
+            spread(bend, part.bend, rows, put)
+    return Jet(value, slope, bend)
+
+
+def _as_jet(x: Jet | Array | float) -> Jet:
+    return x if isinstance(x, Jet) else Jet(np.asarray(x), {}, {})
+
+
+def _some(entry: Entry, rows: IntArray) -> Entry:
+    return np.asarray(entry)[rows] if np.ndim(entry) else entry
+
+
+def _add(to: dict[Any, Entry], part: Mapping[Any, Entry], by: Entry) -> None:
+    """Add products of the derivatives of a part."""
+    for key, entry in part.items():
+        product = entry if by is _ONE else by if entry is _ONE else by * entry
+        to[key] = to[key] + product if key in to else product
+
+
+# -- functions --------------------------------------------------------------------------------------------------------
+
+
+def log_expit(x: Jet) -> Jet:
+    """``log(1 / (1 + exp(-x)))``."""
+    p = special.expit(-x.value)
+    return x.of(special.log_expit(x.value), p, -p * special.expit(x.value))
+
+
+def gammaln(x: Jet) -> Jet:
+    """Logarithm of the gamma function."""
+    return x.of(special.gammaln(x.value), special.psi(x.value), special.polygamma(1, x.value))
+
+
+def logaddexp(a: Jet, b: Jet) -> Jet:
+    """``log(exp a + exp b)``: the share of each is its slope, and only what they differ in bends their sum."""
+    share, other = special.expit(a.value - b.value), special.expit(b.value - a.value)
+    gap = Jet(b.value, b.slope, {}) - Jet(a.value, a.slope, {})
+    return chain([a, b, gap], np.logaddexp(a.value, b.value), [share, other], {(2, 2): share * other})
+
+
+def log_complement(x: Jet) -> Jet:
+    """``log(1 - exp(x))``."""
+    odds = 1.0 / np.expm1(-x.value)
+    return x.of(log_probabilities.log_complement(x.value), -odds, -odds * (1.0 + odds))
+
+
+def _exp(x: Jet) -> Jet:
+    y = np.exp(x.value)
+    return x.of(y, y, y)
+
+
+def _log(x: Jet) -> Jet:
+    y = 1.0 / x.value
+    return x.of(np.log(x.value), y, -y * y)
+
+
+def _log1p(x: Jet) -> Jet:
+    y = 1.0 / (1.0 + x.value)
+    return x.of(np.log1p(x.value), y, -y * y)
+
+
+_OF_NUMPY: Mapping[Any, Callable[..., Jet]] = {
+    np.negative: lambda a: chain([a], -a.value, [-1.0], {}),
+    np.add: lambda a, b: chain([a, b], a.value + b.value, [_ONE, _ONE], {}),
+    np.subtract: lambda a, b: chain([a, b], a.value - b.value, [_ONE, -1.0], {}),
+    np.multiply: lambda a, b: chain([a, b], a.value * b.value, [b.value, a.value], {(0, 1): _ONE}),
+    np.exp: _exp,
+    np.log: _log,
+    np.log1p: _log1p,
+}
