@@ -25,6 +25,7 @@ from tobitgp.report.axes import (
     shorten_all,
 )
 from tobitgp.report.groups import Group, Seen, read_groups
+from tobitgp.report.summaries import ratio_section
 from tobitgp.report.summary import FitSummary, Section
 from tobitgp.results.competing.parts import SeenCauses
 from tobitgp.results.competing.predictions import CauseRows, incidences
@@ -43,14 +44,17 @@ _NET = (
 )
 
 
-def summarise_causes(results: CompetingRisksResults, alpha: float) -> FitSummary:
-    """Summary of competing risks, a table for each cause."""
+def summarise_causes(results: CompetingRisksResults, alpha: float, *, ratios: bool = False) -> FitSummary:
+    """Summary of competing risks, a table for each cause, and one of its hazard ratios."""
     counts, ends, sections = results.counts, summary.interval_headers(alpha), []
     model = [("Causes:", str(len(results.causes)))]
-    for cause, fit in results.parts.fits.items():
+    fits: dict[Any, Any] = dict(results.parts.fits)
+    for cause, fit in fits.items():
         frame = fit.summary_frame(alpha).iloc[:, :6]
         made = [summary.estimate_row(*row) for row in summary.frame_rows(frame)]
         sections.append(Section(["", "coef", "std err", "z", "P>|z|", *ends], [[f"{cause}:", *[""] * 6], *made]))
+        if ratios:
+            sections.append(ratio_section(fit.hazard_ratios(alpha), alpha))
         model.append((f"  {cause}:", f"{counts[cause]} events, {fit._family_in_words}, {fit.method}"))
     sums = {"Log likelihood:": results.llf, "Log evidence:": results.log_evidence}
     numbers: dict[str, float | str] = {name: value for name, value in sums.items() if np.isfinite(value)}

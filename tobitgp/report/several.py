@@ -1,4 +1,4 @@
-"""Figure of a fit of several responses."""
+"""Summary and figure of a fit of several responses."""
 
 from __future__ import annotations
 
@@ -11,12 +11,41 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
+from tobitgp.report import summary
 from tobitgp.report.axes import as_label, closing_what_fails, draw_curve, draw_rows, log_scale, panel_axes
+from tobitgp.report.summary import FitSummary, Section
 from tobitgp.report.terms import grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.results.multivariate.estimates import RESIDUAL
 
 if TYPE_CHECKING:
     from tobitgp.results.multivariate.results import MultivariateResults
+
+
+def summarise_several(results: MultivariateResults, alpha: float) -> FitSummary:
+    """All parameters, in the units of the responses."""
+    rows = list(summary.frame_rows(results.summary_frame(alpha)))
+    p, ends = len(results._columns), summary.interval_headers(alpha)
+    sections = [
+        Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows[:p]]),
+        Section(["", "value", "std err", *ends], [summary.estimate_row(*row, tests=False) for row in rows[p:]]),
+    ]
+    model = [
+        ("Responses:", str(len(results.responses))),
+        ("Family:", results.stacked.parts.family.name),
+        ("Method:", results.stacked.method),
+        ("Basis functions:", str(results.stacked.parts.fitted.n_features)),
+    ]
+    notes = ["sigma[...] and rescor[...] are those of the residuals, were all responses seen."]
+    notes += results._of_responses.intercept_note()
+    if results._of_responses.correlated and results._stack.wide.sigma is not None:
+        notes.append("log(sigma)[...] are of the noise beside what the responses of a row share.")
+    if results._stack.log_time:
+        notes.append("Coefficients, sd(), sigma and correlations are on the scale of the responses' logarithms.")
+    numbers: dict[str, float | str] = {f"Log evidence ({results.stacked.evidence_kind}):": results.log_evidence}
+    title = "Regression of several responses"
+    sigma = results._stack.wide.sigma
+    formulas = {} if sigma is None else {"log(sigma):": sigma}
+    return summary.build_summary(results, title, model, numbers, sections, notes, formulas)  # type: ignore[arg-type]
 
 
 @closing_what_fails
@@ -33,7 +62,7 @@ def plot_several(results: MultivariateResults, x: str | None, *, interval: float
     factors |= set(spec.names("by", "re"))
     column = _along([str(name) for name in data if runs(data[name]) and name not in factors], x)
     grid = grid_frame(data, column, factors=factors)
-    exclude = [results._estimates.name(name) for name in groups]
+    exclude = [results._of_responses.name(name) for name in groups]
     table = results.predict(grid, interval=interval, exclude=exclude)
     at, panels = place(grid[column]), panel_axes(len(results.responses), 3.3, above=0.6)
     for j, (ax, label) in enumerate(zip(panels, results.responses, strict=True)):

@@ -19,12 +19,13 @@ from tobitgp.results.views import Parts
 from tobitgp.typing import IntArray
 
 if TYPE_CHECKING:
+    from tobitgp.results.parameters import EstimatedParameters
     from tobitgp.results.results import Results
 
 _UNKNOWN = TermTest(np.nan, np.nan, np.nan)
 
 
-def anova(results: Results) -> pd.DataFrame:
+def anova(results: EstimatedParameters) -> pd.DataFrame:
     """Joint test of each term: factors, splines, interactions, processes, random effects.
 
     Terms of the linear part, of ``sigma="~ ..."`` and of ``cure="~ ..."`` by Wald's test of all their columns, with the

@@ -23,7 +23,7 @@ from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
 from tobitgp.typing import Array, BoolArray
 
 if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+    from tobitgp.results.parameters import EstimatedParameters
 
 CovKind = Literal["linear_response", "vb"]
 _MOST_SKEW = 1.0  # beyond it the expansion of a quantile turns back within three standard deviations
@@ -204,7 +204,7 @@ def hyper_estimates(fitted: FittedGP) -> Transformed:
 
 
 def conf_int(
-    results: Results, alpha: float = 0.05, kind: CovKind | None = None, *, method: str = "wald"
+    results: EstimatedParameters, alpha: float = 0.05, kind: CovKind | None = None, *, method: str = "wald"
 ) -> pd.DataFrame:
     """Intervals of probability ``1 - alpha``.
 
@@ -250,7 +250,7 @@ def conf_int(
     return pd.DataFrame(np.concatenate([linear.interval(alpha), rest.interval(alpha)]), index=results._names)
 
 
-def cov_params(results: Results, kind: CovKind | None = None) -> pd.DataFrame:
+def cov_params(results: EstimatedParameters, kind: CovKind | None = None) -> pd.DataFrame:
     """Covariance of all parameters.
 
     Of a regression, that of the estimates, of sigma and df by the delta method. Of a posterior, that of the linear
@@ -298,7 +298,7 @@ def cov_params(results: Results, kind: CovKind | None = None) -> pd.DataFrame:
     return pd.DataFrame(covariance, index=names, columns=names)
 
 
-def summary_frame(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
+def summary_frame(results: EstimatedParameters, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
     """All parameters in one table.
 
     Parameters
@@ -345,7 +345,7 @@ def summary_frame(results: Results, alpha: float = 0.05, kind: CovKind | None = 
 
 
 def summary(
-    results: Results,
+    results: EstimatedParameters,
     alpha: float = 0.05,
     kind: CovKind | None = None,
     *,
@@ -387,7 +387,7 @@ def summary(
     ==============================================================================
     """
     alpha = check_alpha(alpha)
-    of = getattr(type(results), "hazard_ratios", ratios.hazard_ratios)
+    of: Any = getattr(type(results), "hazard_ratios", ratios.hazard_ratios)
     table = of(results, alpha) if check_flag("hazard_ratios", hazard_ratios) else None
     found = results._summary(alpha, kind, table)
     return found.with_tests(results.anova()) if check_flag("anova", anova) else found

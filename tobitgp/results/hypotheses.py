@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,6 @@ from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.results.likelihood.results import LikelihoodResults
-    from tobitgp.results.results import Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,8 @@ class WaldResults:
         return f"chi2({self.df}) = {self.statistic:.4g}, p = {self.pvalue:.4g}"
 
 
-def _chi_squared(statistic: float, df: int) -> WaldResults:
+def chi_squared(statistic: float, df: int) -> WaldResults:
+    """A statistic with its tail probability."""
     return WaldResults(statistic, df, float(chdtrc(df, statistic)))
 
 
@@ -201,7 +201,7 @@ def likelihood_ratio(larger: LikelihoodResults, smaller: LikelihoodResults) -> W
         raise SpecError("One of the fits has not converged, and its likelihood is no maximum.")
     if gain < -_LOCAL * max(1.0, abs(larger.llf)):
         raise SpecError("The other model has the higher likelihood, so the search for this one ended short of the top.")
-    return _chi_squared(max(2.0 * gain, 0.0), df)
+    return chi_squared(max(2.0 * gain, 0.0), df)
 
 
 def _why_not_nested(larger: LikelihoodParts, smaller: LikelihoodParts) -> str:
@@ -281,7 +281,21 @@ def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
         yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 
-def t_test(results: Results, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
+class Testable(Protocol):
+    """A fit whose coefficients hypotheses may be about."""
+
+    def _testable(self, kind: CovKind | None) -> tuple[Combined, Sequence[str]]:
+        """Parameters that hypotheses are about, and their names."""
+
+
+class Combined(Protocol):
+    """Estimates of p parameters."""
+
+    def combine(self, R: Array, null: Array) -> Linear:
+        """Those of the combinations ``R beta - null`` of the rows of R (k, p)."""
+
+
+def t_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
     """Hypotheses about linear coefficients, of a mixture about all parameters, each on its own.
 
     By (REG10) of the theory pages, of a mixture with the covariance (LR2); tails under a prior are those of (PRE3).
@@ -317,7 +331,7 @@ def t_test(results: Results, hypotheses: Any, kind: CovKind | None = None) -> Co
     return ContrastResults(names, null, linear.combine(R, null))
 
 
-def wald_test(results: Results, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
+def wald_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
     """Several hypotheses about linear coefficients, of a mixture about all parameters, together.
 
     Parameters
@@ -364,4 +378,4 @@ def joint_wald(gap: Linear) -> WaldResults | None:
     if (size == 0.0).any() or np.linalg.matrix_rank(V / np.outer(size, size), hermitian=True) < len(V):
         return None
     z = gap.coefficients() / size
-    return _chi_squared(float(z @ np.linalg.solve(V / np.outer(size, size), z)), len(V))
+    return chi_squared(float(z @ np.linalg.solve(V / np.outer(size, size), z)), len(V))

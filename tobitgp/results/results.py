@@ -25,8 +25,6 @@ from tobitgp.results import (
     anova,
     conformal,
     curves,
-    estimates,
-    hypotheses,
     joint,
     output,
     prediction,
@@ -34,9 +32,10 @@ from tobitgp.results import (
     written_curves,
 )
 from tobitgp.results.averages import Averages, Population, Sought
-from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
+from tobitgp.results.parameters import EstimatedParameters
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import predict_table, whats
 from tobitgp.results.process.term_tests import TermTest
@@ -49,7 +48,7 @@ from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
 from tobitgp.typing import Array, Frame
 
 
-class Results:
+class Results(EstimatedParameters):
     """A fit of any kind: what it was made of, its estimates, and the questions that it answers.
 
     Each kind says what its estimates are, and how its rows are predicted, drawn and scored; the questions themselves
@@ -76,52 +75,21 @@ class Results:
     # -- what each kind says of itself --------------------------------------------------------------------------------
 
     @property
-    def _linear(self) -> Linear:
-        """Linear coefficients."""
-        raise NotImplementedError
-
-    @property
-    def _rest(self) -> Any:
-        """Parameters other than linear coefficients, on the scale on which they are reported."""
-        raise NotImplementedError
-
-    @property
     def _of_subjects(self) -> bool:
         """Whether training rows are parts of the time of subjects."""
         return bool(getattr(self._parts, "of_subjects", False))
-
-    def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
-        """Linear coefficients and the rest, with the covariance that ``kind`` names."""
-        if kind is not None:
-            raise SpecError(f"kind={kind!r} chooses among the covariances of a mixture; this fit has one.")
-        return self._linear, self._rest
-
-    def _profile(self, name: str, alpha: float) -> tuple[float, float]:
-        """Interval of a parameter by the profile likelihood."""
-        raise SpecError(
-            f"method='profile' is for fits by maximum likelihood, as RegressionResults; this fit, "
-            f"{type(self).__name__}, has method='wald'."
-        )
-
-    def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
-        """Parameters that hypotheses are about, and their names."""
-        return self._estimates(kind)[0], self._columns
 
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
         """Joint tests of terms."""
         return anova.term_tests(self)
 
-    def _averages(self, population: Population, sought: Sought) -> Averages:
-        """Averages over rows under settings of their columns."""
-        raise unavailable(self, "An average over rows")
-
-    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
-        """Tables to read, with one of hazard ratios where it is given."""
-        raise NotImplementedError
-
     def _ratio_kind(self) -> Kind:
         """The ratio of hazards or odds that is the same at all times."""
         return family_ratio(self._parts)
+
+    def _averages(self, population: Population, sought: Sought) -> Averages:
+        """Averages over rows under settings of their columns."""
+        raise unavailable(self, "An average over rows")
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         """Differences of f in pairs of rows."""
@@ -130,11 +98,6 @@ class Results:
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         """Logarithms of ratios of hazards or odds in pairs of rows."""
         raise unavailable(self, "A ratio of hazards or odds")
-
-    @property
-    def _has_ratios(self) -> bool:
-        """Whether exponentials of linear coefficients are reported."""
-        return False
 
     @property
     def _columns(self) -> Sequence[str]:
@@ -332,14 +295,6 @@ class Results:
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
-    conf_int = estimates.conf_int
-    cov_params = estimates.cov_params
-    summary_frame = estimates.summary_frame
-    summary = estimates.summary
-    t_test = hypotheses.t_test
-    wald_test = hypotheses.wald_test
-    anova = anova.anova
-
     predict = prediction.predict
     _predict = predict_table
     sample = joint.sample
@@ -459,40 +414,3 @@ class Results:
         Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
         """
         return self._n_free * float(np.log(self._n_units)) - 2.0 * self.llf
-
-    # -- the estimates ------------------------------------------------------------------------------------------------
-
-    def _series(self, linear: Array, rest: Array) -> pd.Series[float]:
-        return pd.Series(np.concatenate([linear, rest]), index=self._names)
-
-    @property
-    def params(self) -> pd.Series[float]:
-        """Linear coefficients, then hyper-parameters or parameters of the noise, by name; in the user's units."""
-        return self._series(self._linear.coefficients(), self._rest.value)
-
-    @property
-    def bse(self) -> pd.Series[float]:
-        """Standard errors by parameter, 0 where fixed; under a prior posterior standard deviations.
-
-        In the user's units: roots of the diagonal of ``cov_params()``, by (REG8), (PRE2), (HYP2) or (LR2) of the theory
-        pages.
-        """
-        return self._series(self._linear.errors(), self._rest.errors())
-
-    @property
-    def tvalues(self) -> pd.Series[float]:
-        """Coefficients over their standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df.
-
-        Pure numbers: the signed root of (REG10) of the theory pages for a coefficient at a time.
-        """
-        return self._series(self._linear.z_values(), self._rest.z_values())
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided tail probabilities; of a posterior twice the probability of a coefficient's less likely sign.
-
-        A Series by parameter; NaN for fixed coefficients, and for hyper-parameters, sigma and df, of which zero is no
-        value to test. Of a regression the tail of (REG10) of the theory pages, of a posterior that of the mixture of
-        (PRE3).
-        """
-        return self._series(self._linear.p_values(), self._rest.p_values())

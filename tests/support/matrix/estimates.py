@@ -22,13 +22,19 @@ from .reasons import (
 )
 
 
+def coefficient(case: Case, column: str) -> str:
+    """Name in hypotheses of the first coefficient of a column, of a mixture the last of all."""
+    names = case.res._testable(None)[1]
+    return names[-1] if case.entry.kind == "mixture" else next(name for name in names if name.startswith(column))
+
+
 def test_of_one(case: Case) -> Any:
-    return case.res.t_test(f"{case.res.params.index[-1]} = 1" if case.entry.kind == "mixture" else "z = 0.1")
+    return case.res.t_test(f"{coefficient(case, 'z')} = 0.1")
 
 
 def test_of_two(case: Case) -> Any:
-    mixture = case.entry.kind == "mixture"
-    return case.res.wald_test(f"{case.res.params.index[-1]} = 1" if mixture else "z = 0, arm[T.B] = 0")
+    first, second = coefficient(case, "z"), coefficient(case, "arm[T.B]")
+    return case.res.wald_test(f"{first} = 1" if first == second else f"{first} = 0, {second} = 0")
 
 
 def ratio_test(case: Case) -> Any:

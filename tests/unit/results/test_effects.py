@@ -136,7 +136,7 @@ def test_weights_count(mixed):
         ({"what": "quantile", "q": [0.1, 0.9]}, "one number"),
         ({"what": "survival", "times": 1.0}, "not supported by marginal effects"),
         ({"times": 1.0}, "times= goes with"),
-        ({"what": "conditional"}, "regressions"),
+        ({"what": "conditional"}, "fits by maximum likelihood"),
         ({"method": "elasticity"}, "'dydx', 'eyex', 'eydx', 'dyex'"),
         ({"method": "eyex", "variables": "x"}, "is not positive in .* rows; use method='dyex'"),
         ({"at": "median"}, "at="),

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.frames import reads_frames
-from tobitgp.data.training_summary import NO_ROWS
-from tobitgp.diagnostics.residual_tests import Check
 from tobitgp.errors import SpecError, UnavailableError
-from tobitgp.results import output
-from tobitgp.results.competing import predictions
+from tobitgp.regression.residuals import pseudo_r2
+from tobitgp.results import hypotheses, output
+from tobitgp.results.competing import estimates, predictions, questions
+from tobitgp.results.competing.estimates import IndependentLinear
 from tobitgp.results.competing.parts import CompetingParts
-from tobitgp.results.predict import check_alpha
-from tobitgp.results.survival import read_times
+from tobitgp.results.estimates import CovKind
+from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.unavailable import missing_attribute
 
 if TYPE_CHECKING:
     from tobitgp.formula.competing import Cause
-    from tobitgp.typing import Frame
 
 
 class CompetingRisksResults:
@@ -106,9 +104,6 @@ class CompetingRisksResults:
 
     def _sum(self, name: str) -> float:
         return float(sum(getattr(fit, name, np.nan) for fit in self.parts.fits.values()))
-
-    def _beside(self, tables: dict[Any, Any]) -> Any:
-        return pd.concat(tables, names=["cause", None])
 
     # -- the fit ------------------------------------------------------------------------------------------------------
 
@@ -197,6 +192,35 @@ class CompetingRisksResults:
         return self._sum("elbo")
 
     @property
+    def llnull(self) -> float:
+        """Maximised log likelihood with intercepts only, in nats, the sum over causes; NaN of a posterior.
+
+        (REG2) and (CR1) of the theory pages.
+        """
+        return self._sum("llnull")
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's pseudo R2, ``1 - llf / llnull``, a pure number; NaN of a posterior.
+
+        References
+        ----------
+        McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in Econometrics*.
+        """
+        return pseudo_r2(self.llf, self.llnull, self.nobs).mcfadden
+
+    @property
+    def method(self) -> str:
+        """Name of the method: a word, or several of causes that differ."""
+        return ", ".join(dict.fromkeys(fit.method for fit in self.parts.fits.values()))
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Stages of the fits, with the columns that the results of a cause have, index ``(cause, stage)``."""
+        fits: Any = self.parts.fits
+        return pd.concat({cause: fit.fit_history for cause, fit in fits.items()}, names=["cause", "stage"])
+
+    @property
     def evidence_kind(self) -> str:
         """What ``log_evidence`` is of each cause, or ``"loglik"``: a word, or several of causes that differ."""
         return ", ".join(dict.fromkeys(fit.evidence_kind for fit in self.parts.fits.values()))
@@ -213,7 +237,7 @@ class CompetingRisksResults:
     @property
     def params(self) -> pd.Series[float]:
         """Estimates of the parameters, index ``(cause, parameter)``; units as in the results of a cause."""
-        return pd.Series(self._beside({cause: fit.params for cause, fit in self.parts.fits.items()}))
+        return self._series("params")
 
     @property
     def bse(self) -> pd.Series[float]:
@@ -223,103 +247,54 @@ class CompetingRisksResults:
         ----------
         (CR1) of the theory pages: estimates of different causes are independent.
         """
-        return pd.Series(self._beside({cause: fit.bse for cause, fit in self.parts.fits.items()}))
+        return self._series("bse")
 
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of ``params``.
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """``params`` over their standard errors, index ``(cause, parameter)``; NaN where zero is no value to test.
 
-        Parameters
-        ----------
-        alpha : float
-            One minus the probability of the intervals.
-
-        Returns
-        -------
-        DataFrame
-            A row for each ``(cause, parameter)``, columns 0 and 1, in the units of ``params``.
-
-        Raises
-        ------
-        SpecError
-            If alpha is outside (0, 1).
-
-        References
-        ----------
-        (REG8) of the theory pages, of processes (PRE3) and (HYP2); of each cause as by itself.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-        >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-        >>> res.conf_int().loc[(2, "sex")].round(2).tolist()
-        [0.17, 1.03]
+        Pure numbers, of each cause as by itself: (REG10) and (CR1) of the theory pages.
         """
-        alpha = check_alpha(alpha)
-        return pd.DataFrame(self._beside({cause: fit.conf_int(alpha) for cause, fit in self.parts.fits.items()}))
+        return self._series("tvalues")
 
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """All parameters of all causes in one table.
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided tail probabilities, index ``(cause, parameter)``; NaN where zero is no value to test.
 
-        Parameters
-        ----------
-        alpha : float
-            One minus the probability of the intervals.
-
-        Returns
-        -------
-        DataFrame
-            A row for each ``(cause, parameter)``, with the columns that the results of a cause have, in their units.
-
-        Raises
-        ------
-        SpecError
-            If alpha is outside (0, 1).
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-        >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-        >>> res.summary_frame().loc[1, "coef"].round(2).to_dict()
-        {'Intercept': 6.09, 'sex': 0.26, 'sigma': 0.71}
+        Of each cause as by itself: (REG10), (PRE3) and (CR1) of the theory pages.
         """
-        return pd.DataFrame(self._beside({cause: fit.summary_frame(alpha) for cause, fit in self.parts.fits.items()}))
+        return self._series("pvalues")
 
-    def anova(self) -> pd.DataFrame:
-        """Joint test of each term of each cause.
+    def _series(self, name: str) -> pd.Series[float]:
+        found = {cause: getattr(fit, name) for cause, fit in self.parts.fits.items()}
+        return pd.Series(pd.concat(found, names=["cause", None]))
 
-        Returns
-        -------
-        DataFrame
-            Index ``(cause, term)``; columns ``df, chi2, p`` and of processes ``edf``, pure numbers, as of
-            :meth:`RegressionResults.anova`.
+    def _testable(self, kind: CovKind | None) -> tuple[IndependentLinear, list[str]]:
+        """Coefficients that hypotheses are about, and their names, as ``sex[death]``."""
+        every = {cause: fit._testable(kind) for cause, fit in self.parts.fits.items()}
+        names = [f"{name}[{cause}]" for cause, (_, columns) in every.items() for name in columns]
+        return IndependentLinear([linear for linear, _ in every.values()]), names
 
-        Raises
-        ------
-        SpecError
-            If the model of a cause has no term beside the intercept.
+    conf_int = estimates.conf_int
+    cov_params = estimates.cov_params
+    summary_frame = estimates.summary_frame
+    hazard_ratios = estimates.hazard_ratios
+    anova = estimates.anova
+    t_test = hypotheses.t_test
+    wald_test = hypotheses.wald_test
+    lr_test = estimates.lr_test
 
-        References
-        ----------
-        (ANO1) to (ANO3) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-        >>> tg.fit("Surv(time, cause) ~ C(sex) + bs(age, df=3)", lung, family="weibull").anova()["df"].loc[2].to_dict()
-        {'C(sex)': 1.0, 'bs(age, df=3)': 3.0}
-        """
-        return pd.concat({cause: fit.anova() for cause, fit in self.parts.fits.items()}, names=["cause"])
-
-    def summary(self, alpha: float = 0.05) -> Any:
+    def summary(self, alpha: float = 0.05, *, hazard_ratios: bool = False, anova: bool = False) -> Any:
         """Tables to read: what was read, and the parameters of each cause.
 
         Parameters
         ----------
         alpha : float
             One minus the probability of the intervals.
+        hazard_ratios : bool
+            With a table of ``hazard_ratios()`` of each cause.
+        anova : bool
+            With a table of ``anova()``, a joint test of each term of each cause.
 
         Returns
         -------
@@ -341,191 +316,18 @@ class CompetingRisksResults:
         """
         from tobitgp.report.competing import summarise_causes
 
-        return summarise_causes(self, check_alpha(alpha))
+        found = summarise_causes(self, check_alpha(alpha), ratios=check_flag("hazard_ratios", hazard_ratios))
+        if not check_flag("anova", anova):
+            return found
+        tests = self.anova()
+        return found.with_tests(tests.set_axis([f"{cause}: {term}" for cause, term in tests.index]))
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
     predict_cumulative_incidence = predictions.predict_cumulative_incidence
     predict_survival_function = predictions.predict_survival_function
+    score = questions.score
+    concordance_index = questions.concordance_index
+    check = questions.check
+    plot_cumulative_incidence = questions.plot_cumulative_incidence
     save = output.save
-
-    @reads_frames
-    def score(self, df: Frame, cause: Cause | None = None, *, weights: Any = None) -> float:
-        """Mean log likelihood of new rows: of their times and causes, or by the model of one cause.
-
-        The sum over causes of the scores that their results have, each a mean over the rows of which it knows the
-        covariates.
-
-        Parameters
-        ----------
-        df : DataFrame or dict of columns
-            With the columns of the model, times and causes included.
-        cause : str or int, optional
-            One of ``causes``, to whose model other causes are censoring; all without.
-        weights : str, (n,) array or Series, optional
-            Frequency weights of the rows, or the column that holds them.
-
-        Returns
-        -------
-        float
-            In nats a row.
-
-        Raises
-        ------
-        SpecError
-            For an unknown cause, lacking columns, or rows of which nothing is known.
-        DataError
-            If the rows or weights cannot be used.
-
-        References
-        ----------
-        (CR1) and minus (MET12) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-        >>> res = tg.fit("Surv(time, cause) ~ sex", lung[::2], family="weibull")
-        >>> round(res.score(lung[1::2]), 2)
-        -5.5
-        """
-        chosen = self.causes if cause is None else [self._check_cause(cause)]
-        return float(sum(self[one].score(df, weights=weights) for one in chosen))
-
-    def concordance_index(self, cause: Cause, time: float | None = None) -> float:
-        """Concordance of the incidence of a cause, as predicted for the training rows, with its events.
-
-        Parameters
-        ----------
-        cause : str or int
-            One of ``causes``.
-        time : float, optional
-            Time by which incidences are predicted, on the scale of the response; without the last event of the cause.
-
-        Returns
-        -------
-        float
-            A share of pairs: 0.5 is chance, 1 a perfect order.
-
-        Raises
-        ------
-        SpecError
-            For an unknown cause, a time that is no positive number, or lacking training rows.
-
-        References
-        ----------
-        Wolbers, Koller, Witteman and Steyerberg (2009), Prognostic models with competing risks, *Epidemiology* 20,
-        555-561; (MET2) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-        >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-        >>> round(res.concordance_index(2), 2)
-        0.59
-        """
-        from tobitgp.metrics import concordance_index
-
-        k, seen = 1 + self.causes.index(self._check_cause(cause)), self.parts.seen
-        if seen is None:
-            raise SpecError(f"{NO_ROWS}, whose order could be scored.")
-        at = read_times(seen.time[seen.code == k].max() if time is None else time, "time")
-        if len(at) > 1 or at[0] <= 0.0:
-            raise SpecError(f"time={time!r}: one positive time is needed.")
-        found = predictions.incidences(self, None, predictions.CauseRows.of(self, None, None), at, None)["mean"]
-        how: dict[str, Any] = {"entry": seen.entry, "weights": seen.weight, "cause": k}
-        return concordance_index(seen.time, -found[k - 1, :, 0], seen.code, **how)
-
-    def check(self, *, rng: int | np.random.Generator | None = None) -> Check:
-        """Run the diagnostics of the model of every cause, and say in words what is wrong and what to try.
-
-        Parameters
-        ----------
-        rng : int or numpy Generator, optional
-            For the random points, and draws of the posterior; None is deterministic.
-
-        Returns
-        -------
-        Check
-            Prints in words; ``ok``, ``advice`` and ``table``. Names begin with the cause; p-values are adjusted within
-            it.
-
-        Raises
-        ------
-        SpecError
-            If the fit holds no training rows.
-
-        References
-        ----------
-        (CHK11) to (CHK16) of the theory pages; to the model of a cause events of the others are censoring.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-        >>> found = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull").check()
-        >>> found.table.loc["2: convergence", "verdict"]
-        'good'
-        """
-        every = [(cause, fit.check(rng=rng).findings) for cause, fit in self.parts.fits.items()]
-        return Check(tuple(one._replace(name=f"{cause}: {one.name}") for cause, found in every for one in found))
-
-    @reads_frames
-    def plot_cumulative_incidence(
-        self,
-        ax: Any = None,
-        *,
-        df: Frame | None = None,
-        times: Any = None,
-        interval: float | None = 0.95,
-        by: Any = None,
-    ) -> Any:
-        """Cumulative incidence over time.
-
-        Without ``df`` the average of the fit over the training rows by their weights, a line for each cause, beside the
-        steps of Aalen and Johansen's estimate [1]_ of the same rows; with ``by`` both in each group, a panel for each
-        cause. Where all rows entered late both are of what follows the first entry, soon after which few rows are at
-        risk and steps are high. With ``df`` curves and bands of its
-        rows, a panel for each cause.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            To draw on, where there is one panel; new ones without.
-        df : DataFrame or dict of columns, optional
-            Up to eight rows.
-        times : list of float, optional
-            On the scale of the response; by default up to the last time seen.
-        interval : float or None
-            Probability of the bands of ``df``.
-        by : str or Series of str, optional
-            Up to eight groups of the training rows: a column of the formula, or a label for each row of the data.
-
-        Returns
-        -------
-        matplotlib axes, or an array of them, one for each cause
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is no matplotlib axes or takes several panels, there are more than eight rows or groups, ``by`` is
-            no column of the formula or stands beside ``df``, or the fit holds no training rows and no ``df`` is given.
-
-        References
-        ----------
-        .. [1] Aalen and Johansen (1978), An empirical transition matrix for non-homogeneous Markov chains based on
-           censored observations, *Scandinavian Journal of Statistics* 5, 141-150.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-        >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-        >>> ax = res.plot_cumulative_incidence()
-        >>> ax.get_ylabel()
-        'cumulative incidence'
-        """
-        from tobitgp.report.competing import plot_incidence
-
-        return plot_incidence(self, ax, df=df, times=times, interval=interval, by=by)

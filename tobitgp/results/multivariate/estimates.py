@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -14,17 +15,17 @@ from tobitgp.data.linear import INTERCEPT, linear_terms
 from tobitgp.formula.several import COLUMN, EACH, RESPONSE, SCALE_COLUMN, UNIT
 from tobitgp.priors.coefficients import WEAK
 from tobitgp.results.anova import joint_test_of_columns
-from tobitgp.results.estimates import Linear
+from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.multivariate.rows import Stack
 from tobitgp.results.priors import COLUMNS as PRIOR_COLUMNS
 from tobitgp.results.priors import PriorRow, hyper_rows
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
 from tobitgp.results.terms import model_terms
-from tobitgp.typing import Array
+from tobitgp.results.views import FRAME_COLUMNS
+from tobitgp.typing import Array, BoolArray
 
 _DEFAULT = "default"
-COLUMNS = ["coef", "std err", "z", "P>|z|", "lower", "upper"]
 RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 _STEP = 1e-5
 _EACH = re.escape(EACH)
@@ -70,18 +71,51 @@ class Estimates:
 
     # -- tables -------------------------------------------------------------------------------------------------------
 
-    def table(self, alpha: float) -> pd.DataFrame:
-        """All parameters, columns as of ``summary_frame()``: coefficients, then the rest; (MUL3)."""
-        linear, names = self.coefficients(), self.coefficient_names
-        ends = linear.interval(alpha)
-        found = np.column_stack([linear.coefficients(), linear.errors(), linear.z_values(), linear.p_values(), *ends.T])
-        frame = self.stacked.summary_frame(alpha)[COLUMNS].iloc[len(self.stacked.parts.gp.columns) :]
-        rows = {}
-        for name, row in zip(map(str, frame.index), frame.to_numpy(), strict=True):
-            if not (RESIDUAL in name or name == "sigma" or name.startswith(f"log(sigma)[{EACH}[T.")):
-                rows[self.name(name)] = row * [*[self._factor(name)] * 2, 1.0, 1.0, *[self._factor(name)] * 2]
-        rest = {**rows, **self._residual(alpha)}  # a column called sigma has coefficients of the name of the noise
-        return pd.DataFrame(np.vstack([found, *rest.values()]), index=[*names, *rest], columns=COLUMNS)
+    @property
+    def rest_names(self) -> list[str]:
+        """Those of the parameters that are no linear coefficients."""
+        names = list(self.stacked.hyperparameters)
+        own = [self.name(name) for name, kept in zip(names, self._kept, strict=True) if kept]
+        return [*own, *self._residual_names]
+
+    def rest(self) -> Transformed:
+        """Parameters that are no linear coefficients: (MUL3), of the residuals by the delta method."""
+        inside, names = self.stacked._rest, list(self.stacked.hyperparameters)
+        unit = np.array([self._factor(name) for name, kept in zip(names, self._kept, strict=True) if kept])
+        own, J = inside.some(self._kept), len(self.labels)
+        log_unit = np.where(own.positive, np.log(unit), 0.0)
+        theta = self._noise(inside.theta)
+        theta[:J] += np.log(self.unit)
+        G = np.vstack([np.eye(len(names))[self._kept], _slopes(self._noise, inside.theta).T])
+        V, of_sd = G @ inside.theta_covariance @ G.T, np.arange(len(theta)) < J
+        value = np.where(of_sd, np.exp(np.where(of_sd, theta, 0.0)), np.tanh(theta))
+        given = np.diag(V)[len(unit) :] == 0.0
+        correlation = np.zeros(len(unit), dtype=bool) if own.correlation is None else own.correlation
+        return Transformed(
+            np.concatenate([own.value * np.exp(log_unit), value]),
+            np.concatenate([own.theta + log_unit, theta]),
+            V,
+            np.zeros((len(V), len(self.coefficient_names))),
+            np.concatenate([own.positive, of_sd]),
+            np.concatenate([own.fixed, given]),
+            np.concatenate([own.theta_mean + log_unit, theta]),
+            np.concatenate([own.theta_skew, np.zeros_like(theta)]),
+            np.concatenate([correlation, ~of_sd]),
+        )
+
+    @cached_property
+    def _kept(self) -> BoolArray:
+        """Hyper-parameters of the stack that are parameters of the responses, (m,); the others are of the residuals."""
+        of_noise = f"log(sigma)[{EACH}[T."
+        names = self.stacked.hyperparameters
+        return np.array([not (RESIDUAL in x or x == "sigma" or x.startswith(of_noise)) for x in names])
+
+    @property
+    def _residual_names(self) -> list[str]:
+        """Standard deviations of residuals, then their correlations."""
+        pairs = [(k, j) for j in range(len(self.labels)) for k in range(j)] if self.correlated else []
+        own = [f"sigma[{label}]" for label in self.labels]
+        return [*own, *(f"rescor[{self.labels[k]}, {self.labels[j]}]" for k, j in pairs)]
 
     @property
     def coefficient_names(self) -> list[str]:
@@ -179,23 +213,6 @@ class Estimates:
         variance = np.einsum("nk,kl,nl->n", slope, rest.theta_covariance, slope) + (share * error) ** 2
         return total, np.sqrt(np.maximum(variance, 0.0))
 
-    def _residual(self, alpha: float) -> dict[str, Array]:
-        """Standard deviations and correlations of what is left in a row, by the delta method."""
-        rest = self.stacked._rest
-        value, slope = self._noise(rest.theta), _slopes(self._noise, rest.theta)
-        sd = np.sqrt(np.maximum(np.diag(slope.T @ rest.theta_covariance @ slope), 0.0))
-        z, J = float(-ndtri(0.5 * alpha)), len(self.labels)
-        of_sd, out = np.arange(len(value)) < J, {}
-        ends = np.column_stack([value, value - z * sd, value + z * sd])
-        ends = np.where(of_sd[:, None], np.exp(np.where(of_sd[:, None], ends, 0.0)), np.tanh(ends))
-        error = sd * np.where(of_sd, ends[:, 0], 1.0 - ends[:, 0] ** 2)
-        pairs = [f"rescor[{self.labels[k]}, {self.labels[j]}]" for j in range(J) for k in range(j)]
-        unit = np.concatenate([self.unit, np.ones(len(value) - J)])
-        for i, name in enumerate([*(f"sigma[{label}]" for label in self.labels), *pairs][: len(value)]):
-            estimate, low, high = ends[i] * unit[i]
-            out[name] = np.array([estimate, error[i] * unit[i], np.nan, np.nan, low, high])
-        return out
-
     def _noise(self, theta: Array) -> Array:
         """Of standardised y log standard deviations (J,) and, where residuals correlate, Fisher's z of correlations."""
         if not self.correlated:
@@ -247,7 +264,7 @@ class Estimates:
         rows = np.column_stack([found, sd, found / sd, 2.0 * ndtr(-np.abs(found / sd)), found - z * sd, found + z * sd])
         sigma = np.exp(found[-1])
         rows[-1] = [sigma, sigma * sd[-1], np.nan, np.nan, *(sigma * np.exp([-z * sd[-1], z * sd[-1]]))]
-        return pd.DataFrame(rows, index=[*terms, *given, "sigma"], columns=COLUMNS)
+        return pd.DataFrame(rows, index=[*terms, *given, "sigma"], columns=FRAME_COLUMNS)
 
 
 def scale_columns(names: Sequence[str], rows: pd.DataFrame) -> Array:

@@ -83,14 +83,14 @@ def predict(
     if what == "quantile" and not isinstance(q, float | int):
         raise SpecError("what='quantile' takes one q between 0 and 1, as q=0.9.")
     rows, index = _rows(results, new)
-    terms = {name: term for name, term in results._estimates.terms.items() if term != RESIDUAL}
+    terms = {name: term for name, term in results._of_responses.terms.items() if term != RESIDUAL}
     excluded = [exclude] if isinstance(exclude, str) else list(exclude)
     for name in excluded:
         if name not in terms:
             listed = ", ".join(map(repr, terms)) or "none"
             raise SpecError(f"exclude= names {name!r}, which is no term that can be left out; this model has {listed}.")
     without = [terms[name] for name in excluded]
-    if results._estimates.correlated:
+    if results._of_responses.correlated:
         if what == "uncensored" and results._stack.log_time:
             raise SpecError("Means of correlated log-normal responses are those of sample(); take what='median'.")
         if what == "sigma" or (what == "quantile" and interval is not None):
@@ -109,7 +109,7 @@ def _with_effects(
     """Scales of residuals, and quantiles, of which the effect of a row is noise and not an error."""
     noise = pd.DataFrame(results.stacked.predict(rows, "sigma", se=True))
     of_processes = (noise["se"] / noise["estimate"]).to_numpy() * bool(results._stack.wide.scale.others)
-    sigma, error = results._estimates.in_rows(rows, noise["estimate"].to_numpy(), of_processes)
+    sigma, error = results._of_responses.in_rows(rows, noise["estimate"].to_numpy(), of_processes)
     logs = results._stack.log_time or what == "sigma"
     if what == "sigma":
         y, se = np.log(sigma), error
@@ -243,7 +243,7 @@ def sample(
     if what not in ("uncensored", "latent"):
         raise SpecError(f"what={what!r} is neither 'uncensored' nor 'latent'.")
     rows, index = _rows(results, new)
-    exclude = [RESIDUAL] if what == "latent" and results._estimates.correlated else []
+    exclude = [RESIDUAL] if what == "latent" and results._of_responses.correlated else []
     found = results.stacked.sample(rows, draws, what=what, exclude=exclude, rng=rng).to_numpy()
     stacked = found.T.reshape(draws, len(results.responses), len(index))
     return _values(results, stacked.transpose(0, 2, 1), what == "latent")

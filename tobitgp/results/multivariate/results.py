@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,22 +10,25 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.results import output
-from tobitgp.results.anova import anova_table
+from tobitgp.results.estimates import CovKind, Linear, Transformed
+from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.multivariate import predictions
 from tobitgp.results.multivariate.estimates import Estimates
 from tobitgp.results.multivariate.parts import MultivariateParts, TrainingRows
+from tobitgp.results.parameters import EstimatedParameters
 from tobitgp.results.predict import check_alpha, check_level
 from tobitgp.results.process.results import GPResults
+from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.unavailable import missing_attribute
 from tobitgp.results.views import COUNTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tobitgp.report.summary import FitSummary
 
 
-class MultivariateResults:
+class MultivariateResults(EstimatedParameters):
     """Fit of several responses to the same rows, by :func:`tobitgp.fit` of ``mvbind(y1, y2) ~ ...``.
 
     Parameters have the names of the response that they are of in brackets, ``z[y1]``.
@@ -61,13 +65,41 @@ class MultivariateResults:
         self.parts, self.responses = parts, parts.stack.wide.labels
         self.stacked = GPResults.from_parts(parts.stacked)
         self._stack, self._rows = parts.stack, rows
-        self._estimates = Estimates(self.stacked, parts.stack)
+        self._of_responses = Estimates(self.stacked, parts.stack)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             """Refuse in words what other kinds of fits have."""
             return missing_attribute(self, name)
+
+    @cached_property
+    def _linear(self) -> Linear:
+        return self._of_responses.coefficients()
+
+    @cached_property
+    def _rest(self) -> Transformed:
+        return self._of_responses.rest()
+
+    @property
+    def _columns(self) -> list[str]:
+        return self._of_responses.coefficient_names
+
+    @property
+    def _names(self) -> list[str]:
+        return [*self._columns, *self._of_responses.rest_names]
+
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        return self._of_responses.term_tests()
+
+    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> FitSummary:
+        from tobitgp.report.several import summarise_several
+
+        self._estimates(kind)
+        return summarise_several(self, alpha)
+
+    def _ratio_kind(self) -> Kind:
+        raise SpecError("Hazard ratios are of one response; fit each by itself, without mvbind().")
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -139,7 +171,7 @@ class MultivariateResults:
         >>> res.priors.loc["age[durable]", ["distribution", "source"]].tolist()
         ['normal', 'default']
         """
-        return self._estimates.priors()
+        return self._of_responses.priors()
 
     @property
     def converged(self) -> bool:
@@ -153,6 +185,26 @@ class MultivariateResults:
         True
         """
         return self.stacked.converged
+
+    @property
+    def evidence_kind(self) -> str:
+        """What ``log_evidence`` is, in a word, as of :attr:`GPResults.evidence_kind`."""
+        return self.stacked.evidence_kind
+
+    @property
+    def method(self) -> str:
+        """How censored rows are integrated over: ``"ep"``, ``"gvi"`` or ``"vi"``."""
+        return self.stacked.method
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Stages of the fit, a row for each, as of :attr:`GPResults.fit_history`."""
+        return self.stacked.fit_history
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """Parameters that are no linear coefficients, by name, in the units of ``params``."""
+        return dict(zip(self._of_responses.rest_names, self._rest.value.tolist(), strict=True))
 
     @property
     def log_evidence(self) -> float:
@@ -171,105 +223,6 @@ class MultivariateResults:
         """
         log = self._stack.centre if self._stack.log_time else np.log(self._stack.scale)
         return float(self.stacked.log_evidence - self.parts.exact @ log)
-
-    @property
-    def params(self) -> pd.Series[float]:
-        """Estimates in the units of the responses: a Series by name.
-
-        Coefficients ``z[y1]``, standard deviations of curves and random effects ``sd(gp(x))[y1]``, their correlations
-        ``cor(gp(x))[y1, y2]``, those of the residuals, ``sigma[y1]`` and, with ``rescor=True``, ``rescor[y1, y2]``. Of
-        log-time families on the log scale.
-
-        References
-        ----------
-        (MUL3) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> list(res.params.index[:4])
-        ['Intercept[durable]', 'age[durable]', 'Intercept[quant]', 'age[quant]']
-        >>> list(res.params.index[4:])
-        ['sigma[durable]', 'sigma[quant]', 'rescor[durable, quant]']
-        """
-        return pd.Series(self._estimates.table(0.05)["coef"], name=None)
-
-    @property
-    def bse(self) -> pd.Series[float]:
-        """Standard errors of ``params``, in the same units: a Series by name.
-
-        References
-        ----------
-        (HYP8) of the theory pages, and (MUL3) by the delta method.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> bool((res.bse > 0).all())
-        True
-        """
-        return pd.Series(self._estimates.table(0.05)["std err"], name=None)
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of ``params``, in the same units.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the probability of the intervals.
-
-        Returns
-        -------
-        DataFrame
-            A row for each parameter, columns 0 and 1, in the units of ``params``.
-
-        Raises
-        ------
-        SpecError
-            If alpha is outside (0, 1).
-
-        References
-        ----------
-        (MUL3) of the theory pages, by the delta method for logarithms of standard deviations and Fisher's z.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> res.conf_int().loc["sigma[quant]"].round(0).tolist()
-        [19.0, 37.0]
-        """
-        return self._estimates.table(alpha)[["lower", "upper"]].set_axis([0, 1], axis=1)
-
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """All parameters in one table.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the probability of the intervals.
-
-        Returns
-        -------
-        DataFrame
-            A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the units of ``params``, but
-            for z and its tail probability, which are NaN where zero is no value to test.
-
-        Raises
-        ------
-        SpecError
-            If alpha is outside (0, 1).
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> res.summary_frame().columns.tolist()
-        ['coef', 'std err', 'z', 'P>|z|', 'lower', 'upper']
-        """
-        return self._estimates.table(alpha)
 
     def correlations(self, interval: float = 0.95) -> pd.DataFrame:
         """Correlations between the responses: of their curves, of random effects, of residuals.
@@ -300,7 +253,7 @@ class MultivariateResults:
         >>> list(res.correlations().index)
         ['rescor[durable, quant]']
         """
-        table = self._estimates.table(1.0 - float(check_level(interval) or 0.95))
+        table = self.summary_frame(1.0 - float(check_level(interval) or 0.95))
         own = [name.startswith(("cor(", "rescor[")) for name in table.index]
         return table.loc[own, ["coef", "lower", "upper"]].set_axis(["estimate", "lower", "upper"], axis=1)
 
@@ -347,9 +300,9 @@ class MultivariateResults:
         for name in (response, *given):
             if name not in self.responses or (response, *given).count(name) > 1:
                 raise SpecError(f"{name!r} is none of the other responses: {', '.join(self.responses)}.")
-        if not self._estimates.correlated:
+        if not self._of_responses.correlated:
             raise SpecError("regression() rests on correlated residuals; fit with rescor=True.")
-        return self._estimates.regression(response, given, check_alpha(alpha))
+        return self._of_responses.regression(response, given, check_alpha(alpha))
 
     def group_effects(self, *, interval: float | None = 0.95) -> pd.DataFrame:
         """Random effects, a row for each response of each group.
@@ -381,86 +334,7 @@ class MultivariateResults:
         >>> tg.fit("mvbind(u, v) ~ (1 | g)", data).group_effects().loc["re(g)[u]", "estimate"].idxmax()
         'b'
         """
-        return self._estimates.group_effects(interval)
-
-    def anova(self) -> pd.DataFrame:
-        """Joint test of each linear term of each response, and of processes and random effects.
-
-        Returns
-        -------
-        DataFrame
-            Index ``term``, as ``"age[y1]"``; columns ``df, chi2, p`` and of processes ``edf``, pure numbers, as of
-            :meth:`GPResults.anova`.
-
-        Raises
-        ------
-        SpecError
-            If the model has no term beside the intercept.
-
-        References
-        ----------
-        (ANO1) to (ANO3) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> res.anova().index.tolist()
-        ['age[durable]', 'age[quant]']
-        """
-        return anova_table(dict(self._estimates.term_tests()))
-
-    def summary(self, alpha: float = 0.05) -> FitSummary:
-        """Tables of all parameters, in the units of the responses.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the probability of the intervals.
-
-        Returns
-        -------
-        Summary
-            Prints as text; ``as_html()``, ``as_latex()`` and ``as_csv()``.
-
-        Raises
-        ------
-        SpecError
-            If alpha is outside (0, 1).
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> "rescor[durable, quant]" in str(res.summary())
-        True
-        """
-        from tobitgp.report import summary
-        from tobitgp.report.summary import Section
-
-        rows = list(summary.frame_rows(self._estimates.table(alpha)))
-        p, ends = len(self._estimates.coefficient_names), summary.interval_headers(alpha)
-        sections = [
-            Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows[:p]]),
-            Section(["", "value", "std err", *ends], [summary.estimate_row(*row, tests=False) for row in rows[p:]]),
-        ]
-        model = [
-            ("Responses:", str(len(self.responses))),
-            ("Family:", self.stacked.parts.family.name),
-            ("Method:", self.stacked.method),
-            ("Basis functions:", str(self.stacked.parts.fitted.n_features)),
-        ]
-        notes = ["sigma[...] and rescor[...] are those of the residuals, were all responses seen."]
-        notes += self._estimates.intercept_note()
-        if self._estimates.correlated and self._stack.wide.sigma is not None:
-            notes.append("log(sigma)[...] are of the noise beside what the responses of a row share.")
-        if self._stack.log_time:
-            notes.append("Coefficients, sd(), sigma and correlations are on the scale of the responses' logarithms.")
-        numbers: dict[str, float | str] = {f"Log evidence ({self.stacked.evidence_kind}):": self.log_evidence}
-        title = "Regression of several responses"
-        sigma = self._stack.wide.sigma
-        formulas = {} if sigma is None else {"log(sigma):": sigma}
-        return summary.build_summary(self, title, model, numbers, sections, notes, formulas)  # type: ignore[arg-type]
+        return self._of_responses.group_effects(interval)
 
     predict = predictions.predict
     impute = predictions.impute
