@@ -344,6 +344,53 @@ def test_tables_have_a_level_of_causes(mgus2):
     assert "2 causes of 'text'" in repr(res)
 
 
+def test_hypotheses_compare_causes_whose_estimates_are_independent(mgus2):
+    res = tg.fit("Surv(etime, cause) ~ age + male", mgus2, family="weibull")
+    (a, b), (c, d) = ((res[cause].params["male"], res[cause].bse["male"]) for cause in (1, 2))
+    found = res.t_test("male[1] = male[2]")
+    assert found.effect[0] == pytest.approx(a - c)
+    assert found.sd[0] == pytest.approx(np.hypot(b, d))
+    both = res.wald_test("male[1] = 0, male[2] = 0")
+    assert both.statistic == pytest.approx((a / b) ** 2 + (c / d) ** 2)
+    V = res.cov_params()
+    np.testing.assert_allclose(V.loc[1, 1], res[1].cov_params())
+    assert (V.loc[1, 2] == 0.0).all(axis=None)
+    less = tg.fit("Surv(etime, cause) ~ age", mgus2, family="weibull")
+    ratio = res.lr_test(less)
+    assert (ratio.df, ratio.statistic) == (2, pytest.approx(2.0 * (res.llf - less.llf)))
+    assert res.llnull == pytest.approx(tg.fit("Surv(etime, cause) ~ 1", mgus2, family="weibull").llf, abs=1e-6)
+    with pytest.raises(SpecError, match=r"male\[1\]"):
+        res.t_test("male = 0")
+    with pytest.raises(SpecError, match="same causes: 1, 2"):
+        res.lr_test(res[1])
+
+
+def test_tails_of_differences_between_causes_are_those_of_draws():
+    data = exponentials(150, seed=3)
+    res = tg.fit("Surv(t, k) ~ x + gp(x)", data, family="weibull", hyper="integrate")
+    posterior, rng, n = [res[cause]._linear for cause in res.causes], np.random.default_rng(1), 400_000
+    draws = []
+    for linear in posterior:
+        at = rng.choice(len(linear.weight), n, p=linear.weight / linear.weight.sum())
+        draws.append(linear.mean[at, 1] + linear.sd[at, 1] * rng.normal(size=n))
+    assert min(len(linear.weight) for linear in posterior) > 1
+    found, gap = res.t_test("x[1] - x[2] = 0.1"), draws[0] - draws[1] - 0.1
+    assert found.effect[0] == pytest.approx(gap.mean() + 0.1, abs=5.0 * gap.std() / np.sqrt(n))
+    assert found.sd[0] == pytest.approx(gap.std(), rel=0.01)
+    assert found.pvalue[0] == pytest.approx(2.0 * min((gap > 0.0).mean(), (gap < 0.0).mean()), abs=0.005)
+    np.testing.assert_allclose(found.conf_int()[0], np.quantile(gap, [0.025, 0.975]) + 0.1, rtol=0.02)
+
+
+@pytest.mark.parametrize("table", ["hazard_ratios", "anova"])
+def test_summaries_show_what_is_asked_for(mgus2, table):
+    res = tg.fit("Surv(etime, cause) ~ age + male", mgus2, family="weibull")
+    plain, more = res.summary(), res.summary(**{table: True})
+    assert len(more.tables) == len(plain.tables) + (2 if table == "hazard_ratios" else 1)
+    for cause in res.causes:
+        value = res.hazard_ratios().loc[(cause, "male"), "exp(coef)"] if table == "hazard_ratios" else None
+        assert (f"{value:.4f}" if value else f"{cause}: male") in str(more)
+
+
 @pytest.mark.parametrize(
     ("formula", "options", "error", "words"),
     [

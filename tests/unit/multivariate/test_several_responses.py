@@ -66,6 +66,43 @@ def test_seen_responses_of_the_same_columns_are_regressions_whose_residuals_corr
     assert found["rescor[y2, y3]"] == pytest.approx(S[1, 2] / sd[1] / sd[2], abs=0.01)
 
 
+def of_covariance(S):
+    """Standard deviations, then correlations, in the order of the parameters."""
+    sd = np.sqrt(np.diag(S))
+    return np.array([*sd, *(S[k, j] / sd[k] / sd[j] for j in range(len(S)) for k in range(j))])
+
+
+def test_covariances_of_estimates_are_those_of_normal_theory():
+    n = 400
+    data = made(n, share=0.0).drop(columns=["l1", "l2", "l3"])
+    res = tg.fit("mvbind(y1, y2, y3) ~ z", data, rescor=True)
+    H, Y = np.column_stack([np.ones(n), data["z"]]), data[["y1", "y2", "y3"]].to_numpy()
+    beta, *_ = np.linalg.lstsq(H, Y, rcond=None)
+    S, V = np.cov((Y - H @ beta).T), res.cov_params()
+    of_slopes = np.linalg.inv(H.T @ H)[1, 1] * S
+    slopes = [f"z[y{j}]" for j in (1, 2, 3)]
+    scale = np.sqrt(np.outer(np.diag(of_slopes), np.diag(of_slopes)))
+    np.testing.assert_allclose(V.loc[slopes, slopes] / scale, of_slopes / scale, atol=0.02)
+    pairs = [(i, j) for i in range(3) for j in range(i, 3)]
+    of_S = np.array([[S[i, k] * S[j, l] + S[i, l] * S[j, k] for k, l in pairs] for i, j in pairs]) / n
+    slope = []
+    for i, j in pairs:
+        step = np.zeros((3, 3))
+        step[i, j] = step[j, i] = 1e-5 * np.sqrt(S[i, i] * S[j, j])
+        slope.append((of_covariance(S + step) - of_covariance(S - step)) / (2.0 * step[i, j]))
+    expected, rest = np.array(slope).T @ of_S @ np.array(slope), res.params.index[6:]
+    scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    np.testing.assert_allclose(V.loc[rest, rest] / scale, expected / scale, atol=0.05)
+    np.testing.assert_allclose(np.sqrt(np.diag(V)), res.bse, rtol=1e-9)
+    assert list(res.hyperparameters) == list(rest)
+    gap = res.t_test("z[y2] = 10 * z[y1]")
+    assert gap.effect[0] == pytest.approx(beta[1, 1] - 10.0 * beta[1, 0], abs=0.01 * gap.sd[0])
+    error = np.sqrt(of_slopes[1, 1] + 100.0 * of_slopes[0, 0] - 20.0 * of_slopes[0, 1])
+    assert gap.sd[0] == pytest.approx(error, rel=0.02)
+    chi2 = beta[1, :2] @ np.linalg.solve(of_slopes[:2, :2], beta[1, :2])
+    assert res.wald_test("z[y1] = 0, z[y2] = 0").statistic == pytest.approx(chi2, rel=0.03)
+
+
 def test_two_censored_responses_are_near_their_maximum_likelihood():
     rng = np.random.default_rng(2)
     n = 400

@@ -27,7 +27,8 @@ class CompetingRisksResults:
     Every cause has a model of its own, in which events of the other causes are censoring. ``res["death"]`` are the
     results of one: its coefficients are of the hazard of this cause, and its survival, which warns of that, is *net*
     survival, of a world in which the other causes do not occur and nothing else changes. The probability of an event
-    beside the other causes is :meth:`predict_cumulative_incidence`.
+    beside the other causes is :meth:`predict_cumulative_incidence`. Hypotheses have the cause in the name of a
+    coefficient: ``res.t_test("sex[1] = sex[2]")`` tests whether a column has the same effect on two hazards.
 
     Parameters
     ----------
