@@ -142,8 +142,8 @@ def hazard_ratios(results: CompetingRisksResults, alpha: float = 0.05) -> pd.Dat
     Returns
     -------
     DataFrame
-        A row for each ``(cause, column)``, columns as of :meth:`RegressionResults.hazard_ratios`: ratios and their logarithms,
-        pure numbers.
+        A row for each ``(cause, column)``, columns as of :meth:`RegressionResults.hazard_ratios`: ratios
+        and their logarithms, pure numbers.
 
     Raises
     ------
