@@ -217,6 +217,13 @@ def test_the_null_model_is_the_intercept_alone(name):
     assert res.prsquared == pytest.approx(1.0 - res.llf / res.llnull) or res.llnull >= 0.0
 
 
+@pytest.mark.parametrize("name", ["box-cox", "given power", "path"])
+def test_fits_again_look_for_the_null_model_where_asked(name):
+    found = again(fitted(name).parts)
+    assert found.llnull is None
+    assert found.null == pytest.approx(fitted(name).llnull, abs=1e-6)
+
+
 @every
 def test_a_loaded_fit_says_that_it_does_not_know_the_null_model(name, tmp_path):
     """Or knows it."""
