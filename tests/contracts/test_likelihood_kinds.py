@@ -9,7 +9,7 @@ import pytest
 from support.kinds import KINDS, N, kind, rows
 
 import tobitgp as tg
-from tobitgp.errors import ApproximationWarning
+from tobitgp.errors import ApproximationWarning, SpecError
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.results.likelihood.kinds import RESULTS, results_of
 
@@ -120,6 +120,15 @@ def test_influence_is_the_change_of_the_estimates(name):
         )
 
 
+@independent
+def test_scaled_influence_is_in_errors_by_the_information(name):
+    res = fitted(name)
+    own, free = results_of(again(res.parts)), res.parts.maximum.free
+    error = np.concatenate([own._linear.errors(), own._rest.theta_sd])
+    ratio = res.influence().dropna().abs().sum() / res.influence(scaled=True).dropna().abs().sum()
+    np.testing.assert_allclose(ratio[free], error[free], rtol=1e-3)
+
+
 @every
 def test_profiles_fall_by_what_was_asked(name):
     res = fitted(name)
@@ -206,3 +215,39 @@ def test_the_null_model_is_the_intercept_alone(name):
         return
     assert res.llnull <= res.llf + 1e-6
     assert res.prsquared == pytest.approx(1.0 - res.llf / res.llnull) or res.llnull >= 0.0
+
+
+@pytest.mark.parametrize("name", ["box-cox", "given power", "path"])
+def test_fits_again_look_for_the_null_model_where_asked(name):
+    found = again(fitted(name).parts)
+    assert found.llnull is None
+    assert found.null == pytest.approx(fitted(name).llnull, abs=1e-6)
+
+
+@every
+def test_a_loaded_fit_says_that_it_does_not_know_the_null_model(name, tmp_path):
+    """Or knows it."""
+    res = fitted(name)
+    res.save(tmp_path / "fit.tgp")
+    loaded = tg.load(tmp_path / "fit.tgp")
+    if loaded.parts.llnull is None and "Intercept" in loaded.params.index:
+        with pytest.raises(SpecError, match="intercept only computes with them"):
+            _ = loaded.prsquared
+    else:
+        assert loaded.llnull == pytest.approx(res.llnull, nan_ok=True)
+
+
+def test_profiles_of_splines_where_a_start_does_not_rise():
+    """In these units no spline rises with gamma2 given and a constant hazard for the rest."""
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=240)
+    time, end = np.exp(0.5 + 0.4 * x + 0.5 * np.log(rng.exponential(size=240))), rng.exponential(5.0, 240)
+    ends = []
+    for unit in (1.0, 1e-3):
+        data = {"time": unit * np.minimum(time, end), "event": (time <= end) * 1, "x": x}
+        res = tg.fit("Surv(time, event) ~ x", data, family=tg.PH("spline", df=3))
+        found = [again(res.parts, {"gamma2": res.params["gamma2"] + z * res.bse["gamma2"]}) for z in (-2, 0, 2)]
+        assert all(each.maximum.converged for each in found)
+        ends.append(res.profile_interval("gamma3"))
+        res.profile_interval("gamma2")
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-5)

@@ -104,7 +104,7 @@ class BoxCoxParts(LikelihoodParts):
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
         how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
-        return fit_boxcox(self.spec, self.rows, self.covariates, self.facts.names, **how)  # type: ignore
+        return fit_boxcox(self.spec, self.rows, self.covariates, self.facts.names, with_null=False, **how)  # type: ignore
 
 
 def in_own_unit(parts: BoxCoxParts) -> BoxCoxParts:
@@ -143,8 +143,12 @@ def fit_boxcox(
     groups: Clusters | None = None,
     sampling: bool = False,
     max_iter: int = 200,
+    with_null: bool = True,
 ) -> BoxCoxParts:
-    """Fit a regression after a power transformation, of a power that is estimated where none is given."""
+    """Fit a regression after a power transformation, of a power that is estimated where none is given.
+
+    The model with an intercept only is left to who asks for it where not ``with_null``.
+    """
     check_covariance(cov_type)
     power, fixed = read_power(power, fixed)
     refuse_power(training, power)
@@ -177,8 +181,8 @@ def fit_boxcox(
     warn_of(maximum)
     seen = outcome(training.response, log_time=True, labels=training.labels)
     maximum = replace(maximum, log_likelihood=maximum.log_likelihood - seen.log_jacobian)
-    llnull = np.nan
-    if "Intercept" in design.columns:
+    llnull = np.nan if with_null else None
+    if with_null and "Intercept" in design.columns:
         llnull = at(
             find_power(lambda x: at(x, null=True).log_likelihood, low, high) if power is None else power, null=True
         ).log_likelihood

@@ -16,6 +16,7 @@ from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import check_response
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
+from tobitgp.diagnostics.draws import training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
@@ -180,8 +181,9 @@ class LikelihoodParts(Source):
         """Log likelihood of the response as written with an intercept only; NaN without an intercept or a maximum."""
         if self.llnull is not None:
             return self.llnull
-        if "Intercept" not in self.columns or self.training is None:
+        if "Intercept" not in self.columns:
             return float("nan")
+        training_rows(self, "the log likelihood with an intercept only")
         found = self.again({name: 0.0 for name in self.columns if name != "Intercept"})
         return found.llf if found.maximum.converged else float("nan")
 

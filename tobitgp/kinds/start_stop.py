@@ -18,7 +18,7 @@ from tobitgp.distributions.continued import Continued
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
-from tobitgp.kinds.likelihood import moved_rows
+from tobitgp.kinds.likelihood import LikelihoodParts, moved_rows
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.likelihoods import Family
 from tobitgp.regression.clusters import Clusters
@@ -43,7 +43,11 @@ class StartStopParts(RegressionParts):
         assert self.covariates is not None
         how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
         read = self.spec, self.rows, self.family, self.covariates, self.facts.names
-        return fit_start_stop(*read, id=self.id, subject=self.code, **how)  # type: ignore
+        return fit_start_stop(*read, id=self.id, subject=self.code, with_null=False, **how)  # type: ignore
+
+    @property
+    def null(self) -> float:
+        return float(LikelihoodParts.null.fget(self))  # type: ignore[attr-defined]
 
     def reweighted(self, weight: Array) -> Self:
         assert self.code is not None
@@ -112,10 +116,11 @@ def fit_start_stop(
     groups: Clusters | None = None,
     sampling: bool = False,
     max_iter: int = 200,
+    with_null: bool = True,
 ) -> StartStopParts:
     """Fit by maximum likelihood.
 
-    Shapes: subject (n,).
+    Shapes: subject (n,). The model with an intercept only is left to who asks for it where not ``with_null``.
     """
     check_covariance(cov_type)
     response, design = training.response, training.design
@@ -126,10 +131,13 @@ def fit_start_stop(
     problem = problem_of(response, histories, design, family, read_fixed(fixed, design.columns, (), family))
     maximum = maximise_start_stop(problem, scores=cov_type != "nonrobust", max_iter=max_iter)
     warn_of(maximum)
+    llnull = float("nan") if with_null else None
+    if with_null and "Intercept" in design.columns:
+        llnull = _null(problem, max_iter)
     read, clusters = (spec, training, family, covariates, columns), _of_subjects(groups, code, len(problem.seen))
     return StartStopParts(
         **of_maximum(*read, maximum, problem.seen, cov_type, clusters, sampling),
-        llnull=_null(problem, max_iter) if "Intercept" in design.columns else float("nan"),
+        llnull=llnull,
         id=id,
         subjects=len(problem.seen),
         subject_weight=float(problem.seen.weight.sum()),

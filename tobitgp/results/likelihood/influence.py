@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ def influence(results: LikelihoodResults, *, scaled: bool = False) -> pd.DataFra
     Parameters
     ----------
     scaled : bool
-        In standard errors (dfbetas).
+        In standard errors (dfbetas), by the observed information.
 
     Returns
     -------
@@ -63,7 +64,8 @@ def influence(results: LikelihoodResults, *, scaled: bool = False) -> pd.DataFra
     V = dense(maximum.inverse_information)
     change = found.moved(dfbeta(maximum.scores, V, weight if last is None else weight[last]))
     if scaled:
-        own = type(results)(found)
+        information = {"covariance": maximum.inverse_information, "unidentified": maximum.unidentified}
+        own = type(results)(replace(found, **information))
         se = np.concatenate([own._linear.errors(), own._rest.theta_sd])
         change = np.divide(change, se, out=np.zeros_like(change), where=se > 0.0)
     names = [*parts.columns]

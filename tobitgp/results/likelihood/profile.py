@@ -75,6 +75,8 @@ def profile_interval(results: LikelihoodResults, name: str, alpha: float = 0.05)
     best, drop = np.log(value) if positive else value, 0.5 * float(ndtri(0.5 * alpha)) ** 2
 
     def below(at: float) -> float:
+        if at == best:
+            return -drop
         at = min(max(at, low), high)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -96,7 +96,8 @@ class LikelihoodResults(Results):
     def llnull(self) -> float:
         """Maximised log likelihood with an intercept only, in nats; NaN where that has no maximum.
 
-        Formulas of other parameters stay. (REG2) of the theory pages.
+        Formulas of other parameters stay. (REG2) of the theory pages. A cure model, or one with a parametric baseline,
+        that was loaded from a file does not know it.
         """
         return self._parts.null
 
