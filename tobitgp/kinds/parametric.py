@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -137,21 +136,10 @@ class ParametricParts(LikelihoodParts):
         noise, H = self.family.distribution, as_dense(training.design.H)
         model = HazardModel(seen, H, training.design.offset, self.level_columns, noise, self.baseline, known, code)
         maximum = maximise_hazards(model, scores=scores, max_iter=MAX_ITER)
-        if not maximum.converged and self.maximum.converged:
-            with suppress(SpecError):  # a baseline that does not rise there
-                begin = dict(enumerate(self._near(known)))
-                close = maximise_hazards(model, scores=scores, max_iter=MAX_ITER, start=begin)
-                maximum = close if close.converged else maximum
         read = self.spec, training, self.family, self.covariates, self.facts.names
         made = of_maximum(*read, maximum, seen, "nonrobust", None, False)
         shared = None if code is None else frailties_at(hazard_problem(model), maximum.parameters)
         return replace(self, **made, frailties=shared)
-
-    def _near(self, known: Array) -> Array:
-        """About where the likelihood is highest with ``known`` parameters (k,), by its curvature at the maximum."""
-        theta, V = self.maximum.parameters, np.asarray(self.maximum.inverse_information)
-        moved = ~np.isnan(known) & self.maximum.free
-        return theta + V[:, moved] @ np.linalg.lstsq(V[np.ix_(moved, moved)], (known - theta)[moved], rcond=None)[0]
 
     def possible(self, change: Array) -> BoolArray:
         """Which draws (S,) have a baseline that rises, where the parameters move by ``change`` (k, S).

@@ -22,7 +22,7 @@ from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.numerics.jets import variables
-from tobitgp.regression.hazard_starts import LEAST_TAU, constant, elsewhere, is_concave, nested
+from tobitgp.regression.hazard_starts import LEAST_TAU, constant, elsewhere, is_concave, nested, rise
 from tobitgp.regression.hazards import (
     HazardModel,
     HazardProblem,
@@ -135,9 +135,11 @@ def _constant_hazard(model: HazardModel, max_iter: int) -> Array:
 
 def _with_given(model: HazardModel, start: Mapping[int, float]) -> Array:
     """A constant hazard but for what is given."""
-    parameters = _constant_hazard(model, 50)
-    for place, value in start.items():
-        parameters[place] = value
+    first = _constant_hazard(model, 50)
+    parameters = first.copy()
+    parameters[list(start)] = list(start.values())
+    parameters[model.levels] += rise(model, parameters) - rise(model, first)
+    parameters[list(start)] = list(start.values())
     if model.group is not None:
         parameters[-1] = max(parameters[-1], LEAST_TAU)
     return np.where(np.isnan(model.known), parameters, model.known)
@@ -200,10 +202,10 @@ def _shape_runs_off(problem: HazardProblem, x: Array, far: float = _FAR) -> bool
     return 0.1 * follow_up(seen) * float(np.abs(at[1]).max()) > far
 
 
-def _without_frailty(problem: HazardProblem, x: Array) -> bool:
+def _without_frailty(problem: HazardProblem, x: Array, least: float = _NO_FRAILTY) -> bool:
     """Whether the variance of frailties that is looked for is as good as 0."""
     sought = problem.model.group is not None and bool(problem.free[-1])
-    return sought and float(problem.predictors(x)[-1][0]) < _NO_FRAILTY
+    return sought and float(problem.predictors(x)[-1][0]) < least
 
 
 def _unit(problem: HazardProblem, x: Array) -> Array:
@@ -233,6 +235,8 @@ def _judge(problem: HazardProblem, end: Climb, unit: Array) -> str:
         found = "shape" if _runs_off(problem, end.state.x, _LARGE) else slow
     else:
         found = "shape" if end.reason == "stopped" else "flat" if least < FLAT else "converged"
+    if found in ("flat", "stalled", "limit") and _without_frailty(problem, end.state.x, LEAST_TAU):
+        return "frailty"
     return "entry" if found in ("flat", "stalled", "limit") and _none_reaches_entry(problem, end.state.x) else found
 
 

@@ -49,9 +49,16 @@ def constant(model: HazardModel) -> tuple[HazardModel, Array]:
     parameters = np.where(np.isnan(known), 0.0, known)
     parameters[p + len(shape) :] = np.where(np.isnan(known[p + len(shape) :]), FIRST_TAU, known[p + len(shape) :])
     free = np.isnan(known[:p])
-    goal = _level(model) - model.offset - model.H @ parameters[:p]
+    levels = model.H[:, model.levels] @ (_level(model) + rise(model, parameters))
+    goal = levels - model.offset - model.H @ parameters[:p]
     parameters[:p][free] = np.linalg.lstsq(model.H[:, free], goal, rcond=None)[0]
     return replace(model, known=known), parameters
+
+
+def rise(model: HazardModel, parameters: Array) -> Array:
+    """What the baseline at parameters (k,) adds to levels, for the same hazards at the times of the rows, (levels,)."""
+    times, c = known_times(model.seen).mean(), model.split(parameters)[1]
+    return np.broadcast_to(times - model.baseline.at(np.full(c.shape[1], times), list(c))[0], len(model.levels))
 
 
 def _level(model: HazardModel) -> float:

@@ -736,3 +736,26 @@ def test_coverage_of_coefficients_and_of_survival():
         hits.append([low < 0.5 < high, *((band["lower"] < truth) & (truth < band["upper"]))])
     share = np.mean(hits, axis=0)
     assert ((share > 0.92) & (share < 0.98)).all(), share
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+@pytest.mark.parametrize("name", ["gamma1", "gamma2"])
+def test_a_baseline_that_is_given_fits_as_well_in_another_unit_of_time(lung, name, unit):
+    family, formula, rows = tg.PH("spline", df=3), "Surv(time, event) ~ age", lung.dropna(subset=["age"])
+    res = tg.fit(formula, rows, family=family)
+    for given in res.params[name] + res.bse[name] * np.array([-1.0, 1.0, 3.0]):
+        first = tg.fit(formula, rows, family=family, fixed={name: given})
+        moved = rows.assign(time=unit * rows["time"])
+        other = tg.fit(formula, moved, family=family, fixed={name: given})
+        assert other.converged
+        assert other.llf + np.log(unit) * rows["event"].sum() == pytest.approx(first.llf, abs=1e-6)
+
+
+def test_groups_without_frailties_are_named_where_the_search_ends_short_of_none():
+    rng, n = np.random.default_rng(66), 240
+    x = rng.normal(size=n)
+    time, end = rng.weibull(1.3, n) * np.exp(0.3 * x), rng.exponential(2, n)
+    data = pd.DataFrame({"x": x, "t": np.minimum(time, end), "e": time < end, "g": rng.integers(0, 40, n)})
+    with pytest.warns(tg.errors.ConvergenceWarning, match="The likelihood is highest without frailties"):
+        res = tg.fit("Surv(t, e) ~ x + (1 | g)", data, family=tg.PH("weibull", frailty="gamma"))
+    assert not res.converged
