@@ -25,8 +25,6 @@ from tobitgp.results.views import COUNTS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tobitgp.report.summary import FitSummary
-
 
 class MultivariateResults(EstimatedParameters):
     """Fit of several responses to the same rows, by :func:`tobitgp.fit` of ``mvbind(y1, y2) ~ ...``.
@@ -92,7 +90,7 @@ class MultivariateResults(EstimatedParameters):
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
         return self._of_responses.term_tests()
 
-    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> FitSummary:
+    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.several import summarise_several
 
         self._estimates(kind)
