@@ -49,15 +49,21 @@ def pytest_configure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Fail a test that is slow and does not say so; without the core or under a tracer all are."""
+    """Note what a test takes."""
     began = time.process_time()
     result = yield
-    spent = time.process_time() - began
-    marked = item.get_closest_marker("slow") or item.get_closest_marker("study")
-    slowed = item.config.getoption("--pure") or item.config.pluginmanager.hasplugin("_cov")
-    if spent > MOST and not (marked or slowed):
-        pytest.fail(f"{spent:.0f} s of the processor: mark it slow, or study if a quick version remains")
+    item.user_properties.append(("processor", time.process_time() - began))
     return result
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """List tests that are slow and do not say so; without the core or under a tracer all are."""
+    if config.getoption("--pure") or config.pluginmanager.hasplugin("_cov"):
+        return
+    for report in terminalreporter.getreports("passed"):
+        spent = dict(report.user_properties).get("processor", 0.0)
+        if spent > MOST and not {"slow", "study"} & set(report.keywords):
+            terminalreporter.write_line(f"{spent:.0f} s of the processor, not marked as slow: {report.nodeid}")
 
 
 @pytest.fixture(autouse=True)

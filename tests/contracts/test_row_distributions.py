@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
+from tobitgp.distributions.continued import Continued
 from tobitgp.distributions.cured import Cured
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.interpolated import Interpolated
@@ -37,6 +38,7 @@ ROWS = {
     ),
     "spline": Transformed(Gumbel(), *SPLINE[:1], MU, SPLINE[1]),
     "frailty": Transformed(Gumbel(), WeibullBaseline(), MU, (np.full(N, 0.4),), (np.full(N, -0.5),)),
+    "continued": Continued(Gumbel(), MU, SCALE, np.array([-INF, -0.5, 0.1]), np.array([0.0, 0.1, 0.05])),
     "sum": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU + 0.1]), *SPREAD, noises=(Normal(),) * 2).new,
     "convolved": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU]), *SPREAD, log=True, noises=(Gumbel(),) * 2).new,
 }
@@ -69,6 +71,12 @@ def test_every_kind_of_rows_is_here():
     assert {kind.__qualname__ for kind in known if kind.__module__.startswith("tobitgp")} == {
         kind.__qualname__ for kind in tested
     }
+
+
+def test_nothing_comes_before_the_start_of_a_row_that_goes_on():
+    y, before = ROWS["continued"], np.array([-1.0, 0.09, 0.04])
+    np.testing.assert_array_equal(y.logpdf(before), -INF)
+    np.testing.assert_array_equal(y.logsf(before), 0.0)
 
 
 @each

@@ -65,7 +65,7 @@ class Continued(RowDistributions):
 
     def logpdf(self, y: Array) -> Array:
         lived = self._lived(y)
-        return self._of_one.logpdf(lived) - lived - self.eta - self.alive
+        return np.where(y < self.start, -np.inf, self._of_one.logpdf(lived) - lived - self.eta - self.alive)
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         with np.errstate(over="ignore"):

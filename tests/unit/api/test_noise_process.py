@@ -274,7 +274,7 @@ def test_the_scale_of_every_fit(data):
 @pytest.mark.parametrize(
     ("formula", "sigma", "options", "words"),
     [
-        (CURVE, "~ gp(x)", {"method": "vi"}, "method='ep', not with 'vi'"),
+        (CURVE, "~ gp(x)", {"method": "vi"}, "method='vi': .* goes with method='ep' alone"),
         ("y ~ x", "~ gp(x)", {"method": "mle"}, "sigma: gp\\(x\\) is one"),
         (CURVE, "~ 0 + gp(x)", {}, "leave out '0 \\+'"),
         (CURVE, "~ gp(x, kernel='matern32', approximation='markov')", {}, "for processes of the mean"),
