@@ -71,7 +71,7 @@ def test_the_summary_shows_both_parts(res):
         ("y ~ z + re(g) | censor(limit)", "~ z + gp(x) + (1 | g)", {}),
         (CURVE, "~ (1 + z | g)", {}),
         ("t ~ gp(x)", "~ z + gp(x)", {"family": "loglogistic"}),
-        ("full ~ gp(x)", "~ gp(x, by=g) + offset(0.1 * z)", {"family": "student"}),
+        pytest.param("full ~ gp(x)", "~ gp(x, by=g) + offset(0.1 * z)", {"family": "student"}, marks=pytest.mark.slow),
         ("y ~ x | truncate(-1.2)", "~ gp(x)", {}),
     ],
 )
