@@ -53,7 +53,7 @@ every_interval = pytest.mark.parametrize("ends", ENDS)
 
 
 def integral(y, row, of, low, high):
-    """Of a number times the density of a row, by Gauss's rule on many panels of the logarithm of the value."""
+    """Integral of ``of`` times the density of a row, by Gauss-Legendre quadrature in the logarithm of the value."""
     edges = np.linspace(np.log(low), np.log(high) if np.isfinite(high) else LAST, 600)
     half = 0.5 * np.diff(edges)
     x = (0.5 * (edges[1:] + edges[:-1])[:, None] + half[:, None] * NODES).ravel()

@@ -47,7 +47,7 @@ class Continued(RowDistributions):
 
     @property
     def _of_one(self) -> LocationScale:
-        """Of the logarithm of the accelerated time."""
+        """Distribution of the logarithm of the accelerated time."""
         return LocationScale(self.noise, np.zeros(()), self.sigma)
 
     @property

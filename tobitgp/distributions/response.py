@@ -112,7 +112,7 @@ class RowDistributions:
         return found if inside.all() else np.where(inside, found, np.where(end > 0.0, 0.0, -np.inf))
 
     def log_likelihood(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
-        """Log density of exact rows, log probability of what was seen of the others, given their windows; ends (n,).
+        """Log density of exact rows, log probability of censored ones, given their windows; ends (n,).
 
         Each row is judged by what was seen of it alone: (n,), or (n, ...) as the distributions are.
         """

@@ -37,7 +37,7 @@ _COVARIANCES = {
 
 
 def check_covariance(cov_type: Any) -> None:
-    """Refuse a kind of covariance that is none."""
+    """Raise an error for an unknown covariance estimator."""
     if cov_type not in KINDS:
         meant = _COVARIANCES.get(str(cov_type).lower(), "")
         raise SpecError(f"cov_type={cov_type!r} is not supported{meant}; choose one of {', '.join(map(repr, KINDS))}.")
