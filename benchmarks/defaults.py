@@ -19,9 +19,9 @@ import pandas as pd
 import tobitgp as tg
 from tobitgp.inference import EP
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.parameters import Given
+from tobitgp.inference.hyperparameters import Given
 from tobitgp.likelihoods import resolve_family
-from tobitgp.results.process.fit import build_model
+from tobitgp.results.process.fit_process import build_model
 
 OUT = Path(__file__).with_suffix(".csv")
 FOLDS, REPEATS = 5, 1

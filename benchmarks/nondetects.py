@@ -19,12 +19,12 @@ import pandas as pd
 from scipy import stats
 
 from tobitgp.nondetects.kaplan_meier import kaplan_meier_of
-from tobitgp.nondetects.likelihood import maximise
 from tobitgp.nondetects.limits import exact_complete
 from tobitgp.nondetects.means import chebyshev, mean_limits, read_options
-from tobitgp.nondetects.prediction import exact_prediction, predictive, simulate
+from tobitgp.nondetects.prediction_limits import exact_prediction, predictive, simulate
 from tobitgp.nondetects.ros import MOST_CENSORED
 from tobitgp.nondetects.sample import Sample
+from tobitgp.nondetects.sample_likelihood import maximise
 
 TRUTHS: dict[str, Any] = {f"lognormal, s = {s:g}": stats.lognorm(s) for s in (0.5, 1.0, 1.5)}
 TRUTHS |= {f"gamma, shape {k:g}": stats.gamma(k) for k in (1.0, 2.0)}

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
     from tobitgp.priors.kernel_block import Inducing
     from tobitgp.results.bounds import compare_bounds
-    from tobitgp.results.boxcox.process_results import BoxCoxGPResults
-    from tobitgp.results.boxcox.results import BoxCoxResults
+    from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
     from tobitgp.results.compare import compare
-    from tobitgp.results.cure.results import CureResults
-    from tobitgp.results.mixture.fit import MixtureStream
-    from tobitgp.results.mixture.results import MixtureResults
-    from tobitgp.results.multivariate.results import MultivariateResults
-    from tobitgp.results.parametric.results import ParametricHazardResults
-    from tobitgp.results.process.results import GPResults
-    from tobitgp.results.regression.results import RegressionResults
+    from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
+    from tobitgp.results.likelihood.cure_results import CureResults
+    from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
+    from tobitgp.results.likelihood.regression_results import RegressionResults
+    from tobitgp.results.mixture.fit_mixture import MixtureStream
+    from tobitgp.results.mixture.mixture_results import MixtureResults
+    from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+    from tobitgp.results.process.process_results import GPResults
     from tobitgp.results.standardise import contrast
     from tobitgp.selection.cross_validation import cross_validate
     from tobitgp.selection.select import Selection, select
@@ -92,21 +92,21 @@ _ROOMS = {
     "mixture": ["EMCM", "SVBCM", "VBCM"],
     "model": ["Model"],
     "results.hazards.cells": ["PH"],
-    "results.boxcox.process_results": ["BoxCoxGPResults"],
-    "results.boxcox.results": ["BoxCoxResults"],
-    "results.cure.results": ["CureResults"],
-    "results.competing.results": ["CompetingRisksResults"],
-    "results.hazards.results": ["HazardResults"],
-    "results.multivariate.results": ["MultivariateResults"],
+    "results.boxcox.boxcox_process_results": ["BoxCoxGPResults"],
+    "results.likelihood.boxcox_results": ["BoxCoxResults"],
+    "results.likelihood.cure_results": ["CureResults"],
+    "results.competing.competing_results": ["CompetingRisksResults"],
+    "results.hazards.hazard_results": ["HazardResults"],
+    "results.multivariate.multivariate_results": ["MultivariateResults"],
     "priors.hyperpriors": ["LKJ", "LogNormal", "Normal"],
     "priors.kernel_block": ["Inducing"],
     "results.bounds": ["compare_bounds"],
     "results.compare": ["compare"],
-    "results.mixture.fit": ["MixtureStream"],
-    "results.mixture.results": ["MixtureResults"],
-    "results.parametric.results": ["ParametricHazardResults"],
-    "results.process.results": ["GPResults"],
-    "results.regression.results": ["RegressionResults"],
+    "results.mixture.fit_mixture": ["MixtureStream"],
+    "results.mixture.mixture_results": ["MixtureResults"],
+    "results.likelihood.parametric_results": ["ParametricHazardResults"],
+    "results.process.process_results": ["GPResults"],
+    "results.likelihood.regression_results": ["RegressionResults"],
     "results.standardise": ["contrast"],
     "selection": ["Selection", "cross_validate", "select", "suggest"],
     "storage": ["load"],

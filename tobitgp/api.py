@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.competing import open_competing
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
-from tobitgp.formula.several import is_wide
+from tobitgp.formula.mvbind import is_wide
 from tobitgp.hazards import HazardModel, open_model
 from tobitgp.inference import Method
 from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
@@ -19,17 +19,17 @@ from tobitgp.model import Hyper
 from tobitgp.multivariate import fit_several
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
-from tobitgp.results.boxcox.process_results import BoxCoxGPResults
-from tobitgp.results.boxcox.results import BoxCoxResults
-from tobitgp.results.competing.results import CompetingRisksResults
-from tobitgp.results.cure.results import CureResults
+from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
+from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH
-from tobitgp.results.hazards.results import HazardResults
-from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.multivariate.results import MultivariateResults
-from tobitgp.results.parametric.results import ParametricHazardResults
-from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.hazards.hazard_results import HazardResults
+from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
+from tobitgp.results.likelihood.cure_results import CureResults
+from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.mixture.mixture_results import MixtureResults
+from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.typing import Frame
 
 

@@ -18,9 +18,9 @@ from tobitgp.model import Model
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import MAX_ITER, FitOptions, method_for, read_robust, refuse_with_mle, refuse_without_mle
 from tobitgp.report.progress import progress_bar
-from tobitgp.results.boxcox.process import fit_boxcox_process
-from tobitgp.results.boxcox.process_results import BoxCoxGPResults
-from tobitgp.results.boxcox.results import BoxCoxResults
+from tobitgp.results.boxcox.boxcox_process import fit_boxcox_process
+from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
+from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
 
 
 class BoxCoxModel(Model):

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
-from tobitgp.formula.competing import Cause, CauseFormula, read_causes
+from tobitgp.formula.competing_risks import Cause, CauseFormula, read_causes
 from tobitgp.hazards import HazardModel, is_hazards, open_model
 from tobitgp.likelihoods import Family
 from tobitgp.model import Model
 from tobitgp.options import choose_family
-from tobitgp.results.competing.parts import CompetingParts, SeenCauses
-from tobitgp.results.competing.results import CompetingRisksResults
+from tobitgp.results.competing.competing_parts import CompetingParts, SeenCauses
+from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.start_stop import StartStopModel
 from tobitgp.typing import Frame

@@ -15,11 +15,11 @@ from tobitgp.boxcox import BoxCoxModel
 from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.data.training_summary import remember
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
-from tobitgp.formula.hazards import CELL, WEIGHT, HazardFormula, read_hazards
+from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
 from tobitgp.inference import EP
+from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.model import GPModel
-from tobitgp.inference.parameters import SIGMA, Given
+from tobitgp.inference.hyperparameters import SIGMA, Given
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import is_boxcox
 from tobitgp.model import Model
@@ -39,13 +39,13 @@ from tobitgp.results.hazards.cells import (
     is_parametric,
     make_cells,
 )
-from tobitgp.results.hazards.parts import HazardParts
-from tobitgp.results.hazards.results import HazardResults
+from tobitgp.results.hazards.hazard_parts import HazardParts
+from tobitgp.results.hazards.hazard_results import HazardResults
 from tobitgp.results.hazards.skewed import skewed_coefficients
+from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.paths import holds_parts, read_subjects
-from tobitgp.results.process.fit import build_model
-from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.process.fit_process import build_model
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import named_columns
 from tobitgp.start_stop import StartStopModel
 from tobitgp.typing import Array

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.censored_response import warn_unmet_limits
 from tobitgp.data.frames import reads_frames
 from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.prepare import PartitionedData, TrainingData, prepare, prepare_partitions
-from tobitgp.data.response import warn_unmet_limits
 from tobitgp.data.row_warnings import warn_fractions, warn_split_subjects
 from tobitgp.data.sources import open_source
 from tobitgp.data.table import column_names
@@ -23,7 +23,7 @@ from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.parameters import Given, read_mapping
+from tobitgp.inference.hyperparameters import Given, read_mapping
 from tobitgp.kinds.cure import fit_cure
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
 from tobitgp.likelihoods import Family
@@ -48,13 +48,13 @@ from tobitgp.options import (
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import is_of_counts
-from tobitgp.results.cure.results import CureResults
+from tobitgp.results.likelihood.cure_results import CureResults
 from tobitgp.results.likelihood.kinds import results_of
-from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture
-from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.process.fit import Evidence, estimated_of, evidence_at, fit_process
-from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.mixture.fit_mixture import choose_mixture_method, fit_components, refuse_with_mixture
+from tobitgp.results.mixture.mixture_results import MixtureResults
+from tobitgp.results.process.fit_process import Evidence, estimated_of, evidence_at, fit_process
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
 

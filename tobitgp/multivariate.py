@@ -12,15 +12,15 @@ import pandas as pd
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.several import read_wide
+from tobitgp.formula.mvbind import read_wide
 from tobitgp.likelihoods import Family
 from tobitgp.model import Model
 from tobitgp.options import choose_family
-from tobitgp.results.multivariate.estimates import scale_columns
-from tobitgp.results.multivariate.parts import MultivariateParts, TrainingRows
-from tobitgp.results.multivariate.results import MultivariateResults
-from tobitgp.results.multivariate.rows import Stack, learn_stack, read_ends
-from tobitgp.results.process.results import GPResults
+from tobitgp.results.multivariate.multivariate_parts import MultivariateParts, TrainingRows
+from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+from tobitgp.results.multivariate.response_estimates import scale_columns
+from tobitgp.results.multivariate.stacked_rows import Stack, learn_stack, read_ends
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.typing import Array
 
 _RESCOR = ("gaussian", "lognormal")

@@ -21,11 +21,11 @@ from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.parameters import Given
+from tobitgp.inference.hyperparameters import Given
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
+from tobitgp.mixture.array_fit import resolve_mixture_family
 from tobitgp.mixture.family import Family as MixtureFamily
-from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal

@@ -12,7 +12,7 @@ import pandas as pd
 
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
-from tobitgp.formula.hazards import read_hazards
+from tobitgp.formula.hazard_formula import read_hazards
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.parametric import LINKS, fit_parametric
 from tobitgp.model import Model
@@ -20,7 +20,7 @@ from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import MAX_ITER, MLE, FitOptions, read_robust, refuse_with_mle
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.hazards.cells import PH, AtRisk, check_subjects
-from tobitgp.results.parametric.results import ParametricHazardResults
+from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
 from tobitgp.results.paths import holds_parts, read_subjects
 
 

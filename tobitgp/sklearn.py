@@ -17,7 +17,7 @@ except ImportError as error:
 from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError
 from tobitgp.options import MLE
-from tobitgp.results.process.results import GPResults
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.typing import Array
 
 

@@ -13,10 +13,10 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import GenGamma, Student
-from tobitgp.results.competing.results import CompetingRisksResults
-from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.competing.competing_results import CompetingRisksResults
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.mixture.mixture_results import MixtureResults
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.typing import Frame
 
 _OWN = {"formula": "rhs", "data": "fit(df, ...)", "weights": "fit(weights_col=...)"}

@@ -5,7 +5,7 @@ import pytest
 from support.differences import derivative
 from support.distributions import EVERY, IDS
 
-from tobitgp.likelihoods.base import row_terms, subtract
+from tobitgp.likelihoods.row_terms import row_terms, subtract
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 ENDS = {

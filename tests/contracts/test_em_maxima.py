@@ -5,8 +5,8 @@ import pytest
 from support.mixtures import NAMES, problem, random_rows
 
 from tobitgp.mixture import EMCM, fit_mixture, held_parameters, linear_response
-from tobitgp.mixture.ascent import Stop, chunks_of, climb
-from tobitgp.mixture.fit import worth
+from tobitgp.mixture.array_fit import worth
+from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb
 from tobitgp.mixture.floors import least
 from tobitgp.mixture.starts import starts
 

@@ -15,7 +15,7 @@ from tobitgp.distributions import CensoredNormal
 from tobitgp.inference import EP, VI
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.expectations import cross_entropy
-from tobitgp.numerics.normal import mills
+from tobitgp.numerics.normal_functions import mills
 
 PRINTED = 1e-6
 M, S, MU, SIGMA, L, U = 0.3, 0.7, -0.2, 0.5, -0.6, 1.1

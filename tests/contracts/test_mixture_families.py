@@ -7,9 +7,9 @@ from scipy.stats import gamma as gamma_distribution
 from support.differences import derivative
 from support.mixtures import NAMES, largest_drop
 
+from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
 from tobitgp.mixture.family import Sums
-from tobitgp.mixture.fit import MIXTURE_FAMILIES
-from tobitgp.mixture.rows import Rows, Units
+from tobitgp.mixture.mixture_rows import Rows, Units
 
 families = pytest.mark.parametrize("name", NAMES)
 THETA = {

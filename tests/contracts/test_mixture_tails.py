@@ -4,8 +4,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from tobitgp.mixture.fit import MIXTURE_FAMILIES
-from tobitgp.mixture.rows import Rows
+from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
+from tobitgp.mixture.mixture_rows import Rows
 
 INF = np.inf
 # Ends in standard deviations, in means of the times, in counts at a rate of 3, and in Weibull log times.

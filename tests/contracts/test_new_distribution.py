@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
 import tobitgp as tg
-from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.likelihoods import FAMILIES, Family
 
 LIMIT = 0.5

@@ -8,7 +8,7 @@ from support.problems import VARIANTS, dense, from_codes, gp, make_problem, marg
 from support.reference import load
 
 from tobitgp.inference import EP, VI, Laplace
-from tobitgp.numerics.truncated import expected_one_sided
+from tobitgp.numerics.truncated_moments import expected_one_sided
 
 
 def test_figures_of_gauss_hermite():

@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from tobitgp.nondetects.kaplan_meier import kaplan_meier_of
-from tobitgp.nondetects.likelihood import maximise
-from tobitgp.nondetects.prediction import predictive, simulate
+from tobitgp.nondetects.prediction_limits import predictive, simulate
 from tobitgp.nondetects.resampling import draw_limits
 from tobitgp.nondetects.ros import ros_of
 from tobitgp.nondetects.sample import read_values
+from tobitgp.nondetects.sample_likelihood import maximise
 
 TEXT = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9", "<0.4", "1.1", "<1", "0.7"]
 

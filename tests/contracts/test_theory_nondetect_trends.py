@@ -8,7 +8,7 @@ from support.nondetects import signs, simulate
 import tobitgp as tg
 from tobitgp.nondetects.kendall import nada_variance
 from tobitgp.nondetects.paired import intervals
-from tobitgp.nondetects.pairs import read_columns
+from tobitgp.nondetects.paired_columns import read_columns
 from tobitgp.nondetects.scores import peto_scores
 
 

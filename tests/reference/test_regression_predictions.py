@@ -21,7 +21,7 @@ from tobitgp.kinds.likelihood import row_covariance
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import covariance, maximise
-from tobitgp.regression.residuals import deviance, dfbeta
+from tobitgp.regression.deviance_residuals import deviance, dfbeta
 
 COLUMNS = ("age", "yearsmarried", "religiousness", "occupation", "rating")
 RTOL, SE_RTOL = 1e-5, 1e-4

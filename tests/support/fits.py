@@ -4,9 +4,9 @@ import numpy as np
 
 from support.problems import GAUSSIAN, product
 from tobitgp.inference import EP
-from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings, Task
-from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.inference.hyperparameters import Parameters, default_prior
+from tobitgp.inference.partition_fit import fit_gp
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior

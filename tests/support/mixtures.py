@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from tobitgp.mixture.ascent import chunks_of, evaluate
-from tobitgp.mixture.fit import MIXTURE_FAMILIES, read_prior
-from tobitgp.mixture.model import Bayes, Dirichlet, DirichletProcess, Points
-from tobitgp.mixture.rows import arrange, read_rows
+from tobitgp.mixture.array_fit import MIXTURE_FAMILIES, read_prior
+from tobitgp.mixture.coordinate_ascent import chunks_of, evaluate
+from tobitgp.mixture.evidence_bound import Bayes, Dirichlet, DirichletProcess, Points
+from tobitgp.mixture.mixture_rows import arrange, read_rows
 from tobitgp.mixture.starts import choose_units, starts
 
 NAMES = tuple(MIXTURE_FAMILIES)

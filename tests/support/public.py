@@ -14,7 +14,7 @@ ROOMS = ("metrics", "distributions", "datasets", "errors", "nondetects", "sklear
 
 # What questions to a fit give back: nobody makes one, everybody reads them.
 ANSWERS = (
-    "tobitgp.results.process.fit.Evidence",
+    "tobitgp.results.process.fit_process.Evidence",
     "tobitgp.mixture.predictive.Predictive",
     "tobitgp.results.hypotheses.ContrastResults",
     "tobitgp.results.likelihood.bootstrap.BootstrapResults",
@@ -29,7 +29,7 @@ ANSWERS = (
     "tobitgp.diagnostics.elpd.WAIC",
     "tobitgp.results.views.ModelView",
     "tobitgp.flow.trend.FlowNormalised",
-    "tobitgp.nondetects.groups.GroupResults",
+    "tobitgp.nondetects.group_tests.GroupResults",
     "tobitgp.nondetects.kendall.KendallResults",
     "tobitgp.nondetects.paired.PairedResults",
     "tobitgp.nondetects.seasonal.SeasonalKendallResults",

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp import api, datasets
-from tobitgp.cli.curves import add_curves
-from tobitgp.cli.files import (
+from tobitgp.cli.curves_command import add_curves
+from tobitgp.cli.table_files import (
     check_targets,
     date_columns,
     load_model,
@@ -27,9 +27,9 @@ from tobitgp.data.frames import flat
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, SpecError, TobitGPError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.hazards import read_hazards
+from tobitgp.formula.hazard_formula import read_hazards
+from tobitgp.formula.mvbind import is_wide
 from tobitgp.formula.parse import parse_scale_formula
-from tobitgp.formula.several import is_wide
 from tobitgp.formula.spec import CureSpec, LinearPart, ScaleSpec
 from tobitgp.inference import METHODS
 from tobitgp.inference.vi import BOUNDS
@@ -38,10 +38,10 @@ from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
 from tobitgp.report.axes import printable_lines
 from tobitgp.results.compare import CRITERIA, EVIDENCE, compare, distinct
-from tobitgp.results.competing.results import CompetingRisksResults
-from tobitgp.results.cure.results import CureResults
+from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import BASELINES, DF, LINKS, PH
-from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
+from tobitgp.results.likelihood.cure_results import CureResults
+from tobitgp.results.mixture.mixture_predictions import WHATS as MIXTURE_WHATS
 from tobitgp.results.predict import whats
 
 if TYPE_CHECKING:

@@ -55,8 +55,8 @@ typedef struct {
 } Rule;
 
 typedef struct {
-    Rule tail, deep_tail;      /* terms q and w of Laplace's continued fraction; numerics/normal.py */
-    Rule narrow, wide;         /* positive halves of Gauss-Legendre rules; numerics/truncated.py */
+    Rule tail, deep_tail;      /* terms q and w of Laplace's continued fraction; numerics/normal_functions.py */
+    Rule narrow, wide;         /* positive halves of Gauss-Legendre rules; numerics/truncated_moments.py */
     Rule panel;                /* Gauss-Legendre rule of a panel; numerics/quadrature.py */
     Rule hermite[5];           /* Gauss-Hermite rules, the last for one-sided rows ... */
     double largest_interval;   /* ... and the largest argument that it serves of intervals */

@@ -1,11 +1,11 @@
 /* Noise that is not normal: density and tails of a value, and what they make of a row; distributions/ and
-   likelihoods/base.py. */
+   likelihoods/row_terms.py. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
 
-static const double NARROW = -.5;                          /* of likelihoods/base.py */
+static const double NARROW = -.5;                          /* of likelihoods/row_terms.py */
 static const double LARGEST = 300, REST = 1e6, SHORT = .5; /* of distributions/gumbel.py */
 static const double TINY = 1e-280;                         /* of numerics/student_t.py */
 static const double FARTHEST = 12;                         /* of the table of Student's t */

@@ -29,7 +29,7 @@ from tobitgp.compiled.interface import (
     Tables,
 )
 from tobitgp.errors import user_level
-from tobitgp.numerics import normal, quadrature, truncated
+from tobitgp.numerics import normal_functions, quadrature, truncated_moments
 from tobitgp.typing import Array
 
 __all__ = [
@@ -137,14 +137,14 @@ _TILTED = (_STEEP, _STEEP_ROUGH, _GENTLE, _GENTLE_ROUGH)
 def _tables(held: list[Array]) -> Tables:
     """All rules; what they point to is held in a list."""
     tables, rule = Tables(), partial(_rule, held)
-    tables.tail = rule(*normal.LAPLACE)
-    tables.deep_tail = rule(*normal.LAPLACE_DEEP)
-    tables.narrow, tables.wide = rule(*truncated.SHORT_RULE), rule(*truncated.LONG_RULE)
+    tables.tail = rule(*normal_functions.LAPLACE)
+    tables.deep_tail = rule(*normal_functions.LAPLACE_DEEP)
+    tables.narrow, tables.wide = rule(*truncated_moments.SHORT_RULE), rule(*truncated_moments.LONG_RULE)
     tables.panel = rule(*quadrature.PANEL)
-    orders = (*truncated.ORDERS, (truncated.SMOOTH_ONE_SIDED, truncated.HERMITE))
+    orders = (*truncated_moments.ORDERS, (truncated_moments.SMOOTH_ONE_SIDED, truncated_moments.HERMITE))
     for k, (largest, order) in enumerate(orders):
         tables.hermite[k] = rule(*quadrature.gauss_hermite(order), largest)
-    tables.largest_interval = truncated.SMOOTH_INTERVAL
+    tables.largest_interval = truncated_moments.SMOOTH_INTERVAL
     for k, (largest, order) in enumerate(quadrature.ORDERS):
         nodes, weights = quadrature.gauss_hermite(order)
         tables.hermite_noise[k] = rule(nodes, weights, largest)

@@ -1,4 +1,4 @@
-/* Tails, truncated moments and expected log probabilities of normal values: numerics/normal.py and truncated.py, a row
+/* Tails, truncated moments and expected log probabilities of normal values: numerics/normal_functions.py and truncated_moments.py, a row
    at a time. */
 #include <math.h>
 #include "core.h"

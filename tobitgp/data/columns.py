@@ -13,7 +13,7 @@ from tobitgp.data.factors import as_numbers, holds_numbers
 from tobitgp.data.table import Column, Table, column_names
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, nearest
-from tobitgp.formula.linear import spelled
+from tobitgp.formula.linear_terms import spelled
 from tobitgp.formula.spec import Expression, GPFactor, GPTerm, LinearPart, ModelSpec
 from tobitgp.formula.syntax import Syntax, called, read_expression
 from tobitgp.typing import Array, BoolArray, Frame

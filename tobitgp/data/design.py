@@ -10,6 +10,7 @@ import numpy as np
 
 from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import Design, Groups, ScaleDesign
+from tobitgp.data.censored_response import read_limits
 from tobitgp.data.columns import (
     bare_column,
     check_dates,
@@ -20,8 +21,7 @@ from tobitgp.data.columns import (
     require_columns,
 )
 from tobitgp.data.factors import like_training
-from tobitgp.data.linear import LinearState, learn_linear, replay_linear, row_wise
-from tobitgp.data.response import read_limits
+from tobitgp.data.linear_columns import LinearState, learn_linear, replay_linear, row_wise
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.spellings import open_far, read_window
 from tobitgp.data.table import Column, Table, column_names, read_table

@@ -14,7 +14,7 @@ import pandas as pd
 
 from tobitgp.data.sources import arrow_to_pandas
 from tobitgp.errors import DataError
-from tobitgp.formula.linear import mentions
+from tobitgp.formula.linear_terms import mentions
 from tobitgp.typing import Frame
 
 P = ParamSpec("P")

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.data.design import DesignState
-from tobitgp.data.linear import LinearState
-from tobitgp.formula.linear import mentions
-from tobitgp.formula.several import EACH, LOWER
+from tobitgp.data.linear_columns import LinearState
+from tobitgp.formula.linear_terms import mentions
+from tobitgp.formula.mvbind import EACH, LOWER
 from tobitgp.formula.spec import LinearPart, ModelSpec
 from tobitgp.typing import Array
 

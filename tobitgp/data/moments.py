@@ -8,7 +8,7 @@ import numpy as np
 
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.numerics.linear_algebra import triangle
-from tobitgp.numerics.normal import fit_censored_normal, known_range, telling_ends
+from tobitgp.numerics.normal_functions import fit_censored_normal, known_range, telling_ends
 from tobitgp.typing import Array
 
 _DIGITS = 32  # with 40, sums in another order end on the other side of a tie in one moment of 500

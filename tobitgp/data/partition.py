@@ -12,10 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse, Design
-from tobitgp.data.columns import check_inputs
-from tobitgp.data.design import DesignState, representatives
-from tobitgp.data.linear import Independence
-from tobitgp.data.response import (
+from tobitgp.data.censored_response import (
     Censored,
     read_response,
     refuse_misread_limits,
@@ -23,6 +20,9 @@ from tobitgp.data.response import (
     unknown_rows,
     warn_beyond,
 )
+from tobitgp.data.columns import check_inputs
+from tobitgp.data.design import DesignState, representatives
+from tobitgp.data.linear_columns import Independence
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.schema import Schema, conform, describe_table
 from tobitgp.data.sources import Loader

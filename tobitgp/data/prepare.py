@@ -12,9 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse, Design, merge
+from tobitgp.data.censored_response import Censored, recognise_duration, recognise_text
 from tobitgp.data.columns import check_dates, check_slopes
 from tobitgp.data.design import DesignState, input_names, learn_design
-from tobitgp.data.linear import check_independence, row_wise
+from tobitgp.data.linear_columns import check_independence, row_wise
 from tobitgp.data.partition import (
     Complete,
     DataPartition,
@@ -29,7 +30,6 @@ from tobitgp.data.partition import (
     pick_rows,
     read_partition,
 )
-from tobitgp.data.response import Censored, recognise_duration, recognise_text
 from tobitgp.data.schema import Schema, head, merge_schemas
 from tobitgp.data.sources import Given, Source
 from tobitgp.data.table import Table, join_tables

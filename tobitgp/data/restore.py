@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.linear import LinearState, alias_text, formulaic_context
+from tobitgp.data.linear_columns import LinearState, alias_text, formulaic_context
 from tobitgp.errors import DataError
 from tobitgp.formula.spec import LinearPart
 

@@ -13,7 +13,7 @@ from tobitgp.data.arrays import KINDS, CensoredResponse, Design, HasRows, Proble
 from tobitgp.data.moments import Joint, Moments, ResponseMoments, column_moments
 from tobitgp.data.outcome import Outcome
 from tobitgp.errors import DataError
-from tobitgp.numerics.normal import known_range
+from tobitgp.numerics.normal_functions import known_range
 from tobitgp.typing import Array, IntArray
 
 
@@ -101,7 +101,7 @@ def measure_rows(partition: KnownRows, *, joint: bool = False, joint_W: bool = F
 
 
 def measure_range(partition: KnownRows, centre: Array, mean: Array) -> tuple[float, float]:
-    """As `tobitgp.numerics.normal.known_range`, of rows with what is known of them taken away; centre, mean (p,)."""
+    """As `known_range`, of rows with what is known of them taken away; centre, mean (p,)."""
     lower, upper, _ = _shifted(partition, centre, mean)
     return known_range(lower, upper)
 

@@ -12,11 +12,11 @@ import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse, Groups
 from tobitgp.data.design import NUMERIC_ROLES, DesignState
-from tobitgp.data.linear import linear_terms
+from tobitgp.data.linear_columns import linear_terms
 from tobitgp.data.moments import Moments
 from tobitgp.data.table import Column, Table, iso_date, read_table
 from tobitgp.errors import SpecError
-from tobitgp.formula.linear import mentions
+from tobitgp.formula.linear_terms import mentions
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.diagnostics.calibration import predicted_survival
-from tobitgp.diagnostics.draws import training_rows
+from tobitgp.diagnostics.calibration_figures import predicted_survival
 from tobitgp.diagnostics.elpd import DRAWS
 from tobitgp.diagnostics.remedies import remedies
 from tobitgp.diagnostics.residual_tests import (
@@ -27,6 +26,7 @@ from tobitgp.diagnostics.residual_tests import (
     residual_tests,
 )
 from tobitgp.diagnostics.survival_test import survival_test
+from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE

@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from tobitgp.diagnostics.draws import Draws, training_rows
+from tobitgp.diagnostics.training_draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.transformed_rows import row_jacobians
 from tobitgp.numerics.sampling import good_shape, smooth
-from tobitgp.results.boxcox.parts import BoxCoxGPParts
-from tobitgp.results.process.draws import refuse_censoring_noises
-from tobitgp.results.process.posterior import Predicted, average_left_out, predict_left_out
+from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
+from tobitgp.results.process.process_draws import refuse_censoring_noises
+from tobitgp.results.process.process_posterior import Predicted, average_left_out, predict_left_out
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.diagnostics.draws import chunks, training_rows
+from tobitgp.diagnostics.training_draws import chunks, training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.rows_together import Drawn, draw
 from tobitgp.numerics.sampling import generator, good_shape, smooth
-from tobitgp.results.likelihood.draws import EstimateDraws
-from tobitgp.results.process.draws import refuse_censoring_noises
-from tobitgp.results.process.posterior import site_order
+from tobitgp.results.likelihood.likelihood_draws import EstimateDraws
+from tobitgp.results.process.process_draws import refuse_censoring_noises
+from tobitgp.results.process.process_posterior import site_order
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 

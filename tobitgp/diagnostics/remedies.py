@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.formula.linear import spelled
+from tobitgp.formula.linear_terms import spelled
 from tobitgp.formula.spec import CureSpec
 from tobitgp.typing import Array
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri_exp
 
-from tobitgp.diagnostics.calibration import PredictedSurvival
+from tobitgp.diagnostics.calibration_figures import PredictedSurvival
 from tobitgp.diagnostics.remedies import Noise
 from tobitgp.typing import Array, BoolArray, IntArray
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics import elpd
-from tobitgp.diagnostics.draws import inference_data, read_draws
 from tobitgp.diagnostics.elpd import DRAWS, LEAST_DRAWS, LOO, WAIC, Elpd
 from tobitgp.diagnostics.k_hat import KHat
-from tobitgp.results.boxcox.parts import BoxCoxGPParts
+from tobitgp.diagnostics.training_draws import inference_data, read_draws
+from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
 from tobitgp.results.views import Parts
 
 if TYPE_CHECKING:

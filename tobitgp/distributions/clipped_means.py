@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tobitgp.distributions.base import FAR
 from tobitgp.distributions.intervals import log_mass, narrow_rule
+from tobitgp.distributions.standard_noise import FAR
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array
 

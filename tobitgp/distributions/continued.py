@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.typing import Array
 
 

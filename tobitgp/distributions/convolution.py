@@ -21,8 +21,8 @@ from functools import partial
 import numpy as np
 
 from tobitgp.distributions import intervals
-from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.numerics.quadrature import BEYOND, Function, integrals, log_integrals
 from tobitgp.typing import Array, IntArray
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.distributions.base import SHAPE_STEP, Distribution
 from tobitgp.distributions.baselines import Baseline
 from tobitgp.distributions.intervals import log_mass
+from tobitgp.distributions.standard_noise import SHAPE_STEP, Distribution
 from tobitgp.numerics.jets import Jet, chain, log_expit, logaddexp
 from tobitgp.numerics.roots import five_differences
 from tobitgp.typing import Array

@@ -25,10 +25,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammainccinv, gammaincinv, polygamma
 
-from tobitgp.distributions.base import Distribution, Tail
 from tobitgp.distributions.gumbel import Gumbel, steep
 from tobitgp.distributions.normal import Normal
-from tobitgp.numerics import normal
+from tobitgp.distributions.standard_noise import Distribution, Tail
+from tobitgp.numerics import normal_functions
 from tobitgp.numerics.log_probabilities import deviance, stirling_error
 from tobitgp.typing import Array
 
@@ -173,9 +173,11 @@ class GenGamma(Distribution):
     def _temme(self, z: Array, v: Array, *, upper: bool) -> Array:
         sign = -1.0 if upper else 1.0
         ratio = np.sqrt(2.0 * _second(v))
-        h, _ = normal.mills(sign * z * ratio)
+        h, _ = normal_functions.mills(sign * z * ratio)
         c0, c1 = _temme_terms(v * ratio, v)
-        return np.asarray(normal.log_cdf(sign * z * ratio) + np.log1p(-sign * h * self.Q * (c0 + c1 * self.Q**2)))
+        return np.asarray(
+            normal_functions.log_cdf(sign * z * ratio) + np.log1p(-sign * h * self.Q * (c0 + c1 * self.Q**2))
+        )
 
     # -- moments and quantiles ----------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import digamma, exp1, gamma, gammainc, gammaincc, gammaln
 
-from tobitgp.distributions.base import Distribution, Tail
+from tobitgp.distributions.standard_noise import Distribution, Tail
 from tobitgp.numerics.student_t import Tabulated, tabulate
 from tobitgp.typing import Array
 

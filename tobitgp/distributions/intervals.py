@@ -28,7 +28,7 @@ from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray
 
 if TYPE_CHECKING:
-    from tobitgp.distributions.base import Distribution
+    from tobitgp.distributions.standard_noise import Distribution
 
 _SMALLEST = 1e-300
 _DROP, _DOUBLINGS = 40.0, 60

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.convolution import log_density, log_tail, reach
 from tobitgp.distributions.response import RowDistributions, complementary
+from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.numerics.quadrature import STEP, narrowness
 from tobitgp.typing import Array, IntArray
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tobitgp.distributions.read import broadcast, read_numbers, read_parameters, read_size
+from tobitgp.distributions.distribution_arguments import broadcast, read_numbers, read_parameters, read_size
 from tobitgp.distributions.segment import FAR, Window, window
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.clipped_means import Gaps, mean_beyond, mean_narrow, mean_wide
 from tobitgp.distributions.intervals import log_mass, quantile_inside
 from tobitgp.distributions.response import SOON, RowDistributions
+from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.typing import Array, BoolArray
 
 _NARROW, _WIDE = 4.0, 0.5

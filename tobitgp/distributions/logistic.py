@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, expit, hyp2f1, log_expit, logit
 
-from tobitgp.distributions.base import Distribution, Tail
+from tobitgp.distributions.standard_noise import Distribution, Tail
 from tobitgp.typing import Array
 
 _EARLY, _FACTORS = -1.0, 28

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
 
-from tobitgp.distributions.base import FAR, Distribution, Tail
 from tobitgp.distributions.intervals import Slice
-from tobitgp.numerics.normal import mills
-from tobitgp.numerics.truncated import moments
+from tobitgp.distributions.standard_noise import FAR, Distribution, Tail
+from tobitgp.numerics.normal_functions import mills
+from tobitgp.numerics.truncated_moments import moments
 from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))

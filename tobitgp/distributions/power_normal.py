@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import exprel, log_ndtr, ndtri_exp
 
-from tobitgp.distributions.base import FAR, Distribution, Tail
 from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.standard_noise import FAR, Distribution, Tail
 from tobitgp.typing import Array
 
 TINY = float(np.nextafter(0.0, 1.0))  # below which a response is 0

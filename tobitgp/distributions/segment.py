@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtri_exp
 
-from tobitgp.numerics.normal import mills, third
+from tobitgp.numerics.normal_functions import mills, third
 from tobitgp.typing import Array
 
 FAR, _LARGEST = 1e100, 1e300

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import Slice, log_mass
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import SpecError
 from tobitgp.numerics import student_t
 from tobitgp.numerics.student_t import tabulated_log_cdf

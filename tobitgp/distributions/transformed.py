@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Chebyshev
 
-from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.baselines import Baseline
 from tobitgp.distributions.response import SOON, RowDistributions
+from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.numerics.roots import area
 from tobitgp.typing import Array
 

@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.distributions.limited_normal import LimitedNormal
 from tobitgp.distributions.segment import FAR, HALF_LOG_2PI, log_tails, quantile
-from tobitgp.numerics.normal import log_cdf
+from tobitgp.numerics.normal_functions import log_cdf
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.typing import Array, BoolArray
 

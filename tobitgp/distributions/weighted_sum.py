@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.distributions.base import FAR
 from tobitgp.distributions.convolution import Convolved, cdf
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.response import RowDistributions, complementary
-from tobitgp.numerics.normal import average, normal_quantile, total_sd
+from tobitgp.distributions.standard_noise import FAR
+from tobitgp.numerics.normal_functions import average, normal_quantile, total_sd
 from tobitgp.numerics.roots import Rows, solve_quantile
 from tobitgp.typing import Array
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
-from tobitgp.diagnostics.draws import read_draws
+from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import ApproximationWarning, DataError, SpecError, user_level
@@ -19,9 +19,9 @@ from tobitgp.flow.daily import Daily, read_daily, read_periods
 from tobitgp.flow.trend import FlowNormalised, Samples, read_contrasts
 from tobitgp.flow.weights import discharge_weights, make_grid, period_weights
 from tobitgp.numerics.sampling import generator
+from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.predict import check_level
-from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.rows import ask
 from tobitgp.typing import Array, Frame
 

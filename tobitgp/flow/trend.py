@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.flow.figures import plot_trend, summarise
+from tobitgp.flow.trend_figures import plot_trend, summarise
 from tobitgp.results.results import Results
 from tobitgp.typing import Array
 

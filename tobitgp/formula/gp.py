@@ -1,4 +1,4 @@
-"""Terms with a process in them: ``gp(...)``, products, and what :mod:`tobitgp.formula.effects` reads."""
+"""Terms with a process in them: ``gp(...)``, products, and what :mod:`tobitgp.formula.random_effects` reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import NoReturn
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.aliases import read_alias
-from tobitgp.formula.effects import read_bar, read_re
 from tobitgp.formula.expressions import (
     check_expression,
     constant_value,
@@ -24,6 +23,7 @@ from tobitgp.formula.expressions import (
     read_options,
 )
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PROCESSES, nearest
+from tobitgp.formula.random_effects import read_bar, read_re
 from tobitgp.formula.spec import APPROXIMATIONS, Expression, GPFactor, GPTerm, default_label
 from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from tobitgp.errors import FormulaError
+from tobitgp.formula.formula_response import read_parts, read_response
+from tobitgp.formula.formula_terms import read_terms, split_parts
 from tobitgp.formula.functions import nearest, read_functions
 from tobitgp.formula.gp import settle_lines
-from tobitgp.formula.linear import Terms, check_linear, linear_text, main_effects, plain_columns
-from tobitgp.formula.response import read_parts, read_response
+from tobitgp.formula.linear_terms import Terms, check_linear, linear_text, main_effects, plain_columns
 from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ScaleSpec, Variable
 from tobitgp.formula.syntax import Syntax, Token, read_side, tokenize
-from tobitgp.formula.terms import read_terms, split_parts
 
 _LISTED = 12  # names in a message
 

@@ -19,9 +19,7 @@ from tobitgp.compiled import library
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference.compiled_rows import METHODS
-from tobitgp.inference.method import EP, Method
-from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
-from tobitgp.inference.posterior import (
+from tobitgp.inference.feature_posterior import (
     MOST_SPREAD,
     Layout,
     Place,
@@ -31,9 +29,11 @@ from tobitgp.inference.posterior import (
     block_slopes,
     spread_columns,
 )
+from tobitgp.inference.method import EP, Method
+from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
 from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
 from tobitgp.priors.block import Block, BlockAt, Features, Grouping
 from tobitgp.priors.group_effects import EffectsBlock

@@ -16,7 +16,7 @@ from tobitgp.priors.prior import DenseFeatures
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.inference.posterior import Layout
+    from tobitgp.inference.feature_posterior import Layout
 
 
 def find_marginals(

@@ -9,19 +9,19 @@ import numpy as np
 
 from tobitgp.compiled import library
 from tobitgp.data.arrays import Rows
-from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gengamma import GenGamma
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student
 from tobitgp.errors import NumericalError
+from tobitgp.inference.feature_posterior import Gaussian
 from tobitgp.inference.method import EP, Laplace, Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.posterior import Gaussian
 from tobitgp.inference.vi import VI
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.noise import Noise
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.typing import Array
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do

@@ -13,13 +13,13 @@ import numpy as np
 
 from tobitgp.data.arrays import Problem
 from tobitgp.engines import LocalPartitions, add_up
+from tobitgp.inference.feature_posterior import NO_SITES, Gaussian, Posterior, block_slopes
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites
-from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior, block_slopes
 from tobitgp.inference.site_updates import Chunk, State, final_moments, final_sites, slopes_of, unexplained
 from tobitgp.inference.structured import structure_gradient
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.quadrature import normal_in_box
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array

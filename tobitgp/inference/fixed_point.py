@@ -15,15 +15,15 @@ from tobitgp.engines import Partitions, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.compiled import Plan
-from tobitgp.inference.compiled_chain import ChainPlan
+from tobitgp.inference.compiled_chain_evidence import ChainPlan
 from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.evidence import evidence_gradient
+from tobitgp.inference.feature_posterior import Gaussian, Posterior, Settled, lay_out
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
-from tobitgp.inference.posterior import Gaussian, Posterior, Settled, lay_out
 from tobitgp.inference.structured import StructuredPosterior
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Arrow, identity, multiply
 from tobitgp.numerics.crossed import factorise
 from tobitgp.numerics.linear_algebra import weights

@@ -18,13 +18,13 @@ from tobitgp.data.arrays import Rows
 from tobitgp.engines import Partitions, add_up
 from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import implicit_sums
+from tobitgp.inference.feature_posterior import Gaussian, Layout, Settled, join_features, lay_out
 from tobitgp.inference.fixed_point import SOUGHT_BYTES, iterate
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
-from tobitgp.inference.posterior import Gaussian, Layout, Settled, join_features, lay_out
 from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import (
     Arrow,
     Factor,

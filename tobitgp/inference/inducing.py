@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.inference.ascent import Objective, climb
+from tobitgp.inference.evidence_ascent import Objective, climb
+from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.fitted import Settings, Task
+from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.method import Method
-from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import cut
-from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VI
 from tobitgp.priors.block import Block, split_theta

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tobitgp.data.linear import INTERCEPT
+from tobitgp.data.linear_columns import INTERCEPT
 from tobitgp.data.moments import Moments
 from tobitgp.data.standardisation import Scaling
 from tobitgp.errors import DataError
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.parameters import Given, term_covariance
+from tobitgp.inference.hyperparameters import Given, term_covariance
 
 
 def input_scaling(spec: ModelSpec, t: int, X: Moments, constant: bool) -> list[Scaling]:

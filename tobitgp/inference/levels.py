@@ -12,7 +12,7 @@ from scipy.sparse.linalg import splu
 
 from tobitgp.engines import add_up
 from tobitgp.inference.evidence import sites_of
-from tobitgp.inference.posterior import NO_LEVEL, Posterior, linear_places
+from tobitgp.inference.feature_posterior import NO_LEVEL, Posterior, linear_places
 from tobitgp.inference.site_updates import Chunk, State, all_weights
 from tobitgp.inference.structured import Field
 from tobitgp.numerics.arrow import by_group

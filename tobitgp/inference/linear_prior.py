@@ -11,7 +11,7 @@ from tobitgp.data.margins import LinearBlock, plain_blocks
 from tobitgp.data.moments import Joint, round_to
 from tobitgp.data.standardisation import Measured
 from tobitgp.errors import NumericalError
-from tobitgp.inference.parameters import Given, linear_means
+from tobitgp.inference.hyperparameters import Given, linear_means
 from tobitgp.priors.coefficients import FLAT, SCALE, WEAK, Layers, default_sd, find_layers, prior_root
 from tobitgp.priors.prior import LevelColumns, LinearPrior
 from tobitgp.typing import Array, BoolArray, IntArray

@@ -11,8 +11,8 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.errors import NumericalError, SpecError
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.families import log_density_exact
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.typing import Array
 
 

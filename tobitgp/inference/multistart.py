@@ -17,10 +17,10 @@ import numpy as np
 from tobitgp.data.arrays import Problem, Rows
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
-from tobitgp.inference.ascent import End, Objective, climb, is_heavy
-from tobitgp.inference.parameters import SHAPES, Parameters
+from tobitgp.inference.evidence_ascent import End, Objective, climb, is_heavy
+from tobitgp.inference.hyperparameters import SHAPES, Parameters
 from tobitgp.likelihoods.censoring_noise import SIDES
-from tobitgp.numerics.normal import mills
+from tobitgp.numerics.normal_functions import mills
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray

@@ -16,9 +16,9 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.errors import NumericalError, SpecError
+from tobitgp.inference.feature_posterior import Gaussian, Layout, block_features, block_slopes, lay_out, place_columns
 from tobitgp.inference.partitioned import RowPartition, Sites
-from tobitgp.inference.posterior import Gaussian, Layout, block_features, block_slopes, lay_out, place_columns
-from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_once
 from tobitgp.numerics.arrow import Loadings, Slope, factorise, identity, inner_products
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember, weights

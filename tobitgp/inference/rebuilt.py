@@ -14,8 +14,8 @@ import numpy as np
 
 from tobitgp.engines import LocalPartitions, single_blas_thread
 from tobitgp.errors import NumericalError
+from tobitgp.inference.feature_posterior import Layout, Posterior, join_features
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.posterior import Layout, Posterior, join_features
 from tobitgp.inference.site_updates import State
 from tobitgp.numerics.arrow import Factor, factorise, identity
 from tobitgp.numerics.linear_algebra import cholesky

@@ -14,7 +14,7 @@ from scipy.linalg import lapack
 
 from tobitgp.data.arrays import join
 from tobitgp.errors import SpecError
-from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.structured import Field
 from tobitgp.numerics.arrow import Loadings
 from tobitgp.priors.block import Inputs

@@ -1,7 +1,7 @@
 """Length-scales that a maximum may have missed, screened on all rows with the sites of that maximum.
 
 With its sites frozen every row is a Gaussian pseudo-observation, so the evidence of any other covariance is linear
-algebra on the cells of :mod:`tobitgp.inference.cells`: (HYP10) and (HYP11) of the theory pages.
+algebra on the cells of :mod:`tobitgp.inference.screening_cells`: (HYP10) and (HYP11) of the theory pages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
-from tobitgp.inference.cells import (
+from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.hyperparameters import Parameters
+from tobitgp.inference.screening_cells import (
     Cells,
     Term,
     bring_together,
@@ -26,8 +28,6 @@ from tobitgp.inference.cells import (
     terms_of,
     with_loadings,
 )
-from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.posterior import Posterior
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, IntArray

@@ -13,8 +13,18 @@ import numpy as np
 
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference import multistart
-from tobitgp.inference.ascent import EPFailure, Maximum, Objective, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.evidence import COARSE, nats_left, precisions_of
+from tobitgp.inference.evidence_ascent import (
+    EPFailure,
+    Maximum,
+    Objective,
+    ascend_with,
+    climb,
+    polish,
+    refined_root,
+    whitening,
+)
+from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task, some_rows
 from tobitgp.inference.fixed_point import Kept, find_posterior, seed
 from tobitgp.inference.frozen import Frozen
@@ -22,7 +32,6 @@ from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import EP, Method, loosened
 from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
-from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
 from tobitgp.inference.spacing import log_scales
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters

@@ -16,11 +16,11 @@ from tobitgp.data.arrays import Rows
 from tobitgp.engines import add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled_rows
+from tobitgp.inference.feature_posterior import Gaussian, Layout, join_features
 from tobitgp.inference.method import Marginals, Method, Slopes
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
-from tobitgp.inference.posterior import Gaussian, Layout, join_features
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Loadings, Slope
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember
 from tobitgp.priors.block import BlockAt, Features, Inputs

@@ -17,10 +17,10 @@ import numpy as np
 from tobitgp.data.arrays import Rows
 from tobitgp.errors import SpecError
 from tobitgp.inference.method import ROUGH, Laplace, Marginals, Method, Slopes, Traits, Update
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.expectations import CrossEntropy, Drawn
 from tobitgp.likelihoods.families import log_density_exact
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.typing import Array
 
 

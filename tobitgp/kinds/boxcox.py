@@ -22,7 +22,7 @@ from tobitgp.data.row_warnings import in_common
 from tobitgp.distributions.power_normal import POWERS, TINY, PowerNormal, transform
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.kinds.arguments import check_covariance, of_maximum, read_fixed, warn_of
+from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_fixed, warn_of
 from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.kinds.transformed_rows import LEAST_POWER, above_zero, holds_zeros, log_jacobian, transformed
 from tobitgp.likelihoods import FAMILIES

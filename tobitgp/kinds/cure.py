@@ -18,14 +18,14 @@ from tobitgp.distributions.cured import Cured
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.parameters import check_names, read_mapping
-from tobitgp.kinds.arguments import check_covariance, known_shape, of_maximum, read_fixed, read_number, warn_of
+from tobitgp.inference.hyperparameters import check_names, read_mapping
+from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, read_number, warn_of
 from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.likelihoods import Family
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression.clusters import Clusters
-from tobitgp.regression.cure import CureProblem, cure_problem
+from tobitgp.regression.cure_likelihood import CureProblem, cure_problem
 from tobitgp.regression.cure_search import NEAR, CureEnd, maximise_cure
 from tobitgp.typing import Array, BoolArray
 

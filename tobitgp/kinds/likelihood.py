@@ -16,17 +16,17 @@ from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import check_response
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
-from tobitgp.diagnostics.draws import training_rows
-from tobitgp.distributions.base import Distribution
+from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import row_chunks
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.factored import Covariance, Factored, leading, rows, variances
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.maximum import Maximum, is_lost
-from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray

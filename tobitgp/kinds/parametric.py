@@ -13,21 +13,21 @@ import pandas as pd
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.design import DesignState
-from tobitgp.data.linear import INTERCEPT, linear_terms
+from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
 from tobitgp.distributions.transformed import Transformed
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
-from tobitgp.formula.hazards import HazardFormula, read_hazards
+from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.parameters import check_names, read_mapping
-from tobitgp.kinds.arguments import check_covariance, of_maximum, read_number, warn_of
+from tobitgp.inference.hyperparameters import check_names, read_mapping
+from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_number, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression.clusters import Clusters
+from tobitgp.regression.hazard_likelihood import HazardModel, frailties_at, hazard_problem
 from tobitgp.regression.hazard_search import maximise_hazards
-from tobitgp.regression.hazards import HazardModel, frailties_at, hazard_problem
 from tobitgp.regression.maximum import Maximum
 from tobitgp.results.hazards.cells import PH, baseline_size
 from tobitgp.results.paths import holds_parts

@@ -16,8 +16,8 @@ from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.factored import of_sums
 from tobitgp.regression import maximise, null_log_likelihood
-from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts
+from tobitgp.results.parameter_estimates import Linear
 from tobitgp.typing import Array, BoolArray
 
 

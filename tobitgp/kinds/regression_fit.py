@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.absorbed import Absorbed, Columns, centred
-from tobitgp.data.linear import quoted
+from tobitgp.data.linear_columns import quoted
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData
@@ -20,7 +20,7 @@ from tobitgp.data.training_summary import make_facts
 from tobitgp.engines import LocalPartitions, Store
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.kinds.arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
+from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
 from tobitgp.kinds.likelihood import linear_estimates, scale_estimates
 from tobitgp.kinds.regression import RegressionParts, model_arguments
 from tobitgp.likelihoods import Family

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.arrays import Instrument, Rows, Window
-from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted, Wrapped
 from tobitgp.likelihoods.families import GaussianNoise
+from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Tilted, Wrapped
 from tobitgp.typing import Array, BoolArray
 
 SIDES = {"sigma_lower": -1.0, "sigma_upper": 1.0}  # the sign of the rows that each widens

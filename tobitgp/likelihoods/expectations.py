@@ -23,9 +23,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from tobitgp.data.arrays import Rows
-from tobitgp.likelihoods.base import Expected, Wrapped
 from tobitgp.likelihoods.families import GaussianNoise
-from tobitgp.numerics.normal import log_cdf, mills
+from tobitgp.likelihoods.row_terms import Expected, Wrapped
+from tobitgp.numerics.normal_functions import log_cdf, mills
 from tobitgp.typing import Array
 
 _LOG_2PI = float(np.log(2.0 * np.pi))

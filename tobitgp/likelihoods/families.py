@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.arrays import Rows
-from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gengamma import GenGamma as GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.power_normal import POWERS, PowerNoise
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student as StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.numerics.normal import fourth, log_cdf, mills, third
-from tobitgp.numerics.truncated import expected_interval, expected_one_sided, interval
+from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Tilted
+from tobitgp.numerics.normal_functions import fourth, log_cdf, mills, third
+from tobitgp.numerics.truncated_moments import expected_interval, expected_one_sided, interval
 from tobitgp.typing import Array
 
 _TRUNCATED = Noise(Normal())

@@ -30,9 +30,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.arrays import Rows
-from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.likelihoods.base import Expected, Likelihood, Point, Terms, Tilted, mass_terms, row_terms, subtract
+from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Terms, Tilted, mass_terms, row_terms, subtract
 from tobitgp.numerics.quadrature import (
     ORDERS,
     by_order,

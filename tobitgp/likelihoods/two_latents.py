@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.data.arrays import Rows
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.quadrature import gauss_hermite
 from tobitgp.typing import Array, BoolArray
 

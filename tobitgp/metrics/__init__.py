@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from tobitgp.metrics.calibration import DCalibration, d_calibration, mae, mse, rmse
 from tobitgp.metrics.concordance import Concordance, concordance_counts, concordance_index, concordance_ipcw
-from tobitgp.metrics.curves import survival_at
 from tobitgp.metrics.density import mnll, nlpd
+from tobitgp.metrics.survival_curves import survival_at
 from tobitgp.metrics.time_dependent import DynamicAUC, brier_score, cumulative_dynamic_auc, integrated_brier_score
 
 __all__ = [

@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.special import gammaincc
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.metrics.curves import Strata, average, read_strata
-from tobitgp.metrics.read import check_order, read_column, read_event, read_weights
+from tobitgp.metrics.metric_arguments import check_order, read_column, read_event, read_weights
+from tobitgp.metrics.survival_curves import Strata, average, read_strata
 from tobitgp.typing import Array
 
 _ROUNDING = 1e-6

@@ -7,9 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.metrics.curves import censoring_times
-from tobitgp.metrics.pairs import later_masses, tied_mass
-from tobitgp.metrics.read import (
+from tobitgp.metrics.metric_arguments import (
     RightCensored,
     check_order,
     read_both,
@@ -19,6 +17,8 @@ from tobitgp.metrics.read import (
     read_entry,
     read_weights,
 )
+from tobitgp.metrics.ordered_pairs import later_masses, tied_mass
+from tobitgp.metrics.survival_curves import censoring_times
 from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.typing import Array, BoolArray
 

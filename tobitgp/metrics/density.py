@@ -9,9 +9,9 @@ import pandas as pd
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics.calibration import read_mean
-from tobitgp.metrics.curves import Strata, average, read_strata
-from tobitgp.metrics.read import check_order, read_bounds, read_column
-from tobitgp.numerics.truncated import log_interval_mass
+from tobitgp.metrics.metric_arguments import check_order, read_bounds, read_column
+from tobitgp.metrics.survival_curves import Strata, average, read_strata
+from tobitgp.numerics.truncated_moments import log_interval_mass
 from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))

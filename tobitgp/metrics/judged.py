@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.metrics.curves import CensoringTimes, Interpolation, censoring_times, read_curves
-from tobitgp.metrics.read import RightCensored, check_order, read_both, read_column
+from tobitgp.metrics.metric_arguments import RightCensored, check_order, read_both, read_column
+from tobitgp.metrics.survival_curves import CensoringTimes, Interpolation, censoring_times, read_curves
 from tobitgp.typing import Array, BoolArray
 
 

@@ -1,10 +1,17 @@
 """Mixtures of censored values: variational Bayes, its stochastic form, and maximum likelihood, on arrays."""
 
-from tobitgp.mixture.ascent import Stream, partial_fit
-from tobitgp.mixture.fit import MIXTURE_FAMILIES, fit_mixture, mixture_of, start_stream
-from tobitgp.mixture.fitted import MixtureFit, held_parameters, impute, intervals, linear_response, posterior_covariance
+from tobitgp.mixture.array_fit import MIXTURE_FAMILIES, fit_mixture, mixture_of, start_stream
+from tobitgp.mixture.coordinate_ascent import Stream, partial_fit
+from tobitgp.mixture.evidence_bound import Dirichlet, DirichletProcess
+from tobitgp.mixture.fitted_mixture import (
+    MixtureFit,
+    held_parameters,
+    impute,
+    intervals,
+    linear_response,
+    posterior_covariance,
+)
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
-from tobitgp.mixture.model import Dirichlet, DirichletProcess
 from tobitgp.mixture.predictive import Predictive
 
 __all__ = [

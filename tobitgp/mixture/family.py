@@ -14,12 +14,12 @@ import numpy as np
 from scipy.special import digamma, expit, gammaln, polygamma
 
 from tobitgp.mixture.floors import Floor
-from tobitgp.mixture.rows import Rows, Support, Units, Working
+from tobitgp.mixture.mixture_rows import Rows, Support, Units, Working
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.mixture.prior import ComponentPrior
+    from tobitgp.mixture.component_prior import ComponentPrior
 
 _MOST_DOUBLINGS, _MOST_HALVINGS = 2200, 200
 _TINY = 1e-300

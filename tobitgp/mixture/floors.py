@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.mixture.rows import Rows, Working
+from tobitgp.mixture.mixture_rows import Rows, Working
 from tobitgp.typing import Array
 
 _PART = 0.3  # of the distance of rows; a unit of rounding has .29 of itself for standard deviation

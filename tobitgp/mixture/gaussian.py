@@ -22,6 +22,7 @@ from scipy.special import digamma, stdtrit
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.distributions.student import Student
+from tobitgp.mixture.component_prior import ComponentPrior, learning
 from tobitgp.mixture.family import (
     NEARLY,
     ComponentDistribution,
@@ -32,9 +33,8 @@ from tobitgp.mixture.family import (
     gamma_information,
 )
 from tobitgp.mixture.floors import Floor, least, spacing_of
-from tobitgp.mixture.prior import ComponentPrior, learning
-from tobitgp.mixture.rows import Rows, Support, Units, Working
-from tobitgp.numerics.truncated import between, lower_tail, moments
+from tobitgp.mixture.mixture_rows import Rows, Support, Units, Working
+from tobitgp.numerics.truncated_moments import between, lower_tail, moments
 from tobitgp.typing import Array, BoolArray
 
 _FEWEST_DF = 1.0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tobitgp.distributions.read import read_size
+from tobitgp.distributions.distribution_arguments import read_size
 from tobitgp.distributions.response import complementary
 from tobitgp.errors import SpecError
 from tobitgp.mixture.family import ComponentDistribution, first_between, first_beyond

@@ -16,13 +16,13 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from scipy.special import betainc, digamma, gammaincinv, ndtr
 
+from tobitgp.mixture.component_prior import ComponentPrior, learning
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.floors import Floor, least
-from tobitgp.mixture.prior import ComponentPrior, learning
-from tobitgp.mixture.rows import Rows, Support, Units, Working
+from tobitgp.mixture.mixture_rows import Rows, Support, Units, Working
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics import log_probabilities as counts
-from tobitgp.numerics.truncated import share
+from tobitgp.numerics.truncated_moments import share
 from tobitgp.typing import Array
 
 _SMALLEST = 1e-290  # of a drawn rate, relative to its estimate

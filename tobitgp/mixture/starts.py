@@ -16,12 +16,12 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.errors import DataError
-from tobitgp.mixture.ascent import Climb, Stop, chunks_of, climb, probabilities, sums_given
+from tobitgp.mixture.coordinate_ascent import Climb, Stop, chunks_of, climb, probabilities, sums_given
+from tobitgp.mixture.evidence_bound import Bayes, Model, Points, State
 from tobitgp.mixture.family import Family, Sums
-from tobitgp.mixture.model import Bayes, Model, Points, State
+from tobitgp.mixture.mixture_rows import Raw, Rows, Units, Working, arrange, subset, to_working
 from tobitgp.mixture.predictive import Predictive, draw_between
-from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, subset, to_working
-from tobitgp.numerics.normal import known_range, telling_ends
+from tobitgp.numerics.normal_functions import known_range, telling_ends
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _HELD = 1e-3  # expected rows of a component that is worth a trial

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
+from tobitgp.mixture.component_prior import ComponentPrior, learning
 from tobitgp.mixture.family import (
     NEARLY,
     ComponentDistribution,
@@ -24,9 +25,8 @@ from tobitgp.mixture.family import (
     gamma_information,
 )
 from tobitgp.mixture.floors import Floor
-from tobitgp.mixture.prior import ComponentPrior, learning
-from tobitgp.mixture.rows import Rows, Support, Units, Working
-from tobitgp.numerics.truncated import share
+from tobitgp.mixture.mixture_rows import Rows, Support, Units, Working
+from tobitgp.numerics.truncated_moments import share
 from tobitgp.typing import Array, BoolArray
 
 SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0

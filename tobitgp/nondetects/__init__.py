@@ -5,17 +5,17 @@ What has covariates is a model: ``tg.fit("y ~ x | censor(limit)", data, family="
 
 from __future__ import annotations
 
-from tobitgp.nondetects.figures import plot_box, plot_ecdf, plot_probability
-from tobitgp.nondetects.groups import test_groups
+from tobitgp.nondetects.group_tests import test_groups
 from tobitgp.nondetects.kendall import kendall
 from tobitgp.nondetects.limits import exceedance, tolerance_limit, upper_confidence_limit
 from tobitgp.nondetects.paired import test_paired
-from tobitgp.nondetects.prediction import prediction_limit
+from tobitgp.nondetects.prediction_limits import prediction_limit
 from tobitgp.nondetects.reading import read
 from tobitgp.nondetects.ros import ros
+from tobitgp.nondetects.sample_figures import plot_box, plot_ecdf, plot_probability
+from tobitgp.nondetects.sample_summary import summary
 from tobitgp.nondetects.scores import gehan_scores
 from tobitgp.nondetects.seasonal import seasonal_kendall
-from tobitgp.nondetects.summary import summary
 from tobitgp.nondetects.theil_sen import theil_sen
 from tobitgp.nondetects.trend_figure import plot_trend
 

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.arguments import PERMUTATIONS, read_choice, read_count
-from tobitgp.nondetects.pairs import Order, dropped_note, order_of, read_columns
+from tobitgp.nondetects.paired_columns import Order, dropped_note, order_of, read_columns
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.tables import NondetectResults, describe, in_words

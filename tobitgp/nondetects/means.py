@@ -11,13 +11,13 @@ from scipy.special import stdtrit
 
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.nondetects.arguments import read_choice, read_resamples
-from tobitgp.nondetects.families import family_of
 from tobitgp.nondetects.kaplan_meier import Tail, check_tail, kaplan_meier_of, km_means
 from tobitgp.nondetects.land import land_limit
-from tobitgp.nondetects.likelihood import maximise
 from tobitgp.nondetects.resampling import MANY, bca, fit_many
 from tobitgp.nondetects.ros import ros_means, ros_of
 from tobitgp.nondetects.sample import Sample
+from tobitgp.nondetects.sample_families import family_of
+from tobitgp.nondetects.sample_likelihood import maximise
 from tobitgp.typing import Array, IntArray
 
 Of = Literal["km", "ros", "mle"]

@@ -14,7 +14,7 @@ from tobitgp.api import fit
 from tobitgp.errors import DataError
 from tobitgp.nondetects.arguments import read_choice
 from tobitgp.nondetects.kendall import normal_tail
-from tobitgp.nondetects.pairs import dropped_note, read_columns
+from tobitgp.nondetects.paired_columns import dropped_note, read_columns
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.results.predict import check_alpha

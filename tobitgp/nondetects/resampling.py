@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.nondetects.sample import Sample
 from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.numerics.sampling import generator

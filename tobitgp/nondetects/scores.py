@@ -10,7 +10,7 @@ import pandas as pd
 
 from tobitgp.data.row_arguments import aligned
 from tobitgp.errors import DataError
-from tobitgp.nondetects.pairs import order_of
+from tobitgp.nondetects.paired_columns import order_of
 from tobitgp.nondetects.sample import Sample, read_values
 from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.typing import Array

@@ -23,7 +23,7 @@ from tobitgp.nondetects.kendall import (
     permuted_scores,
     score_tail,
 )
-from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
+from tobitgp.nondetects.paired_columns import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample, groups_of
 from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.nondetects.theil_sen import (

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.arguments import read_resamples
 from tobitgp.nondetects.kendall import check_ranks, concordance, score_tail
-from tobitgp.nondetects.pairs import dropped_note, order_of, read_columns
+from tobitgp.nondetects.paired_columns import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.tables import NondetectResults, describe, in_words
 from tobitgp.numerics.nonparametric import turnbull

@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from tobitgp.distributions.convolution import HALF_LOG_2PI
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import row_chunks
-from tobitgp.numerics.normal import average, normal_quantile
+from tobitgp.numerics.normal_functions import average, normal_quantile
 from tobitgp.numerics.roots import Rows, solve_quantile
 from tobitgp.posterior.questions import UNLINK, Question
 from tobitgp.posterior.shared_quantiles import shared_quantiles

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import expit
 
-from tobitgp.distributions.base import FAR, Distribution
+from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.numerics.log_probabilities import log_complement
 from tobitgp.typing import Array, BoolArray, IntArray
 

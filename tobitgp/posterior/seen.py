@@ -20,14 +20,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tobitgp.distributions import convolution, intervals
-from tobitgp.distributions.base import FAR, Distribution
 from tobitgp.distributions.convolution import HALF_LOG_2PI
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.numerics.normal import node_quantiles
+from tobitgp.numerics.normal_functions import node_quantiles
 from tobitgp.numerics.quadrature import Function, integrals, log_integrals
-from tobitgp.numerics.truncated import Interval, interval
+from tobitgp.numerics.truncated_moments import Interval, interval
 from tobitgp.typing import Array, IntArray
 
 NODES, REACH = 257, 8.0

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tobitgp.engines import row_chunks
-from tobitgp.numerics.normal import average
+from tobitgp.numerics.normal_functions import average
 from tobitgp.numerics.roots import Rows, solve_quantile
 from tobitgp.posterior.questions import UNLINK, Question
 from tobitgp.typing import Array

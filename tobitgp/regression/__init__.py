@@ -1,6 +1,6 @@
 """Maximum likelihood for censored and truncated rows, on arrays."""
 
-from tobitgp.regression.fit import maximise, maximise_partitions, null_log_likelihood
+from tobitgp.regression.location_scale_fit import maximise, maximise_partitions, null_log_likelihood
 from tobitgp.regression.maximum import Maximum, covariance, unidentified
 
 __all__ = ["Maximum", "covariance", "maximise", "maximise_partitions", "null_log_likelihood", "unidentified"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.outcome import Outcome
-from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.numerics.bordered import Bordered
 from tobitgp.regression.newton import Climb, State, Step
 from tobitgp.regression.working import Designs, Working, log_sigmas

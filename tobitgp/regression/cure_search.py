@@ -12,12 +12,12 @@ from tobitgp.data.outcome import Outcome
 from tobitgp.engines import single_blas_thread
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.regression.convergence import words_for_end
-from tobitgp.regression.cure import CureProblem, cure_problem
-from tobitgp.regression.fit import maximise
+from tobitgp.regression.cure_likelihood import CureProblem, cure_problem
+from tobitgp.regression.location_scale_fit import maximise
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, climb, guarded_step
 from tobitgp.regression.predictors import FLAT
-from tobitgp.regression.profile import profile_end
+from tobitgp.regression.profile_search import profile_end
 from tobitgp.typing import Array
 
 _FAR, _LONGEST_LOGIT = 30.0, 3.0  # of a logit, and of one step of it

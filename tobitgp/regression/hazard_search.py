@@ -22,14 +22,14 @@ from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
 from tobitgp.numerics.jets import variables
-from tobitgp.regression.hazard_starts import LEAST_TAU, constant, elsewhere, is_concave, nested, rise
-from tobitgp.regression.hazards import (
+from tobitgp.regression.hazard_likelihood import (
     HazardModel,
     HazardProblem,
     follow_up,
     hazard_problem,
     spread,
 )
+from tobitgp.regression.hazard_starts import LEAST_TAU, constant, elsewhere, is_concave, nested, rise
 from tobitgp.regression.maximum import Maximum
 from tobitgp.regression.newton import Climb, State, climb, guarded_step
 from tobitgp.regression.predictors import FLAT

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline
-from tobitgp.regression.hazards import HazardModel, follow_up, known_times
+from tobitgp.regression.hazard_likelihood import HazardModel, follow_up, known_times
 from tobitgp.typing import Array, BoolArray
 
 FIRST_TAU, LEAST_TAU = -1.0, -12.0  # logarithms of the variance of frailties

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, eye, hstack
 
 from tobitgp.data.absorbed import Absorbed
-from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import SpecError
 from tobitgp.numerics.bordered import Reduced
 from tobitgp.numerics.factored import Covariance, Factored, dense, variances

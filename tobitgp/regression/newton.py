@@ -24,9 +24,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from tobitgp.data.absorbed import Absorbed
-from tobitgp.distributions.base import SHAPE_STEP, Distribution
+from tobitgp.distributions.standard_noise import SHAPE_STEP, Distribution
 from tobitgp.engines import add_up
-from tobitgp.likelihoods.base import Terms, row_terms, subtract
+from tobitgp.likelihoods.row_terms import Terms, row_terms, subtract
 from tobitgp.numerics.bordered import Bordered
 from tobitgp.numerics.roots import five_differences
 from tobitgp.regression.working import Chunk, Working

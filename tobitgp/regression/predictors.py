@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
-from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.formulas import RowTimes
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.numerics.bordered import Bordered
 from tobitgp.numerics.jets import Jet, variables
 from tobitgp.regression.maximum import Maximum

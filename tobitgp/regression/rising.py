@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.distributions.baselines import SplineBaseline
-from tobitgp.regression.hazards import HazardProblem
+from tobitgp.regression.hazard_likelihood import HazardProblem
 from tobitgp.regression.newton import Climb, State, Step, climb
 from tobitgp.typing import Array
 

@@ -20,7 +20,7 @@ from tobitgp.data.columns import check_size
 from tobitgp.data.outcome import Outcome
 from tobitgp.engines import LocalPartitions, row_chunks
 from tobitgp.errors import DataError, NumericalError
-from tobitgp.likelihoods.base import KINDS, Kind, kind_of
+from tobitgp.likelihoods.row_terms import KINDS, Kind, kind_of
 from tobitgp.numerics.linear_algebra import cholesky, triangle
 from tobitgp.typing import Array, BoolArray, IntArray
 

@@ -14,7 +14,7 @@ from tobitgp.errors import SpecError
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.report.terms import Level
+    from tobitgp.report.term_figures import Level
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -26,9 +26,9 @@ from tobitgp.report.axes import (
     shorten_all,
 )
 from tobitgp.report.plots import rows_above_zero
-from tobitgp.report.terms import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
+from tobitgp.report.term_figures import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.results.counterfactuals import column_levels
-from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.results.hazards.hazard_parts import HazardParts
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tobitgp.mixture import MixtureFit
-from tobitgp.mixture.fitted import HELD
-from tobitgp.mixture.model import Bayes, Points
+from tobitgp.mixture.evidence_bound import Bayes, Points
+from tobitgp.mixture.fitted_mixture import HELD
 from tobitgp.report import summary
 from tobitgp.report.axes import (
     BLUE,
@@ -22,14 +22,14 @@ from tobitgp.report.axes import (
     row_kinds,
 )
 from tobitgp.report.plots import POINTS, draw_kaplan_meier, draw_numbers, is_discrete, time_grid
-from tobitgp.report.residuals import dots, draw_envelope, normal_quantiles
+from tobitgp.report.residual_figures import dots, draw_envelope, normal_quantiles
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from tobitgp.results.estimates import CovKind
-    from tobitgp.results.mixture.results import MixtureResults
+    from tobitgp.results.mixture.mixture_results import MixtureResults
+    from tobitgp.results.parameter_estimates import CovKind
 
 Ends = tuple[Array, Array, Array]
 

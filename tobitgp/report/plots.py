@@ -31,8 +31,8 @@ from tobitgp.report.axes import (
     panel_axes,
     response_name,
 )
-from tobitgp.report.groups import FEW, Seen, draw_groups, groups_size, log_rank, log_rank_words, read_groups
-from tobitgp.report.terms import (
+from tobitgp.report.group_curves import FEW, Seen, draw_groups, groups_size, log_rank, log_rank_words, read_groups
+from tobitgp.report.term_figures import (
     Level,
     curve_words,
     drawn_along,
@@ -49,7 +49,7 @@ from tobitgp.report.terms import (
     surface_frame,
     term_panels,
 )
-from tobitgp.results.hazards.parts import HazardParts
+from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
 from tobitgp.report import summary
 from tobitgp.report.summary import FitSummary, Rows, Section, number
-from tobitgp.results.effects import scale_at_means
-from tobitgp.results.estimates import slope_posterior
+from tobitgp.results.column_effects import scale_at_means
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
+from tobitgp.results.parameter_estimates import slope_posterior
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.results.process.results import GPResults
+    from tobitgp.results.process.process_results import GPResults
     from tobitgp.results.results import Results
 
 _PLAIN = 6  # columns that every table of estimates has; those after it are factors

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.linear import INTERCEPT, linear_terms
+from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.errors import SpecError, user_level
-from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.hypotheses import joint_wald
+from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.process.term_tests import MOST_COLUMNS, TermTest, joint_test_of_process
 from tobitgp.results.terms import model_terms
 from tobitgp.results.views import Parts

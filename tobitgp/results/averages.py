@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit, ndtri
 
-from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.numerics.roots import Rows, solve_quantile, where_it_ends
 from tobitgp.posterior.questions import (
     UNLINK,

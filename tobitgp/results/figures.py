@@ -79,7 +79,7 @@ def plot_terms(results: Any, *, interval: float | None = 0.95, sharey: bool = Tr
     >>> [ax.get_xlabel() for ax in res.plot_terms()]
     ['age', 'quant']
     """
-    from tobitgp.report.terms import plot_terms
+    from tobitgp.report.term_figures import plot_terms
 
     return plot_terms(results, term_columns(results.parts), interval=interval, sharey=check_flag("sharey", sharey))
 
@@ -242,7 +242,7 @@ def plot_residuals(results: Any) -> Any:
     >>> [ax.get_xlabel() for ax in axes]
     ['estimate', 'normal quantile']
     """
-    from tobitgp.report.residuals import plot_residuals
+    from tobitgp.report.residual_figures import plot_residuals
 
     return plot_residuals(results)
 
@@ -275,7 +275,7 @@ def plot_evidence(results: Results, ax: Any = None) -> Any:
     'log posterior density'
     """
     from tobitgp.report.mixture import plot_mixture_evidence
-    from tobitgp.report.residuals import plot_evidence
+    from tobitgp.report.residual_figures import plot_evidence
 
     draw: Any = plot_evidence if results.parts.spec.mixture is None else plot_mixture_evidence
     return draw(results, ax)

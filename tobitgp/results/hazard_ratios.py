@@ -17,10 +17,10 @@ import pandas as pd
 
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.frames import read_frame
-from tobitgp.data.linear import INTERCEPT
+from tobitgp.data.linear_columns import INTERCEPT
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.formula.linear import mentions
+from tobitgp.formula.linear_terms import mentions
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.rows import Asked, ask
@@ -28,7 +28,7 @@ from tobitgp.results.terms import OFFSET, Term, model_terms, term_columns
 from tobitgp.typing import Array, BoolArray
 
 if TYPE_CHECKING:
-    from tobitgp.results.estimates import Linear
+    from tobitgp.results.parameter_estimates import Linear
     from tobitgp.results.results import Results
 
 HAZARD, ODDS = "exp(coef)", "odds ratio"

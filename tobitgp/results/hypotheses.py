@@ -22,13 +22,13 @@ from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.results.comparable import check_same_rows, subject_of
-from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.views import FRAME_COLUMNS
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.results.likelihood.results import LikelihoodResults
+    from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 
 
 @dataclass(frozen=True, slots=True)

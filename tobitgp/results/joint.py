@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.data.outcome import check_response
-from tobitgp.diagnostics.draws import read_draws, training_rows
+from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator

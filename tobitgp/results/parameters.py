@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.results import anova, estimates, hypotheses
-from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results import anova, hypotheses, parameter_estimates
 from tobitgp.results.hazard_ratios import Kind
+from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.typing import Array
 
@@ -108,10 +108,10 @@ class EstimatedParameters:
         """
         return self._series(self._linear.p_values(), self._rest.p_values())
 
-    conf_int = estimates.conf_int
-    cov_params = estimates.cov_params
-    summary_frame = estimates.summary_frame
-    summary = estimates.summary
+    conf_int = parameter_estimates.conf_int
+    cov_params = parameter_estimates.cov_params
+    summary_frame = parameter_estimates.summary_frame
+    summary = parameter_estimates.summary
     t_test = hypotheses.t_test
     wald_test = hypotheses.wald_test
     anova = anova.anova

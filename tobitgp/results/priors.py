@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.inference.model import GPModel
+from tobitgp.inference.assembly import GPModel
 
 COLUMNS = ["distribution", "location", "spread", "source"]
 

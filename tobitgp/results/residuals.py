@@ -18,7 +18,7 @@ from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.numerics.sampling import random_points
-from tobitgp.numerics.truncated import share
+from tobitgp.numerics.truncated_moments import share
 from tobitgp.results.predict import warn_infinite
 from tobitgp.results.rows import ask
 from tobitgp.typing import Array, BoolArray

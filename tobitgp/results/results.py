@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
-from tobitgp.diagnostics import calibration, validation
+from tobitgp.diagnostics import calibration_figures, validation
 from tobitgp.diagnostics import check as checks
-from tobitgp.diagnostics.draws import Draws
 from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
+from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
@@ -32,9 +32,9 @@ from tobitgp.results import (
     written_curves,
 )
 from tobitgp.results.averages import Averages, Population, Sought
-from tobitgp.results.estimates import Linear
 from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
+from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.parameters import EstimatedParameters
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import predict_table, whats
@@ -321,9 +321,9 @@ class Results(EstimatedParameters):
     waic = validation.waic
     log_likelihood_draws = validation.log_likelihood_draws
     to_arviz = validation.to_arviz
-    plot_calibration = calibration.plot_calibration
-    plot_cox_snell = calibration.plot_cox_snell
-    plot_predictive_check = calibration.plot_predictive_check
+    plot_calibration = calibration_figures.plot_calibration
+    plot_cox_snell = calibration_figures.plot_cox_snell
+    plot_predictive_check = calibration_figures.plot_predictive_check
 
     conformalise = conformal.conformalise
 

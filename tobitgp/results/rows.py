@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse, Design
-from tobitgp.data.response import UNKNOWN_LIMITS, build_response, unknown_rows
+from tobitgp.data.censored_response import UNKNOWN_LIMITS, build_response, unknown_rows
 from tobitgp.data.spellings import spell_numbers
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.errors import SpecError

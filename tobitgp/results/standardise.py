@@ -13,7 +13,7 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS
-from tobitgp.diagnostics.draws import read_draws
+from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, Population, Sought, beside

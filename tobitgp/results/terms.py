@@ -13,11 +13,11 @@ import pandas as pd
 from tobitgp.data.absorbed import only_columns
 from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState, Level
-from tobitgp.data.linear import INTERCEPT, linear_terms
+from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.data.table import column_names, read_table
 from tobitgp.data.training_summary import constant_column
 from tobitgp.errors import SpecError
-from tobitgp.formula.linear import mentions
+from tobitgp.formula.linear_terms import mentions
 from tobitgp.formula.spec import GPTerm, ScaleSpec
 from tobitgp.results.views import Source
 from tobitgp.typing import Frame

@@ -13,11 +13,11 @@ from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import Facts, held_rows
-from tobitgp.formula.linear import mentions
+from tobitgp.formula.linear_terms import mentions
 from tobitgp.formula.spec import LinearPart, ModelSpec
+from tobitgp.inference.assembly import GPModel
+from tobitgp.inference.feature_posterior import NO_SITES
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.model import GPModel
-from tobitgp.inference.posterior import NO_SITES
 from tobitgp.likelihoods import Family
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, Frame

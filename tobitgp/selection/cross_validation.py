@@ -23,8 +23,8 @@ from tobitgp.inference.fitted import Step
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
 from tobitgp.report.progress import progress_bar
-from tobitgp.results.competing.parts import SeenCauses
-from tobitgp.results.competing.results import CompetingRisksResults
+from tobitgp.results.competing.competing_parts import SeenCauses
+from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.paths import read_subjects
 from tobitgp.selection.specs import check_arguments
 from tobitgp.selection.splines import with_ends
@@ -360,7 +360,7 @@ def _measure_fold(
     options: dict[str, Any],
 ) -> dict[str, float]:
     """Fit to some rows and measure on others; a metric that is not available is NaN, with a warning."""
-    from tobitgp.selection.causes import by_cause
+    from tobitgp.selection.cause_measures import by_cause
     from tobitgp.selection.held_out import HeldOut
 
     results: Any = fit(formula, train, **options)

@@ -12,9 +12,9 @@ import pandas as pd
 from tobitgp import metrics
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.errors import SpecError
-from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.mixture.mixture_results import MixtureResults
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.rows import read_scored
 from tobitgp.typing import Array, BoolArray
 

@@ -21,10 +21,10 @@ from tobitgp.options import MLE, choose_method
 from tobitgp.parametric import ParametricModel
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import EVIDENCE, check_by, compare, read_value
-from tobitgp.results.mixture.fit import choose_mixture_method
-from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import RegressionResults
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.mixture.fit_mixture import choose_mixture_method
+from tobitgp.results.mixture.mixture_results import MixtureResults
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.selection.cross_validation import OF_MODEL, Outcome, attempt, attempt_all, check_jobs, listed, pass_on
 from tobitgp.selection.specs import Candidate, read_specs
 from tobitgp.typing import Frame

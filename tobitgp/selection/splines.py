@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tobitgp.data.columns import evaluate
-from tobitgp.data.linear import SPLINES
+from tobitgp.data.linear_columns import SPLINES
 from tobitgp.data.table import read_table
 from tobitgp.formula.functions import read_functions
 from tobitgp.formula.spec import Expression

@@ -24,10 +24,10 @@ import pandas as pd
 from scipy.special import ndtr, owens_t
 
 from tobitgp.data.frames import reads_frames
-from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import DataError, SpecError
-from tobitgp.numerics.normal import mills
-from tobitgp.results.process.results import GPResults
+from tobitgp.numerics.normal_functions import mills
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array, Frame
 

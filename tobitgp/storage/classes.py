@@ -12,26 +12,26 @@ import pandas as pd
 
 from tobitgp.data.arrays import Problem, Units
 from tobitgp.data.design import DesignState, PartState
-from tobitgp.data.linear import LinearState
+from tobitgp.data.linear_columns import LinearState
 from tobitgp.data.restore import PlainLinear, plain_linear, restore_linear
 from tobitgp.data.training_summary import ColumnFacts, Facts
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
 from tobitgp.inference import EP, VI, Laplace
+from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.effect_parameters import EffectParameters
+from tobitgp.inference.feature_posterior import Layout, Place, Posterior
 from tobitgp.inference.fitted import FittedGP, FitTrace
-from tobitgp.inference.model import GPModel
-from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.posterior import Layout, Place, Posterior
 from tobitgp.inference.structured import Field
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
-from tobitgp.mixture.model import Bayes, Points, State
-from tobitgp.mixture.prior import ComponentPrior
-from tobitgp.mixture.rows import Units as MixtureUnits
+from tobitgp.mixture.component_prior import ComponentPrior
+from tobitgp.mixture.evidence_bound import Bayes, Points, State
+from tobitgp.mixture.mixture_rows import Units as MixtureUnits
 from tobitgp.numerics.arrow import Factor
 from tobitgp.numerics.crossed import CrossedFactor
 from tobitgp.numerics.factored import Factored
@@ -45,7 +45,7 @@ from tobitgp.priors.prior import DenseFeatures, LevelColumns, LinearPrior, Prior
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
-from tobitgp.results.mixture.parts import Tried
+from tobitgp.results.mixture.mixture_parts import Tried
 from tobitgp.storage.archive import Codec, Hook, MalformedError, fits
 from tobitgp.typing import Array
 

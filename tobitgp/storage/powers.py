@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.results.boxcox.parts import BoxCoxGPParts
-from tobitgp.results.boxcox.process_results import BoxCoxGPResults
-from tobitgp.results.process.results import GPResults
+from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
+from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.storage.archive import MalformedError
 from tobitgp.storage.specification import check_names
 

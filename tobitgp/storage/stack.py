@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.formula.several import read_wide
-from tobitgp.results.multivariate.parts import MultivariateParts
-from tobitgp.results.multivariate.results import MultivariateResults
-from tobitgp.results.multivariate.rows import Stack
+from tobitgp.formula.mvbind import read_wide
+from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
+from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+from tobitgp.results.multivariate.stacked_rows import Stack
 from tobitgp.results.views import Parts
 from tobitgp.storage.archive import MalformedError, check_fields, field_types, fits
 from tobitgp.storage.classes import fit_codec

@@ -9,7 +9,7 @@ from support.reference import load
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, NumericalError, SpecError
-from tobitgp.inference.ascent import EPFailure
+from tobitgp.inference.evidence_ascent import EPFailure
 from tobitgp.inference.search import Search
 
 

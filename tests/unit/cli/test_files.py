@@ -11,7 +11,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.cli import main
-from tobitgp.cli.files import read_data, read_dates
+from tobitgp.cli.table_files import read_data, read_dates
 from tobitgp.errors import DataError
 
 FORMULA = "y ~ gp(decimal_year(day)) | censor(-0.5)"

@@ -14,11 +14,11 @@ from support.reference import load
 import tobitgp as tg
 from tobitgp.cli import main
 from tobitgp.errors import ApproximationWarning, DataError, FormulaError, SpecError
-from tobitgp.formula.competing import read_causes
+from tobitgp.formula.competing_risks import read_causes
 from tobitgp.numerics.nonparametric import aalen_johansen
+from tobitgp.results.competing.competing_predictions import DRAWS, CauseRows
+from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.competing.incidence import find_rule, integrate, make_rule
-from tobitgp.results.competing.predictions import DRAWS, CauseRows
-from tobitgp.results.competing.results import CompetingRisksResults
 from tobitgp.results.rows import ask
 
 matplotlib.use("Agg")

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.data import linear
+from tobitgp.data import linear_columns
 from tobitgp.data.absorbed import (
     Absorbed,
     as_dense,
@@ -14,7 +14,7 @@ from tobitgp.data.absorbed import (
     squares,
     telling,
 )
-from tobitgp.data.linear import Independence
+from tobitgp.data.linear_columns import Independence
 from tobitgp.errors import DataError
 
 
@@ -103,7 +103,7 @@ def test_which_terms_are_absorbed(formula, rng, monkeypatch):
     data = pd.DataFrame({"g": [*"abcdef"] * 20, "k": np.arange(120) // 6 % 3, "x": rng.normal(size=120)})
     data["y"] = data.x + rng.normal(size=120)
     before = tg.fit(f"y ~ {formula}", data)
-    monkeypatch.setattr(linear, "MOST_DENSE", 4)
+    monkeypatch.setattr(linear_columns, "MOST_DENSE", 4)
     fit = tg.fit(f"y ~ {formula}", data)
     H, want = fit.parts.rows.design.H, FORMULAS[formula]
     found = (int(H.start), H.size) if isinstance(H, Absorbed) else None
@@ -113,7 +113,7 @@ def test_which_terms_are_absorbed(formula, rng, monkeypatch):
 
 
 def test_a_column_that_levels_determine_is_refused(rng, monkeypatch):
-    monkeypatch.setattr(linear, "MOST_DENSE", 4)
+    monkeypatch.setattr(linear_columns, "MOST_DENSE", 4)
     data = pd.DataFrame({"g": [*"abcdef"] * 10, "y": rng.normal(size=60)})
     data["v"] = data.g.map(dict(zip("abcdef", rng.normal(size=6), strict=True)))
     with pytest.raises(DataError, match=r"Column 'v' of the linear part is determined by 'Intercept', 'C\(g\)\[T.b\]'"):

@@ -22,7 +22,7 @@ from support.partitions import (
 from tobitgp.data.sources import Given, Source
 from tobitgp.data.training_summary import remember
 from tobitgp.engines import LocalPartitions, Store
-from tobitgp.inference.model import block_inputs
+from tobitgp.inference.assembly import block_inputs
 
 CASES = {
     "linear": ("y ~ x + z | censor(-0.6, 1.2)", {}),
@@ -103,8 +103,8 @@ def test_facts_are_those_of_memory(frame, name):
 @pytest.mark.parametrize("seed", [None, 3])
 @pytest.mark.parametrize("size", [1, 10, 25, 59])
 def test_the_sample_is_the_subset_that_memory_draws(frame, size, seed):
-    from tobitgp.inference.fit import assemble_partitions
-    from tobitgp.inference.parameters import Given as Asked
+    from tobitgp.inference.hyperparameters import Given as Asked
+    from tobitgp.inference.partition_fit import assemble_partitions
     from tobitgp.likelihoods import FAMILIES
 
     formula = "y ~ z + re(g) + gp(x) | censor(-0.6, 1.2)"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.data.linear import Independence, check_independence
+from tobitgp.data.linear_columns import Independence, check_independence
 from tobitgp.data.prepare import prepare
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 from tobitgp.formula import parse_formula

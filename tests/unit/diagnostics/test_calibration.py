@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import kstest, norm, poisson
 
 import tobitgp as tg
-from tobitgp.diagnostics.calibration import predicted_survival
+from tobitgp.diagnostics.calibration_figures import predicted_survival
 from tobitgp.errors import SpecError
 
 

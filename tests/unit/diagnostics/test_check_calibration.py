@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare
 
-from tobitgp.diagnostics.calibration import PredictedSurvival
+from tobitgp.diagnostics.calibration_figures import PredictedSurvival
 from tobitgp.diagnostics.residual_tests import Noise, calibration, judge, score_test, tenth_shares, turnbull_tenths
 from tobitgp.numerics.nonparametric import kaplan_meier
 

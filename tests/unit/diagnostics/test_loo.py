@@ -9,7 +9,7 @@ from support.arviz import legacy, quietly
 import tobitgp as tg
 from tobitgp.distributions.convolution import log_density, log_mass
 from tobitgp.errors import ApproximationWarning, SpecError
-from tobitgp.results.process.posterior import predict_left_out
+from tobitgp.results.process.process_posterior import predict_left_out
 
 CURVE = "y ~ z + gp(x) | censor(low, 1.4)"
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import tobitgp as tg
-from tobitgp.diagnostics.draws import on_grid
+from tobitgp.diagnostics.training_draws import on_grid
 from tobitgp.kinds.likelihood import drawn_rows
 
 
@@ -117,7 +117,7 @@ def test_all_questions_are_of_the_same_draws(averaged):
 
 def test_a_chunk_of_rows_is_drawn_as_all_are(monkeypatch, maximised):
     whole = maximised.log_likelihood_draws(200)
-    monkeypatch.setattr("tobitgp.diagnostics.draws.CHUNK", 17)
+    monkeypatch.setattr("tobitgp.diagnostics.training_draws.CHUNK", 17)
     assert np.abs(maximised.log_likelihood_draws(200).mean() - whole.mean()).max() < 0.5
 
 

@@ -6,7 +6,7 @@ import pytest
 from support.arviz import generation, load, quietly
 
 import tobitgp as tg
-from tobitgp.diagnostics import draws as ours
+from tobitgp.diagnostics import training_draws
 from tobitgp.errors import SpecError
 
 
@@ -100,7 +100,7 @@ def test_without_arviz_the_extra_is_named(monkeypatch, mixed):
     def absent(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(ours, "import_module", absent)
+    monkeypatch.setattr(training_draws, "import_module", absent)
     with pytest.raises(SpecError, match=r"pip install 'tobitgp\[arviz\]'"):
         tg.fit("y ~ z | censor(low, 1.4)", mixed).to_arviz(10)
 

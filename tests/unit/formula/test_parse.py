@@ -7,7 +7,7 @@ import pytest
 from tobitgp.errors import FormulaError
 from tobitgp.formula import Expression, formula_functions, parse_formula
 from tobitgp.formula.functions import FUNCTIONS, NOT_YET, PLACES, SPECIAL_TERMS
-from tobitgp.formula.linear import MAX_PRODUCTS
+from tobitgp.formula.linear_terms import MAX_PRODUCTS
 
 COLUMNS = ["y", "x", "z", "w", "g", "a b", "log", "class", "µ", "l", "u", "d", "time", "event", "gp", "censor", "inf"]
 

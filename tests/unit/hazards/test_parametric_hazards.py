@@ -16,7 +16,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, DataError, SpecError
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.regression.hazards import HazardModel, hazard_problem
+from tobitgp.regression.hazard_likelihood import HazardModel, hazard_problem
 
 CASES = json.loads((Path(__file__).parents[2] / "reference" / "event_histories.json").read_text())["cases"]
 LINEAR = "Surv(time, event) ~ age + sex + ph_ecog"

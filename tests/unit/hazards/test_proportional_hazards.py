@@ -13,7 +13,7 @@ from support.arviz import generation, load, quietly
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, DataError, FormulaError, SpecError
-from tobitgp.results.hazards.parts import log_hazards
+from tobitgp.results.hazards.hazard_parts import log_hazards
 
 REFERENCE = Path(__file__).parents[2] / "reference"
 CASES = json.loads((REFERENCE / "event_histories.json").read_text())["cases"]

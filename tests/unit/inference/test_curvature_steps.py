@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tobitgp.errors import NumericalError
-from tobitgp.inference.ascent import curvature
+from tobitgp.inference.evidence_ascent import curvature
 
 A = np.array([[2.0, 0.5], [0.5, 3.0]])
 

@@ -6,7 +6,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.inference.parameters import LEAST_DF
+from tobitgp.inference.hyperparameters import LEAST_DF
 
 N = 60
 

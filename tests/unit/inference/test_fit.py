@@ -14,7 +14,7 @@ from support.problems import VARIANTS, gp, predict, simulate, solve
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NumericalError
 from tobitgp.inference import EP, METHODS, VI
-from tobitgp.inference.fit import named_suspects
+from tobitgp.inference.partition_fit import named_suspects
 
 OPTIMUM = 1e-5  # nats: the search may stop 1e-6 short, and sites settle to 1e-7
 PLACE = 5e-3  # log units: where the density is flat to 1e-5
@@ -139,7 +139,7 @@ def test_integration_surrounds_the_maximum(data, method):
 
 
 def test_points_that_fail_are_told_with_a_remedy(data, monkeypatch):
-    every = "tobitgp.inference.fit.map_independent"
+    every = "tobitgp.inference.partition_fit.map_independent"
     monkeypatch.setattr(every, lambda at, points, heavy: [None, None, *map(at, points[2:])])
     with pytest.warns(ConvergenceWarning, match=r"2 of \d+ points .* failed. The others replace .* hyper='maximize'"):
         fitted = fit(data.problem(), parameters(), integrate=True)

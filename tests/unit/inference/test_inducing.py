@@ -9,9 +9,9 @@ from support.problems import GAUSSIAN, gp, make_problem, product, simulate, solv
 from tobitgp.errors import NumericalError
 from tobitgp.inference import EP, METHODS, VI
 from tobitgp.inference import inducing as room
-from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings, Task
-from tobitgp.inference.parameters import LOCATION, Parameters, default_prior
+from tobitgp.inference.hyperparameters import LOCATION, Parameters, default_prior
+from tobitgp.inference.partition_fit import fit_gp
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters
 from tobitgp.inference.multistart import neighbours, starts
-from tobitgp.inference.parameters import LOG_BOUND, Parameters
 
 
 def parameters(*inputs, given=None):

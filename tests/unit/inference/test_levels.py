@@ -6,7 +6,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.process.draws import draw_process
+from tobitgp.results.process.process_draws import draw_process
 
 GAPS = {"a": -1.0, "b": 0.5, "c": 2.0}
 FIXED = {"sd": 0.8, "lengthscale": 0.5, "sigma": 0.4}

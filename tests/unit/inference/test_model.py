@@ -9,10 +9,10 @@ from tobitgp.data.prepare import prepare
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.inference import EP, METHODS
-from tobitgp.inference.fit import fit_gp
+from tobitgp.inference.assembly import plan_rows
 from tobitgp.inference.fitted import Task
-from tobitgp.inference.model import plan_rows
-from tobitgp.inference.parameters import Given
+from tobitgp.inference.hyperparameters import Given
+from tobitgp.inference.partition_fit import fit_gp
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.priors.hyperpriors import LogNormal, Normal
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.differences import gradient
 
-from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.inference.hyperparameters import Parameters, default_prior
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from support.problems import make_problem, product, tight
 
 import tobitgp as tg
 from tobitgp.inference import search
-from tobitgp.inference.cells import cut_cells
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.screening import screen
+from tobitgp.inference.screening_cells import cut_cells
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.choice import choose_blocks

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student as StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods import FAMILIES, Family, Student, resolve_family

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.distributions import PRECISE, cdf, density
 
-from tobitgp.likelihoods.base import row_terms
+from tobitgp.likelihoods.row_terms import row_terms
 
 LOWER = (-8.0, -3.0, -1.0, -0.2, 0.3, 2.0, 3.5)
 WIDTH = (1e-12, 1e-6, 0.03, 0.2, 0.7, 1.5, 3.0, 10.0)

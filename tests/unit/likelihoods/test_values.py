@@ -9,7 +9,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
-from tobitgp.likelihoods.base import mass_terms, row_terms
+from tobitgp.likelihoods.row_terms import mass_terms, row_terms
 
 LOWER = np.array([0.4, -np.inf, 0.3, -0.5, -np.inf, 0.6, 0.7])
 UPPER = np.array([0.4, 0.2, np.inf, 0.9, np.inf, 0.6, np.inf])

@@ -3,8 +3,8 @@ import pytest
 from lifelines import KaplanMeierFitter
 
 from tobitgp.errors import DataError
-from tobitgp.metrics.curves import censoring_times
-from tobitgp.metrics.read import read_survival
+from tobitgp.metrics.metric_arguments import read_survival
+from tobitgp.metrics.survival_curves import censoring_times
 
 
 def distribution_of(time, event):

@@ -7,7 +7,7 @@ from scipy.stats import weibull_min
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics import survival_at
-from tobitgp.metrics.curves import read_curves
+from tobitgp.metrics.survival_curves import read_curves
 
 FRAME = pd.DataFrame({"a": [0.9, 0.5], "b": [0.8, 0.7]}, index=[1.0, 3.0])
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.metrics.read import check_order, read_bounds, read_column, read_event, read_survival
+from tobitgp.metrics.metric_arguments import check_order, read_bounds, read_column, read_event, read_survival
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "Int64", "Float64", object])

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from tobitgp.metrics.curves import average, read_strata
+from tobitgp.metrics.survival_curves import average, read_strata
 
 Y = np.array([0.0, 0.5, 2.0])
 

@@ -5,7 +5,7 @@ import scipy.stats as st
 import tobitgp as tg
 from tobitgp.errors import SpecError
 from tobitgp.mixture import EMCM, VBCM, DirichletProcess, fit_mixture
-from tobitgp.mixture.fitted import held_parameters, linear_response, posterior_covariance
+from tobitgp.mixture.fitted_mixture import held_parameters, linear_response, posterior_covariance
 
 INF = np.inf
 

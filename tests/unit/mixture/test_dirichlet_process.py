@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tobitgp.mixture import VBCM, DirichletProcess, fit, fit_mixture, starts
-from tobitgp.mixture.ascent import climb
+from tobitgp.mixture import VBCM, DirichletProcess, array_fit, fit_mixture, starts
+from tobitgp.mixture.coordinate_ascent import climb
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -28,7 +28,7 @@ def test_passes_of_trials_are_counted(monkeypatch):
         ascents.append(climb(*given))
         return ascents[-1]
 
-    monkeypatch.setattr(fit, "climb", counted)
+    monkeypatch.setattr(array_fit, "climb", counted)
     monkeypatch.setattr(starts, "climb", counted)
     many = fit_mixture(y, y, k=4, weights=DirichletProcess(), method=VBCM(n_init=1, max_iter=30))
     assert len(ascents) > 3

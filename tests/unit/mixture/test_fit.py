@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture import EMCM, SVBCM, VBCM, Dirichlet, DirichletProcess, fit_mixture
-from tobitgp.mixture import fit as room
-from tobitgp.mixture.fit import resolve_mixture_family
+from tobitgp.mixture import EMCM, SVBCM, VBCM, Dirichlet, DirichletProcess, array_fit, fit_mixture
+from tobitgp.mixture.array_fit import resolve_mixture_family
 
 INF = np.inf
 
@@ -69,8 +68,8 @@ def test_a_process_empties_what_it_does_not_need():
 def test_stages_lead_to_the_same_optimum(monkeypatch):
     rows = two_groups(6000, seed=1)
     whole = fit_mixture(*rows, k=2)
-    monkeypatch.setattr(room, "STAGED_ABOVE", 2000)
-    monkeypatch.setattr(room, "STAGE_ROWS", 1000)
+    monkeypatch.setattr(array_fit, "STAGED_ABOVE", 2000)
+    monkeypatch.setattr(array_fit, "STAGE_ROWS", 1000)
     staged = fit_mixture(*rows, k=2)
     assert staged.objective == pytest.approx(whole.objective, rel=1e-7)
     np.testing.assert_allclose(staged.values, whole.values, rtol=2e-3, atol=2e-3)

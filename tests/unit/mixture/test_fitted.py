@@ -7,8 +7,8 @@ from scipy.integrate import quad
 from support.mixtures import NAMES
 
 from tobitgp.mixture import EMCM, fit_mixture
-from tobitgp.mixture.fitted import impute
-from tobitgp.mixture.model import State
+from tobitgp.mixture.evidence_bound import State
+from tobitgp.mixture.fitted_mixture import impute
 
 INF = np.inf
 

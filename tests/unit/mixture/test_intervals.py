@@ -4,7 +4,7 @@ from scipy import stats
 from support.mixtures import NAMES, random_rows
 
 from tobitgp.mixture import EMCM, VBCM, fit_mixture, intervals, linear_response, posterior_covariance
-from tobitgp.mixture.fit import MIXTURE_FAMILIES
+from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
 
 
 def test_without_censoring_intervals_of_one_gaussian_are_nearly_those_of_its_posterior():

@@ -3,7 +3,7 @@ import pytest
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.mixture import MIXTURE_FAMILIES, fit_mixture
-from tobitgp.mixture.rows import Units, arrange, read_rows, subset
+from tobitgp.mixture.mixture_rows import Units, arrange, read_rows, subset
 from tobitgp.mixture.starts import choose_units
 
 INF = np.inf

@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 
 from tobitgp.datasets import load
-from tobitgp.mixture import EMCM, VBCM, fit_mixture
-from tobitgp.mixture import fit as room
-from tobitgp.mixture.ascent import Stop, chunks_of, climb, sums_given
-from tobitgp.mixture.fit import MIXTURE_FAMILIES
-from tobitgp.mixture.rows import Units, arrange, read_rows
+from tobitgp.mixture import EMCM, VBCM, array_fit, fit_mixture
+from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
+from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb, sums_given
+from tobitgp.mixture.mixture_rows import Units, arrange, read_rows
 from tobitgp.mixture.starts import _drawn, moved
 
 INF = np.inf
@@ -64,7 +63,7 @@ def test_moves_take_hardly_more_passes_than_the_first_ascents(monkeypatch):
         passes.append(end.passes)
         return end
 
-    monkeypatch.setattr(room, "climb", counted)
+    monkeypatch.setattr(array_fit, "climb", counted)
     for seed in range(4):
         before = len(passes)
         lower, upper, _ = nested(seed)

@@ -11,7 +11,7 @@ from sklearn.mixture import BayesianGaussianMixture
 from support.mixtures import problem
 
 from tobitgp.mixture import EMCM, VBCM, Dirichlet, fit_mixture
-from tobitgp.mixture.ascent import chunks_of, evaluate, sums_given
+from tobitgp.mixture.coordinate_ascent import chunks_of, evaluate, sums_given
 
 PRIOR = {"mean": 0.4, "tau": 0.02, "a": 1.3, "b": 0.8}
 

@@ -2,7 +2,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from tobitgp.mixture.rows import Rows
+from tobitgp.mixture.mixture_rows import Rows
 from tobitgp.mixture.weibull import Weibull
 
 

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 
 import tobitgp as tg
 from tobitgp.errors import DataError, FormulaError, SpecError
-from tobitgp.formula.several import read_wide
+from tobitgp.formula.mvbind import read_wide
 
 SIGMA, R = np.array([0.3, 0.4, 0.2]), np.array([[1.0, 0.6, 0.2], [0.6, 1.0, -0.3], [0.2, -0.3, 1.0]])
 UNITS, SHIFT = np.array([1.0, 10.0, 0.01]), np.array([0.0, 50.0, 0.0])

@@ -9,8 +9,8 @@ import pytest
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects import plot_box, plot_ecdf, plot_probability, ros
 from tobitgp.nondetects.kaplan_meier import kaplan_meier_of
-from tobitgp.nondetects.likelihood import maximise
 from tobitgp.nondetects.sample import read_values
+from tobitgp.nondetects.sample_likelihood import maximise
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from scipy import stats
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.families import FAMILIES
-from tobitgp.nondetects.likelihood import maximise
 from tobitgp.nondetects.sample import read_values
+from tobitgp.nondetects.sample_families import FAMILIES
+from tobitgp.nondetects.sample_likelihood import maximise
 
 R_SEARCH = 1e-8  # what R's optimisers reach
 

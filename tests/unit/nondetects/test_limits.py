@@ -7,8 +7,8 @@ from scipy import stats
 import tobitgp as tg
 from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.nondetects import exceedance, tolerance_limit, upper_confidence_limit
-from tobitgp.nondetects.likelihood import maximise
 from tobitgp.nondetects.sample import read_values
+from tobitgp.nondetects.sample_likelihood import maximise
 
 SMALL = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"]
 

@@ -6,9 +6,9 @@ from scipy import stats
 
 from tobitgp.errors import SpecError
 from tobitgp.nondetects import prediction_limit
-from tobitgp.nondetects.likelihood import maximise
-from tobitgp.nondetects.prediction import predictive, simulate
+from tobitgp.nondetects.prediction_limits import predictive, simulate
 from tobitgp.nondetects.sample import read_values
+from tobitgp.nondetects.sample_likelihood import maximise
 
 SMALL = ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9"]
 

@@ -8,9 +8,9 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.arguments import read_resamples
 from tobitgp.nondetects.kaplan_meier import km_means
-from tobitgp.nondetects.likelihood import maximise
 from tobitgp.nondetects.resampling import bca, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import read_values
+from tobitgp.nondetects.sample_likelihood import maximise
 
 
 @pytest.mark.parametrize(("noise", "family"), [(Normal(), "lognormal"), (Gumbel(), "weibull")])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tobitgp.numerics.normal import known_range, telling_ends
+from tobitgp.numerics.normal_functions import known_range, telling_ends
 
 
 def test_ends_that_stand_for_infinity():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from tobitgp.numerics.normal import _log_likelihood, fit_censored_normal
+from tobitgp.numerics.normal_functions import _log_likelihood, fit_censored_normal
 
 
 @given(

@@ -1,7 +1,7 @@
 import mpmath as mp
 import numpy as np
 
-from tobitgp.numerics.truncated import between, lower_tail, share
+from tobitgp.numerics.truncated_moments import between, lower_tail, share
 
 
 def normal(x):

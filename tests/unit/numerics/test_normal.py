@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tobitgp.numerics import normal
+from tobitgp.numerics import normal_functions as normal
 
 # Unit roundoff in erfcx is multiplied by |z / delta| < 28 at the switch to the continued fraction.
 RELATIVE = 2e-14
@@ -28,7 +28,13 @@ def exact(z):
 
 def test_values_and_derivatives_match_60_digit_arithmetic():
     h, delta = normal.mills(GRID)
-    got = [normal.log_cdf(GRID), h, delta, normal.third(GRID, h, delta), normal.fourth(GRID, h, delta)]
+    got = [
+        normal.log_cdf(GRID),
+        h,
+        delta,
+        normal.third(GRID, h, delta),
+        normal.fourth(GRID, h, delta),
+    ]
     want = np.array([[float(value) for value in exact(z)] for z in GRID]).T
     for value, reference in zip(got[:3], want[:3], strict=True):
         np.testing.assert_allclose(value, reference, rtol=RELATIVE)
@@ -41,7 +47,13 @@ def test_each_function_is_the_slope_of_the_one_before(z):
     step = 1e-3 * max(1.0, abs(z))
     x = z + step * np.arange(-2.0, 3.0)
     h, delta = normal.mills(x)
-    chain = [normal.log_cdf(x), h, -h * delta, normal.third(x, h, delta), normal.fourth(x, h, delta)]
+    chain = [
+        normal.log_cdf(x),
+        h,
+        -h * delta,
+        normal.third(x, h, delta),
+        normal.fourth(x, h, delta),
+    ]
     for value, slope in pairwise(chain):
         difference = (8.0 * (value[3] - value[1]) - (value[4] - value[0])) / (12.0 * step)
         scale = np.max(np.abs(value)) / step

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tobitgp.numerics import normal
+from tobitgp.numerics import normal_functions
 from tobitgp.numerics.quadrature import gauss_hermite
-from tobitgp.numerics.truncated import expected_interval, expected_one_sided, interval
+from tobitgp.numerics.truncated_moments import expected_interval, expected_one_sided, interval
 
 # (a, t): E log Phi, E h, E kappa at a + t X, from 1-D quadrature in extended precision.
 REFERENCE = {
@@ -115,8 +115,8 @@ def test_a_distant_end_leaves_the_one_sided_case(t):
 def test_no_spread_leaves_the_integrand():
     a = np.array([-50.0, -1.0, 2.0])
     zero = np.zeros(3)
-    h, delta = normal.mills(a)
-    for value, reference in zip(expected_one_sided(a, zero), (normal.log_cdf(a), h, h * delta), strict=True):
+    h, delta = normal_functions.mills(a)
+    for value, reference in zip(expected_one_sided(a, zero), (normal_functions.log_cdf(a), h, h * delta), strict=True):
         np.testing.assert_allclose(value, reference, rtol=1e-14)
     X = interval(a, a + 1.5)
     want = (X.log_mass, X.mean, X.complement, X.mean**2)
@@ -136,8 +136,8 @@ def test_panels_are_fine_enough(t):
         x = cuts[:-1, None] + half * (1 + nodes)
         weight = (half * weights * np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)).ravel()
         z = mean + t * x.ravel()
-        h, delta = normal.mills(z)
-        want = [weight @ value for value in (normal.log_cdf(z), h, h * delta)]
+        h, delta = normal_functions.mills(z)
+        want = [weight @ value for value in (normal_functions.log_cdf(z), h, h * delta)]
         got = [value[0] for value in expected_one_sided(np.array([mean]), np.array([t]))]
         # the reference rounds a + t x: 1e-16 t in z, 1e-16 t^2 in log Phi where that is of order 1
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13 * max(1.0, t))
@@ -185,7 +185,7 @@ def test_few_nodes_give_the_digits_of_many(t):
     nodes, weights = gauss_hermite(80)
     a = np.linspace(-30.0, 30.0, 301)
     z = a[:, None] + t * nodes
-    h, delta = normal.mills(z)
-    many = np.array([normal.log_cdf(z) @ weights, h @ weights, (h * delta) @ weights])
+    h, delta = normal_functions.mills(z)
+    many = np.array([normal_functions.log_cdf(z) @ weights, h @ weights, (h * delta) @ weights])
     got = np.array(expected_one_sided(a, np.full_like(a, t)))
     np.testing.assert_allclose(got, many, rtol=2e-14, atol=2e-14)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from tobitgp.numerics.normal import exponential_sd, normal_quantile, total_sd
+from tobitgp.numerics.normal_functions import exponential_sd, normal_quantile, total_sd
 from tobitgp.numerics.roots import solve_quantile
 
 

@@ -13,7 +13,7 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.numerics.truncated import interval
+from tobitgp.numerics.truncated_moments import interval
 from tobitgp.posterior.seen import (
     Component,
     Seen,
@@ -22,7 +22,7 @@ from tobitgp.posterior.seen import (
     imputed_mean,
     log_evidence,
 )
-from tobitgp.results.process.residuals import log_probability, pearson
+from tobitgp.results.process.process_residuals import log_probability, pearson
 from tobitgp.results.residuals import Tails
 
 INF = np.inf

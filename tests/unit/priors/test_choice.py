@@ -211,7 +211,7 @@ def test_one_structure_at_most():
 
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
 def test_many_rows_of_several_inputs_keep_low_rank(monkeypatch):
-    monkeypatch.setattr("tobitgp.inference.model.MOST_PLACES", 500)
+    monkeypatch.setattr("tobitgp.inference.assembly.MOST_PLACES", 500)
     fixed = {"lengthscale(gp(x, z))": 0.05, "sd(gp(x, z))": 1.0, "sigma": 0.3}
     formula = 'y ~ gp(x, z, kernel="matern12", ard=False{}) | censor(-0.5)'
     for more, expected in (("", None), (', approximation="vecchia"', "Vecchia")):
@@ -227,7 +227,7 @@ def test_many_rows_of_several_inputs_keep_low_rank(monkeypatch):
 def test_partitions_are_gathered(tmp_path, monkeypatch, options, memory, gathered):
     """Where that was asked for, or leaves half of the memory free."""
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 300)
-    monkeypatch.setattr("tobitgp.inference.fit.memory", lambda: memory)
+    monkeypatch.setattr("tobitgp.inference.partition_fit.memory", lambda: memory)
     df = data(900)
     for i in range(3):
         df.iloc[300 * i : 300 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
@@ -239,7 +239,7 @@ def test_partitions_are_gathered(tmp_path, monkeypatch, options, memory, gathere
 
 
 def test_more_rows_than_memory_holds_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("tobitgp.inference.fit.memory", lambda: 1e6)
+    monkeypatch.setattr("tobitgp.inference.partition_fit.memory", lambda: 1e6)
     data(900).to_parquet(tmp_path / "0.parquet")
     with pytest.raises(DataError, match=r"900 take some .* GB, and this machine has"):
         tg.fit(term('kernel="matern32", approximation="markov"'), str(tmp_path), hyper="maximize")

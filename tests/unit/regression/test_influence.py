@@ -4,7 +4,7 @@ from support.responses import response
 
 from tobitgp.data.outcome import outcome
 from tobitgp.regression import maximise
-from tobitgp.regression.residuals import dfbeta, pseudo_r2
+from tobitgp.regression.deviance_residuals import dfbeta, pseudo_r2
 
 
 def test_dfbeta_is_near_what_leaving_a_row_out_does(mixed):

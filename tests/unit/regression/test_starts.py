@@ -8,7 +8,7 @@ from support.working import standardised
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.regression import fit, maximise
+from tobitgp.regression import location_scale_fit, maximise
 
 
 def sample(seed, n=15, heavy=False):
@@ -28,8 +28,10 @@ def test_more_starts_find_higher_maxima(distribution, free, monkeypatch):
     def fits():
         return [maximise(rows, H, W=H, distribution=distribution, estimate_shape=free) for rows, H in samples]
 
-    every, with_several = fit.starts, fits()
-    monkeypatch.setattr(fit, "starts", lambda working, distribution: [next(every(working, distribution))])
+    every, with_several = location_scale_fit.starts, fits()
+    monkeypatch.setattr(
+        location_scale_fit, "starts", lambda working, distribution: [next(every(working, distribution))]
+    )
     for several, one in zip(with_several, fits(), strict=True):
         assert several.converged >= one.converged
         if one.converged:
@@ -41,5 +43,5 @@ def test_large_samples_start_once(n, number, rng):
     H = np.column_stack([np.ones(n), rng.normal(size=n)])
     y = rng.standard_t(3, size=n)
     working = standardised(outcome(response(y, y)), H, np.ones((n, 1)))
-    assert len(fit.Ascent(working, Student(3.0)).ends(50)) == number
-    assert len(fit.Ascent(working, Normal()).ends(50)) == 1
+    assert len(location_scale_fit.Ascent(working, Student(3.0)).ends(50)) == number
+    assert len(location_scale_fit.Ascent(working, Normal()).ends(50)) == 1

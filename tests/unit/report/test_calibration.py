@@ -9,9 +9,9 @@ from support.reference import load
 from support.survival import bounds
 
 import tobitgp as tg
-from tobitgp.diagnostics.calibration import PredictedSurvival, predicted_survival
+from tobitgp.diagnostics.calibration_figures import PredictedSurvival, predicted_survival
 from tobitgp.numerics.nonparametric import turnbull
-from tobitgp.report.residuals import (
+from tobitgp.report.residual_figures import (
     distribution,
     plot_calibration,
     plot_calibration_at,
@@ -114,9 +114,9 @@ def test_rows_censored_on_all_sides_are_drawn():
 
 
 def test_many_rows_are_thinned(monkeypatch):
-    from tobitgp.report import residuals as calibration
+    from tobitgp.report import residual_figures
 
-    monkeypatch.setattr(calibration, "_ROWS", 50)
+    monkeypatch.setattr(residual_figures, "_ROWS", 50)
     ends = np.log(np.random.default_rng(1).random(400))
     x, _ = line(plot_calibration(PredictedSurvival(ends, ends, np.ones(400))), "seen")
     assert len(np.unique(x)) == 50

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from lifelines import KaplanMeierFitter
 
-from tobitgp.report.residuals import _event_by
+from tobitgp.report.residual_figures import _event_by
 
 
 @pytest.mark.parametrize("time", [0.05, 1.0, 3.0, 40.0])

@@ -9,7 +9,7 @@ from support.reference import load
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.report.groups import Seen, count_at_risk, estimate, log_rank, read_groups, summarise_groups
+from tobitgp.report.group_curves import Seen, count_at_risk, estimate, log_rank, read_groups, summarise_groups
 
 CASE = load("event_histories.json")["cases"]["lung_nonparametric_sex"]
 

@@ -10,7 +10,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.report.terms import grid_frame
+from tobitgp.report.term_figures import grid_frame
 
 
 def labels(ax):

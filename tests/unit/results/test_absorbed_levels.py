@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.data import linear
+from tobitgp.data import linear_columns
 from tobitgp.errors import DataError
-from tobitgp.inference import model
+from tobitgp.inference import assembly
 from tobitgp.inference.linear_prior import LinearPlan
 from tobitgp.numerics.factored import Factored
 from tobitgp.priors.block import Grouping
-from tobitgp.results.process.draws import draw_process
-from tobitgp.results.process.results import GPResults
+from tobitgp.results.process.process_draws import draw_process
+from tobitgp.results.process.process_results import GPResults
 
 KNOWN = {"sd(gp(x))": 0.8, "lengthscale(gp(x))": 0.3, "sigma": 0.5}
 
@@ -60,15 +60,15 @@ def in_one(prior):
 
 def both(monkeypatch, formula, data, **options):
     """Answers with the factor absorbed, and with it an array of columns under the same prior."""
-    monkeypatch.setattr(linear, "MOST_DENSE", 4)
+    monkeypatch.setattr(linear_columns, "MOST_DENSE", 4)
     res = tg.fit(formula, data, **options)
     assert res.converged
     factor = res.parts.gp.linear.factor
     a = answers(res, data)
     prior = in_one(res.parts.gp.linear)
-    monkeypatch.setattr(linear, "MOST_DENSE", 10_000)
+    monkeypatch.setattr(linear_columns, "MOST_DENSE", 10_000)
     monkeypatch.setattr(LinearPlan, "centre", lambda plan, mean: prior.centre)
-    monkeypatch.setattr(model, "find_prior", lambda *given: prior)
+    monkeypatch.setattr(assembly, "find_prior", lambda *given: prior)
     written = tg.fit(formula, data, **options)
     assert factor is not None
     assert written.parts.gp.linear.factor is None
@@ -117,7 +117,7 @@ def test_answers_are_those_of_an_array(name, data, monkeypatch):
 
 
 def fit(monkeypatch, formula, data, **options):
-    monkeypatch.setattr(linear, "MOST_DENSE", 4)
+    monkeypatch.setattr(linear_columns, "MOST_DENSE", 4)
     return tg.fit(formula, data, **options)
 
 

@@ -17,7 +17,7 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.errors import DataError, SpecError
 from tobitgp.posterior.seen import Component, latent_quantiles
-from tobitgp.results.process.posterior import nodes_of, seen_in_rows, seen_in_training
+from tobitgp.results.process.process_posterior import nodes_of, seen_in_rows, seen_in_training
 from tobitgp.results.rows import ask
 
 FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}

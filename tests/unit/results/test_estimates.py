@@ -7,7 +7,7 @@ from support.dense import at_its_average
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.estimates import linear_posterior
+from tobitgp.results.parameter_estimates import linear_posterior
 
 
 def test_linear_posterior_against_dense_algebra(maximised):

@@ -8,7 +8,7 @@ from support.dense import at_its_average
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.process.posterior import seen_in_training
+from tobitgp.results.process.process_posterior import seen_in_training
 
 
 @pytest.mark.parametrize("fixture", ["averaged", "ammonium"])

@@ -9,7 +9,7 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.results.process.residuals import pearson
+from tobitgp.results.process.process_residuals import pearson
 from tobitgp.results.residuals import Tails
 
 INF = np.inf

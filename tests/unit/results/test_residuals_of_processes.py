@@ -9,7 +9,7 @@ from support.posteriors import nodes
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.process.residuals import log_probability
+from tobitgp.results.process.process_residuals import log_probability
 from tobitgp.results.residuals import Tails
 
 

@@ -156,7 +156,7 @@ def test_without_training_rows_it_predicts_and_does_not_plot(maximised, mixed):
 @pytest.mark.slow
 def test_import_stays_light():
     code = (
-        "import sys, tobitgp.results.process.results, tobitgp.report.plots;"
+        "import sys, tobitgp.results.process.process_results, tobitgp.report.plots;"
         "print([m for m in ('statsmodels', 'matplotlib', 'scipy.stats', 'lifelines') if m in sys.modules])"
     )
     assert printed_by("-c", code).strip() == "[]"

@@ -89,7 +89,7 @@ def test_documents(res, tmp_path, change, match):
 def test_bands_that_are_none(res, tmp_path, wrong):
     from dataclasses import replace
 
-    from tobitgp.results.hazards.results import HazardResults
+    from tobitgp.results.hazards.hazard_results import HazardResults
 
     HazardResults(replace(res.parts, cuts=np.array(wrong))).save(tmp_path / "fit.tgp")
     with pytest.raises(DataError, match="bands of time are none"):

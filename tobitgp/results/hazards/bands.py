@@ -9,7 +9,7 @@ from numpy.polynomial import chebyshev
 
 from tobitgp.engines import row_chunks
 from tobitgp.results.hazards.cells import band_of
-from tobitgp.results.hazards.parts import LogHazards
+from tobitgp.results.hazards.hazard_parts import LogHazards
 from tobitgp.typing import Array, IntArray
 
 _BLOCK = 100_000  # numbers that a cache holds

@@ -13,7 +13,7 @@ import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.hazards import BAND, EVENT, EXPOSURE, TIME, WEIGHT
+from tobitgp.formula.hazard_formula import BAND, EVENT, EXPOSURE, TIME, WEIGHT
 from tobitgp.priors.kernels import KERNELS
 from tobitgp.typing import Array, BoolArray, IntArray
 

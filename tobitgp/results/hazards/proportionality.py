@@ -10,10 +10,10 @@ from scipy.special import chdtrc
 
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import Design
-from tobitgp.data.linear import linear_terms
+from tobitgp.data.linear_columns import linear_terms
 from tobitgp.diagnostics.residual_tests import RawTest
 from tobitgp.errors import SpecError
-from tobitgp.formula.hazards import HazardFormula
+from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.hazards.partial import maximise, risk_sets_of

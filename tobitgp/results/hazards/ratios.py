@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.formula.hazards import HazardFormula
+from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.hazard_ratios import MIDDLE, order_value
 
 if TYPE_CHECKING:
-    from tobitgp.results.hazards.results import HazardResults
+    from tobitgp.results.hazards.hazard_results import HazardResults
 
 
 def ratios_of_cells(results: HazardResults, alpha: float, terms: Any, at: Any, reference: Any) -> pd.DataFrame:

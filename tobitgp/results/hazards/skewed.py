@@ -15,7 +15,7 @@ from tobitgp.results.hazards.proportionality import strata_of, tested_columns
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.results.hazards.results import HazardResults
+    from tobitgp.results.hazards.hazard_results import HazardResults
 
 _AWAY = 0.15  # errors between the mean of a posterior and the maximum of the partial likelihood
 _SKEWED = 1.2  # between the distances of the limits from it

@@ -22,7 +22,7 @@ from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.results.likelihood.results import LikelihoodResults
+    from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 
 METHODS = ("percentile", "basic", "bca")
 _DEPENDENT = 1e-10

@@ -11,11 +11,11 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.factored import dense
-from tobitgp.regression.residuals import dfbeta
+from tobitgp.regression.deviance_residuals import dfbeta
 from tobitgp.results.rows import ask
 
 if TYPE_CHECKING:
-    from tobitgp.results.likelihood.results import LikelihoodResults
+    from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 
 
 def influence(results: LikelihoodResults, *, scaled: bool = False) -> pd.DataFrame:

@@ -10,12 +10,12 @@ from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.start_stop import StartStopParts
-from tobitgp.results.boxcox.results import BoxCoxResults
-from tobitgp.results.cure.results import CureResults
-from tobitgp.results.likelihood.results import LikelihoodResults
-from tobitgp.results.parametric.results import ParametricHazardResults
-from tobitgp.results.regression.results import RegressionResults
-from tobitgp.results.start_stop.results import StartStopResults
+from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
+from tobitgp.results.likelihood.cure_results import CureResults
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.likelihood.start_stop_results import StartStopResults
 
 RESULTS: dict[type[LikelihoodParts], type[LikelihoodResults]] = {
     RegressionParts: RegressionResults,

@@ -14,8 +14,8 @@ from scipy.special import betaincinv, logsumexp, ndtr, softmax
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture import MixtureFit, Predictive, held_parameters
+from tobitgp.mixture.evidence_bound import Bayes
 from tobitgp.mixture.family import blocks
-from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.predictive import draw_between
 from tobitgp.typing import Array, IntArray
 

@@ -7,7 +7,7 @@ from scipy.stats import boxcox, norm
 
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, SpecError
-from tobitgp.results.boxcox.process import highest
+from tobitgp.results.boxcox.boxcox_process import highest
 
 ROWS = {"x": [0.5, 2.0, 4.5]}
 

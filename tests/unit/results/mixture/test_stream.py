@@ -7,7 +7,7 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import DataError, FormulaError, NotFittedError, SpecError
 from tobitgp.mixture import Dirichlet, DirichletProcess, mixture_of, partial_fit, start_stream
-from tobitgp.mixture.fitted import order_components
+from tobitgp.mixture.fitted_mixture import order_components
 
 
 def batches(rng, number=15):

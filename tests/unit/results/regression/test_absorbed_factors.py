@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.data import linear
+from tobitgp.data import linear_columns
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError
 from tobitgp.numerics.factored import Factored
 
@@ -26,7 +26,7 @@ def both(monkeypatch, formula, data, **options):
     """With the factor absorbed, and as an array."""
     fits = []
     for most in (4, 10_000):
-        monkeypatch.setattr(linear, "MOST_DENSE", most)
+        monkeypatch.setattr(linear_columns, "MOST_DENSE", most)
         fits.append(tg.fit(formula, data, **options))
         fits[-1].predict(data.head(1))
     assert isinstance(fits[0].parts.maximum.inverse_information, Factored)
@@ -140,7 +140,7 @@ def test_a_level_of_one_row_has_no_robust_error(data, monkeypatch):
 
 def test_a_saved_fit_answers_the_same(data, monkeypatch, tmp_path):
     a, _ = both(monkeypatch, "y ~ x + C(g) | censor(-0.5)", data)
-    monkeypatch.setattr(linear, "MOST_DENSE", 4)
+    monkeypatch.setattr(linear_columns, "MOST_DENSE", 4)
     a.save(tmp_path / "fit.tgp")
     again = tg.load(tmp_path / "fit.tgp")
     pd.testing.assert_frame_equal(again.summary_frame(), a.summary_frame())
@@ -149,7 +149,7 @@ def test_a_saved_fit_answers_the_same(data, monkeypatch, tmp_path):
 
 
 def test_partitioned_rows(data, monkeypatch, tmp_path):
-    monkeypatch.setattr(linear, "MOST_DENSE", 4)
+    monkeypatch.setattr(linear_columns, "MOST_DENSE", 4)
     for i, part in enumerate([data[:70], data[:0], data[70:]]):
         part.to_parquet(tmp_path / f"{i}.parquet")
     parts = tg.fit("y ~ x + C(g) | censor(-0.5)", str(tmp_path / "*.parquet"))

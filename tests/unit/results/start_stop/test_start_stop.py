@@ -15,7 +15,7 @@ import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError
 from tobitgp.kinds.start_stop import problem_of
 from tobitgp.likelihoods.families import FAMILIES
-from tobitgp.regression.start_stop import evaluate, subject_scores
+from tobitgp.regression.start_stop_likelihood import evaluate, subject_scores
 
 CASES = json.loads((Path(__file__).parents[3] / "reference" / "event_histories.json").read_text())["cases"]
 HEART = "Surv(start, stop, event) ~ age + year + surgery + transplant"

@@ -1,0 +1,171 @@
+"""Tables and models in files: read by suffix, written as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from glob import has_magic
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.files import whole_file
+from tobitgp.formula.spec import LinearPart
+from tobitgp.results.competing.competing_results import CompetingRisksResults
+from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+from tobitgp.results.output import PAGES
+from tobitgp.storage import load
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARQUET = (".parquet", ".pq")
+_FIGURES = (".png", ".pdf", ".svg")
+SUFFIXES = {"--plot": _FIGURES, "curves --out": _FIGURES, "--report": PAGES, "--out": (".csv", *PARQUET)}
+_NO_PYARROW = "Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'"
+
+
+def names_many(path: Path) -> bool:
+    """Whether a path is a folder or a pattern of Parquet files, which are never in memory as a whole."""
+    return path.is_dir() or (has_magic(str(path)) and not path.exists())
+
+
+def read_data(path: Path, text: Iterable[str] = ()) -> pd.DataFrame:
+    """Read a CSV or Parquet file."""
+    import pandas as pd
+
+    if names_many(path):
+        raise DataError(f"{str(path)!r} is a folder or a pattern; one file is read at a time here.")
+    parquet = path.suffix.lower() in PARQUET
+    if not path.exists():
+        raise DataError(f"There is no file {str(path)!r}.")
+    try:
+        return pd.read_parquet(path, engine="pyarrow") if parquet else _read_csv(path, text)
+    except ImportError:
+        raise DataError(f"{str(path)!r} cannot be read: {_NO_PYARROW}.") from None
+    except Exception as error:  # of pandas, pyarrow, or whatever unpacks a compressed file
+        raise DataError(
+            f"{str(path)!r} cannot be read as {'Parquet' if parquet else 'CSV'}: {str(error).strip()}"
+        ) from None
+
+
+def _read_csv(path: Path, text: Iterable[str]) -> pd.DataFrame:
+    """Read a table whose columns are called what the file calls them, where pandas makes y and y.1 of y and y."""
+    import pandas as pd
+
+    file = path if path.is_file() else BytesIO(path.read_bytes())  # what comes through a pipe comes once
+
+    def read(**options: Any) -> pd.DataFrame:
+        if isinstance(file, BytesIO):
+            file.seek(0)
+        return pd.read_csv(file, **options)
+
+    _refuse_nameless(read)
+    data = read(dtype=dict.fromkeys(text, str))
+    head = read(header=None, nrows=1, dtype=str).iloc[0].tolist()
+    if len(head) == len(data.columns) and len(set(head)) < len(head):
+        data.columns = pd.Index([old if pd.isna(name) else name for old, name in zip(data.columns, head, strict=True)])
+    return data
+
+
+def _refuse_nameless(read: Callable[..., pd.DataFrame]) -> None:
+    """Refuse rows with more fields than the header has names: without labels they read otherwise, or with a warning."""
+    first = read(nrows=1)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        unlabelled = read(nrows=1, index_col=False)
+    if heard or not first.equals(unlabelled):
+        names, fields = len(first.columns), len(first.columns) + first.index.nlevels
+        raise ValueError(
+            f"its header has {names} name{'s' * (names != 1)}, its first row {fields} fields. Give every field a name, "
+            "that of row names too; a comma at the end of a row begins one more field."
+        )
+
+
+def date_columns(parts: Iterable[LinearPart]) -> list[str]:
+    """Columns that formulas, of the model and of its noise scale, may take for dates."""
+    variables = [variable for part in parts for variable in part.variables]
+    return list(dict.fromkeys(variable.name for variable in variables if variable.date or variable.beside))
+
+
+def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Make dates of text in some columns."""
+    import pandas as pd
+
+    read = {}
+    for name in names:
+        if list(data.columns).count(name) == 1 and pd.api.types.infer_dtype(data[name], skipna=True) == "string":
+            dates = pd.to_datetime(data[name], format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
+            wrong = data[name][dates.isna() & data[name].notna()]
+            if len(wrong):
+                raise DataError(
+                    f"Column {name!r} holds {wrong.iloc[0]!r} in row {wrong.index[0]}, which is no date; "
+                    "ISO 8601 is read, as 2024-03-31 or 2024-03-31T12:00."
+                )
+            read[name] = dates
+    return data.assign(**read) if read else data
+
+
+def write_table(table: pd.DataFrame, target: Path | None) -> None:
+    """Write a table as CSV or Parquet, or print it as CSV, with row labels that say more than 0, 1, 2, ..."""
+    import pandas as pd
+
+    plain = isinstance(table.index, pd.RangeIndex) and table.index.name is None
+    if target is None:
+        print(table.to_csv(index=not plain), end="")
+        return
+    with replacing(target, "--out") as file:
+        if target.suffix.lower() in PARQUET:
+            table.to_parquet(file, engine="pyarrow", index=None if plain else True)
+        else:
+            table.to_csv(file, index=not plain, mode="wb")
+
+
+def check_targets(targets: Mapping[str, Path | None], read: Iterable[Path] = ()) -> None:
+    """Refuse places that cannot be written to, or must not be, before any work is done."""
+    taken = {os.path.realpath(path): str(path) for path in read}
+    for option, target in targets.items():
+        if target is None:
+            continue
+        place, folder = os.path.realpath(target), str(target.parent)
+        allowed = SUFFIXES.get(option, (target.suffix.lower(),))
+        problems = {
+            f"there is no folder {folder!r}.": not target.parent.is_dir(),
+            "this is a folder.": target.is_dir(),
+            "this is no ordinary file.": target.exists() and not target.is_file(),
+            f"the name ends in one of {', '.join(allowed)}.": target.suffix.lower() not in allowed,
+            f"this would replace {taken.get(place)}; name another file.": place in taken,
+            f"the folder {folder!r} cannot be written to.": not os.access(os.path.dirname(place), os.W_OK),
+        }
+        for words, wrong in problems.items():
+            if wrong:
+                raise SpecError(f"{option} {target}: {words}")
+        taken[place] = f"what {option} writes"
+
+
+@contextmanager
+def replacing(target: Path, option: str) -> Iterator[BinaryIO]:
+    """Give a file to write to, which takes its place once all is written."""
+    try:
+        with whole_file(target) as file:
+            yield file
+    except ImportError:
+        raise SpecError(f"{option} {target}: {_NO_PYARROW}.") from None
+    except OSError as error:
+        raise SpecError(f"{option} {target}: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise SpecError(f"{option} {target}: {error}") from None
+
+
+def load_model(path: Path) -> Any:
+    """Read a fit that ``tobitgp fit --save`` wrote."""
+    if not path.exists():
+        raise DataError(f"There is no file {str(path)!r}.")
+    found = load(path)
+    if isinstance(found, MultivariateResults | CompetingRisksResults):
+        what = "competing causes" if isinstance(found, CompetingRisksResults) else "several responses"
+        raise SpecError(f"{path} is a fit of {what}; load it in Python, by tg.load().")
+    return found

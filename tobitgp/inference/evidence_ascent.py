@@ -1,0 +1,357 @@
+"""The log evidence plus log prior of hyper-parameters, its ascent to a maximum, and the curvature there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tobitgp.engines import map_independent
+from tobitgp.errors import NumericalError
+from tobitgp.inference.evidence import precisions_of
+from tobitgp.inference.feature_posterior import Posterior, Settled
+from tobitgp.inference.fixed_point import Kept, Model, settle
+from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters
+from tobitgp.inference.method import Method
+from tobitgp.inference.partitioned import PartitionedRows
+from tobitgp.likelihoods.row_terms import Likelihood
+from tobitgp.priors.block import Block
+from tobitgp.typing import Array, BoolArray
+
+INFEASIBLE = 1e12
+_MAY_FAIL, _TEN = 3, 10  # fixed points of EP that may not converge, and one more in every ten evaluations
+
+
+class EPFailure(Exception):
+    """Expectation propagation did not converge, here not for the first time."""
+
+    def __init__(self, theta: Array):
+        super().__init__()
+        self.theta = theta
+
+
+def is_heavy(n: int, n_features: int) -> bool:
+    """Whether one evaluation is long enough for threads to pay."""
+    return n * n_features > 50_000
+
+
+@dataclass(slots=True)
+class Objective:
+    """Log evidence plus log prior as a function of the free part of theta; starts from the sites last found."""
+
+    data: PartitionedRows  # the rows, with the sites from which the next evaluation starts
+    blocks: Sequence[Block]
+    method: Method
+    likelihood: Likelihood
+    parameters: Parameters
+    full: Array  # (k,), theta with the fixed entries in place
+    on_step: Callable[[Objective, float], None] | None = None  # called with itself and every value found
+    kept: Kept | None = None  # features that stay
+    last: Settled | None = None
+    evaluations: int = 0
+    iterations: int = 0
+    failures: int = 0  # evaluations of which the fixed point was given up
+    model: Model = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.model = Model(self.data, self.blocks, self.likelihood, self.kept)
+
+    @property
+    def precisions(self) -> Array:
+        """Site precisions (n,) last found, in the problem's order."""
+        assert self.last is not None
+        return precisions_of(self.last.data)
+
+    def theta(self, free: Array) -> Array:
+        """All of theta from its free part."""
+        theta = self.full.copy()
+        theta[self.parameters.free] = free
+        return theta
+
+    def settle_from(self, free: Array, data: PartitionedRows, *, slopes: bool = False) -> Settled:
+        """Fixed point at ``free`` from the sites of the rows given; from flat ones where those do not converge."""
+        theta = self.theta(free)
+        found = settle(self.model, data, theta, self.method, slopes=slopes)
+        tried = self.model.kept is not None and self.model.kept.from_flat
+        if data.warm and not found.converged and not tried:
+            with contextlib.suppress(NumericalError):
+                return settle(self.model, data.cold(), theta, self.method, slopes=slopes)
+        return found
+
+    def density(self, found: Settled | Posterior) -> float:
+        """Log posterior density up to a constant, (HYP1)."""
+        return found.evidence + self.parameters.log_prior(found.theta)[0]
+
+    def settle(self, free: Array, *, slopes: bool = False) -> Settled:
+        """Fixed point at ``free`` from the last sites."""
+        last = self.last
+        if (
+            last is not None
+            and (last.gradient is not None or not slopes)
+            and np.array_equal(last.theta, self.theta(free))
+        ):
+            return last
+        found = self.settle_from(free, self.data, slopes=slopes)
+        self.evaluations += 1
+        self.iterations += found.iterations
+        if found.converged:
+            self.data = found.data
+        elif self.method.name == "ep":
+            self.failures += 1
+            if self.failures > _MAY_FAIL + self.evaluations // _TEN:
+                raise EPFailure(found.theta)
+        self.last = found
+        return found
+
+    def value(self, free: Array, *, slopes: bool = False) -> float:
+        """Log posterior density; ``-inf`` where the computation breaks down."""
+        try:
+            value = self.density(self.settle(free, slopes=slopes))
+        except NumericalError:
+            return -np.inf
+        if self.on_step is not None:
+            self.on_step(self, value)
+        return value
+
+    def value_and_gradient(self, free: Array) -> tuple[float, Array]:
+        """Value and gradient (k_free,)."""
+        value = self.value(free, slopes=True)
+        if not np.isfinite(value) or self.last is None:
+            return -INFEASIBLE, np.zeros_like(free)
+        return value, self.gradient(self.last)
+
+    def gradient(self, found: Settled) -> Array:
+        """Gradient (k_free,) of the log posterior density, where slopes were asked for."""
+        assert found.gradient is not None
+        return (found.gradient + self.parameters.log_prior(found.theta)[1])[self.parameters.free]
+
+
+_WIDTHS = 0.02, 0.002, 0.0002  # of differences, in log parameters
+_DROP, _AGREED = 2.0, 0.05  # nats over a step, above which these have to agree with the curvature to such a share
+_NARROWINGS, _LEAST_SHARE, _MOST_SHARE = 12, 0.05, 0.5  # of steps
+_PART = 0.2  # of a standard deviation
+_NOTHING = 1e-14  # of the largest variance
+_ROUNDING = 1e-13  # of the largest curvature
+_SHORTEST = 0.1
+
+
+def curvature(objective: Objective, free: Array, width: float) -> tuple[Array, Array]:
+    """Hessian (k_free, k_free) of minus the objective by differences of its gradient (HYP2), and their steps (k_free,).
+
+    A step is narrowed where the objective drops over it by more than it does near a maximum: a period of many cycles
+    is known a thousand times better than a length-scale.
+    """
+    here, k = objective.density(objective.settle(free, slopes=True)), len(free)
+    H, steps, wide = np.empty((k, k)), np.full(k, width), np.arange(k)
+    for _ in range(_NARROWINGS):
+        some = steps[wide, None] * np.eye(k)[wide]
+        V, G = _differenced(objective, [*(free - some), *(free + some)])
+        V, G = V.reshape(2, -1), G.reshape(2, -1, k)
+        H[wide] = (G[0] - G[1]) / (2.0 * steps[wide, None])
+        drop, quadratic = here - V.mean(axis=0), 0.5 * steps[wide] ** 2 * H[wide, wide]
+        fits = (drop < _DROP) | (np.abs(drop - quadratic) < _AGREED * drop)
+        if fits.all():
+            break
+        wide, drop = wide[~fits], drop[~fits]
+        steps[wide] *= np.clip(1.0 / np.sqrt(np.where(np.isfinite(drop), drop, np.inf)), _LEAST_SHARE, _MOST_SHARE)
+    if not np.isfinite(H).all():
+        raise NumericalError("Beside the maximum no point has a posterior.")
+    return 0.5 * (H + H.T), steps
+
+
+def refined_root(objective: Objective, free: Array, root: Array) -> Array:
+    """The root of the inverse curvature, (k_free, k_open), by steps of a part of a standard deviation to one side."""
+    here = objective.gradient(objective.settle(free, slopes=True))
+    H = (here - _differenced(objective, list(free + _PART * root.T))[1]) @ root / _PART
+    if not np.isfinite(H).all():
+        raise NumericalError("Beside the maximum a point has no posterior.")
+    return np.asarray(root @ principal_root(0.5 * (H + H.T)), dtype=np.float64)
+
+
+def _differenced(objective: Objective, points: Sequence[Array]) -> tuple[Array, Array]:
+    """Values (n,) and gradients (n, k_free) at several points, from the sites last found; -inf and NaN without any."""
+    data, n_features = objective.data, 0 if objective.last is None else objective.last.row_features
+
+    def at(point: Array) -> tuple[float, Array, int]:
+        try:
+            found = objective.settle_from(point, data, slopes=True)
+        except NumericalError:
+            return -np.inf, np.full(len(point), np.nan), 0
+        return objective.density(found), objective.gradient(found), found.iterations
+
+    found = map_independent(at, points, heavy=is_heavy(data.n, n_features))
+    objective.evaluations += len(points)
+    objective.iterations += sum(iterations for *_, iterations in found)
+    return np.array([value for value, _, _ in found]), np.array([g for _, g, _ in found])
+
+
+def whitening(objective: Objective, free: Array) -> Array:
+    """Matrix T (k_free, k_free) such that in ``free + T z`` the curvature at ``free`` is about one."""
+    return np.linalg.inv(np.linalg.cholesky(_definite(curvature(objective, free, _WIDTHS[0])[0]))).T
+
+
+def _definite(H: Array, floor: float = 0.05) -> Array:
+    """Nearest matrix with eigenvalues of at least ``floor``, or of the rounding error of the largest."""
+    if not len(H):
+        return H
+    values, vectors = np.linalg.eigh(H)
+    return (vectors * np.maximum(values, max(floor, _ROUNDING * values[-1]))) @ vectors.T
+
+
+def principal_root(H: Array) -> Array:
+    """``T`` with ``T T' = H^-1``, made definite, along its principal axes, signs fixed by each axis's largest entry."""
+    if not len(H):
+        return H
+    values, vectors = np.linalg.eigh(_definite(H))
+    return _signed(vectors) / np.sqrt(values)
+
+
+def principal_axes(V: Array) -> Array:
+    """``T`` with ``T T' = V``, the longest axis first; none for directions that ``V`` leaves out."""
+    values, vectors = (found[..., ::-1] for found in np.linalg.eigh(V))
+    open_ = values > _NOTHING * values[0]
+    axes = _signed(vectors[:, open_]) * np.sqrt(values[open_])
+    return np.where(V.diagonal()[:, None] > 0.0, axes, 0.0)
+
+
+def _signed(vectors: Array) -> Array:
+    return np.asarray(vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]))
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where a climb ended."""
+
+    objective: Objective
+    free: Array  # (k_free,)
+    value: float
+
+    @property
+    def theta(self) -> Array:
+        """All parameters (k,)."""
+        return self.objective.theta(self.free)
+
+    @property
+    def posterior(self) -> Posterior:
+        """The posterior there."""
+        return self.objective.settle(self.free).posterior
+
+
+@dataclass(frozen=True, slots=True)
+class Maximum(End):
+    """Where a search ended."""
+
+    root: Array  # (k_free, k_open), ``T`` with ``T T'`` the inverse curvature along its principal axes
+    gain_left: float  # nats a Newton step would still gain
+
+
+def climb(
+    objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int, relative: float = 1e-10
+) -> Array:
+    """Where L-BFGS-B leads from ``free`` (k_free,), in coordinates in which the curvature is about one."""
+    from scipy.optimize import minimize
+
+    T = np.eye(len(free)) if scale is None else scale
+    origin, least, most, clip = free, objective.parameters.least, objective.parameters.most, objective.parameters.clip
+    # Where every variable has two bounds, L-BFGS-B starts with a full step of steepest descent.
+    most = most if np.isinf(most).any() else np.full(len(free), np.inf)
+
+    def negative(z: Array) -> tuple[float, Array]:
+        point = clip(origin + T @ z)
+        value, gradient = objective.value_and_gradient(point)
+        return -value, -(T.T @ gradient)
+
+    best = minimize(
+        negative,
+        np.zeros(len(free)),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(least - origin, most - origin, strict=True)) if scale is None else None,
+        options={"gtol": tol, "ftol": relative, "maxiter": max_iter, "maxls": 25},
+    )
+    if objective.last is None:
+        raise NumericalError("No point of the search has a posterior.")
+    return clip(origin + T @ best.x)
+
+
+def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float, max_iter: int) -> Maximum:
+    """BFGS steps from an inverse curvature known beforehand, until less than ``tol`` nats are left or none gains."""
+    value, gradient = objective.value_and_gradient(free)
+    length = 1.0
+    for _ in range(max_iter):
+        if 0.5 * float(gradient @ inverse @ gradient) < tol or length < _SHORTEST:
+            break
+        trial = objective.parameters.clip(free + length * (inverse @ gradient))
+        new_value, new_gradient = objective.value_and_gradient(trial)
+        step, change = trial - free, gradient - new_gradient
+        along = float(step @ change) if new_value > -INFEASIBLE else 0.0
+        if along > 0.0:
+            left = np.eye(len(free)) - np.outer(step, change) / along
+            inverse = left @ inverse @ left.T + np.outer(step, step) / along
+        if new_value > value:
+            free, value, gradient, length = trial, new_value, new_gradient, 1.0
+        elif along <= 0.0:  # nothing was learnt of the curvature
+            length *= 0.5
+    return Maximum(objective, free, value, principal_axes(inverse), 0.5 * float(gradient @ inverse @ gradient))
+
+
+def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
+    """Newton steps with a differenced Hessian until the gain left, (HYP3), is below ``tol`` nats."""
+    value, gradient = objective.value_and_gradient(free)
+    if not len(free):
+        return Maximum(objective, free, value, np.zeros((0, 0)), 0.0)
+    # Where no step gains, the density is more curved than over the usual difference; but that says more of it around.
+    for width in _WIDTHS:
+        free, value, gradient, root, gain = _newton(objective, free, value, gradient, width, tol=tol, max_iter=max_iter)
+        if gain < tol:
+            break
+    if width != _WIDTHS[0]:
+        root = _newton_step(objective, free, gradient, _WIDTHS[0])[0]
+    return Maximum(objective, free, value, root, gain)
+
+
+def _newton(
+    objective: Objective, free: Array, value: float, gradient: Array, width: float, *, tol: float, max_iter: int
+) -> tuple[Array, float, Array, Array, float]:
+    """Newton steps from one point until little is left to gain or no step gains: place, value, gradient, root, gain."""
+    root, step, near = _newton_step(objective, free, gradient, width)
+    for _ in range(max_iter):
+        if 0.5 * float(gradient @ step) < tol:
+            break
+        length = min(1.0, 1.0 / np.abs(step).max())
+        while length > 1e-3:
+            trial = objective.parameters.clip(free + length * step)
+            new_value, new_gradient = objective.value_and_gradient(trial)
+            if new_value > value - 1e-9:
+                break
+            length *= 0.5
+        else:
+            break
+        far = bool((np.abs(trial - free) > 10.0 * near).any()) or bool(
+            (_stuck(objective, trial, new_gradient) != _stuck(objective, free, gradient)).any()
+        )
+        free, value, gradient = trial, new_value, new_gradient
+        if far:
+            root, step, near = _newton_step(objective, free, gradient, width)
+        else:
+            step = root @ (root.T @ gradient)
+    return free, value, gradient, root, 0.5 * float(gradient @ step)
+
+
+def _stuck(objective: Objective, free: Array, gradient: Array) -> BoolArray:
+    """Parameters pushed against a bound."""
+    return ((free <= objective.parameters.least) & (gradient < 0)) | ((free >= LOG_BOUND) & (gradient > 0))
+
+
+def _newton_step(objective: Objective, free: Array, gradient: Array, width: float) -> tuple[Array, Array, Array]:
+    """Root of the inverse curvature, none of parameters pushed against a bound, Newton's step and those of differences.
+
+    Both are (k_free,).
+    """
+    loose = ~_stuck(objective, free, gradient)
+    root = np.zeros((len(free), int(loose.sum())))
+    H, steps = curvature(objective, free, width)
+    root[loose] = principal_root(H[np.ix_(loose, loose)])
+    return root, root @ (root.T @ gradient), steps

@@ -1,0 +1,121 @@
+"""What users give to fits by maximum likelihood, read and checked; what these warn of, and hold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.outcome import Outcome
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.spellings import FAR
+from tobitgp.data.training_summary import remember
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.hyperparameters import check_names, read_mapping
+from tobitgp.kinds.likelihood import SIGMA
+from tobitgp.likelihoods import Family
+from tobitgp.likelihoods.families import with_known_shape
+from tobitgp.regression import Maximum, covariance, unidentified
+from tobitgp.regression.clusters import Clusters
+from tobitgp.regression.maximum import KINDS
+from tobitgp.results.views import named_columns
+from tobitgp.typing import Array
+
+# Kinds of covariances of other programs, and what they are here.
+_COVARIANCES = {
+    **dict.fromkeys(("robust", "white", "hetero", "sandwich"), "; it is called 'HC0' here"),
+    **dict.fromkeys(("hc2", "hc3"), "; bootstrap() of the results serves small samples"),
+    **dict.fromkeys(("crv1", "clustered", "twoway"), "; it is cov_type='cluster', cov_kwds={'groups': ...} here"),
+    **dict.fromkeys(("hac", "newey-west"), "; rows of a unit that is followed over time are a cluster"),
+    "bootstrap": "; it is a method of the results, bootstrap()",
+}
+
+
+def check_covariance(cov_type: Any) -> None:
+    """Raise an error for an unknown covariance estimator."""
+    if cov_type not in KINDS:
+        meant = _COVARIANCES.get(str(cov_type).lower(), "")
+        raise SpecError(f"cov_type={cov_type!r} is not supported{meant}; choose one of {', '.join(map(repr, KINDS))}.")
+
+
+def known_shape(family: Family, fixed: Mapping[str, float] | None) -> tuple[Family, Mapping[str, float] | None]:
+    """The family with a shape that is fixed, and what else is."""
+    given, name = read_mapping("fixed", fixed), family.distribution.shape_name
+    if not given or not family.estimate_shape or name not in given:
+        return family, given
+    return with_known_shape(family, given.pop(name)), given
+
+
+def read_fixed(
+    fixed: Mapping[str, float] | None, columns: Sequence[str], scale: Sequence[str], family: Family
+) -> tuple[Array, Array]:
+    """Known coefficients (p,) and those of log sigma (q,), NaN where they are estimated."""
+    given = read_mapping("fixed", fixed) or {}
+    check_names("fixed", given, [*columns, *(scale or [SIGMA])])
+    known = {name: read_number(name, value) for name, value in given.items()}
+    if family.known_sigma is not None and (scale or SIGMA in known):
+        remedy = ", so sigma= has no place" if scale else "; take it out of fixed="
+        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}{remedy}.")
+    sigma = known.get(SIGMA, family.known_sigma)
+    if sigma is not None and sigma <= 0.0:
+        raise SpecError(f"fixed={{'sigma': {given[SIGMA]!r}}}: a positive number is needed.")
+    if sigma is not None and not 1.0 / FAR < sigma < FAR:
+        raise SpecError(
+            f"fixed={{'sigma': {given[SIGMA]!r}}}: a number between {1.0 / FAR:g} and {FAR:g} is needed; express "
+            "the response in units in which sigma is nearer to 1."
+        )
+    coefficients = np.array([known.get(name, np.nan) for name in columns])
+    if scale:
+        return coefficients, np.array([known.get(name, np.nan) for name in scale])
+    return coefficients, np.array([np.nan if sigma is None else np.log(sigma)])
+
+
+def read_number(name: str, value: Any) -> float:
+    """A number among those that are fixed."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise SpecError(f"fixed={{{name!r}: {value!r}}}: a finite number is needed.")
+    return float(value)
+
+
+def of_maximum(
+    spec: ModelSpec,
+    training: TrainingData,
+    family: Family,
+    covariates: pd.DataFrame,
+    columns: Sequence[str],
+    maximum: Maximum,
+    seen: Outcome,
+    cov_type: str,
+    groups: Clusters | None,
+    sampling: bool,
+) -> dict[str, Any]:
+    """Fields of `LikelihoodParts` of rows in memory, whose columns are not centred."""
+    clusters = None if groups is None else groups.beside(training.design.H)
+    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": clusters}
+    names = named_columns([part.spec for part in training.state.parts], columns)
+    return {
+        "spec": spec,
+        "state": training.state,
+        "facts": remember(training, names, covariates),
+        "family": family,
+        "maximum": maximum,
+        "covariance": covariance(maximum, **robust, sampling=sampling),
+        "unidentified": unidentified(maximum, **robust),
+        "centre": np.zeros(len(training.design.columns)),
+        "cov_type": cov_type,
+        "log_jacobian": seen.log_jacobian,
+        "training": training,
+        "covariates": covariates,
+    }
+
+
+def warn_of(maximum: Maximum) -> None:
+    """Say why there is no maximum, or that it lies at a bound."""
+    if maximum.message != "converged":
+        category = BoundaryWarning if maximum.converged else ConvergenceWarning
+        warnings.warn(maximum.message, category, stacklevel=user_level())

@@ -1,0 +1,233 @@
+"""Survival curves of any model, weights of rows by the inverse probability of censoring, and averages in strata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.metrics.metric_arguments import RightCensored, check_order, read_bounds, read_column
+from tobitgp.numerics.nonparametric import risk_sets
+from tobitgp.typing import Array, BoolArray, IntArray
+
+Interpolation = Literal["linear", "step"]
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Survival curves on a grid."""
+
+    times: Array  # (m,), ascending; the first is 0 where the grid is of positive times
+    survival: Array  # (m, n)
+    step: bool  # whether curves are constant from one time of the grid to the next, not linear
+
+    def at(self, time: Array, row: IntArray | slice, what: str) -> Array:
+        """Survival at times (q,): of one row each, or of a slice of the rows at every time."""
+        outside = (time < self.times[0]) | (time > self.times[-1])
+        if outside.any():
+            raise DataError(
+                f"{what} {time[outside][0]:g} lies outside the times {self.times[0]:g} to {self.times[-1]:g} of the "
+                "survival frame: predict the curves at times that reach as far, or ask for times within."
+            )
+        left = np.searchsorted(self.times, time, side="right") - 1
+        if self.step or len(self.times) == 1:
+            return self.survival[left, row]
+        right = np.minimum(left + 1, len(self.times) - 1)
+        gap = self.times[right] - self.times[left]
+        share = np.divide(time - self.times[left], gap, out=np.zeros(len(time)), where=gap > 0.0)
+        if isinstance(row, slice):
+            share = share[:, None]
+        return np.asarray((1.0 - share) * self.survival[left, row] + share * self.survival[right, row])
+
+
+def read_curves(
+    frame: Any, n: int | None, interpolation: Interpolation, time: Any = None, incidence: float | None = None
+) -> Curves:
+    """Curves from a table with times in the index and a column for each row, in the order of their own times.
+
+    ``incidence`` says that these are incidences of a cause, from which time on; one minus these are the curves.
+    """
+    if interpolation not in get_args(Interpolation):
+        raise SpecError(f'interpolation={interpolation!r}: "linear" or "step" is needed.')
+    if not isinstance(frame, pd.DataFrame):
+        raise SpecError(
+            "survival_frame= takes a DataFrame with times in the index and a column for each row, as "
+            f"predict_survival_function gives it, not {type(frame).__name__}."
+        )
+    if frame.columns.nlevels == 1:
+        check_order(time=time, **{"the columns of survival_frame": pd.Series(0.0, index=frame.columns)})
+    elif frame.columns.nlevels == 2 and "mean" in frame.columns.get_level_values(1):
+        frame = frame.xs("mean", axis=1, level=1)
+    times = read_column("the index of survival_frame", frame.index)
+    if (times < 0.0).any():
+        raise DataError(f"the index of survival_frame holds {times.min():g}: times of 0 or more are needed.")
+    survival = _numbers(frame)
+    if n is not None and survival.shape[1] != n:
+        turned = "; its transpose has as many as are needed" if len(times) == n else ""
+        raise DataError(f"survival_frame has {survival.shape[1]} columns where {n} are needed, one a row{turned}.")
+    order = np.argsort(times)
+    times, survival = times[order], np.clip(survival[order], 0.0, 1.0)
+    if (np.diff(times) == 0.0).any():
+        raise DataError(f"the index of survival_frame holds {times[1:][np.diff(times) == 0.0][0]:g} more than once.")
+    if incidence is not None:
+        survival = _no_incidence(times, survival, incidence)
+    since = incidence or 0.0
+    if times[0] > since:
+        times, survival = np.append(since, times), np.vstack([np.ones(survival.shape[1]), survival])
+    return Curves(times, survival, interpolation == "step")
+
+
+def _no_incidence(times: Array, incidence: Array, since: float) -> Array:
+    """One minus cumulative incidences, which rise, from a landmark on."""
+    if (np.diff(incidence.mean(axis=1)) < -_ROUNDING).any():
+        raise DataError(
+            "survival_frame falls over time: with cause= it holds the cumulative incidence of that cause, which rises."
+        )
+    if since and (incidence[times <= since] > _ROUNDING).any():
+        raise DataError(
+            f"survival_frame holds incidence by the landmark {since:g}: give it for rows without an event by then, "
+            "(F(t) - F(s)) / S(s) for the landmark s, with the times t in the index."
+        )
+    return 1.0 - incidence
+
+
+def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Interpolation = "linear") -> Array:
+    """Each row's probability of survival at a time of its own.
+
+    Parameters
+    ----------
+    survival_frame : DataFrame
+        Times in the index, a column for each of the n rows; see `brier_score`.
+    time : (n,) array
+        On the scale of the index; survival is 1 at -inf and 0 at inf, so that ends of intervals can be given.
+    interpolation : {"linear", "step"}
+        See `brier_score`.
+
+    Returns
+    -------
+    (n,) array
+
+    Raises
+    ------
+    DataError
+        If a time lies outside the curves.
+    SpecError
+        If there are no curves in ``survival_frame``.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"a": [0.9, 0.5], "b": [0.8, 0.7]}, index=[1.0, 3.0])
+    >>> print(survival_at(frame, [2.0, 3.0]), survival_at(frame, [2.0, 3.0], interpolation="step"))
+    [0.7 0.7] [0.9 0.7]
+    """
+    curves = read_curves(survival_frame, None, interpolation, time)
+    own = read_column("time", time, curves.survival.shape[1], infinite=True)
+    known = np.flatnonzero(np.isfinite(own))
+    out = np.where(own > 0.0, 0.0, 1.0)
+    out[known] = curves.at(own[known], known, "the time")
+    return out
+
+
+def _numbers(frame: pd.DataFrame) -> Array:
+    """Probabilities, rounding aside."""
+    try:
+        survival = frame.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("survival_frame holds what is no number: probabilities are needed.") from None
+    bad = ~((survival >= -_ROUNDING) & (survival <= 1.0 + _ROUNDING))
+    if bad.any():
+        at, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"survival_frame holds {survival[at, column]:g} at time {frame.index[at]} in column "
+            f"{frame.columns[column]!r}: probabilities are needed."
+        )
+    return survival
+
+
+Strata = dict[Any, BoolArray]
+
+
+def read_strata(stratify: Any, y: Array, kinds: Strata | None = None) -> Strata | None:
+    """Which rows are reported apart; ``kinds`` is what True means."""
+    if stratify is None:
+        return None
+    if stratify is True and kinds is not None:
+        return kinds
+    if isinstance(stratify, tuple):
+        return _by_limits(stratify, y)
+    if isinstance(stratify, (str, bool)) or pd.api.types.is_scalar(stratify):
+        also = ", or True for the rows' own censoring" if kinds is not None else ""
+        raise SpecError(f"stratify={stratify!r}: a tuple of two limits, or one label a row, is needed{also}.")
+    labels = pd.Series(stratify).reset_index(drop=True)
+    if len(labels) != len(y):
+        raise DataError(f"stratify has {len(labels)} labels where {len(y)} are needed.")
+    if labels.isna().any():
+        raise DataError(f"stratify is missing in row {int(np.argmax(labels.isna()))} (counted from 0).")
+    codes, levels = pd.factorize(labels, sort=True)
+    return {level: codes == k for k, level in enumerate(levels)}
+
+
+def average(name: str, losses: Array, strata: Strata | None, contributions: bool = False) -> float | pd.Series[float]:
+    """Mean over all rows, or with strata a table of means; (MET10) of the theory pages."""
+    mean = float(losses.mean())
+    if strata is None:
+        return mean
+    values = {"all": mean}
+    for label, rows in strata.items():
+        count = len(losses) if contributions else int(rows.sum())
+        values[label] = float(losses[rows].sum() / count) if count else np.nan
+    return pd.Series(values, name=name)
+
+
+def _by_limits(limits: tuple[Any, ...], y: Array) -> Strata:
+    """Rows at or below the lower limit, between, and at or above the upper limit."""
+    if len(limits) != 2:
+        raise SpecError(f"stratify=: a tuple of two limits, (lower, upper), is needed, not of {len(limits)}.")
+    lower, upper = limits
+    if lower is None and upper is None:
+        raise SpecError("stratify=(None, None): one limit at least is needed.")
+    low, high = read_bounds(y, None, lower, upper, len(y), "y")
+    below, above = np.isinf(low), np.isinf(high)
+    strata = {"below": below, "inside": ~below & ~above, "above": above}
+    if lower is None or np.all(np.asarray(lower) == -np.inf):
+        del strata["below"]
+    if upper is None or np.all(np.asarray(upper) == np.inf):
+        del strata["above"]
+    return strata
+
+
+@dataclass(frozen=True, slots=True)
+class CensoringTimes:
+    """Kaplan and Meier's estimate of the distribution of censoring times."""
+
+    times: Array  # (m,), at which a row ended, ascending
+    survival: Array  # (m,), estimated probability of being censored later than each
+    censored: bool  # whether any row was
+
+    def weights(self, time: Array, what: str, *, event: bool = False) -> Array:
+        """One over the probability of being censored later than each time, or of events, at it or later."""
+        after = np.searchsorted(self.times, time, side="left" if event else "right")
+        value = np.append(1.0, self.survival)[after]
+        outside = (value <= 0.0) | ((time > self.times[-1]) & self.censored)
+        if outside.any():
+            known = self.times[self.survival > 0.0]
+            reach = f"only up to time {known[-1]:g}" if len(known) else "at none of its times"
+            raise DataError(
+                f"{what} {time[outside].min():g} (one of {outside.sum()} such times) cannot be weighted: the rows of "
+                f"train say how probable it is not to be censored {reach}. Ask for earlier times, or take as train "
+                "rows that were followed longer."
+            )
+        return np.asarray(1.0 / value)
+
+
+def censoring_times(rows: RightCensored, after: float = -np.inf) -> CensoringTimes:
+    """Estimate when rows are censored, from times at which events come before censorings."""
+    times, censored, at_risk = risk_sets(rows.time, ~rows.event, rows.weight, rows.entry)
+    died = np.bincount(np.searchsorted(times, rows.time), weights=rows.weight * rows.event, minlength=len(times))
+    hazard = np.divide(censored, np.maximum(at_risk - died, censored), out=np.zeros(len(times)), where=censored > 0.0)
+    hazard[times <= after] = 0.0
+    return CensoringTimes(times, np.asarray(np.cumprod(1.0 - hazard)), bool(censored.any()))

@@ -1,0 +1,287 @@
+r"""The loop of every method: passes over the rows, coordinate ascent on them, and stochastic steps by batches.
+
+A pass goes chunk by chunk, small enough to stay in cache; (MIX4) and (EM2) of the theory pages. Ascents take
+over-relaxed steps, none of which lowers the objective, and extrapolate near the end; (EM4), (EM6) and (EM7). A batch of
+rows, weighted up to the weight of all, replaces them in one coordinate-wise update, and the state moves a fraction
+:math:`\rho_t = (s + t)^{-\kappa}` of the way, straight in natural parameters, which is a stochastic natural gradient;
+(SVB1) to (SVB3).
+
+References
+----------
+Henderson and Varadhan (2019), Damped Anderson acceleration with restarts and monotonicity control for accelerating EM
+and EM-like algorithms, *Journal of Computational and Graphical Statistics* 28, 834-846.
+Kohjima, Matsubayashi and Toda (2019), algorithm 2 and theorem 1, for the Gaussian in the coordinates
+(tau m, tau, 2a, 2b + tau m^2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tobitgp.engines import add_up, row_chunks
+from tobitgp.errors import NumericalError
+from tobitgp.mixture.evidence_bound import Model, State
+from tobitgp.mixture.family import Family, Sums, Terms
+from tobitgp.mixture.methods import SVBCM
+from tobitgp.mixture.mixture_rows import Rows, Units, Working, arrange, read_rows
+from tobitgp.numerics.linear_algebra import History, extrapolated, remember
+from tobitgp.numerics.sampling import generator
+from tobitgp.typing import Array, BoolArray
+
+CHUNK_ENTRIES = 24_576
+_GROWTH, _LONGEST = 1.2, 50.0
+_SHORTER = (1.0, 0.25, 0.05)
+_ROUNDING = 1e-13
+_DROP = 1e-9
+_STILL = 3
+_LATE = 1e3  # gains, in those that end an ascent, below which states are close enough for extrapolation
+_LONGEST_RATIO = 0.99
+JUMP, CAUTIOUS = -1.0, 0.0  # in place of the factor of a step
+_FEWEST = 3  # states from which one extrapolates
+_NOISE = 1e-6
+_SHRINK, _GROW = 0.25, 2.0
+
+
+def chunks_of(working: Working, k: int) -> list[Rows]:
+    """Views of the rows, in chunks of one kind."""
+    size = max(256, CHUNK_ENTRIES // k)
+    return [part[at] for part in working.parts for at in row_chunks(0, len(part), size)]
+
+
+def sum_over(
+    chunks: Iterable[Rows], family: Family, theta: Array, log_weight: Array, assign: np.random.Generator | None = None
+) -> Sums:
+    """Sums of a pass; theta (D, K), log_weight (K,)."""
+
+    def one(rows: Rows) -> tuple[float, Array, Array]:
+        terms = family.terms(rows, theta)
+        log_norm, r = _responsibilities(terms.log_p, log_weight)
+        if assign is not None:
+            r = _drawn(r, assign)
+        r *= rows.weight
+        return float(log_norm @ rows.weight), r.sum(axis=1), _statistics(terms, r)
+
+    with np.errstate(all="ignore"):
+        sums = add_up(map(one, chunks))
+    k = len(log_weight)
+    return Sums(*sums) if sums else Sums(0.0, np.zeros(k), np.zeros((0, k)))
+
+
+def sums_given(rows: Rows, r: Array, family: Family, theta: Array) -> Sums:
+    """Sums at given responsibilities (K, n) in place of the model's own."""
+    r = r * rows.weight
+    return Sums(np.nan, r.sum(axis=1), _statistics(family.terms(rows, theta), r))
+
+
+def probabilities(rows: Rows, family: Family, theta: Array, log_weight: Array) -> Array:
+    """Responsibilities (K, n) of some rows."""
+    with np.errstate(all="ignore"):
+        return _responsibilities(family.terms(rows, theta).log_p, log_weight)[1]
+
+
+def _responsibilities(log_p: Array, log_weight: Array) -> tuple[Array, Array]:
+    """Log normalisers (n,) and responsibilities (K, n), in place of the log densities."""
+    gamma = log_p
+    gamma += log_weight[:, None]
+    top = gamma.max(axis=0)
+    gamma -= top
+    np.exp(gamma, out=gamma)
+    total = gamma.sum(axis=0)
+    gamma /= total
+    return top + np.log(total), gamma
+
+
+def _drawn(r: Array, rng: np.random.Generator) -> Array:
+    which = (np.cumsum(r, axis=0) < rng.random(r.shape[1])).sum(axis=0)
+    drawn = np.zeros_like(r)
+    drawn[np.minimum(which, len(r) - 1), np.arange(r.shape[1])] = 1.0
+    return drawn
+
+
+def _statistics(terms: Terms, r: Array) -> Array:
+    return np.stack([r @ t if t.ndim == 1 else np.einsum("kn,kn->k", r, t) for t in terms.statistics])
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """When an ascent ends."""
+
+    gain: float  # three steps in a row after which less is to come, by Aitken's rule, end it
+    passes: int = 2000  # most passes
+    relax: bool = True  # go beyond the coordinate-wise optimum while that pays, and extrapolate near the end
+    check: bool = False  # raise where a plain step lowers the objective by more than 1e-9 of it
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """The end of an ascent."""
+
+    state: State
+    sums: Sums  # of the pass at the state
+    trace: Array  # (T,), objective after every accepted pass, without constants; it falls by rounding at most
+    passes: int  # passes over the rows, those that were taken back among them
+    converged: bool
+
+    @property
+    def value(self) -> float:
+        """Objective at the end."""
+        return float(self.trace[-1])
+
+
+@dataclass(slots=True)
+class Extrapolation:
+    """Anderson's extrapolation in unbounded coordinates (N,), cut at a radius that shrinks when a jump is refused."""
+
+    history: History | None = None
+    positive: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))  # (N,)
+    scale: Array = field(default_factory=lambda: np.zeros(0))  # (N,)
+    radius: float = np.inf  # longest jump, in posterior standard deviations
+    size: float = 0.0  # length of the last one proposed
+
+    def propose(self, model: Model, state: State, goal: State, counts: Array) -> State | None:
+        """Note a state and its step's goal, and extrapolate; None where nothing follows from so few states."""
+        with np.errstate(all="ignore"):
+            if not len(self.scale):
+                self.positive = model.positive(state)
+                self.scale = np.where(self.positive, state.flat(), 1.0) / model.sizes(state, counts)
+            x, g = (np.log(flat, out=flat, where=self.positive) for flat in (state.flat(), goal.flat()))
+            if not np.isfinite(x + g + self.scale).all():
+                return None
+            self.history = remember(self.history, x, g - x)
+            if len(self.history.dX) < _FEWEST - 1:
+                return None
+            way = extrapolated(self.history, self.scale, _NOISE) - g
+            size = float(np.linalg.norm(way * self.scale))
+            cut = min(1.0, self.radius / size) if size > 0.0 else 1.0
+            self.size = cut * size
+            x = g + cut * way
+            x = np.exp(x, out=x, where=self.positive)
+            return model.admit(state.moved(x)) if np.isfinite(x).all() else None
+
+    def judge(self, *, higher: bool) -> None:
+        """Take note of where the last jump led."""
+        self.radius = max(self.radius, _GROW * self.size) if higher else _SHRINK * self.size
+
+
+def evaluate(model: Model, chunks: Sequence[Rows], state: State) -> tuple[float, Sums]:
+    """Objective at a state, and the sums of its pass."""
+    theta, log_weight, penalty = model.view(state)
+    sums = sum_over(chunks, model.family, theta, log_weight)
+    return sums.log_norm - penalty, sums
+
+
+def climb(model: Model, chunks: Sequence[Rows], start: State, stop: Stop) -> Climb:
+    """Ascend from a state: what lowers the objective is taken back, and a shorter step tried, last a cautious one."""
+    state, (value, sums) = start, evaluate(model, chunks, start)
+    if not np.isfinite(value):
+        raise NumericalError(f"The objective is {value} at the start of the ascent.")
+    trace, passes, step, still, gain, past = [value], 1, 1.0, 0, np.inf, Extrapolation()
+    while passes < stop.passes and still < _STILL:
+        late = stop.relax and gain < _LATE * stop.gain
+        for factor, new in _tries(model, state, sums, step, past if late else None):
+            new_value, new_sums = evaluate(model, chunks, new)
+            passes += 1
+            higher = new_value >= value - (_DROP if factor == CAUTIOUS else _ROUNDING) * max(1.0, abs(value))
+            if factor == JUMP:
+                past.judge(higher=higher)
+            if higher:
+                break
+        else:
+            if stop.check or not np.isfinite(new_value):
+                raise NumericalError(f"The objective fell from {value!r} to {new_value!r} where it cannot.")
+            break
+        last, gain = gain, new_value - value
+        still = still + 1 if to_come(gain, last) < stop.gain else 0
+        state, value, sums = new, new_value, new_sums
+        trace.append(value)
+        if factor != JUMP:
+            step = min(max(factor, 1.0) * _GROWTH, _LONGEST) if stop.relax and factor >= 1.0 else 1.0
+    return Climb(state, sums, np.array(trace), passes, still >= _STILL)
+
+
+def _tries(
+    model: Model, state: State, sums: Sums, step: float, past: Extrapolation | None
+) -> Iterator[tuple[float, State]]:
+    """Where to go from a state, the boldest first, with the factor by which each stretches the step to its goal."""
+    goal = model.improve(state, sums)
+    jump = None if past is None else past.propose(model, state, goal, sums.counts)
+    if jump is not None:
+        yield JUMP, jump
+    for factor in (step, *_SHORTER) if step > 1.0 else _SHORTER:
+        new = goal if factor == 1.0 else model.between(state, goal, factor)
+        if new is not None:
+            yield factor, new
+    yield CAUTIOUS, model.improve(state, sums, cautious=True)
+
+
+def to_come(gain: float, last: float) -> float:
+    """Gain of this step and all that follow it if their ratio stays what it is: Aitken's rule."""
+    ratio = gain / last if last > 0.0 else 0.0
+    return gain / (1.0 - min(max(ratio, 0.0), _LONGEST_RATIO))
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A fit that goes on as rows arrive."""
+
+    model: Model
+    state: State
+    units: Units  # those of the first rows, kept
+    settings: SVBCM
+    step: int = 0  # steps taken
+    seen: float = 0.0  # weight of the rows seen
+    total: float | None = None  # weight of all the rows there will be, where that is known
+
+
+def partial_fit(
+    stream: Stream,
+    lower: Array,
+    upper: Array,
+    weight: Array | None = None,
+    *,
+    rng: int | np.random.Generator | None = None,
+) -> Stream:
+    """The stream after one more batch; lower, upper, weight (n,)."""
+    family = stream.model.family
+    raw = read_rows(family, lower, upper, weight)
+    if not len(raw.lower):
+        return stream
+    working = arrange(family, raw, stream.units, ties=stream.model.adapts)
+    seen = stream.seen + working.total
+    size = (seen if stream.total is None else stream.total) / working.total
+    batch = chunks_of(working, stream.model.k)
+    state = step_along(stream.model, stream.state, batch, size, stream.step, stream.settings, generator(rng))
+    return replace(stream, state=state, step=stream.step + 1, seen=seen)
+
+
+def run(model: Model, working: Working, state: State, settings: SVBCM, rng: np.random.Generator) -> State:
+    """Take ``settings.n_steps`` steps over the rows."""
+    parts = [part[np.lexsort((part.upper, part.lower))] for part in working.parts]
+    ends = np.cumsum([len(part) for part in parts])
+    weight = np.cumsum(np.concatenate([part.weight for part in parts]))
+    size = min(settings.batch_size, int(ends[-1]))
+    for t in range(settings.n_steps):
+        at = np.searchsorted(weight, (np.arange(size) + rng.random(size)) / size * weight[-1], side="right")
+        at = np.minimum(at, ends[-1] - 1)
+        batch = []
+        for part, end in zip(parts, ends, strict=True):
+            inside = at[(at < end) & (at >= end - len(part))] - (end - len(part))
+            if len(inside):
+                batch.append(replace(part[inside], weight=np.ones(len(inside))))
+        state = step_along(model, state, batch, weight[-1] / size, t, settings, rng)
+    return state
+
+
+def step_along(
+    model: Model, state: State, batch: Sequence[Rows], size: float, t: int, settings: SVBCM, rng: np.random.Generator
+) -> State:
+    """One step by a batch of which each row represents ``size`` rows."""
+    theta, log_weight, _ = model.view(state)
+    assign = rng if settings.statistics == "sampled" else None
+    sums = sum_over(batch, model.family, theta, log_weight, assign)
+    goal = model.improve(state, Sums(size * sums.log_norm, size * sums.counts, size * sums.statistics))
+    length = (settings.delay + t + 1.0) ** -settings.forgetting
+    return model.between(state, goal, min(length, 1.0)) or state

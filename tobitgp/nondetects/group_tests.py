@@ -1,0 +1,329 @@
+"""Tests of whether groups of values with non-detects come from one distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc, ndtri
+
+from tobitgp.api import fit
+from tobitgp.errors import DataError, SpecError
+from tobitgp.model import Model
+from tobitgp.nondetects.arguments import PERMUTATIONS, read_choice, read_count
+from tobitgp.nondetects.paired_columns import order_of
+from tobitgp.nondetects.sample import Sample, groups_of, sample_of
+from tobitgp.nondetects.scores import flipped, peto_scores, recensored
+from tobitgp.nondetects.tables import NondetectResults, describe, in_words
+from tobitgp.numerics.sampling import generator
+from tobitgp.results.predict import check_alpha
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.report.summary import Rows
+
+Groups = dict[str, BoolArray]
+
+# Of lifelines' multivariate_logrank_test on flipped values, with the name that tables have.
+_WEIGHTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "peto": ("Peto-Peto, weights S (G-rho with rho = 1)", {"weightings": "fleming-harrington", "p": 1, "q": 0}),
+    "peto-prentice": ("Peto-Peto, weights by Prentice's estimate", {"weightings": "peto"}),
+    "gehan": ("Gehan, hypergeometric variance", {"weightings": "wilcoxon"}),
+    "tarone-ware": ("Tarone-Ware", {"weightings": "tarone-ware"}),
+    "logrank": ("log-rank", {}),
+}
+_METHODS = (*_WEIGHTS, "mle", "permutation")
+_ADJUST = ("holm", "bonferroni", "hommel", "fdr_bh", "fdr_by")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class GroupResults(NondetectResults):
+    """A test of k groups of values with non-detects.
+
+    Attributes
+    ----------
+    title, method : str
+        What was computed, and how.
+    samples : DataFrame
+        A row for each sample: n, number and share of non-detects, their limits in the units of y.
+    statistic, pvalue : float
+        Chi-squared with ``df`` degrees of freedom, and its probability.
+    notes : tuple of str
+        What the summary adds.
+    df : int
+        Number of groups less one.
+    estimates : Series of float
+        Mean scores after Gehan by group, pure numbers between -1 (values below all others) and 1; of ``"mle"`` ratios
+        of geometric means by pair.
+    errors : Series of float
+        Standard errors of logarithms of the ratios, pure numbers; NaN of scores.
+    pairwise : DataFrame
+        ``statistic, pvalue, pvalue_adjusted`` by pair of three groups or more; pure numbers.
+    pvalue_error : float
+        Monte Carlo error of ``pvalue``, a probability; NaN where nothing was permuted.
+
+    References
+    ----------
+    (NDT30) to (NDT32) of the theory pages.
+    """
+
+    df: int
+    estimates: pd.Series[float]
+    errors: pd.Series[float]
+    pairwise: pd.DataFrame
+    pvalue_error: float = np.nan
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Mean scores by group, pure numbers between -1 and 1, or ratios of geometric means by pair."""
+        return self.estimates
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals of ratios of geometric means, pure numbers, formed on the log scale; NaN of scores."""
+        reach = np.exp(float(ndtri(1.0 - 0.5 * check_alpha(alpha))) * self.errors)
+        return pd.DataFrame({"lower": self.estimates / reach, "upper": self.estimates * reach})
+
+    def _numbers(self) -> Rows:
+        error = "" if np.isnan(self.pvalue_error) else f" (+-{self.pvalue_error:.1g})"
+        name = "Statistic:" if error else f"Chi2({self.df}):"
+        return [(name, f"{self.statistic:.4f}"), ("P-value:", in_words(self.pvalue) + error)]
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        return {"pair": self.pairwise} if len(self.pairwise) else {}
+
+
+def test_groups(
+    formula: str,
+    data: Frame,
+    *,
+    method: str = "peto",
+    adjust: str = "holm",
+    recensor: bool = False,
+    n_permutations: int = PERMUTATIONS,
+    rng: int | np.random.Generator | None = None,
+) -> GroupResults:
+    """Test whether groups of values with non-detects come from one distribution.
+
+    Values are flipped, so that non-detects are right-censored, and compared by rank tests of survival times; no limit
+    is replaced by a number.
+
+    Parameters
+    ----------
+    formula : str
+        ``"conc ~ zone | censor(nondetect=nd)"``: any response of :func:`tobitgp.fit` left, one column of groups right.
+    data : DataFrame or dict of columns
+        Never modified; rows that lack a value are dropped and counted.
+    method : {"peto", "peto-prentice", "gehan", "tarone-ware", "logrank", "mle", "permutation"}
+        Weights of the log-rank family, of which all but the last weigh high concentrations more: ``"peto"`` has weights
+        S(t), the G-rho family with rho = 1 (R's ``survdiff``, NADA); ``"peto-prentice"`` those of Prentice's estimate
+        (EnvStats). ``"permutation"`` permutes scores of Peto and Peto; ``"mle"`` is the likelihood ratio of lognormal
+        distributions with one log scale, with ratios of geometric means.
+    adjust : {"holm", "bonferroni", "hommel", "fdr_bh", "fdr_by"}
+        How p-values of pairs are adjusted, by name in statsmodels.
+    recensor : bool
+        Make values below the highest limit non-detects at that limit first.
+    n_permutations : int
+        How many are drawn.
+    rng : int or numpy Generator, optional
+        Of the permutations; None is a fixed seed.
+
+    Returns
+    -------
+    GroupResults
+        Statistic, p-value, and mean scores or ratios of geometric means; pure numbers.
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read.
+    DataError
+        If there is one group, or no detected value; for ``method="mle"`` also if there are fewer than two distinct ones
+        or a group has none.
+    SpecError
+        If the right side is not one column, a word is unknown, or values are right-censored or lie in intervals, which
+        only ``method="mle"`` takes.
+
+    References
+    ----------
+    (NDT30) to (NDT32) of the theory pages.
+
+    .. [1] R. Peto and J. Peto, "Asymptotically efficient rank invariant test procedures", *JRSS A* 135 (1972), 185-207.
+    .. [2] D. R. Helsel, *Statistics for Censored Environmental Data Using Minitab and R*, 2nd ed., Wiley, 2012,
+       ch. 9-10.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = {"zinc": ["<10", "12", "15", "<10", "20", "<3", "4", "9", "<10", "7"], "zone": list("aaaaabbbbb")}
+    >>> res = tg.nondetects.test_groups("zinc ~ zone", data)
+    >>> round(res.statistic, 3), res.df, round(res.pvalue, 4)
+    (3.75, 1, 0.0528)
+    """
+    read_choice(method, "method", _METHODS)
+    read_choice(adjust, "adjust", _ADJUST)
+    read_count(n_permutations, "n_permutations")
+    sample, groups = _read(formula, data)
+    if method != "mle":
+        sample.check_left(f"method={method!r}")
+    if recensor:
+        sample = recensored(sample)
+    _check_groups(sample, groups, method)
+    test = _Test(method, n_permutations, rng)
+    statistic, p, error = test(sample, groups)
+    ratios, errors = _ratios(sample, groups) if method == "mle" else _mean_scores(sample, groups)
+    return GroupResults(
+        title="Test of groups with non-detects",
+        method=_label(method, n_permutations),
+        samples=describe({name: sample.take(rows) for name, rows in groups.items()}),
+        statistic=statistic,
+        pvalue=p,
+        notes=tuple(_notes(sample, method, adjust, recensor, len(groups))),
+        df=len(groups) - 1,
+        estimates=ratios,
+        errors=errors,
+        pairwise=_pairwise(test, sample, groups, adjust),
+        pvalue_error=error,
+    )
+
+
+def _read(formula: str, data: Frame) -> tuple[Sample, Groups]:
+    """The response of a formula, and rows of the groups that the one column right of it names."""
+    model = Model(formula, data, family="gaussian")
+    names = [v.name for v in model.spec.variables if v.role == "linear"]
+    if len(names) != 1 or model.spec.processes:
+        raise SpecError(f"{formula!r} must have one column of groups right of '~', as in 'conc ~ zone'.")
+    frame = model.data.frame
+    assert frame is not None
+    return sample_of(model, model.endog_names), groups_of(frame[names[0]].reset_index(drop=True))
+
+
+def _check_groups(sample: Sample, groups: Groups, method: str) -> None:
+    """Refuse one group, too few detects, and for a likelihood groups without them, whose means have no estimate."""
+    if len(groups) < 2:
+        raise DataError(f"All rows are in the group {next(iter(groups))!r}; a comparison needs two at least.")
+    sample.check_detects(least=2 if method == "mle" else 1)
+    for name, rows in groups.items() if method == "mle" else ():
+        part = sample.take(rows)
+        if not len(part.detects):
+            raise DataError(
+                f"The group {name!r} has no detected value in {len(part)} rows, and method='mle' estimates its mean; "
+                "the other methods compare it."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A test of a method, which groups and pairs of them are put to."""
+
+    method: str
+    draws: int
+    rng: int | np.random.Generator | None
+
+    def __call__(self, sample: Sample, groups: Groups) -> tuple[float, float, float]:
+        """Statistic, p and its Monte Carlo error of some groups, other rows left out."""
+        rows = np.any(list(groups.values()), axis=0)
+        part, code = sample.take(rows), _codes(groups)[rows]
+        if self.method == "mle":
+            return (*_likelihood_ratio(part, code), np.nan)
+        if not order_of(part).scores().any():
+            return 0.0, 1.0, np.nan  # no two values are of known order
+        if self.method == "permutation":
+            return _permuted(part, code, self.draws, generator(self.rng))
+        from lifelines.statistics import multivariate_logrank_test
+
+        found = multivariate_logrank_test(flipped(part), code, ~part.censored, **_WEIGHTS[self.method][1])
+        return float(found.test_statistic), float(found.p_value), np.nan
+
+
+def _permuted(sample: Sample, code: IntArray, draws: int, rng: np.random.Generator) -> tuple[float, float, float]:
+    """Weighted squares of groups' mean scores, (NDT32), and how often permuted scores have as large ones."""
+    from scipy.stats import permutation_test
+
+    scores = peto_scores(sample)
+
+    def between(*parts: Array, axis: int = -1) -> Any:
+        return sum(part.sum(axis=axis) ** 2 / part.shape[axis] for part in parts)
+
+    parts = [scores[code == k] for k in np.unique(code)]
+    options: dict[str, Any] = {"alternative": "greater", "n_resamples": draws, "batch": 1000, "rng": rng}
+    found = permutation_test(parts, between, vectorized=True, **options)
+    p = float(found.pvalue)
+    exact = len(found.null_distribution) < draws
+    return (
+        float(found.statistic) / float(np.var(scores, ddof=1)),
+        p,
+        0.0 if exact else float(np.sqrt(p * (1.0 - p) / draws)),
+    )
+
+
+def _fit_lognormal(sample: Sample, code: IntArray) -> Any:
+    """Lognormal distributions of groups, whose logarithms have one standard deviation."""
+    sample.check_positive("method='mle'")
+    data = {"lower": np.maximum(sample.lower, 0.0), "upper": sample.upper, "group": [f"{k:09d}" for k in code]}
+    return fit("interval(lower, upper) ~ group", data, family="lognormal")
+
+
+def _likelihood_ratio(sample: Sample, code: IntArray) -> tuple[float, float]:
+    """Likelihood ratio of equal distributions, and its tail."""
+    res = _fit_lognormal(sample, code)
+    statistic = max(2.0 * (res.llf - res.llnull), 0.0)
+    return statistic, float(chdtrc(code.max(), statistic))
+
+
+def _ratios(sample: Sample, groups: Groups) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Ratios of geometric means of all pairs of groups, and standard errors of their logarithms."""
+    res = _fit_lognormal(sample, _codes(groups))
+    k, pairs = len(groups), list(combinations(range(len(groups)), 2))
+    contrasts = np.zeros((len(pairs), k))
+    for row, (a, b) in enumerate(pairs):
+        contrasts[row, [a, b]] = -1.0, 1.0
+    contrasts[:, 0] = 0.0  # the intercept
+    cov = res.cov_params().to_numpy()[:k, :k]
+    names = list(groups)
+    index = [f"{names[b]} / {names[a]}" for a, b in pairs]
+    logs, errors = contrasts @ res.params.to_numpy()[:k], np.sqrt(np.sum(contrasts @ cov * contrasts, axis=1))
+    return pd.Series(np.exp(logs), index=index), pd.Series(errors, index=index)
+
+
+def _mean_scores(sample: Sample, groups: Groups) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Mean scores after Gehan over the number of other rows."""
+    scores = order_of(sample).scores() / (len(sample) - 1.0)
+    means = pd.Series({name: float(scores[rows].mean()) for name, rows in groups.items()})
+    return means, means * np.nan
+
+
+def _codes(groups: Groups) -> IntArray:
+    """Numbers of the groups of the rows."""
+    return np.asarray(np.select(list(groups.values()), list(range(len(groups)))), dtype=np.intp)
+
+
+def _pairwise(test: _Test, sample: Sample, groups: Groups, adjust: str) -> pd.DataFrame:
+    """The test of each pair of groups, where there are three or more, with adjusted p-values."""
+    columns = ["statistic", "pvalue", "pvalue_adjusted"]
+    if len(groups) < 3:
+        return pd.DataFrame(columns=columns, dtype=np.float64)
+    from statsmodels.stats.multitest import multipletests
+
+    pairs = list(combinations(groups, 2))
+    found = np.array([test(sample, {name: groups[name] for name in pair})[:2] for pair in pairs])
+    adjusted = multipletests(found[:, 1], method=adjust)[1]
+    return pd.DataFrame(np.column_stack([found, adjusted]), index=[f"{a} - {b}" for a, b in pairs], columns=columns)
+
+
+def _label(method: str, draws: int) -> str:
+    """What a table calls a method."""
+    if method == "mle":
+        return "likelihood ratio, lognormal"
+    return _WEIGHTS[method][0] if method in _WEIGHTS else f"Peto-Peto scores, {draws} permutations"
+
+
+def _notes(sample: Sample, method: str, adjust: str, recensor: bool, k: int) -> list[str]:
+    notes = [f"{sample.dropped} rows lack a value and were dropped."] if sample.dropped else []
+    if recensor:
+        notes.append("Values below the highest limit were made non-detects at that limit.")
+    what = {"mle": "ratios of geometric means"}.get(method, "mean scores after Gehan, between -1 (low) and 1 (high)")
+    notes.append(f"Estimates: {what}.")
+    return [*notes, f"P-values of pairs are adjusted by {adjust}."] if k > 2 else notes

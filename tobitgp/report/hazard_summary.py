@@ -1,0 +1,241 @@
+"""Summary and figure of proportional hazards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.errors import SpecError
+from tobitgp.formula.linear_terms import mentions
+from tobitgp.report import summary
+from tobitgp.report.axes import (
+    BLUE,
+    GREY,
+    LEVELS,
+    MANY,
+    as_label,
+    closing_what_fails,
+    draw_curve,
+    draw_surface,
+    finish,
+    panel_axes,
+    shorten_all,
+)
+from tobitgp.report.summaries import curve_names, slope_rows
+from tobitgp.report.summary import FitSummary, Section, number
+from tobitgp.report.term_figures import grid_frame, held_words, is_date, label_axis, place, runs, surface_frame
+from tobitgp.results.hazards.cell_times import beyond_words
+from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, log_hazards
+from tobitgp.results.hazards.skewed import skewed_note
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.kinds.parametric import ParametricParts
+    from tobitgp.results.hazards.hazard_results import HazardResults
+
+
+def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
+    """Summary of a fit of proportional hazards: coefficients, hazard ratios, the other parameters."""
+    parts, frame = results.parts, results.summary_frame(alpha)
+    p, ends = parts.n_linear, summary.interval_headers(alpha)
+    of_band = [parts.family.baseline == "piecewise" and "cell_band" in str(name) for name in frame.index[:p]]
+    shown = frame.iloc[:p][~np.array(of_band, dtype=bool)]
+    rows = list(summary.frame_rows(shown.iloc[:, :6]))
+    if isinstance(parts.cells, Parts):  # their location is minus the log hazard
+        rows += slope_rows(parts.cells, alpha, -1.0)
+    ratios = [
+        [str(name), *map(number, row)] for name, row in zip(shown.index, shown.iloc[:, 6:].to_numpy(), strict=True)
+    ]
+    ratios = [row for row in ratios if parts.written.is_own(row[0])]
+    called = curve_names(parts.cells) if isinstance(parts.cells, Parts) else {}
+    rest = [(called.get(name, name), row) for name, row in summary.frame_rows(frame.iloc[p:, :6])]
+    sections = [
+        Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows]),
+        Section(["", "hazard ratio", *ends], ratios),
+        Section(["", "value", "std err", *ends], [summary.estimate_row(*row, tests=False) for row in rest]),
+    ]
+    model = [
+        ("Dep. variable:", results.model.endog_names),
+        ("Baseline hazard:", {"gp": f"process, {parts.family.kernel}"}.get(parts.family.baseline, "piecewise")),
+        ("Bands of time:", str(len(parts.cuts) - 1)),
+        ("Method:", results.method),
+        ("Effective df:", f"{results.df_model:.2f}"),
+    ]
+    name = "Log likelihood:" if parts.estimated else f"Log evidence ({results.evidence_kind}):"
+    value = results.llf if parts.estimated else results.log_evidence
+    notes = [*summary.censoring_note(results), "Coefficients are logarithms of hazard ratios."]
+    if not parts.estimated:
+        notes.append(
+            "coef, std err and ends are posterior mean, sd and quantiles, z is coef / std err, and P>|z| is twice the "
+            "posterior probability of the less likely sign, here and in hazard_ratios(); a hazard ratio is exp(coef)."
+        )
+        notes += skewed_note(parts.few)
+    if parts.written.varying:
+        listed = ", ".join(parts.written.varying)
+        notes.append(f"Those of {listed} are at the prior mean of tv(), which lets them change over time.")
+    if parts.written.stratum is not None and not any(of_band):
+        notes.append(f"Those of {parts.written.stratum} are levels of its baselines, whose ratio changes over time.")
+    if parts.cuts[0] > 0.0:
+        of = "" if parts.written.stratum is None else ", or that of the stratum"
+        notes.append(f"Survival is given that of the first entry, {parts.cuts[0]:.6g}{of}.")
+    if parts.family.baseline == "gp":
+        notes.append(f"After the last exit, {parts.cuts[-1]:.6g}, {beyond_words(parts)}.")
+    if any(of_band):
+        notes.append("Log hazards of the bands are in summary_frame().")
+    return summary.build_summary(results, "Proportional hazards", model, {name: value}, sections, notes)
+
+
+@closing_what_fails
+def plot_hazards(results: HazardResults, level: float | None) -> Any:
+    """Draw the baseline hazard, coefficients over time, and processes."""
+    parts, time = results.parts, results.model.spec.response.value.text
+    if parts.covariates is None:
+        raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict_hazard() with new data.")
+    typical = grid_frame(parts.covariates, None, factors=_factors(parts), size=1)
+    typical = typical if len(typical) else pd.DataFrame(index=[0])
+    varying, processes = parts.written.varying, _processes(parts)
+    panels = panel_axes(1 + len(varying) + len(processes), 3.3, above=0.4)
+    _draw_baseline(panels[0], parts, typical, level)
+    finish(panels[0], time, "hazard", legend="best" if parts.written.stratum else "")
+    for ax, z in zip(panels[1:], varying, strict=False):
+        rows = pd.concat([typical.assign(**{z: x}) for x in (0.0, 1.0)])
+        low, high = log_hazards(parts, rows, parts.cuts, draws=DRAWS).rows()
+        _draw_steps(ax, parts.cuts, high - low, level)
+        ax.axhline(0.0, color=GREY, linewidth=0.8)
+        finish(ax, time, "log hazard ratio", legend="")
+    for ax, process in zip(panels[1 + len(varying) :], processes, strict=True):
+        if len(process.columns) == 2:
+            _draw_surface(ax, results, process)
+        else:
+            _draw_process(ax, parts, process, level)
+    titles = ["baseline hazard", *(f"coefficient of {z}" for z in varying), *(each.title for each in processes)]
+    for ax, title in zip(panels, titles, strict=True):
+        ax.set_title(as_label(title), loc="left", fontsize="small")
+    return panels[0] if len(panels) == 1 else panels
+
+
+def _factors(parts: HazardParts) -> frozenset[str]:
+    coded = {coding.text.strip("`") for coding in parts.spec.codings}
+    return frozenset(coded | set(parts.spec.names("by", "re")) | {str(parts.written.stratum)})
+
+
+class _Process(NamedTuple):
+    """What is drawn of a process, along one column or over two."""
+
+    name: str
+    columns: tuple[str, ...]
+    middle: tuple[Any, ...]  # their medians, with which all is compared
+    group: str | None  # column whose every level has a curve
+
+    @property
+    def title(self) -> str:
+        """The process, and what it is compared with."""
+        held = pd.DataFrame([self.middle], columns=list(self.columns))
+        return f"{self.name}, against {held_words(held).removeprefix('at ')}"
+
+
+def _processes(parts: HazardParts) -> list[_Process]:
+    """Processes of numbers or dates: over both columns where there are two, along each where there are more."""
+    assert parts.covariates is not None
+    data, out = parts.covariates, []
+    for term in parts.spec.gps:
+        texts = [item.text for item in term.inputs]
+        used = [name for name in parts.spec.names("gp") if any(mentions(text, name) for text in texts)]
+        along = [name for name in used if name in data and runs(data[name])]
+        group = None if term.by is None else term.by.text.strip("`")
+        if group is not None and group not in data:
+            continue
+        both = len(used) == len(along) == 2 and group is None
+        for columns in [tuple(along)] if both else [(name,) for name in along]:
+            out.append(_Process(term.name, columns, tuple(_median(data[name]) for name in columns), group))
+    return out
+
+
+def _median(values: pd.Series[Any]) -> Any:
+    return values.sort_values().iloc[(len(values) - 1) // 2] if is_date(values) else float(np.median(values))
+
+
+def _table(values: Array, level: float | None) -> pd.DataFrame:
+    """Medians of draws (m, S) and the ends of their band."""
+    table = pd.DataFrame({"estimate": np.median(values, axis=1)})
+    if level is None:
+        return table
+    ends = np.quantile(values, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
+    return table.assign(lower=ends[0], upper=ends[1])
+
+
+def _draw_steps(
+    ax: Any, cuts: Array, values: Array, level: float | None, colour: str = BLUE, label: str | None = None
+) -> None:
+    """Draw what is constant in bands of time, (K, S)."""
+    table = _table(np.concatenate([values, values[-1:]]), level)
+    draw_curve(ax, cuts, table, colour, steps=True, label=label)
+
+
+def _draw_baseline(ax: Any, parts: HazardParts, typical: pd.DataFrame, level: float | None) -> None:
+    """Draw the hazard of a typical row, of each stratum."""
+    assert parts.covariates is not None
+    column = None if parts.written.stratum is None else parts.written.stratum.strip("`")
+    strata = [None] if column is None else sorted(parts.covariates[column].unique(), key=str)[: len(LEVELS)]
+    for stratum, colour in zip(strata, LEVELS, strict=False):
+        row = typical if column is None else typical.assign(**{column: stratum})
+        rate = np.exp(log_hazards(parts, row, parts.cuts, draws=DRAWS).rows()[0])
+        _draw_steps(ax, parts.cuts, rate, level, colour, None if column is None else f"{column} = {stratum}")
+    ax.set_ylim(0.0, None)
+
+
+def _draw_process(ax: Any, parts: HazardParts, process: _Process, level: float | None) -> None:
+    """Draw the log hazard ratio along an input, against its median, of each level of a group."""
+    assert parts.covariates is not None
+    (x,), (middle,), group = process.columns, process.middle, process.group
+    grid = grid_frame(parts.covariates, x, factors=_factors(parts))
+    at = place(grid[x])
+    levels = [None] if group is None else sorted(parts.covariates[group].unique(), key=str)[: len(LEVELS)]
+    names = shorten_all([str(own) for own in levels])
+    for own, name, colour in zip(levels, names, LEVELS, strict=False):
+        rows = grid if group is None else grid.assign(**{group: own})
+        label = None if group is None else as_label(f"{group} = {name}")
+        draw_curve(ax, at, _table(_against(parts, rows, {x: middle}), level), colour, label=label)
+    ax.axhline(0.0, color=GREY, linewidth=0.8)
+    seen = np.unique(place(parts.covariates[x]))[:MANY]
+    look = {"color": GREY, "linestyle": "none", "markersize": 6, "clip_on": False}
+    ax.plot(seen, np.zeros(len(seen)), "|", transform=ax.get_xaxis_transform(), **look)
+    finish(ax, x, "log hazard ratio", legend="" if group is None else "best")
+    label_axis(ax, x, at)
+
+
+def _draw_surface(ax: Any, results: HazardResults, process: _Process) -> None:
+    """Draw the median log hazard ratio over two inputs, against their medians."""
+    parts, columns = results.parts, process.columns
+    assert parts.covariates is not None
+    rows, (x, y) = surface_frame(results, parts.covariates, columns)
+    height = np.median(_against(parts, rows, dict(zip(columns, process.middle, strict=True))), axis=1)
+    seen = tuple(place(parts.covariates[name]) for name in columns)
+    draw_surface(ax, (place(x), place(y)), height.reshape(len(y), len(x)), seen, "log hazard ratio")
+    label_axis(ax, columns[0], place(x))
+    label_axis(ax, columns[1], place(y), side="y")
+
+
+def _against(parts: HazardParts, rows: pd.DataFrame, middle: dict[str, Any]) -> Array:
+    """Draws (m, S) of the log hazard of rows, less that of the first of them with some columns moved to a middle."""
+    both = pd.concat([rows, rows.iloc[[0]].assign(**middle)])
+    found = log_hazards(parts, both, parts.cuts[[0, -1]], draws=DRAWS).level
+    return np.asarray(found[:-1] - found[-1])
+
+
+def typical_rows(parts: ParametricParts) -> pd.DataFrame:
+    """A row with typical covariates, one for each stratum."""
+    if parts.covariates is None:
+        raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use plot_hazard(df=...) with times=.")
+    coded = frozenset(coding.text.strip("`") for coding in parts.spec.codings)
+    typical = grid_frame(parts.covariates, None, factors=coded, size=1)
+    if parts.written.stratum is None:
+        return typical if len(typical) else pd.DataFrame(index=[0])
+    column = parts.written.stratum.strip("`")
+    strata = sorted(parts.covariates[column].unique(), key=str)
+    rows = [typical.assign(**{column: stratum}) for stratum in strata]
+    return pd.concat(rows).set_axis([f"{column} = {stratum}" for stratum in strata])

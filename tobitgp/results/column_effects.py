@@ -1,0 +1,334 @@
+r"""Marginal effects: how a prediction changes with a column of the data.
+
+An effect is :math:`\sum_n \omega_n [Q_n^+ - Q_n^-] / \mathrm{width}_n`, Q the prediction asked for at two values of
+the column, or its logarithm, times the column's value where that changes by shares: (REG14), (REG15) and (ECO1) of the
+theory pages. Its variance is by the delta method, of a regression in the estimates, of a process in the weights of its
+features, with the gradient averaged over f, at every node.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.arrays import Design
+from tobitgp.data.frames import reads_frames
+from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.inference.rows_together import Summed, variance_of_sum
+from tobitgp.kinds.likelihood import LikelihoodParts
+from tobitgp.numerics.factored import of_sums
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, changing, column_levels, rows_at
+from tobitgp.results.effect_questions import Asked, by_point, inside, read_asked
+from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.process.process_posterior import nodes_of
+from tobitgp.results.rows import mean_limits, no_limits
+from tobitgp.results.survival import warn_of_tail
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array, Frame
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
+
+CHUNK = 2048
+_ROUNDING = 1e-12
+
+
+class Effect(NamedTuple):
+    """An effect at every node, (J,) each; of a regression there is one."""
+
+    value: Array
+    variance: Array
+    lost: float  # of the variance's form in what is not identified
+    intensive: Array  # change of the mean between the limits times the probability of lying there; NaN if not asked
+
+
+# -- maximum likelihood -----------------------------------------------------------------------------------------------
+
+
+class Side(NamedTuple):
+    """n rows with a column at one of its two values."""
+
+    columns: Sequence[Any]  # (n, k_j) of each parameter of rows
+    x: tuple[Array, ...]  # the parameters, (n,) each
+
+    @classmethod
+    def of(cls, parts: LikelihoodParts, design: Design) -> Side:
+        """Rows of a design at the estimates."""
+        return cls(parts.designs(design), parts.predictors(design))
+
+    def mean(self, weight: Array) -> Side:
+        """The mean row."""
+        return Side([(weight @ each)[None] for each in self.columns], tuple((weight @ x)[None] for x in self.x))
+
+    def moved(self, step: float, up: Side, down: Side) -> Side:
+        """The row moved by a share of the difference of two others."""
+        columns = [at + step * (a - b) for at, a, b in zip(self.columns, up.columns, down.columns, strict=True)]
+        return Side(columns, tuple(at + step * (a - b) for at, a, b in zip(self.x, up.x, down.x, strict=True)))
+
+
+def _likelihood_effect(parts: LikelihoodParts, change: Change, rows: Rows, asked: Asked, *, averaged: bool) -> Effect:
+    high, low = Side.of(parts, change.high), Side.of(parts, change.low)
+    width, weight, x = change.width, rows.weight, _multiplier(asked, change)
+    if averaged:
+        x = np.array([weight @ x])
+        high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
+    share, number = weight * x / width, asked.of_row(asked.question(parts.family.log_time, rows))
+    value, k = 0.0, len(parts.covariance)
+    gradient, size = np.zeros(k), np.zeros(k)
+    for sign, side in ((1.0, high), (-1.0, low)):
+        at = Estimates(parts.at, side.x, parts.units(side.x), np.empty(0), np.empty(0))
+        value += sign * float(share @ number(at.new))
+        slopes = share * at.slopes(number)
+        gradient += sign * np.concatenate([x @ each for x, each in zip(slopes, side.columns, strict=True)])
+        size += np.concatenate([np.abs(x) @ abs(each) for x, each in zip(slopes, side.columns, strict=True)])
+    gradient[np.abs(gradient) <= _ROUNDING * size] = 0.0
+    intensive = np.nan
+    if asked.split:
+        (mass, mean), (mass_low, mean_low) = (parts.at(s.x).inside(*rows.limits) for s in (high, low))
+        intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
+    variance, lost = (float(of_sums(gradient[None], V).item()) for V in (parts.covariance, parts.unidentified))
+    return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
+
+
+def _multiplier(asked: Asked, change: Change) -> Array:
+    """What a change of each row is multiplied by, (n,): the value of the column where it changes by shares of that."""
+    return change.value if asked.by_share and change.value is not None else np.ones_like(change.width)
+
+
+def _about_mean(
+    parts: LikelihoodParts, high: Side, low: Side, width: Array, weight: Array, contrast: str
+) -> tuple[Side, Side, Array, Array]:
+    """Two rows on either side of the mean row of the design, moved as all rows are on average: a small step."""
+    step = 1.0 if contrast == SLOPE else STEP
+    here = Side.of(parts, parts.rows.design).mean(weight)
+    up, down = high.mean(weight), low.mean(weight)
+    sides = (here.moved(share * step, up, down) for share in (0.5, -0.5))
+    return (*sides, np.array([step * float(weight @ width)]), np.ones(1))  # type: ignore[return-value]
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+
+def _process_effect(parts: Parts, change: Change, rows: Rows, asked: Asked) -> Effect:
+    """The variance is that of the effect linearised in f, its gradient averaged over f."""
+    points, unit = parts.fitted.points, parts.gp.problem.units.scale
+    share, J = rows.weight * _multiplier(asked, change) / change.width, len(points)
+    value, variance, intensive, whole = np.zeros(J), np.zeros(J), np.full(J, 0.0 if asked.split else np.nan), 0.0
+    slopes: list[list[Summed]] = [[] for _ in points]
+    of_rows = asked.question(parts.family.log_time, rows)
+    for span in row_chunks(0, len(share), CHUNK):
+        question, inside_ends = of_rows.take(span), []
+        for sign, design in ((1.0, change.high), (-1.0, change.low)):
+            part = design.rows(span)
+            inputs, nodes = parts.gp.inputs(part), nodes_of(parts, part)
+            value += sign * asked.of_points(question, nodes, J) @ share[span]
+            if not asked.averages:
+                whole += sign * float(asked.of_all(question, nodes) @ share[span])
+            h = STEP * by_point(nodes, np.hypot(nodes.sd, nodes.sigma), J)
+            step = np.repeat(h, len(nodes.mean) // J, axis=0)
+            sides = (replace(nodes, mean=nodes.mean + move) for move in (step, -step))
+            up, down = (asked.of_points(question, moved, J) for moved in sides)
+            slope, of_noise = share[span] * (up - down) / (2.0 * h), np.zeros((J, 0))
+            if points[0].noise:
+                sides = (replace(nodes, sigma=nodes.sigma * np.exp(t)) for t in (STEP, -STEP))
+                up, down = (asked.of_points(question, moved, J) for moved in sides)
+                of_noise = sign * share[span] * (up - down) / (2.0 * STEP)
+            for j, own in enumerate(slopes):
+                own.append(Summed(inputs, sign * unit * slope[j], of_noise[j]))
+            if asked.split:
+                inside_ends.append(inside(nodes, rows.limits.rows(span), J))
+        if asked.split:
+            (mass, mean), (mass_low, mean_low) = inside_ends
+            intensive += (0.5 * (mass + mass_low) * (mean - mean_low)) @ share[span]
+    for j, point in enumerate(points):
+        variance[j] = variance_of_sum(point, slopes[j])
+    if not asked.averages:
+        value += whole - float(parts.fitted.weights @ value)
+    return Effect(value, variance, 0.0, intensive)
+
+
+@reads_frames
+def marginal_effects(
+    results: Results,
+    what: str = "latent",
+    at: str | Frame = "overall",
+    *,
+    method: str = "dydx",
+    variables: str | Sequence[str] | None = None,
+    q: float | None = None,
+    below: float | None = None,
+    above: float | None = None,
+    times: float | None = None,
+    alpha: float = 0.05,
+) -> pd.DataFrame:
+    r"""How predictions change with each column: derivatives or elasticities for numbers, differences for factors.
+
+    Effects are those of ``predict``, averaged over rows, in its units per unit of the column. A column that has a curve
+    for each level by ``by=`` counts as a factor; for random intercepts see :meth:`tobitgp.GPResults.group_effects`.
+    Standard errors of a regression are by the delta method, of a process from its posterior, the effect linearised in
+    the weights of the features at every design point, by which nothing is lost on the latent scale. Of an elasticity
+    they count what is not known of the prediction in its denominator.
+
+    Parameters
+    ----------
+    what : str
+        ``"latent"``, ``"median"``, ``"uncensored"``, ``"observed"``, ``"quantile"``, ``"prob"`` and ``"sigma"`` are
+        those of :meth:`predict`; ``"conditional"``, of fits by maximum likelihood, too, so that a response that was
+        seen has no effects. ``"truncated"`` is the mean of a response between its limits,
+        :math:`E[y \mid l < y < u]`, and ``"prob_uncensored"`` the probability of lying there. With ``"observed"``
+        these are the three effects of McDonald and Moffitt [1]_: on the mean of all, on the mean of those above the
+        limit, and on the probability of being above it. Stata calls them ``ystar``, ``e`` and ``pr``. Of positive
+        times also ``"survival"`` and ``"risk"``, the probability of living beyond ``times`` or not, and ``"rmst"``,
+        the mean restricted to it.
+    at : {"overall", "mean", "design"}, or DataFrame
+        Average over the training rows with their weights, at the mean of numbers and the most frequent level of
+        factors and groups, at the mean of all columns of a regression's design, dummies among them (a level then has
+        the derivative in its dummy, as R's ``censReg::margEff``), or over the rows of a DataFrame.
+    method : {"dydx", "eyex", "eydx", "dyex"}
+        Statsmodels' and Stata's words: derivatives, elasticities :math:`d \log E / d \log x`, or proportional changes
+        of one of the two, averaged over the rows. A factor has differences, with ``"eydx"`` those of the logarithm;
+        the other two leave factors out.
+    variables : str or list of str, optional
+        Columns whose effects are formed; all without, of a factor of many levels one for each.
+    q : float, optional
+        With ``"quantile"``, its order, a probability.
+    below, above : float, optional
+        With ``"prob"``, one of the two, on the scale of the response.
+    times : float, optional
+        With ``"survival"``, ``"risk"`` and ``"rmst"``, a time on the scale of the response.
+    alpha : float
+        Probability left out of the intervals.
+
+    Returns
+    -------
+    DataFrame
+        Index ``(variable, contrast)``, the contrast ``"dy/dx"``, or ``"ey/ex"`` and so on, for numbers; columns named
+        after ``method``, then ``se, z, p, lower, upper``; a column that cannot change the answer, as one of ``sigma=``
+        the latent value, has the effect 0, and ``z`` and ``p`` NaN. ``"observed"`` adds to ``"dydx"`` the columns
+        ``intensive``, the change of values between the limits times their probability, and ``extensive``, the rest,
+        through the probabilities.
+
+    Raises
+    ------
+    SpecError
+        For another ``what`` or ``method``, lacking or needless arguments, an ``alpha`` outside (0, 1), lacking
+        training rows, or logarithms of predictions that are not positive.
+    DataError, UnseenLevelError
+        If the rows of ``at`` cannot be used.
+
+    Warns
+    -----
+    UserWarning
+        Of columns that have no effect of this kind and are left out.
+    ApproximationWarning
+        Of ``"rmst"`` beyond the last time seen, and of effects that are not finite.
+
+    References
+    ----------
+    .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980); (REG14), (REG15) and
+       (ECO1) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+    >>> res.marginal_effects("observed").loc[("age", "dy/dx")].round(3)
+    dydx        -0.054
+    se           0.073
+    z           -0.739
+    p            0.460
+    lower       -0.198
+    upper        0.090
+    intensive   -0.018
+    extensive   -0.036
+    Name: (age, dy/dx), dtype: float64
+    >>> res.marginal_effects("observed", method="eyex").loc[("age", "ey/ex"), ["eyex", "se"]].round(2).tolist()
+    [-1.64, 2.4]
+
+    McDonald and Moffitt's other two effects, on the mean of buyers and on the probability of being one:
+
+    >>> effects = {what: res.marginal_effects(what)["dydx"] for what in ("truncated", "prob_uncensored")}
+    >>> [round(float(effect.iloc[0]), 4) for effect in effects.values()]
+    [-0.0403, -0.0096]
+    """
+    parts = results.parts
+    alpha, asked = check_alpha(alpha), read_asked(parts.family.log_time, what, method, q, below, above, times)
+    if asked.what == "rmst":
+        warn_of_tail(results, np.array([times], dtype=np.float64))
+    regression, limited = isinstance(parts, LikelihoodParts), asked.limited
+    averaged = regression and isinstance(at, str) and at == "design"
+    conditional = asked.what == "conditional"
+    if conditional and (averaged or not regression or results._of_subjects):
+        raise SpecError(
+            "Effects on what='conditional' are of fits by maximum likelihood whose rows are independent, at='overall' "
+            "or at= a DataFrame with the responses; use what='observed' or 'uncensored'."
+        )
+    rows = rows_at(parts, "overall" if averaged else at, need_limits=limited, need_response=conditional)
+    if averaged:
+        rows = replace(rows, limits=mean_limits(parts) if limited else no_limits(1))
+    found, labels, names = [], [], changing(parts, variables)
+    if asked.by_share:
+        names = _numbers(parts, asked, names)
+    with single_blas_thread(), np.errstate(invalid="ignore"):  # of infinite means
+        for change in changes(parts, rows.frame, names):
+            if regression:
+                found.append(_likelihood_effect(parts, change, rows, asked, averaged=averaged))
+            else:
+                found.append(_process_effect(parts, change, rows, asked))
+            labels.append((change.variable, asked.label(change.contrast)))
+    if not found:
+        terms = [term.name for term in parts.spec.gps if not term.factors]
+        left = f": {', '.join(terms)} {'is' if len(terms) == 1 else 'are'} left to group_effects()" if terms else ""
+        raise SpecError(f"This model has no column whose effect could be formed{left}.")
+    weight = np.ones(1) if regression else parts.fitted.weights
+    value, variance, intensive = (
+        np.column_stack([getattr(one, name) for one in found]) for name in ("value", "variance", "intensive")
+    )
+    lost = np.diag([one.lost for one in found])
+    known = Linear(
+        weight, value, np.einsum("jk,kl->jkl", variance, np.eye(len(found))), np.zeros(len(found), dtype=bool), lost
+    )
+    effect, se, ends = known.coefficients(), known.errors(), known.interval(alpha)
+    if not np.isfinite(effect).all():
+        warnings.warn(
+            f"Some effects on what={what!r} are not finite: what they are differences of is infinite in some rows; "
+            "what='median' is finite.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+    z = np.divide(effect, se, out=np.full_like(se, np.nan), where=se > 0.0)
+    columns = {asked.method: effect, "se": se, "z": z, "p": np.where(se > 0.0, known.p_values(), np.nan)}
+    columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+    if asked.split:
+        columns |= {"intensive": weight @ intensive, "extensive": effect - weight @ intensive}
+    return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
+
+
+def scale_at_means(parts: Parts) -> float:
+    """Noise scale of a process at the means of numbers and the most frequent levels of factors."""
+    nodes = nodes_of(parts, parts.state.replay(rows_at(parts, "mean", need_limits=False).frame)[0])
+    return float(np.exp(nodes.weight @ (np.log(nodes.sigma) + 0.0 * nodes.mean))[0])
+
+
+def _numbers(parts: Any, asked: Asked, names: list[str]) -> list[str]:
+    """Those columns that can change by a share of their value, with a warning of factors, which cannot."""
+    factors = [name for name in names if column_levels(parts, name) is not None]
+    if factors:
+        one = len(factors) == 1
+        message = (
+            f"{', '.join(map(repr, factors))} {'is a factor' if one else 'are factors'}, which cannot change by a "
+            f"share of {'its' if one else 'their'} value: method={asked.method[:2] + 'dx'!r} has differences"
+        )
+        if len(factors) == len(names):
+            raise SpecError(f"method={asked.method!r}: {message}.")
+        warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
+    return [name for name in names if name not in factors]

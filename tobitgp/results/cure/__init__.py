@@ -1,1 +1,0 @@
-"""Mixture cure models: rows of which a share never has the event, and what is asked of them."""

@@ -1,0 +1,208 @@
+"""Hazard ratios, random effects, tests of proportionality, and figures of proportional hazards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tobitgp.diagnostics.training_draws import training_rows
+from tobitgp.errors import SpecError
+from tobitgp.results.hazards.cells import at_risk
+from tobitgp.results.hazards.proportionality import proportionality_table
+from tobitgp.results.hazards.ratios import ratios_of_cells
+from tobitgp.results.predict import check_level
+from tobitgp.results.process.process_results import GPResults
+
+if TYPE_CHECKING:
+    from tobitgp.results.hazards.hazard_results import HazardResults
+
+
+def hazard_ratios(
+    results: HazardResults, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
+) -> pd.DataFrame:
+    """Hazard ratios of linear columns and of processes, as :meth:`GPResults.hazard_ratios` has them.
+
+    Parameters
+    ----------
+    alpha : float
+        Probability left out of the intervals, between 0 and 1.
+    terms : str or list of str, optional
+        Terms or columns; by default all that do not change over time.
+    at : DataFrame or dict of columns, optional
+        Rows to compare with ``reference`` instead.
+    reference : dict, optional
+        Values of columns for the other row; by default numbers are at their median in the rows of the fit.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``coef, se(coef), exp(coef), lower, upper, z, p``: log hazard ratios and their standard errors, and
+        the ratios with their intervals, pure numbers.
+
+    Raises
+    ------
+    SpecError
+        For unknown terms or columns, an ``alpha`` outside 0 to 1, or two strata, whose ratio changes over time.
+    DataError, UnseenLevelError
+        If values of ``at`` or ``reference`` cannot be used.
+
+    References
+    ----------
+    (SUR12) of the theory pages, with a scale of 1.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
+    >>> res.hazard_ratios()["exp(coef)"].round(2).to_dict()
+    {'age': 1.02, 'sex': 0.6}
+    """
+    if at is None and terms is None:
+        terms = results._own_terms()
+    return ratios_of_cells(results, alpha, terms, at, reference)
+
+
+def group_effects(results: HazardResults, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
+    """Random effects on the log hazard, a row for each coefficient of each group of the training data.
+
+    Parameters
+    ----------
+    term : str, optional
+        A random effect, as ``"re(hospital)"``; all without.
+    interval : float or None
+        Probability of the equal-tailed interval; None for none.
+
+    Returns
+    -------
+    DataFrame
+        Index ``(term, level)``; columns ``estimate, se, lower, upper``, on the scale of the log hazard.
+
+    Raises
+    ------
+    SpecError
+        If the model has no such random effects, or for an interval outside (0, 1).
+
+    References
+    ----------
+    (RAN1) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung").dropna(subset=["inst"])
+    >>> res = tg.fit("Surv(time, event) ~ sex + (1 | inst)", lung, family="ph")
+    >>> res.group_effects().columns.tolist()
+    ['estimate', 'se', 'lower', 'upper']
+    """
+    if not isinstance(results.cells, GPResults):
+        raise SpecError("This model has no random effects.")
+    found = results.cells.group_effects(term, interval=interval)
+    flipped = found.assign(estimate=-found["estimate"])
+    return flipped if interval is None else flipped.assign(lower=-found["upper"], upper=-found["lower"])
+
+
+def proportionality(results: HazardResults, *, terms: bool = True) -> pd.DataFrame:
+    """Test whether coefficients change over time, as ``cox.zph`` of R's survival package.
+
+    Of each linear term, a factor as a whole, the score test of the products of its columns with the Kaplan-Meier
+    estimate of what share has had an event, at the maximum of Cox's partial likelihood with Efron's treatment of
+    ties. Strata have risk sets of their own; processes and random effects are held at this fit's.
+
+    Parameters
+    ----------
+    terms : bool
+        Whether a term is tested as a whole, or each of its columns by itself.
+
+    Returns
+    -------
+    DataFrame
+        A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
+
+    Raises
+    ------
+    SpecError
+        If the model has no linear column, or the fit holds no training rows.
+
+    References
+    ----------
+    P. M. Grambsch and T. M. Therneau (1994), Proportional hazards tests and diagnostics based on weighted
+    residuals, *Biometrika* 81, 515-526; (PH4) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
+    >>> bool((res.proportionality()["p"] > 0.05).all())
+    True
+    """
+    training = training_rows(results._parts, "proportionality()")
+    risk = at_risk(training.response)
+    at = training.design, risk, results._location()
+    return proportionality_table(results._parts, results._parts.written, *at, terms=terms)
+
+
+def plot_forest(results: HazardResults, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
+    """Hazard ratios with their intervals on a log scale, reference levels of factors among them.
+
+    Parameters
+    ----------
+    terms, alpha
+        As of :meth:`hazard_ratios`.
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        For unknown terms, an ``alpha`` outside 0 to 1, or axes that are none.
+
+    References
+    ----------
+    Lewis and Clarke (2001), Forest plots: trying to see the wood and the trees, *BMJ* 322, 1479-1480.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
+    >>> res.plot_forest().get_xlabel()
+    'hazard ratio, 95% interval'
+    """
+    return results.cells.plot_forest(True, results._own_terms() if terms is None else terms, alpha=alpha, ax=ax)
+
+
+def plot(results: HazardResults, *, interval: float | None = 0.95) -> Any:
+    """Baseline hazard, coefficients that change over time, and processes as log hazard ratios.
+
+    The baseline is that of a row with typical covariates, of each level of ``strata()``. Processes are compared
+    with their value at the median of their columns; a process of two columns is a map, and one of more columns has
+    a panel for each.
+
+    Parameters
+    ----------
+    interval : float or None
+        Probability of the bands.
+
+    Returns
+    -------
+    matplotlib axes, or an array of them
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows, or for an interval outside (0, 1).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + tv(sex)", tg.datasets.load("lung"), family="ph")
+    >>> [ax.get_title(loc="left") for ax in res.plot()]
+    ['baseline hazard', 'coefficient of sex']
+    """
+    from tobitgp.report.hazard_summary import plot_hazards
+
+    return plot_hazards(results, check_level(interval))

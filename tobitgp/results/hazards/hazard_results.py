@@ -1,0 +1,331 @@
+"""A fit of proportional hazards as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.outcome import check_response
+from tobitgp.diagnostics.residual_tests import Finding, RawTest
+from tobitgp.diagnostics.training_draws import read_draws, training_rows
+from tobitgp.diagnostics.validation import Rng
+from tobitgp.errors import UnavailableError
+from tobitgp.kinds.regression import RegressionParts
+from tobitgp.numerics.sampling import generator
+from tobitgp.results import figures, standardise
+from tobitgp.results.anova import term_tests
+from tobitgp.results.averages import Averages, Population, Sought
+from tobitgp.results.hazard_ratios import HAZARD, Kind
+from tobitgp.results.hazards import hazard_questions
+from tobitgp.results.hazards.cell_paths import along_hazards
+from tobitgp.results.hazards.cell_times import HazardTimes
+from tobitgp.results.hazards.cells import at_risk, band_of, exposures
+from tobitgp.results.hazards.hazard_averages import hazard_averages
+from tobitgp.results.hazards.hazard_draws import HazardDraws, JointHazards
+from tobitgp.results.hazards.hazard_parts import HazardParts, expected_level
+from tobitgp.results.hazards.hazard_predictions import predict_hazards
+from tobitgp.results.hazards.proportionality import (
+    proportionality_findings,
+    tested_columns,
+)
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.parameter_estimates import Linear, Transformed
+from tobitgp.results.paths import Paths
+from tobitgp.results.priors import prior_table
+from tobitgp.results.process.process_results import GPResults
+from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.residuals import Tails
+from tobitgp.results.results import Results
+from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
+from tobitgp.results.survival import TimeRows
+from tobitgp.results.terms import OFFSET, fill_columns, find_terms, model_terms
+from tobitgp.results.times import Scores
+from tobitgp.results.unavailable import NO_PRIORS
+from tobitgp.typing import Array, Frame
+
+
+class HazardResults(Results):
+    """Proportional hazards with a flexible baseline, by :func:`tobitgp.fit` with ``family="ph"``.
+
+    Coefficients are log hazard ratios. The log hazard is a baseline, a function of log time, with linear terms,
+    processes and random effects added; the baseline is a Gaussian process, or constant in bands (:class:`tobitgp.PH`).
+
+    Parameters
+    ----------
+    parts : HazardParts
+        Rows, bands, and the fit of the cells.
+
+    References
+    ----------
+    (PH1) to (PH3) of the theory pages. A. Bender, A. Groll and F. Scheipl (2018), A generalized additive model approach
+    to time-to-event analysis, *Statistical Modelling* 18, 299-321.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
+    >>> res.params[["age", "sex"]].round(2).to_dict()
+    {'age': 0.02, 'sex': -0.51}
+    """
+
+    _parts: HazardParts
+    _from_zero = False
+    _averages_warn = True
+    _no_mean = "the mean time rests on the hazard beyond the last one seen"
+
+    def __init__(self, parts: HazardParts):
+        self._parts = parts
+
+    @cached_property
+    def cells(self) -> GPResults | RegressionResults:
+        """Results of the rows' cells, exponential exposures whose location is minus the log hazard; (PH2).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age", tg.datasets.load("lung"), family=tg.PH("piecewise"))
+        >>> res.cells.parts.family.name
+        'exponential'
+        """
+        cells = self._parts.cells
+        return RegressionResults(cells) if isinstance(cells, RegressionParts) else GPResults.from_parts(cells)
+
+    @cached_property
+    def _linear(self) -> Linear:
+        p = self._parts.n_linear
+        return self.cells._linear.combine(-np.eye(p), np.zeros(p))
+
+    @cached_property
+    def _rest(self) -> Transformed:
+        kept: Transformed = self.cells._rest.some(self._parts.kept[self._parts.n_linear :])
+        return kept
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return tuple(self._parts.cells.state.linear.columns)
+
+    @property
+    def formula(self) -> str:
+        """The formula as written."""
+        return self._parts.written.formula
+
+    @property
+    def _written(self) -> str:
+        return self.formula
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """Values at the maximum by name, natural scale, ready for ``fixed=``; none of a piecewise baseline alone."""
+        return {name: value for name, value in getattr(self.cells, "hyperparameters", {}).items() if name != "sigma"}
+
+    @property
+    def priors(self) -> pd.DataFrame:
+        """Priors that were used, with the columns of :attr:`GPResults.priors`.
+
+        Those of coefficients are on the scale of the log hazard: (PRI2) and (HYP1) of the theory pages.
+
+        Raises
+        ------
+        UnavailableError
+            For a fit by maximum likelihood, which has no priors.
+        """
+        if not isinstance(self.cells, GPResults):
+            raise UnavailableError(f"priors is not available of this fit. {NO_PRIORS}")
+        table = prior_table(self.cells.parts.gp).drop(index="sigma")
+        sign = np.where(table.index.isin(self._columns), -1.0, 1.0)
+        return table.assign(location=sign * table["location"] + 0.0)
+
+    @property
+    def bands(self) -> pd.DataFrame:
+        """Bands of time, a row for each: columns ``start, stop, events, exposure``, the sums of (PH2) by weight.
+
+        Exposures are in units of time.
+        """
+        cuts, risk = self._parts.cuts, at_risk(training_rows(self._parts, "bands").response)
+        seen = risk.event * risk.weight
+        events = np.bincount(band_of(risk.exit, cuts), seen, len(cuts) - 1)
+        exposure = risk.weight @ exposures(risk.entry, risk.exit, cuts)
+        return pd.DataFrame({"start": cuts[:-1], "stop": cuts[1:], "events": events, "exposure": exposure})
+
+    @property
+    def df_model(self) -> float:
+        """Effective number of parameters, (SIT2) of the theory pages; by maximum likelihood all, those of bands too."""
+        return float(self.cells._n_free)
+
+    @property
+    def llf(self) -> float:
+        """Maximised log likelihood (PH2) of the times in nats; NaN of a posterior, see ``log_evidence``."""
+        return float(self.cells.llf)
+
+    @property
+    def log_evidence(self) -> float:
+        """Log evidence of the times in nats, (SIT6) and (PH2) of the theory pages; NaN by maximum likelihood."""
+        return float(getattr(self.cells, "log_evidence", np.nan))
+
+    @property
+    def log_evidence_integrated(self) -> float:
+        """The same in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
+
+        (HYP7) of the theory pages.
+        """
+        return float(getattr(self.cells, "log_evidence_integrated", np.nan))
+
+    @property
+    def evidence_kind(self) -> str:
+        """What ``log_evidence`` is, as of a process, or ``"loglik"``."""
+        return str(self.cells.evidence_kind)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended at a maximum, and more bands would not move coefficients."""
+        return bool(self.cells.converged)
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Stages of the fit of the cells, a row for each, with the columns of a process or of a regression."""
+        return pd.DataFrame(self.cells.fit_history)
+
+    @property
+    def method(self) -> str:
+        """Name of the method that fitted."""
+        return str(self.cells.method)
+
+    @property
+    def cov_type(self) -> str:
+        """Kind of covariance."""
+        return str(getattr(self.cells, "cov_type", "nonrobust"))
+
+    def _criterion(self) -> tuple[str, str]:
+        found: tuple[str, str] = self.cells._criterion()
+        return found
+
+    @property
+    def _n_free(self) -> float:
+        return float(self.cells._n_free)
+
+    @property
+    def _has_ratios(self) -> bool:
+        return True
+
+    # -- what questions need ------------------------------------------------------------------------------------------
+
+    def _asked(self, df: Frame | None, exclude: Any) -> tuple[Asked, HazardTimes]:
+        """Rows, and the times of those that can be used."""
+        asked = ask(self._parts, df, exclude)
+        return asked, HazardTimes.of_rows(self._parts, self._covariates(df, asked, exclude), exclude)
+
+    def _covariates(self, df: Frame | None, asked: Asked, exclude: Any = ()) -> pd.DataFrame:
+        """Columns of the rows that can be used, with values in those that only excluded terms use."""
+        if df is None:
+            assert self._parts.covariates is not None
+            return self._parts.covariates
+        filled = fill_columns(self._parts, df, find_terms(self._parts, exclude))
+        return pd.DataFrame(filled)[list(self._parts.state.input_names)][asked.usable]
+
+    def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
+        asked, times = self._asked(df, exclude)
+        return TimeRows(asked.index, asked.usable, times)
+
+    def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+        return along_hazards(self._parts, of, paths, level)
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        return predict_hazards(self, new, what, **options)
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        asked, seen = read_scored(self._parts, df)
+        times = HazardTimes.of_rows(self._parts, self._covariates(df, asked), ())
+        values = times.log_likelihoods(at_risk(seen)) if scoring_method == "log_likelihood" else times.order()
+        return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    def _tails(self, asked: Asked) -> Tails:
+        times = HazardTimes.of_rows(self._parts, self._covariates(None, asked), ())
+        return Tails.of_survival(lambda at: times.survive(at[:, None])[:, 0], self._parts.rows.response)
+
+    def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
+        times = HazardTimes.of_rows(self._parts, self._covariates(df, rows.asked), ())
+        last = times.furthest(None)
+        below = -np.expm1(times.survive(np.clip(y, 0.0, last)[:, None], last)[:, 0])
+        return np.where(np.isposinf(y), 1.0, below)
+
+    @property
+    def _joint(self) -> JointHazards:
+        assert self._parts.covariates is not None
+        return JointHazards(self._parts, self._parts.covariates)
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "conditional")
+
+    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
+        asked, known = ask(self._parts, new, exclude), None
+        if what == "conditional":
+            asked, seen = response_of_rows(self._parts, new, asked)
+            check_response(seen, log_time=True, labels=asked.labels.to_numpy())
+            known = seen.within_window
+        frame = self._covariates(new, asked, exclude)
+        size, joint = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, frame, exclude)
+        return asked, joint.draw(asked, size, noise=True, rng=generator(rng), known=known)
+
+    def _location(self) -> Array:
+        assert self._parts.covariates is not None
+        return -expected_level(self._parts, self._parts.covariates)
+
+    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+        yield from self.cells._findings(rng)
+        if tested_columns(self._parts, self._parts.written):
+            yield from proportionality_findings(self._parts, self._parts.written, self.proportionality(), has_tv=True)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> HazardDraws:
+        training = training_rows(self._parts, question)
+        assert self._parts.covariates is not None
+        stream, risk = generator(rng), at_risk(training.response)
+        return HazardDraws(self._parts, self._parts.covariates, risk, draws, int(stream.integers(2**32)), stream)
+
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        return term_tests(self.cells, self._parts.written.is_own, [self._parts.written.baseline])
+
+    def _averages(self, population: Population, sought: Sought) -> Averages:
+        times = HazardTimes.of_rows(self._parts, population.frame, ())
+        after = 0.0 if sought.after is None else sought.after
+        last = times.furthest(np.array([after])) if sought.what == "median" else after + float(sought.times.max())
+        found = hazard_averages(self._parts, population, sought, times.cuts(last))
+        if sought.what == "median":
+            times.warn_of_times({"": found.statistics(None)["estimate"].ravel()}, np.array(after))
+        else:
+            times.warn_beyond(last)
+            times.warn_before(after if sought.after is not None else float(sought.times.min()))
+        return found
+
+    def _ratio_kind(self) -> Kind:
+        return Kind(HAZARD, -1.0)
+
+    def _own_terms(self) -> list[str]:
+        """Terms of the log hazard that do not change over time."""
+        effects = {term.name for term in self._parts.spec.gps if not term.factors}
+        skipped = {*self._parts.written.of_time, *effects}
+        names = [term.name for term in model_terms(self._parts.cells)]
+        return [name for name in names if name not in skipped and name != OFFSET and self._parts.written.is_own(name)]
+
+    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
+        from tobitgp.report.hazard_summary import summarise_hazards
+
+        self._estimates(kind)
+        return summarise_hazards(self, alpha)
+
+    def _without_rows(self) -> HazardResults:
+        return HazardResults(self._parts.without_rows())
+
+    group_effects = hazard_questions.group_effects
+    proportionality = hazard_questions.proportionality
+    hazard_ratios = hazard_questions.hazard_ratios
+    plot_forest = hazard_questions.plot_forest
+    plot = hazard_questions.plot
+    standardise = standardise.standardise
+    plot_effect = figures.plot_effect

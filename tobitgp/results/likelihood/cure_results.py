@@ -1,0 +1,197 @@
+"""A fitted cure model as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.frames import reads_frames
+from tobitgp.errors import SpecError
+from tobitgp.kinds.cure import ENDS, CureParts, being_cured
+from tobitgp.kinds.likelihood import estimates_of_rows
+from tobitgp.numerics.factored import dense
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.questions import Question
+from tobitgp.results import curves, figures
+from tobitgp.results.averages import Estimated, Population, Sought
+from tobitgp.results.hazard_ratios import Kind
+from tobitgp.results.likelihood import cure_questions
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+from tobitgp.results.likelihood.words import Group, Words
+from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.rows import Asked
+from tobitgp.typing import Frame
+
+INTERCEPT = "cured[Intercept]"
+_NOTE = (
+    "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of log times of "
+    "those not cured."
+)
+
+
+class CureResults(LikelihoodResults):
+    """A mixture cure model, by :func:`tobitgp.fit` with ``cure="~ terms"``.
+
+    A share of the rows, which may depend on covariates, is cured and never has the event; the times of the others are
+    those of a regression of log time, their latency. Coefficients named ``cured[...]`` are log odds of being cured.
+
+    Parameters
+    ----------
+    parts : CureParts
+        Specification, rows and maximum.
+
+    References
+    ----------
+    (CUR1) to (CUR5) of the theory pages. V. T. Farewell (1982), The use of mixture models for the analysis of survival
+    data with long-term survivors, *Biometrics* 38, 1041-1046.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = tg.datasets.simulate_cure(n=400, rng=1)
+    >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
+    >>> res.params.round(2)
+    Intercept           0.05
+    treated             0.25
+    cured[Intercept]   -0.80
+    cured[treated]      1.06
+    sigma               0.81
+    dtype: float64
+    """
+
+    _parts: CureParts
+    _no_mean = "where some are cured the mean time is infinite"
+
+    def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
+        self._estimates(kind)
+        maximum, k = self._parts.maximum, len(self._columns) + len(self._parts.scale_columns)
+        V, N = (dense(each)[:k, :k] for each in (self._parts.covariance, self._parts.unidentified))
+        return Linear(np.ones(1), maximum.parameters[None, :k], [V], ~maximum.free[:k], N), self._names[:k]
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Where the search from each start ended: columns ``stage, iterations, log_likelihood, cured, converged``."""
+        assert self._parts.ends is not None
+        found = pd.DataFrame(self._parts.ends, columns=list(ENDS)).astype({"iterations": int, "converged": bool})
+        found.insert(0, "stage", [f"start {i + 1}" for i in range(len(found))])
+        return found
+
+    def _ratio_kind(self) -> Kind:
+        raise SpecError(
+            "Where some are cured no hazard ratio is the same at all times: predict_hazard(...) at two rows gives both "
+            "hazards over time."
+        )
+
+    # -- the cured ----------------------------------------------------------------------------------------------------
+
+    @reads_frames
+    def predict_survival_function(
+        self,
+        df: Frame | None = None,
+        times: Any = None,
+        *,
+        conditional_after: Any = None,
+        interval: float | None = None,
+        exclude: str | Sequence[str] = (),
+        id: str | None = None,
+        uncured: bool = False,
+    ) -> pd.DataFrame:
+        r"""Probability of surviving each time, :math:`S(t) = \pi + (1 - \pi) S_u(t)`, never below that of being cured.
+
+        Parameters
+        ----------
+        df, times, conditional_after, interval, exclude, id
+            As of :meth:`RegressionResults.predict_survival_function`.
+        uncured : bool
+            Of those who are not cured, :math:`S_u(t)`.
+
+        Returns
+        -------
+        DataFrame
+            Probabilities: times in the index, a column for each row; with ``interval`` the columns are ``(row,
+            mean|median|lower|upper)``.
+
+        Raises
+        ------
+        SpecError, DataError, UnseenLevelError
+            As of :meth:`RegressionResults.predict_survival_function`.
+
+        References
+        ----------
+        (CUR1) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.simulate_cure(n=400, rng=1)
+        >>> res = tg.fit("Surv(time, event) ~ treated", data, family="weibull", cure="~ treated")
+        >>> res.predict_survival_function({"treated": [0, 1]}, [1, 5], uncured=True).round(2)
+                0     1
+        1.0  0.39  0.50
+        5.0  0.00  0.01
+        """
+        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval}
+        options |= {"exclude": exclude, "id": id}
+        results = _Uncured(self._parts) if uncured else self
+        return curves.predict_survival_function(results, df, times, **options)
+
+    # -- what questions need ------------------------------------------------------------------------------------------
+
+    _by_restricted_means = True
+    _location_words = "mean up to the end of follow-up"
+    _whats_of = " of a cure model"
+    _whats = ("median", "latent", "quantile", "prob", "cured", "sigma", "terms")
+
+    @property
+    def _own_questions(self) -> dict[str, Callable[[], Question]]:
+        return {"cured": being_cured}
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "latent", "conditional")
+
+    def _averages(self, population: Population, sought: Sought) -> Estimated:
+        if sought.what == "mean":
+            raise SpecError("Where some are cured the mean time is infinite; what='rmst' is that up to a time.")
+        return super()._averages(population, sought)
+
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.summary import model_title, response_notes
+
+        names, p, q = self._names, len(self._columns), len(self._parts.scale_columns)
+        assert self.model.spec.scale is not None
+        found: list[Any] = []
+        with suppress(SpecError):  # without rows the fraction may be unknown
+            label = "all rows" if self._parts.one_fraction else "mean over the rows"
+            found = [(label, self.cured_fraction(interval=1.0 - alpha))]
+        return Words(
+            model_title(self, positive=True, added="with a cured fraction"),
+            [("Family:", self._parts.family.name)],
+            [
+                Group("coef", names[:p], "exp(coef)", names[:p]),
+                Group("log odds", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
+                Group("value", names[p + q :]),
+            ],
+            [_NOTE, *cure_questions.profile_note(self, alpha), *response_notes(self)],
+            {"logit(cured):": self.model.spec.scale.formula},
+            numbers=[("cured fraction", found)],
+        )
+
+    cured_fraction = cure_questions.cured_fraction
+    profile_cured = cure_questions.profile_cured
+    predict_cured = cure_questions.predict_cured
+    plot = figures.plot
+    plot_forest = figures.plot_forest
+
+
+class _Uncured(CureResults):
+    """The same fit, asked about those who are not cured."""
+
+    def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
+        return estimates_of_rows(self._parts, asked.design, bands=bands, at=self._parts.uncured_at)

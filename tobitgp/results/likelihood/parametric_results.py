@@ -1,0 +1,412 @@
+"""A fit with a parametric baseline as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.diagnostics.residual_tests import Finding, RawTest
+from tobitgp.diagnostics.training_draws import training_rows
+from tobitgp.distributions.baselines import GompertzBaseline
+from tobitgp.errors import SpecError
+from tobitgp.kinds.parametric import ParametricParts
+from tobitgp.results import hazard_ratios
+from tobitgp.results.anova import term_tests
+from tobitgp.results.averages import Estimated, Population, Sought
+from tobitgp.results.hazard_ratios import HAZARD, ODDS, Contrasts, Kind
+from tobitgp.results.hazards.cells import at_risk
+from tobitgp.results.hazards.proportionality import (
+    proportionality_findings,
+    proportionality_table,
+    tested_columns,
+)
+from tobitgp.results.hazards.ratios import without_strata
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+from tobitgp.results.likelihood.parametric_paths import along_parametric
+from tobitgp.results.likelihood.parametric_times import TimesOfBaseline, warn_infinite
+from tobitgp.results.likelihood.words import Group, Words
+from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.paths import Paths
+from tobitgp.results.predict import check_level, predict_table
+from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.rows import Asked
+from tobitgp.results.terms import OFFSET, model_terms
+from tobitgp.results.views import ModelView
+from tobitgp.typing import Array, Frame, IntArray
+
+_TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}
+_OF = {
+    "hazard": "Coefficients are logarithms of hazard ratios.",
+    "odds": "Coefficients are logarithms of odds ratios of the event before any time.",
+    "probit": "Coefficients are differences of minus the probit of survival; no ratio is the same at all times.",
+}
+_RATIOS = {"hazard": "hazard ratio", "odds": "odds ratio"}
+
+
+class ParametricHazardResults(LikelihoodResults):
+    """A parametric baseline with linear terms, by :func:`tobitgp.fit` with ``family=tg.PH("spline")`` and its kin.
+
+    Coefficients are log hazard ratios, log odds ratios of the event with ``link="odds"``, and differences of the probit
+    with ``link="probit"``. With ``strata(g)`` each level has parameters of the baseline of its own. With a frailty they
+    are given that, and predictions are averages over the frailty of a new group.
+
+    Parameters
+    ----------
+    parts : ParametricParts
+        Specification, rows and maximum.
+
+    References
+    ----------
+    (PH5) to (PH8) of the theory pages. P. Royston and M. K. B. Parmar (2002), Flexible parametric proportional-hazards
+    and proportional-odds models for censored survival data, *Statistics in Medicine* 21, 2175-2197.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("weibull"))
+    >>> res.params.round(3)
+    Intercept   -8.322
+    age          0.016
+    sex         -0.507
+    shape        1.326
+    dtype: float64
+    """
+
+    _parts: ParametricParts
+    _from_zero = False
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def formula(self) -> str:
+        """The formula as written."""
+        return self._parts.formula
+
+    @property
+    def _written(self) -> str:
+        return self.formula
+
+    @property
+    def model(self) -> ModelView:
+        """Formula, specification and names of columns and parameters."""
+        return replace(super().model, formula=self.formula)
+
+    @property
+    def _family_in_words(self) -> str:
+        link = self._parts.link
+        words = {"hazard": "ph", "odds": "proportional odds", "probit": "probit"}[link]
+        return f"{words}, {self._parts.baseline.words} baseline"
+
+    @property
+    def knots(self) -> list[float]:
+        """Times of the knots of a spline, the outer ones too, in units of the response: (PH7) of the theory pages."""
+        return np.exp(np.array(getattr(self._parts.baseline, "knots", ()))).tolist()
+
+    def frailties(self, *, interval: float | None = 0.95) -> pd.DataFrame:
+        """Frailties of the groups given what was seen of them, at the estimates of all parameters.
+
+        Parameters
+        ----------
+        interval : float or None
+            Probability of the equal-tailed interval of the gamma distribution; None for none.
+
+        Returns
+        -------
+        DataFrame
+            A row for each group; columns ``estimate, se, lower, upper``: factors of the hazard, pure numbers, 1 on
+            average.
+
+        Raises
+        ------
+        SpecError
+            If the model has no frailty, or for an interval outside (0, 1).
+
+        References
+        ----------
+        (PH8) of the theory pages.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tobitgp as tg
+        >>> rng, g = np.random.default_rng(1), np.repeat(np.arange(40), 4)
+        >>> data = {"time": rng.exponential(1.0 / rng.gamma(2.0, 0.5, 40)[g]), "event": np.ones(160), "g": g}
+        >>> res = tg.fit("Surv(time, event) ~ (1 | g)", data, family=tg.PH("weibull", frailty="gamma"))
+        >>> res.frailties().columns.tolist()
+        ['estimate', 'se', 'lower', 'upper']
+        """
+        from scipy.special import gammaincinv
+
+        level, parts = check_level(interval), self._parts
+        if parts.frailties is None:
+            raise SpecError("This model has no frailty; tg.PH('weibull', frailty='gamma') with (1 | g) has.")
+        shape, rate = parts.frailties.T
+        table = pd.DataFrame({"estimate": shape / rate, "se": np.sqrt(shape) / rate})
+        if level is not None:
+            for name, order in (("lower", 0.5 - 0.5 * level), ("upper", 0.5 + 0.5 * level)):
+                table[name] = gammaincinv(shape, order) / rate
+        return table.set_axis(pd.Index(list(parts.groups), name=parts.frailty))
+
+    def proportionality(self, *, terms: bool = True) -> pd.DataFrame:
+        """Test whether coefficients change over time, as :meth:`HazardResults.proportionality` does.
+
+        Parameters
+        ----------
+        terms : bool
+            Whether a term is tested as a whole, or each of its columns by itself.
+
+        Returns
+        -------
+        DataFrame
+            A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
+
+        Raises
+        ------
+        SpecError
+            With another link than that of hazards, left- or interval-censored rows, without a linear column, or if the
+            fit holds no training rows.
+
+        References
+        ----------
+        P. M. Grambsch and T. M. Therneau (1994), Proportional hazards tests and diagnostics based on weighted
+        residuals, *Biometrika* 81, 515-526; (PH4) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("weibull"))
+        >>> bool((res.proportionality()["p"] > 0.05).all())
+        True
+        """
+        parts = self._parts
+        if parts.link != "hazard":
+            raise SpecError(f"proportionality() tests hazards, and these are not proportional: link={parts.link!r}.")
+        if parts.frailty is not None:
+            raise SpecError("proportionality() takes rows as independent, and these share frailties.")
+        if not self._one_sided:
+            raise SpecError("proportionality() takes rows that are exact or right-censored, entered late or not.")
+        training = training_rows(parts, "proportionality()")
+        at = training.design, at_risk(training.response), -parts.predictors(training.design)[0]
+        return proportionality_table(parts, parts.written, *at, terms=terms)
+
+    # -- what questions need ------------------------------------------------------------------------------------------
+
+    def _times(self, asked: Asked, *, bands: bool) -> TimesOfBaseline:
+        posterior, rows = self._posterior(asked, bands=bands), np.arange(len(asked.design.H))
+        return TimesOfBaseline(posterior, rows, self._parts.last, self._defective)
+
+    @property
+    def _defective(self) -> bool:
+        """Whether some never have the event: a hazard falls so fast that its integral is finite."""
+        return isinstance(self._parts.baseline, GompertzBaseline) and bool(
+            (self._parts.maximum.gamma[: self._parts.n_baseline] < 0.0).any()
+        )
+
+    def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+        return along_parametric(self._parts, of, paths, level)
+
+    _by_restricted_means = True
+    _location_words = "mean up to the end of follow-up"
+    _whats_of = " of a parametric baseline"
+    _whats = ("median", "quantile", "prob", "uncensored", "latent", "conditional", "terms")
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "latent", "conditional")
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        found = predict_table(self, new, what, **options)
+        if self._defective:
+            warn_infinite(np.asarray(found, dtype=np.float64))
+        return found
+
+    def _ratio_kind(self) -> Kind:
+        if self._parts.link == "probit":
+            raise SpecError(
+                "link='probit' has neither hazard nor odds ratios that are the same at all times: predict_hazard(...) "
+                "at two rows gives both hazards over time."
+            )
+        return Kind(HAZARD if self._parts.link == "hazard" else ODDS, 1.0)
+
+    def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
+        return self._linear.combine(sign * contrasts.columns, -sign * contrasts.offset)
+
+    def hazard_ratios(
+        self, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
+    ) -> pd.DataFrame:
+        """Hazard ratios of linear columns, with ``link="odds"`` odds ratios of the event before any time.
+
+        Of log-logistic times, the spline without inner knots, :meth:`RegressionResults.hazard_ratios` has odds of
+        surviving, 1 over these.
+
+        Parameters
+        ----------
+        alpha, terms, at, reference
+            As of :meth:`RegressionResults.hazard_ratios`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``coef, se(coef), exp(coef), lower, upper, z, p``, pure numbers, of odds ratios ``odds ratio`` in
+            the place of ``exp(coef)``.
+
+        Raises
+        ------
+        SpecError
+            With ``link="probit"``; for unknown terms or columns, an ``alpha`` outside 0 to 1, or two strata.
+        DataError, UnseenLevelError
+            If values of ``at`` or ``reference`` cannot be used.
+
+        References
+        ----------
+        (PH5) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("spline"))
+        >>> res.hazard_ratios()["exp(coef)"].round(2).to_dict()
+        {'age': 1.02, 'sex': 0.6}
+        """
+        own = self._own_terms() if at is None and terms is None else terms
+        at, reference = without_strata(self._parts.written, own, at, reference)
+        return hazard_ratios.hazard_ratios(self, alpha, own, at, reference)
+
+    def plot_forest(self, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
+        """Hazard or odds ratios with their intervals on a log scale, as :meth:`HazardResults.plot_forest`.
+
+        Parameters
+        ----------
+        terms, alpha
+            As of :meth:`hazard_ratios`.
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            As of :meth:`hazard_ratios`, or for axes that are none.
+
+        References
+        ----------
+        Lewis and Clarke (2001), Forest plots: trying to see the wood and the trees, *BMJ* 322, 1479-1480.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("weibull"))
+        >>> res.plot_forest().get_xlabel()
+        'hazard ratio, 95% interval'
+        """
+        from tobitgp.report.forest import plot_forest
+
+        return plot_forest(self, True, self._own_terms() if terms is None else terms, alpha=alpha, ax=ax)
+
+    def plot(self, *, interval: float | None = 0.95) -> Any:
+        """Hazard of a row with typical covariates, in each stratum.
+
+        Parameters
+        ----------
+        interval : float or None
+            Probability of the bands.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows, or for an interval outside (0, 1).
+
+        References
+        ----------
+        (PH5) and (PH7) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("spline"))
+        >>> res.plot().get_ylabel()
+        'hazard'
+        """
+        from tobitgp.report.hazard_summary import typical_rows
+
+        return self.plot_hazard(df=typical_rows(self._parts), interval=interval)
+
+    def _own_terms(self) -> list[str]:
+        """Terms of the log hazard beside the baseline."""
+        names = [term.name for term in model_terms(self._parts)]
+        return [name for name in names if name != OFFSET and self._parts.written.is_own(name)]
+
+    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+        if self._parts.frailty is not None:
+            return
+        yield from super()._findings(rng)
+        if self._parts.link == "hazard" and self._one_sided and tested_columns(self._parts, self._parts.written):
+            yield from proportionality_findings(self._parts, self._parts.written, self.proportionality(), has_tv=False)
+
+    @property
+    def _one_sided(self) -> bool:
+        """Whether rows are exact or right-censored."""
+        seen = self._parts.rows.response
+        one_sided = np.isposinf(seen.upper) | (seen.lower == seen.upper)
+        return bool(one_sided.all()) and not np.isfinite(seen.exit).any()
+
+    def _refuse_dependent(self, question: str) -> None:
+        if self._parts.frailty is not None:
+            raise SpecError(f"{question} takes rows as independent, and these share frailties.")
+
+    def _units(self) -> IntArray | None:
+        if self._parts.of_subjects:
+            raise SpecError("bootstrap() draws subjects, of which this fit keeps no column: give it as groups=.")
+        return None
+
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        return term_tests(self, self._parts.written.is_own)
+
+    def _averages(self, population: Population, sought: Sought) -> Estimated:
+        if sought.what == "mean" and self._defective:
+            raise SpecError("Where some never have the event the mean time is infinite; what='rmst' is that up to one.")
+        return super()._averages(population, sought)
+
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.summary import censoring_note, response_notes
+
+        parts, p = self._parts, len(self._columns)
+        baseline, facts = parts.baseline.words, [("Link:", parts.link)]
+        if self.knots:
+            baseline = f"{baseline}, df = {parts.baseline.size}"
+        title, notes = _TITLES[parts.link], [_OF[parts.link], _baseline_note(self)]
+        if parts.frailty is not None:
+            title += " with a gamma frailty"
+            facts.append(("Frailty:", f"{parts.frailty}, {len(parts.groups)} groups"))
+            notes.append(
+                "Coefficients are given the frailty, of mean 1 and variance theta; predictions average over it."
+            )
+        ratios = [name for name in self._names[:p] if parts.link in _RATIOS and parts.written.is_own(name)]
+        coefficients = Group("coef", self._names[:p], _RATIOS.get(parts.link, ""), ratios)
+        return Words(
+            title,
+            [("Baseline:", baseline), *facts],
+            [coefficients, Group("baseline", self._names[p:])],
+            [*notes, *censoring_note(self), *response_notes(self)],
+        )
+
+
+def _baseline_note(results: ParametricHazardResults) -> str:
+    """What the parameters of the baseline are."""
+    if results.knots:
+        shown = ", ".join(f"{knot:.4g}" for knot in np.unique(results.knots))
+        return f"The baseline is a natural cubic spline of log time with knots at the times {shown}."
+    if results.parts.baseline.positive:
+        return "Cumulative hazards are exp(Intercept + x'b) t^shape."
+    return "Hazards are exp(Intercept + x'b + shape t), shape in units of 1 / time."

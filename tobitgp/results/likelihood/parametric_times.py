@@ -1,0 +1,44 @@
+"""Times of rows with a parametric baseline, which some may never reach."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.errors import BoundaryWarning, user_level
+from tobitgp.results.likelihood.cured_times import TimesWithin
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class TimesOfBaseline(TimesWithin):
+    """Times of rows with a parametric baseline."""
+
+    defective: bool
+
+    def percentile(self, p: float, after: Array | None) -> Array:
+        """See `Times`; says so where survival does not fall so far."""
+        found = super(TimesOfBaseline, self).percentile(p, after)
+        if self.defective:
+            warn_infinite(found)
+        return found
+
+    def mean(self) -> Array:
+        """See `Times`; says so where it is infinite."""
+        found = super(TimesOfBaseline, self).mean()
+        if self.defective:
+            warn_infinite(found)
+        return found
+
+
+def warn_infinite(times: Array) -> None:
+    """Say that some rows may never have the event."""
+    if np.isposinf(times).any():
+        warnings.warn(
+            "The hazard falls so fast that some never have the event (a negative shape): survival does not fall far "
+            "enough, and times that rest on it are infinite. predict_restricted_mean(t=) is finite.",
+            BoundaryWarning,
+            stacklevel=user_level(),
+        )

@@ -1,0 +1,97 @@
+"""Intervals of parameters by the profile likelihood."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtri
+
+from tobitgp.diagnostics.training_draws import training_rows
+from tobitgp.errors import SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.regression.profile_search import profile_end
+from tobitgp.results.predict import check_alpha
+
+if TYPE_CHECKING:
+    from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+
+
+def profile_interval(results: LikelihoodResults, name: str, alpha: float = 0.05) -> tuple[float, float]:
+    """Interval of a parameter by the profile likelihood, which need not be symmetric.
+
+    It holds the values that a likelihood ratio test does not reject, the other parameters at their best for each.
+
+    Parameters
+    ----------
+    name : str
+        One of ``params``.
+    alpha : float
+        Probability left out of the interval.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end, in the units of the parameter; infinite, or 0 of sigma and df, where the likelihood falls
+        no further. Equal where the parameter is fixed.
+
+    Raises
+    ------
+    SpecError
+        For another name, an ``alpha`` outside (0, 1), a robust covariance, which does not take the likelihood for
+        true, or a fit that has not converged or holds no training rows.
+
+    References
+    ----------
+    D. J. Venzon and S. H. Moolgavkar (1988), A method for computing profile-likelihood-based confidence intervals,
+    *Applied Statistics* 37, 87-94; (ECO3) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
+    >>> [round(end, 3) for end in res.profile_interval("age")]
+    [-0.729, 0.335]
+    >>> res.conf_int().loc["age"].round(3).tolist()
+    [-0.557, 0.299]
+    """
+    alpha, parts, names = check_alpha(alpha), results.parts, results._names
+    if name not in names:
+        raise SpecError(f"{name!r} is no parameter{nearest(str(name), names)}; this fit has {', '.join(names)}.")
+    why = "" if parts.maximum.converged else "this fit has not converged"
+    if parts.cov_type != "nonrobust":
+        why = f"cov_type={parts.cov_type!r} does not take the likelihood for true; use conf_int(), or bootstrap()"
+    if why:
+        raise SpecError(f"Profile-likelihood intervals are of a maximum: {why}.")
+    place = names.index(name)
+    value = float(results.params.iloc[place])
+    if not parts.maximum.free[place]:
+        return value, value
+    training_rows(parts, "a profile-likelihood interval")
+    positive = place >= len(parts.columns) and bool(parts.positive[place - len(parts.columns)])
+    shape = parts.family.estimate_shape and name == parts.shape_name
+    low, high = parts.family.distribution.coordinate_range() if shape else (-np.inf, np.inf)
+    best, drop = np.log(value) if positive else value, 0.5 * float(ndtri(0.5 * alpha)) ** 2
+
+    def below(at: float) -> float:
+        if at == best:
+            return -drop
+        at = min(max(at, low), high)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = parts.again({name: float(np.exp(at) if positive else at)})
+        return parts.llf - found.llf - drop
+
+    error, ends = _step(results, name, value if positive else 1.0), []
+    for side, most in ((-1.0, -low), (1.0, high)):
+        end = profile_end(below, best, side, error, far=None if np.isinf(most) else most - error)
+        ends.append(side * np.inf if end is None else end)
+    lower, upper = np.exp(ends) if positive else np.array(ends)
+    return float(lower), float(upper)
+
+
+def _step(results: LikelihoodResults, name: str, unit: float) -> float:
+    """A standard error, as a first step from the maximum."""
+    step = float(results.bse[name]) / unit
+    return step if 0.0 < step < np.inf else 1.0

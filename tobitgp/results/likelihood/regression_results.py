@@ -1,0 +1,115 @@
+"""A fitted censored regression as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from tobitgp.diagnostics.k_hat import OF_REGRESSION
+from tobitgp.kinds.regression import RegressionParts, log_ratios
+from tobitgp.results import figures
+from tobitgp.results.hazard_ratios import Contrasts
+from tobitgp.results.likelihood import marginaleffects, regression_residuals
+from tobitgp.results.likelihood.accelerated_paths import along_regression
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+from tobitgp.results.likelihood.words import Group, Words
+from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.paths import Paths
+from tobitgp.results.rows import Asked
+from tobitgp.typing import Array
+
+
+class RegressionResults(LikelihoodResults):
+    """A censored regression fitted by maximum likelihood.
+
+    Made by :func:`tobitgp.fit` from a formula without processes. Standard errors come from the observed information,
+    or the sandwich that ``cov_type=`` names; intervals of sigma and df are formed on the log scale.
+
+    Parameters
+    ----------
+    parts : RegressionParts
+        Specification, rows and maximum.
+
+    References
+    ----------
+    .. [1] J. Tobin, "Estimation of relationships for limited dependent variables", Econometrica 26 (1958), 24-36.
+    .. [2] R. J. Olsen, "Note on the uniqueness of the maximum likelihood estimator for the Tobit model", Econometrica
+       46 (1978), 1211-1215.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
+    >>> res
+    RegressionResults: durable ~ age + quant | censor(0)
+      gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
+      log likelihood -28.94, converged
+    >>> res.params.round(3)
+    Intercept    15.145
+    age          -0.129
+    quant        -0.046
+    sigma         5.573
+    dtype: float64
+    """
+
+    _parts: RegressionParts
+    _rows_of_k_hat = OF_REGRESSION
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def df_model(self) -> float:
+        """Number of estimated parameters beside the intercept and those of the noise."""
+        p = len(self._columns)
+        return float(self._parts.maximum.free[:p].sum()) - float(self._has_free_intercept)
+
+    @property
+    def _has_free_intercept(self) -> bool:
+        columns = self._columns
+        return "Intercept" in columns and bool(self._parts.maximum.free[columns.index("Intercept")])
+
+    # -- what questions need ------------------------------------------------------------------------------------------
+
+    @property
+    def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
+        own = {
+            "response": regression_residuals.response_residuals,
+            "pearson": regression_residuals.pearson_residuals,
+            "deviance": regression_residuals.deviance_residuals,
+        }
+        return {kind: partial(of, self._parts) for kind, of in own.items()}
+
+    def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+        return along_regression(self._parts, of, paths, level)
+
+    def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
+        return log_ratios(self._parts, contrasts, sign)
+
+    _knows_null = True
+
+    def _words(self, alpha: float) -> Words:
+        from tobitgp.report.summaries import scale_formula
+        from tobitgp.report.summary import censoring_note, model_title, response_notes, times_note, weights_note
+
+        p, positive = len(self._columns), self._parts.family.log_time
+        coefficients = Group("coef", self._names[:p], "exp(coef)", self._names[:p] if positive else ())
+        notes = [] if positive else times_note(self)
+        if positive:
+            notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
+            notes.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
+        return Words(
+            model_title(self, positive=positive),
+            [("Family:", self._parts.family.name)],
+            [coefficients, Group("value", self._names[p:])],
+            [*notes, *censoring_note(self), *response_notes(self), *weights_note(self)],
+            scale_formula(self),
+        )
+
+    def _without_rows(self) -> Any:
+        return type(self)(replace(self._parts, training=None, covariates=None))
+
+    plot = figures.plot
+    plot_forest = figures.plot_forest
+    to_marginaleffects = marginaleffects.to_marginaleffects

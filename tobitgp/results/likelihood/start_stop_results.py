@@ -1,0 +1,115 @@
+"""A fitted regression of start-stop rows as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.kinds.start_stop import StartStopParts, histories_of
+from tobitgp.results.hazard_ratios import Kind
+from tobitgp.results.hazards.cells import AtRisk
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.likelihood.words import Words
+from tobitgp.results.paths import check_order, read_subjects
+from tobitgp.results.rows import Asked, read_scored
+from tobitgp.results.survival import Times
+from tobitgp.results.times import Scores
+from tobitgp.typing import Array, Frame, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryTimes(Times):
+    """Times within the training rows, after the past of their subjects."""
+
+    parts: StartStopParts
+
+    def survive(self, times: Array) -> Array:
+        """See `Times`; from 0 on."""
+        rows = self.parts.in_training().beside()
+        return rows.logsf(times) + rows.alive
+
+
+class StartStopResults(RegressionResults):
+    """Accelerated failure times of subjects whose covariates change, by :func:`tobitgp.fit` with ``id=``.
+
+    Predictions of a row are those of a subject who always had its covariates; those with ``id=`` go along its rows.
+    Residuals and likelihoods of a row are given the past of its subject, and add up to those of this.
+
+    Parameters
+    ----------
+    parts : StartStopParts
+        Rows, subjects and maximum.
+
+    References
+    ----------
+    (AFT1) to (AFT4) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> rows = {"id": [1, 1, 2, 3], "start": [0, 2, 0, 0], "stop": [2, 5, 4, 3], "event": [0, 1, 1, 1]}
+    >>> res = tg.fit("Surv(start, stop, event) ~ 1", rows, family="weibull", id="id")
+    >>> res.params.round(2).to_dict()
+    {'Intercept': 1.47, 'sigma': 0.18}
+    >>> res.predict_survival_function(rows, [2, 4], id="id").round(2)
+    id      1     2     3
+    2.0  0.99  0.99  0.99
+    4.0  0.53  0.53   NaN
+    """
+
+    _parts: StartStopParts
+
+    @property
+    def _n_units(self) -> float:
+        return self._parts.subject_weight
+
+    def _words(self, alpha: float) -> Words:
+        words, parts = super()._words(alpha), self._parts
+        note = (
+            f"{parts.facts.n} rows (start, stop] of {parts.subjects} subjects by {parts.id!r}, with "
+            f"{parts.facts.counts['exact']} events: a subject's time passes by the covariates of each row."
+        )
+        return replace(words, notes=[note, *words.notes])
+
+    def _units(self) -> IntArray | None:
+        return self._parts.code
+
+    def _ratio_kind(self) -> Kind:
+        raise SpecError(
+            "Where covariates change the ratio of hazards depends on the time and on the past, in this model "
+            "exp(-coef) at the moment of a change and another one later: predict_hazard(df, times, id=...) has hazards "
+            "along a path, and family='ph' a model in which their ratio stays."
+        )
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        if scoring_method != "log_likelihood":
+            return super()._scores(df, scoring_method)
+        (asked, seen), parts = read_scored(self._parts, df), self._parts
+        subject = read_subjects(parts.id, df)[asked.usable]
+        risk = AtRisk(np.maximum(seen.entry, 0.0), seen.lower, seen.lower == seen.upper, seen.weight)
+        check_order(subject, risk, asked.labels, from_zero=True)
+        histories = histories_of(pd.factorize(subject)[0], seen)
+        y = parts.given_past(histories, parts.predictors(asked.design))
+        values = y.log_likelihood(seen.lower, seen.upper, *parts.windows(seen))
+        return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "latent")
+
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        raise SpecError(
+            "what='conditional' takes a row for each subject: what was seen of these rows is part of a path, along "
+            "which predict_survival_function(df, times, id=...) goes."
+        )
+
+    def _times_left_out(self) -> HistoryTimes:
+        return HistoryTimes(None, np.arange(len(self._parts.rows.labels)), self._parts)  # type: ignore[arg-type]
+
+    @property
+    def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
+        return {"deviance": lambda asked: self._tails(asked).deviance()}

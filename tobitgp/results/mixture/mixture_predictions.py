@@ -1,0 +1,204 @@
+"""Predictions of a mixture: the posterior of its parameters, its components, and times.
+
+Numbers are those of the distribution with parameters integrated out, but for what was seen and clipped means, which are
+at the plug-in parameters; derivatives are at these throughout.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import block_diag
+
+from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.table import column_names, read_table
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.mixture import MixtureFit, Predictive, impute
+from tobitgp.mixture.evidence_bound import Bayes
+from tobitgp.mixture.family import blocks, inverse
+from tobitgp.mixture.mixture_rows import read_rows
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.questions import Question, conditional, observed
+from tobitgp.results.mixture.mixture_parts import MixtureParts, covariance_of, known_ends
+from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions, whats
+from tobitgp.results.rows import Asked, ask, response_of_rows, what_was_seen
+from tobitgp.results.survival import STATISTICS, TimeRows, Times, left_area
+from tobitgp.results.terms import find_terms
+from tobitgp.typing import Array, Frame
+
+WHATS = ("uncensored", "median", "observed", "conditional", "component", "quantile", "prob")
+
+
+def posterior_of(fit: MixtureFit, V: Array | None) -> Estimates:
+    """Weights and plug-in parameters of the components, V (p, p) being the covariance of the user's; NaN is unknown."""
+    family, units, k, theta = fit.model.family, fit.units, fit.k, fit.theta
+    values = np.concatenate([fit.weights, theta.ravel()])
+    steps = np.concatenate([np.maximum(fit.weights, 1e-3), family.steps(theta).ravel()])
+
+    def at(x: tuple[Array, ...]) -> Predictive:
+        flat = np.concatenate([one.ravel() for one in x])
+        weights = np.maximum(flat[:k], 0.0)  # steps may lead beyond weights near 0
+        return Predictive(weights / weights.sum(), family.distribution(flat[k:].reshape(theta.shape), units))
+
+    known = lost = np.zeros((len(values), len(values)))
+    if V is not None:
+        T = block_diag(np.eye(k), blocks(inverse(family.point_estimates(theta, units)[1])))
+        unknown = np.isnan(np.diag(V))
+        known = T @ np.where(unknown | unknown[:, None], 0.0, V) @ T.T
+        lost = T @ np.diag(unknown * np.square(fit.values)) @ T.T
+    x, unit = (tuple(each[:, None]) for each in (values, steps))
+    return Estimates(at, x, unit, known[None], lost[None], _NewResponse(fit), shared=True)
+
+
+class _NewResponse(Predictive):
+    """Predictive distribution of a mixture; what was seen and what is clipped is at the plug-in parameters."""
+
+    def __init__(self, fit: MixtureFit) -> None:
+        new = fit.predictive()
+        super().__init__(new.weights, new.distribution)
+        self.fit = fit
+
+    def conditional_mean(self, lower: Array, upper: Array) -> Array:
+        """Means of rows given what was seen, imputed as the posterior has it."""
+        return impute(self.fit, lower, upper)[0]
+
+    def observed_mean(self, *limits: Array) -> Array:
+        """Means of clipped values."""
+        return self.fit.plug_in().observed_mean(*limits)
+
+
+def predict_mixture(
+    parts: MixtureParts,
+    new: Frame | None,
+    what: str | None,
+    *,
+    interval: float | None,
+    se: bool,
+    q: Any = None,
+    below: Any = None,
+    above: Any = None,
+    exclude: Any = (),
+) -> pd.Series[float] | pd.DataFrame:
+    """Predictions with the index of the data; see `tobitgp.results.prediction.predict`."""
+    what, level = check_what(what, whats(WHATS), " of a mixture"), check_level(interval)
+    bands = bool(se) or level is not None
+    asks, listed = read_questions(what, q, below, above)
+    asked = ask(parts, new, exclude, instead="what='uncensored'")
+    if what == "component":
+        if bands:
+            raise SpecError("what='component' has no se= and no interval=: it gives probabilities of the components.")
+        return component_table(parts, new, asked)
+    fit, support = parts.fit, parts.family.support
+    if what == "uncensored":
+        finite_mean(fit, "what='median' and what='quantile' are finite")
+    if what == "conditional":
+        asked, lower, upper = ends_of_rows(parts, new, asked)
+        questions: dict[Any, Question] = {what: conditional(False, lower, upper)}
+    elif what == "observed":
+        questions = {what: observed(False, *asked.limits())}
+    else:
+        questions = {key: make(support != "real", asked) for key, make in asks.items()}
+        if support == "counts":  # which a logarithm would leave a rounding error beside whole numbers
+            questions |= {key: asks[key](False, asked) for key, one in questions.items() if one.response}
+    if bands and support == "counts" and any(question.response for question in questions.values()):
+        raise SpecError(
+            f"what={what!r} of counts is a whole number without standard error; ask what='prob' with its interval."
+        )
+    posterior, n = posterior_of(fit, covariance_of(parts) if bands else None), int(asked.usable.sum())
+    tables = {key: _answer(posterior, question, n, level, se=bool(se)) for key, question in questions.items()}
+    return prediction_table(what, asked, tables, listed=listed, bands=bands)
+
+
+def _answer(posterior: Estimates, question: Question, n: int, level: float | None, *, se: bool) -> dict[str, Array]:
+    """Statistics (n,) of a question; rows of which it asks the same are done once."""
+    at = np.column_stack(question.at) if question.at else np.zeros((min(n, 1), 1))
+    _, first, back = np.unique(at, axis=0, return_index=True, return_inverse=True)
+    columns = posterior.statistics(question.take(first), level, se=se)
+    if question.response and posterior.new.discrete:
+        columns["estimate"] = np.rint(columns["estimate"])  # by way of its logarithm it is whole but for rounding
+    return {name: np.broadcast_to(np.ravel(values)[back.ravel()], n) for name, values in columns.items()}
+
+
+def finite_mean(fit: MixtureFit, instead: str) -> float:
+    """Mean of the predictive distribution, with a warning where it is not finite."""
+    value = fit.predictive().mean()
+    if not np.isfinite(value):
+        words = "is infinite" if np.isposinf(value) else "does not exist"
+        over = "with parameters integrated over their posterior, " if isinstance(fit.model, Bayes) else ""
+        warnings.warn(
+            f"The mean of this distribution {words}: {over}the {fit.model.family.name} components have tails too heavy "
+            f"for one; {instead}.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+    return value
+
+
+def ends_of_rows(parts: MixtureParts, new: Frame | None, asked: Asked) -> tuple[Asked, Array, Array]:
+    """Rows of whose response something is known, m of them, and what that is, (m,) each."""
+    asked, response = response_of_rows(parts, new, asked)
+    return asked, *checked_ends(parts, asked, response)
+
+
+def checked_ends(parts: MixtureParts, asked: Asked, response: CensoredResponse) -> tuple[Array, Array]:
+    """Ends (lower, upper] of rows, none of which the components make impossible, (m,) each."""
+    lower, upper = known_ends(parts.spec, parts.family, response)
+    read_rows(parts.family, lower, upper, labels=asked.labels.to_numpy())
+    return lower, upper
+
+
+def component_table(parts: MixtureParts, new: Frame | None, asked: Asked) -> pd.DataFrame:
+    """Probabilities of the components, columns 1 to K; the weights where nothing is known of a row."""
+    fit = parts.fit
+    values = asked.spread(np.tile(fit.weights, (int(asked.usable.sum()), 1)))
+    if new is None or set(parts.spec.names("response")) <= set(column_names(new)):
+        if new is not None:
+            what_was_seen(parts, new, "what='component'")
+        among, lower, upper = ends_of_rows(parts, new, asked)
+        values[among.usable] = fit.responsibilities(lower, upper)
+    return pd.DataFrame(values, index=asked.index, columns=pd.RangeIndex(1, fit.k + 1, name="component"))
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureTimes(Times):
+    """Times of rows that are all the same."""
+
+    fit: MixtureFit
+
+    @property
+    def discrete(self) -> bool:
+        """See `Times`."""
+        return self.fit.model.family.support == "counts"
+
+    @property
+    def positive(self) -> bool:
+        """See `Times`."""
+        return self.fit.model.family.support != "real"
+
+    def mean(self) -> Array:
+        """See `Times`."""
+        value = finite_mean(self.fit, "predict_median() and predict_percentile(p=) are finite")
+        return np.full(len(self.which), value)
+
+    def clipped(self, t: float, level: float | None) -> dict[str, Array]:
+        """See `Times`; the area below the curve of the predictive distribution."""
+        made = {"mean": left_area(replace(self, which=self.which[:1]), t, None)}
+        if level is not None:
+            question = observed(False, np.zeros(1), np.full(1, t), np.full(1, -np.inf), np.full(1, np.inf))
+            assert isinstance(self.posterior, Estimates)
+            found = self.posterior.band(question, level)
+            made |= {name: found[name] for name in STATISTICS[1:]}
+        return {name: np.repeat(values, len(self.which)) for name, values in made.items()}
+
+
+def times_of_rows(parts: MixtureParts, df: Frame | None, exclude: Any = (), *, bands: bool) -> TimeRows:
+    """Rows that curves are asked for; one, called 0, without any."""
+    find_terms(parts, exclude)
+    index = pd.RangeIndex(1) if df is None else read_table(df, []).index
+    posterior = posterior_of(parts.fit, covariance_of(parts) if bands else None)
+    times = MixtureTimes(posterior, np.zeros(len(index), dtype=np.intp), parts.fit)
+    return TimeRows(index, np.ones(len(index), dtype=np.bool_), times)

@@ -1,0 +1,393 @@
+"""Estimates of linear coefficients and hyper-parameters, their covariances, tails and intervals, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri
+
+from tobitgp.errors import SpecError
+from tobitgp.inference.assembly import GPModel
+from tobitgp.inference.feature_posterior import linear_places
+from tobitgp.inference.fitted import FittedGP
+from tobitgp.numerics.factored import Covariance, dense, of_sums, variances
+from tobitgp.numerics.normal_functions import normal_quantile, total_sd
+from tobitgp.regression.maximum import hide, known
+from tobitgp.results import hazard_ratios as ratios
+from tobitgp.results.predict import check_alpha, check_flag
+from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
+from tobitgp.typing import Array, BoolArray
+
+if TYPE_CHECKING:
+    from tobitgp.results.parameters import EstimatedParameters
+
+CovKind = Literal["linear_response", "vb"]
+_MOST_SKEW = 1.0  # beyond it the expansion of a quantile turns back within three standard deviations
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Posterior of the p linear coefficients: a mixture of J normals."""
+
+    weight: Array  # (J,)
+    mean: Array  # (J, p), in the user's units
+    covariance: Sequence[Covariance] | Array  # (J, p, p), or J without their entries
+    fixed: BoolArray  # (p,)
+    unidentified: Covariance | None = None  # (p, p), what the covariance does not cover
+
+    @property
+    def within(self) -> Array:
+        """Covariances (J, p, p), NaN where they are not identified."""
+        V = np.stack([dense(each) for each in self.covariance])
+        return V if self.unidentified is None else hide(V, dense(self.unidentified))
+
+    @property
+    def sd(self) -> Array:
+        """Standard deviations within the components, (J, p)."""
+        variance = np.stack([variances(V) for V in self.covariance])
+        return np.sqrt(variance if self.unidentified is None else known(variance, variances(self.unidentified)))
+
+    def combine(self, R: Array, null: Array) -> Linear:
+        """Posterior of the combinations ``R beta - null`` of the rows of R (k, p)."""
+        covariance = [of_sums(R, V) for V in self.covariance]
+        lost = None if self.unidentified is None else of_sums(R, self.unidentified)
+        fixed = ~((R != 0.0) & ~self.fixed).any(axis=1)
+        return Linear(self.weight, self.mean @ R.T - null, covariance, fixed, lost)
+
+    def coefficients(self) -> Array:
+        """Posterior means, (p,)."""
+        return np.asarray(self.weight @ self.mean)
+
+    def total_covariance(self) -> Array:
+        """Posterior covariance (p, p): within the components plus between them."""
+        between = self.mean - self.coefficients()
+        within = sum(weight * dense(V) for weight, V in zip(self.weight, self.covariance, strict=True))
+        V = within if self.unidentified is None else hide(within, dense(self.unidentified))
+        return np.asarray(V + np.einsum("j,jk,jl->kl", self.weight, between, between))
+
+    def errors(self) -> Array:
+        """Posterior standard deviations, (p,); zero where fixed."""
+        return np.where(self.fixed, 0.0, total_sd(self.weight, self.mean, self.sd**2))
+
+    def z_values(self) -> Array:
+        """Coefficients over their errors, (p,); NaN where fixed."""
+        error = self.errors()
+        return np.divide(self.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)
+
+    def p_values(self) -> Array:
+        """Twice the posterior probability of the sign that is less likely, (p,); NaN where fixed."""
+        z = np.divide(self.mean, self.sd, out=np.zeros_like(self.mean), where=self.sd != 0)
+        tails = np.minimum(self.weight @ ndtr(-z), self.weight @ ndtr(z))
+        return np.where(self.fixed, np.nan, np.minimum(2.0 * tails, 1.0))
+
+    def interval(self, alpha: float) -> Array:
+        """Ends (p, 2) that leave posterior probability ``alpha / 2`` on either side."""
+        ends = [normal_quantile(p, self.weight, self.mean, self.sd) for p in (0.5 * alpha, 1.0 - 0.5 * alpha)]
+        return np.where(self.fixed[:, None], self.coefficients()[:, None], np.column_stack(ends))
+
+
+def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
+    """Coefficients at every design point, with the levels that they hold (FEA10)."""
+    J, p = len(fitted.points), fitted.n_linear
+    if model.linear is None:
+        return Linear(fitted.weights, np.empty((J, p)), np.empty((J, p, p)), np.zeros(0, dtype=bool))
+    mean, covariance = np.empty((J, p)), []
+    for j, point in enumerate(fitted.points):
+        w, S = point.coefficients(linear_places(point.layout, p, model.linear.factor))
+        mean[j] = model.linear.coefficients(w, model.problem.units.centre)
+        covariance.append(model.linear.covariance(S))
+    return Linear(fitted.weights, mean, covariance, model.linear.sd == 0.0)
+
+
+def slope_posterior(fitted: FittedGP, model: GPModel) -> Linear:
+    """Slopes of the lines of processes at every design point."""
+    unit, first = np.array([*model.slopes.values()]), len(model.terms) + (model.linear is not None)
+    blocks = range(first, first + len(unit))
+    mean, covariance = np.empty((len(fitted.points), len(unit))), []
+    for j, point in enumerate(fitted.points):
+        at = [point.layout.places[block].columns.start for block in blocks]
+        E = np.zeros((len(point.w), len(at)))
+        E[at, np.arange(len(at))] = unit
+        half = point.factor.whiten(E)
+        mean[j] = unit * point.w[at]
+        covariance.append(half.T @ half)
+    return Linear(fitted.weights, mean, covariance, np.zeros(len(unit), dtype=bool))
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """The m hyper-parameters of a process or parameters of the noise of a regression, close to normal in ``theta``."""
+
+    value: Array  # (m,), on the scale of the report
+    theta: Array  # (m,), logarithms, or coefficients of a formula of log sigma
+    theta_covariance: Array  # (m, m), zero where fixed, and at a bound
+    theta_cross: Array  # (m, p), covariances with the linear coefficients
+    positive: BoolArray  # (m,), reported as ``exp(theta)``; of the others coefficients of log sigma as they are
+    fixed: BoolArray  # (m,)
+    theta_mean: Array  # (m,), mean of theta; its estimate where it is not integrated over
+    theta_skew: Array  # (m,), between -1 and 1, zero where it is not integrated over
+    correlation: BoolArray | None = None  # (m,), reported as ``tanh(theta)``
+
+    def some(self, kept: BoolArray) -> Transformed:
+        """Some of the parameters."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        own = {name: None if values is None else values[kept] for name, values in own.items()}
+        return Transformed(**own | {"theta_covariance": self.theta_covariance[np.ix_(kept, kept)]})
+
+    @property
+    def slope(self) -> Array:
+        """Derivative of ``value`` in theta, (m,)."""
+        slope = np.where(self.positive, self.value, 1.0)
+        return slope if self.correlation is None else np.where(self.correlation, 1.0 - self.value**2, slope)
+
+    @property
+    def theta_sd(self) -> Array:
+        """Standard errors of theta, (m,); zero where fixed, NaN at a bound."""
+        return np.sqrt(np.diag(nan_at_bounds(self.theta_covariance, self.fixed)))
+
+    @property
+    def cross(self) -> Array:
+        """Covariance with the linear coefficients, (m, p), by the delta method."""
+        return self.slope[:, None] * self.theta_cross
+
+    def errors(self) -> Array:
+        """Standard errors of ``value``, (m,), by the delta method."""
+        return np.asarray(self.slope * self.theta_sd)
+
+    def z_values(self) -> Array:
+        """Coefficients of log sigma over their errors, (m,); NaN for positive parameters, of which zero is no value."""
+        tested = ~self.positive & (self.theta_sd > 0.0) & (True if self.correlation is None else ~self.correlation)
+        return np.divide(self.theta, self.theta_sd, out=np.full_like(self.theta, np.nan), where=tested)
+
+    def p_values(self) -> Array:
+        """Two-sided, (m,)."""
+        return 2.0 * ndtr(-np.abs(self.z_values()))
+
+    def covariance(self) -> Array:
+        """Covariance (m, m) of ``value``."""
+        return np.asarray(np.outer(self.slope, self.slope) * nan_at_bounds(self.theta_covariance, self.fixed))
+
+    def interval(self, alpha: float) -> Array:
+        """Quantiles by Cornish and Fisher's expansion of those of theta, (HYP12), (m, 2); normal without skewness."""
+        z = float(-ndtri(0.5 * alpha)) * np.array([-1.0, 1.0])
+        steps = z + np.outer(self.theta_skew, z**2 - 1.0) / 6.0
+        ends = self.theta_mean[:, None] + self.theta_sd[:, None] * steps
+        with np.errstate(over="ignore"):
+            ends = np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
+        return ends if self.correlation is None else np.where(self.correlation[:, None], np.tanh(ends), ends)
+
+
+def nan_at_bounds(V: Array, fixed: BoolArray) -> Array:
+    """A covariance (k, k) with NaN for the variance of a parameter that is held at a bound, where it is zero."""
+    return V + np.diag(np.where(~fixed & (np.diag(V) == 0.0), np.nan, 0.0))
+
+
+def hyper_estimates(fitted: FittedGP) -> Transformed:
+    """Values at the maximum, with moments by design points on two spheres, otherwise by the curvature."""
+    parameters, free, weight = fitted.parameters, fitted.parameters.free, fitted.weights
+    value, (theta, J) = parameters.values(fitted.points[0].theta), parameters.report(fitted.points[0].theta)
+    mean, V, skew = theta.copy(), J @ fitted.log_covariance @ J.T, np.zeros(len(theta))
+    if fitted.has_moments:
+        step = np.array([parameters.report(point.theta)[0][free] - theta[free] for point in fitted.points])
+        away = step - weight @ step
+        V[np.ix_(free, free)] = np.einsum("j,jk,jl->kl", weight, away, away)
+        sd = np.sqrt(np.diag(V)[free])
+        mean[free] += weight @ step
+        third = np.divide(weight @ away**3, sd**3, out=np.zeros_like(sd), where=sd > 0.0)
+        skew[free] = np.clip(third, -_MOST_SKEW, _MOST_SKEW)
+    cross = np.zeros((len(theta), fitted.n_linear))
+    return Transformed(value, theta, V, cross, parameters.positive, ~free, mean, skew, parameters.correlations)
+
+
+def conf_int(
+    results: EstimatedParameters, alpha: float = 0.05, kind: CovKind | None = None, *, method: str = "wald"
+) -> pd.DataFrame:
+    """Intervals of probability ``1 - alpha``.
+
+    ``coef +- z se`` of a regression's coefficients, posterior quantiles of those under a prior; ``exp(log value +- z
+    se)``, se being that of the logarithm, for hyper-parameters, sigma and df; of a mixture by the posterior of each
+    parameter: (REG8), (PRE3), (HYP12), (LR6) and (LR7) of the theory pages.
+
+    Parameters
+    ----------
+    alpha : float
+        Probability left out of the intervals, between 0 and 1.
+    kind
+        As of :meth:`cov_params`.
+    method : {"wald", "profile"}
+        From standard errors, or of a regression by ``profile_interval()``, a search for each end.
+
+    Returns
+    -------
+    DataFrame
+        A row for each parameter, columns 0 and 1, in the user's units, equal where it is fixed; NaN where the rows do
+        not determine it.
+
+    Raises
+    ------
+    SpecError
+        If ``alpha`` does not lie between 0 and 1, for another ``kind`` or ``method``, or where there is no profile.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.conf_int().round(2)
+                   0      1
+    Intercept -12.61  22.84
+    age        -0.51   0.23
+    sigma       5.00   5.00
+    """
+    alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
+    if method == "profile":
+        return pd.DataFrame([results._profile(name, alpha) for name in results._names], index=results._names)
+    if method != "wald":
+        raise SpecError(f"method={method!r} is not supported; choose 'wald' or 'profile'.")
+    return pd.DataFrame(np.concatenate([linear.interval(alpha), rest.interval(alpha)]), index=results._names)
+
+
+def cov_params(results: EstimatedParameters, kind: CovKind | None = None) -> pd.DataFrame:
+    """Covariance of all parameters.
+
+    Of a regression, that of the estimates, of sigma and df by the delta method. Of a posterior, that of the linear
+    coefficients, and of hyper-parameters by the delta method; none is formed between these two.
+
+    Parameters
+    ----------
+    kind : {"linear_response", "vb"}, optional
+        Of a mixture: with what censoring hides allowed for, its default, by maximum likelihood the inverse of the
+        observed information; or of the variational posterior itself, which takes censored rows for seen ones.
+
+    Returns
+    -------
+    DataFrame
+        A row and a column for each parameter, in squares of the user's units; 0 where fixed, NaN where the
+        rows do not determine a parameter.
+
+    Raises
+    ------
+    SpecError
+        For another ``kind``, or any of a fit that is no mixture.
+
+    References
+    ----------
+    Of the theory pages (REG8) for regressions; under a prior (FEA3), (PRE2), and (HYP12) or (HYP2); (LR2) for mixtures.
+    Giordano, Broderick and Jordan (2018), Covariances, robustness, and variational Bayes, *JMLR* 19(51).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.cov_params().round(2)
+               Intercept   age  sigma
+    Intercept      81.78 -1.70    0.0
+    age            -1.70  0.04    0.0
+    sigma           0.00  0.00    0.0
+    """
+    (linear, rest), names = results._estimates(kind), results._names
+    p = len(names) - len(rest.value)
+    covariance = np.zeros((len(names), len(names)))
+    covariance[:p, :p] = linear.total_covariance()
+    covariance[p:, p:] = rest.covariance()
+    covariance[p:, :p] = rest.cross
+    covariance[:p, p:] = covariance[p:, :p].T
+    return pd.DataFrame(covariance, index=names, columns=names)
+
+
+def summary_frame(results: EstimatedParameters, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
+    """All parameters in one table.
+
+    Parameters
+    ----------
+    alpha, kind
+        As of :meth:`conf_int`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, but for z
+        and its tail probability, which are NaN where zero is no value to test. Of a regression with a log-time family
+        also ``exp(coef)``, by which a coefficient multiplies times, and its ends ``exp(coef) lower`` and ``exp(coef)
+        upper``, NaN for the parameters of the noise.
+
+    Raises
+    ------
+    SpecError
+        As of :meth:`conf_int`.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.summary_frame().round(2)
+               coef  std err     z  P>|z|  lower  upper
+    Intercept  5.12     9.04  0.57   0.57 -12.61  22.84
+    age       -0.14     0.19 -0.74   0.46  -0.51   0.23
+    sigma      5.00     0.00   NaN    NaN   5.00   5.00
+    """
+    alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
+    rows = [
+        [linear.coefficients(), linear.errors(), linear.z_values(), linear.p_values(), *linear.interval(alpha).T],
+        [rest.value, rest.errors(), rest.z_values(), rest.p_values(), *rest.interval(alpha).T],
+    ]
+    columns = [np.concatenate(pair) for pair in zip(*rows, strict=True)]
+    frame = pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)), index=results._names)
+    if results._has_ratios:
+        coefficients = frame.iloc[: len(frame) - len(rest.value)]
+        with np.errstate(over="ignore"):
+            for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
+                frame[name] = np.exp(coefficients[of])
+    return frame
+
+
+def summary(
+    results: EstimatedParameters,
+    alpha: float = 0.05,
+    kind: CovKind | None = None,
+    *,
+    hazard_ratios: bool = False,
+    anova: bool = False,
+) -> Any:
+    """Tables to read or to paste into a report.
+
+    Parameters
+    ----------
+    alpha, kind
+        As of :meth:`conf_int`.
+    hazard_ratios : bool
+        With a table of ``hazard_ratios()``, which regressions and processes of log-time families have.
+    anova : bool
+        With a table of ``anova()``, a joint test of each term.
+
+    Returns
+    -------
+    statsmodels.iolib.summary.Summary
+        Prints as text; ``as_html``, ``as_latex``, ``as_csv``. Tables of more than 40 rows show three levels of
+        factors of more than ten; ``summary_frame()`` has all.
+
+    Raises
+    ------
+    SpecError
+        As of :meth:`conf_int`, or where ``hazard_ratios`` are asked for and there are none.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+    >>> print(res.summary().tables[2])
+    ==============================================================================
+                     coef     std err          z     P>|z|       [0.025     0.975]
+    ------------------------------------------------------------------------------
+    Intercept      5.3443      9.1058      0.587     0.557     -12.5027    23.1913
+    age           -0.1484      0.1920     -0.773     0.440      -0.5247     0.2280
+    ==============================================================================
+    """
+    alpha = check_alpha(alpha)
+    of: Any = getattr(type(results), "hazard_ratios", ratios.hazard_ratios)
+    table = of(results, alpha) if check_flag("hazard_ratios", hazard_ratios) else None
+    found = results._summary(alpha, kind, table)
+    return found.with_tests(results.anova()) if check_flag("anova", anova) else found

@@ -1,0 +1,311 @@
+"""Draws from the posterior of a process in several rows together: design point, features, what these leave of f."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, training_rows
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.engines import map_independent, row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
+from tobitgp.inference.feature_posterior import Posterior, linear_places
+from tobitgp.inference.rows_together import Drawn, covariance, draw, shared_residuals
+from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.numerics.sampling import open_uniform
+from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, log_predictive, normal_draws
+from tobitgp.priors.block import Inputs
+from tobitgp.results.joint import JointPosterior
+from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.process.process_posterior import seen_in_training
+from tobitgp.results.rows import Asked
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class JointProcess(JointPosterior):
+    """Of f in several rows."""
+
+    parts: Parts
+
+    def moments(self, asked: Asked) -> tuple[Array, Array]:
+        """Mean (n,) and covariance (n, n) of f, by the law of total covariance over the design points."""
+        weights, n = self.parts.fitted.weights, len(asked.design.H)
+        means, V = np.empty((len(weights), n)), np.zeros((n, n))
+        for j, (m, V_j) in enumerate(self._at_points(asked)):
+            means[j] = m
+            V += weights[j] * V_j
+        mean = weights @ means
+        between = means - mean
+        return mean, V + np.einsum("j,jn,jk->nk", weights, between, between)
+
+    def _at_points(self, asked: Asked) -> Iterator[tuple[Array, Array]]:
+        """Mean (n,) and covariance (n, n) of f at every design point."""
+        gp = self.parts.gp
+        scale = gp.problem.units.scale
+        inputs, known = gp.inputs(asked.design), gp.known_mean(asked.design)
+        for point in self.parts.fitted.points:
+            m, _, d = point.marginals(inputs, asked.skip)
+            V = covariance(point, inputs, asked.skip) + np.diag(d)
+            for E in shared_residuals(point, inputs, asked.skip):
+                V += E @ E.T - np.diag(np.einsum("nk,nk->n", E, E))
+            yield known + scale * m, scale**2 * V
+
+    def differences(self, asked: Asked, same: BoolArray) -> Linear:
+        """Differences of f between the first and the second half of the rows, where these are not the same."""
+        k, means, covariances = len(asked.design.H) // 2, [], []
+        for m, V in self._at_points(asked):
+            means.append(np.where(same, 0.0, m[:k] - m[k:]))
+            half = V[:k] - V[k:]
+            covariances.append(np.where(same | same[:, None], 0.0, half[:, :k] - half[:, k:]))
+        return Linear(self.parts.fitted.weights, np.array(means), covariances, same)
+
+    def _drawn(
+        self, asked: Asked, inputs: Sequence[Inputs], point: Posterior, draws: int, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """Draws of standardised f (n, draws) at a design point but for a residual of variance (n,), and their sigma."""
+        drawn = draw(point, inputs, draws, rng)
+        A, d = point.features(inputs, asked.skip)
+        f = drawn.of(A, point, inputs, asked.skip)
+        for E in shared_residuals(point, inputs, asked.skip):
+            f += E @ rng.standard_normal((E.shape[1], draws))
+            d = d - np.einsum("nk,nk->n", E, E)
+        sigma = self.parts.gp.noise(asked.design, point.theta)[:, None]
+        if point.noise:
+            log_noise, left = drawn.log_noise(point, inputs)
+            sigma = sigma * np.exp(log_noise + np.sqrt(left)[:, None] * rng.standard_normal(f.shape))
+        return f, np.maximum(d, 0.0), sigma
+
+    def distributions(
+        self, asked: Asked, draws: int, cells: int, rng: np.random.Generator, random: Sequence[str] = ()
+    ) -> Iterator[LocationScale]:
+        """Draws of the distributions of the response in all rows together, (n, s) at a time, of some cells at most.
+
+        Of an exponentiated response their means are over ``random`` terms that are left out, as over the noise.
+        """
+        fitted, gp = self.parts.fitted, self.parts.gp
+        scale = gp.problem.units.scale
+        inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)[:, None]
+        ends = np.floor(draws * np.append(0.0, np.cumsum(fitted.weights)) + rng.uniform()).astype(int)
+        for point, size in zip(fitted.points, np.diff(ends).tolist(), strict=True):
+            noise = gp.family.distribution_at(point.theta)
+            values = dict(zip(fitted.parameters.names, fitted.parameters.values(point.theta), strict=True))
+            shift = 0.5 * sum(values.get(f"sd({term})", 0.0) ** 2 for term in random) if gp.family.log_time else 0.0
+            for part in row_chunks(0, size, max(cells // len(offset), 1)):
+                f, variance, sigma = self._drawn(asked, inputs, point, part.stop - part.start, rng)
+                f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
+                yield LocationScale(noise, offset + shift + scale * f, scale * sigma, gp.family.log_time)
+
+    def locations(self, asked: Asked, draws: int, seed: int) -> Array:
+        """Draws (n, draws) of f, by parameters that are those of the seed, whichever rows are asked about."""
+        fitted, gp = self.parts.fitted, self.parts.gp
+        inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
+        chosen = np.random.default_rng(seed).choice(len(fitted.weights), size=draws, p=fitted.weights)
+        out, scale = [np.empty((len(offset), 0))], gp.problem.units.scale
+        for j, point in enumerate(fitted.points):
+            size = int((chosen == j).sum())
+            f, variance, _ = self._drawn(asked, inputs, point, size, np.random.default_rng([seed, j]))
+            left = np.random.default_rng([seed, j, 1]).standard_normal(f.shape)
+            out.append(offset[:, None] + scale * (f + np.sqrt(variance)[:, None] * left))
+        return np.concatenate(out, axis=1)[:, np.argsort(np.argsort(chosen, kind="stable"))]
+
+    def parameters(self, draws: int, seed: int) -> Array:
+        """Parameters (draws, k) of the draws that `locations` has with this seed."""
+        fitted, inputs = self.parts.fitted, self.parts.gp.inputs(self.parts.rows.design)
+        chosen = np.random.default_rng(seed).choice(len(fitted.weights), size=draws, p=fitted.weights)
+        drawn = [
+            draw(point, inputs, int((chosen == j).sum()), np.random.default_rng([seed, j]))
+            for j, point in enumerate(fitted.points)
+        ]
+        return _drawn_parameters(self.parts, chosen, drawn)
+
+    @property
+    def of_training_rows(self) -> bool:
+        """What was seen of a new row says something of f, on which the posterior is not conditioned."""
+        return True
+
+    def draw(
+        self,
+        asked: Asked,
+        draws: int,
+        *,
+        noise: bool,
+        rng: np.random.Generator,
+        known: tuple[Array, Array] | None = None,
+        window: tuple[Array, Array] | None = None,
+    ) -> Array:
+        """Draws (n, draws) of f, or of the response, the rows of a draw together."""
+        fitted, gp = self.parts.fitted, self.parts.gp
+        scale = gp.problem.units.scale
+        inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
+        seen = None if known is None else seen_in_training(self.parts)
+        out = np.empty((len(offset), draws))
+        chosen = rng.choice(len(fitted.weights), size=draws, p=fitted.weights)
+        for j, point in enumerate(fitted.points):
+            at = np.flatnonzero(chosen == j)
+            if not len(at):
+                continue
+            f, variance, sigma = self._drawn(asked, inputs, point, len(at), rng)
+            distribution = gp.family.distribution_at(point.theta)
+            free = noise and known is None and window is None
+            joined = np.square(sigma) if free and distribution.gaussian else 0.0
+            f += np.sqrt(variance[:, None] + joined) * rng.standard_normal(f.shape)
+            if seen is not None:
+                m, v_p, d = point.marginals(inputs, asked.skip)
+                scores = (f - m[:, None]) / np.sqrt(np.maximum(v_p + d, 1e-300))[:, None]
+                out[:, at] = _draw_seen_at(seen, j, len(seen.noises) // len(fitted.points), scores, rng)
+                continue
+            if free and not distribution.gaussian:
+                f += sigma * distribution.ppf(open_uniform(rng, f.shape))
+            out[:, at] = offset[:, None] + scale * f
+            if window is not None:
+                y = LocationScale(distribution, out[:, at], scale * sigma, gp.family.log_time)
+                out[:, at] = y.modelled(y.drawn(open_uniform(rng, f.shape), *(end[:, None] for end in window)))
+        with np.errstate(over="ignore"):
+            return np.exp(out) if noise and gp.family.log_time else out
+
+
+def _draw_seen_at(seen: Seen, j: int, k: int, scores: Array, rng: np.random.Generator) -> Array:
+    """As :func:`_draw_seen` at a design point with k components, one for each node of log sigma.
+
+    Which of them a row has follows what was seen of it; the rows of a draw have the same order among theirs.
+    """
+    if k == 1:
+        return _draw_seen(seen, j, scores, rng)
+    log_share = log_predictive(seen)[j * k : (j + 1) * k]
+    share = np.exp(log_share - np.logaddexp.reduce(log_share, axis=0))
+    u = open_uniform(rng, (scores.shape[1],))
+    node = (np.cumsum(share, axis=0)[:-1, :, None] < u).sum(axis=0)
+    each = [_draw_seen(seen, j * k + i, scores, rng) for i in range(k)]
+    return np.asarray(np.choose(node, each))
+
+
+def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> Array:
+    """What rows may have been, (n, draws), given the order of f in its posterior at a design point.
+
+    There the f of all rows are normal together; given what was seen of a row alone its f is not. Orders of the one are
+    taken for orders of the other: a normal copula, whose margins are those of imputation, (PRE8) of the theory pages.
+    """
+    out = np.repeat(seen.lower[:, None], scores.shape[1], axis=1)
+    censored = np.flatnonzero(seen.lower != seen.upper)
+    uniform = open_uniform(rng, (len(censored), scores.shape[1]))
+
+    def draw(span: slice) -> None:
+        places = censored[span]
+        at = seen.take(places).component(j)
+        if at.closed:
+            out[places] = normal_draws(at, scores[places], uniform[span])
+        else:
+            f = latent_quantiles(at, scores[places])
+            y = LocationScale(at.noise, f, at.sigma[:, None])
+            out[places] = y.drawn(uniform[span], at.lower[:, None], at.upper[:, None])
+
+    spans = row_chunks(0, len(censored), CHUNK)
+    with single_blas_thread():
+        map_independent(draw, spans, heavy=len(spans) > 4)
+    return out
+
+
+def _drawn_parameters(parts: Parts, chosen: IntArray, draws: Sequence[Drawn]) -> Array:
+    """Linear coefficients, and hyper-parameters at the design points that were chosen, (S, k)."""
+    fitted, gp, p = parts.fitted, parts.gp, parts.fitted.n_linear
+    out = np.empty((len(chosen), len(parts.names)))
+    for j, point in enumerate(fitted.points):
+        at = chosen == j
+        out[at, p:] = fitted.parameters.values(point.theta)
+        if gp.linear is not None and at.any():
+            centre = gp.problem.units.centre
+            places = linear_places(point.layout, p, gp.linear.factor)
+            drawn = point.coefficient_draws(places, draws[j].w, draws[j].e)
+            out[at, :p] = np.array([gp.linear.coefficients(w, centre) for w in drawn.T])
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessDraws(Draws):
+    """Draws of a fitted process."""
+
+    parts: Parts
+    point: IntArray  # (S,), design point of each draw
+    drawn: tuple[Drawn, ...]  # those of each design point
+    seeds: tuple[int, ...]  # one for each chunk of rows
+
+    @property
+    def size(self) -> int:
+        """S."""
+        return len(self.point)
+
+    def parameters(self) -> Array:
+        """Linear coefficients, and hyper-parameters at the draw's design point, (S, k)."""
+        return _drawn_parameters(self.parts, self.point, self.drawn)
+
+    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        for rows, f, _ in self._latent():
+            seen, out = self.parts.rows.response.rows(rows), np.empty_like(f)
+            for at, y in self._given(rows, f):
+                out[:, at] = y.log_likelihood(seen.lower, seen.upper, seen.entry, seen.exit)
+            yield rows, on_grid(out)
+
+    def responses(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        for rows, f, rng in self._latent():
+            uniform, window = open_uniform(rng, f.shape), self.parts.rows.response.rows(rows).window
+            ends, out = () if window is None else tuple(end[:, None] for end in window), np.empty_like(f)
+            for at, y in self._given(rows, f):
+                out[:, at] = y.drawn(uniform[:, at], *ends)
+            yield rows, out
+
+    def _given(self, rows: slice, f: Array) -> Iterator[tuple[BoolArray, LocationScale]]:
+        """Draws (S,) of each design point, and distributions of the response of some rows given f (n, S)."""
+        family, gp, design = self.parts.family, self.parts.gp, self.parts.rows.design.rows(rows)
+        for j, point in enumerate(self.parts.fitted.points):
+            sigma = gp.problem.units.scale * gp.noise(design, point.theta)[:, None]
+            if point.noise:
+                sigma = sigma * np.exp(self.drawn[j].log_noise(point, gp.inputs(design))[0])
+            at = self.point == j
+            yield at, LocationScale(family.distribution_at(point.theta), f[:, at], sigma, family.log_time)
+
+    def _latent(self) -> Iterator[tuple[slice, Array, np.random.Generator]]:
+        """Chunks of rows, f of the draws in them in the user's units, and the generator that they left."""
+        gp, design = self.parts.gp, self.parts.rows.design
+        inputs, known, scale = gp.inputs(design), gp.known_mean(design), gp.problem.units.scale
+        for rows, seed in zip(chunks(len(known)), self.seeds, strict=True):
+            rng = np.random.default_rng(seed)
+            f = rng.standard_normal((rows.stop - rows.start, self.size))
+            for j, point in enumerate(self.parts.fitted.points):
+                at = self.point == j
+                if at.any():
+                    here = [part.rows(rows) for part in inputs]
+                    rest = np.sqrt(np.maximum(point.features(here)[1], 0.0))
+                    f[:, at] = self.drawn[j].rows(rows).at(point, here) + rest[:, None] * f[:, at]
+            yield rows, known[rows][:, None] + scale * f, rng
+
+
+def draw_process(
+    parts: Parts, draws: int, rng: int | np.random.Generator | None, *, question: str, first: bool = False
+) -> ProcessDraws:
+    """Draw from the posterior of a process, with ``first`` from that at the maximum alone."""
+    training = training_rows(parts, question)
+    refuse_censoring_noises(parts, question)
+    stream, seeds = streams(len(training.labels), rng)
+    fitted = parts.fitted
+    chosen = stream.choice(len(fitted.weights), size=draws, p=fitted.weights)
+    point = np.zeros_like(chosen) if first else chosen
+    inputs = parts.gp.inputs(parts.rows.design)
+    drawn = [draw(at, inputs, int((point == j).sum()), stream) for j, at in enumerate(fitted.points)]
+    return ProcessDraws(parts, point, tuple(drawn), seeds)
+
+
+def refuse_censoring_noises(parts: Parts, question: str) -> None:
+    """Refuse fits with censoring noise."""
+    found = parts.fitted.parameters
+    values = found.values(parts.fitted.points[0].theta)
+    if any(value for role, value in zip(found.roles, values, strict=True) if role in SIDES):
+        raise SpecError(
+            f"The censoring noises of bound='local' make a likelihood that is no density, of which {question} has no "
+            "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
+        )

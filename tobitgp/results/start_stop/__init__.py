@@ -1,1 +1,0 @@
-"""Fitted regressions of log time whose covariates change."""
