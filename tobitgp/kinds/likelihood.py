@@ -92,9 +92,14 @@ class LikelihoodParts(Source):
         raise NotImplementedError
 
     @property
+    def one_shape(self) -> bool:
+        """Whether the last parameter is the shape of the noise of all rows."""
+        return self.family.estimate_shape
+
+    @property
     def draw_by_draw(self) -> bool:
         """Whether `at` takes the parameters of one draw at a time."""
-        return self.family.estimate_shape
+        return self.one_shape
 
     def possible(self, change: Array) -> BoolArray:
         """Which draws (S,) are of distributions, where the parameters move by ``change`` (k, S)."""
@@ -115,6 +120,11 @@ class LikelihoodParts(Source):
     def moved(self, change: Array) -> Array:
         """Changes (S, k) of the parameters of the maximum as changes of what is reported, or of its logarithm."""
         return uncentred(self, change.T).T
+
+    @property
+    def family_words(self) -> str:
+        """What the family is called."""
+        return self.family.name
 
     def last_rows(self) -> Any:
         """Last rows (m,) of subjects, where rows are parts of their time; None otherwise."""
@@ -167,7 +177,7 @@ class LikelihoodParts(Source):
         known = {
             name: float(v) for name, v, free in zip(self.names, values, self.maximum.free, strict=True) if not free
         }
-        if self.family.estimate_shape:
+        if self.one_shape:
             known.pop(self.shape_name, None)  # not given, but held at its bound
         return known
 
@@ -245,7 +255,7 @@ def scale_estimates(parts: LikelihoodParts) -> Transformed:
     lost = is_lost(variances(V), variances(N))
     of_scale = np.where(lost[p:, None] | lost, np.nan, rows(V, slice(p, None)))
     positive, given = parts.positive, ~parts.maximum.free[p:]
-    if parts.family.estimate_shape:
+    if parts.one_shape:
         given[-1] = False  # not given, but held at its bound
     value = np.where(positive, np.exp(np.where(positive, theta, 0.0)), theta)
     return Transformed(value, theta, of_scale[:, p:], of_scale[:, :p], positive, given, theta, np.zeros_like(theta))

@@ -15,6 +15,7 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.power_normal import POWERS, PowerNoise
+from tobitgp.distributions.row_models import RowModel
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student as StudentNoise
 from tobitgp.errors import SpecError
@@ -176,6 +177,7 @@ class Family:
     log_time: bool = False  # the response is positive and modelled on the log scale
     known_sigma: float | None = None  # noise scale where the family fixes it; None where it is estimated
     estimate_shape: bool = False  # the shape of the distribution is estimated
+    rows: RowModel | None = None  # what the parameters of rows make, of a family that is no location and scale
 
     def distribution_at(self, theta: Array) -> Distribution:
         """The noise at a process model's parameters, which end with the shape, where it is estimated, and log sigma."""

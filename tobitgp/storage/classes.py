@@ -204,8 +204,8 @@ def _linear(spec: ModelSpec, plain: Any) -> LinearState:
 
 
 def _parts(spec: ModelSpec) -> list[LinearPart | None]:
-    """Formulas of the noise scale and of random effects."""
-    return [spec.scale, *(term.effects for term in spec.processes)]
+    """Formulas of the noise scale, of random effects and of other parameters of the rows."""
+    return [spec.scale, *(term.effects for term in spec.processes), *spec.formulas]
 
 
 def _part(spec: ModelSpec, plain: Any) -> PartState:

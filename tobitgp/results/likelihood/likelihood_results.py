@@ -189,6 +189,10 @@ class LikelihoodResults(Results):
         """
         return likelihood_ratio(self, other)
 
+    @property
+    def _family_in_words(self) -> str:
+        return self._parts.family_words
+
     def _criterion(self) -> tuple[str, str]:
         return "Log likelihood", f"{self.llf:.2f}"
 
