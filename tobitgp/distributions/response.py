@@ -227,6 +227,21 @@ class RowDistributions:
             endless = np.isposinf(high) & np.isposinf(self.mean())
         return np.where(endless, np.inf, np.where(low == high, low, np.clip(value, low, high)))
 
+    def pearson(self, lower: Array, upper: Array) -> Array:
+        """Mean given what was seen less the mean, on the scale of the location, in standard deviations; ends (n,)."""
+        log_u, log_rest = -_S, np.log(-np.expm1(-_S))
+        rows, free = self.beside(), np.full((1, 1), np.inf)
+        with np.errstate(all="ignore"):
+            seen, every = (
+                self.modelled(rows._inside_at(log_u, log_rest, *ends))
+                for ends in ((lower[:, None], upper[:, None]), (-free, free))
+            )
+            shift = self.modelled(self.ppf(0.5))[:, None]
+            mean = (every - shift) @ _S_WEIGHT
+            sd = np.sqrt(np.square(every - shift - mean[:, None]) @ _S_WEIGHT)
+            found = np.where(lower == upper, self.modelled(lower) - shift[:, 0], (seen - shift) @ _S_WEIGHT)
+            return np.asarray((found - mean) / sd)
+
     def inside(
         self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False
     ) -> tuple[Array, Array]:

@@ -41,6 +41,8 @@ class OwnShapes(RowDistributions):
     def _each(self, of: Callable[..., Any], *values: Array | float) -> Any:
         """Numbers of the rows, from those of the rows of each shape; several where a function gives several."""
         location, scale, at, *beside = np.broadcast_arrays(self.location, self.scale, self.coordinate, *values)
+        if not at.size:
+            return of(LocationScale(self.noise, location, scale, self.log), *beside)
         shapes, which = np.unique(at, return_inverse=True)
         order = np.argsort(which.ravel(), kind="stable")
         ends = np.cumsum(np.bincount(which.ravel(), minlength=len(shapes)))[:-1]

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
@@ -58,6 +58,12 @@ class CureParts(LikelihoodParts):
         """Formulas beside that of the location."""
         assert self.spec.scale is not None
         return {"logit(cured):": self.spec.scale.formula}
+
+    other_words = ("cured fraction", "noise scale")
+
+    def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
+        none = np.ones((len(design.H), 1)), np.zeros(len(design.H))
+        return [*LikelihoodParts.columns_of_rows(self, design), none]
 
     @property
     def one_fraction(self) -> bool:

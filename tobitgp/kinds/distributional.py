@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import Outcome, outcome
@@ -97,6 +97,17 @@ class DistributionalParts(LikelihoodParts):
         ends = np.cumsum([W.shape[1] for W, _ in each])[:-1]
         split = np.split(self.maximum.parameters, ends)
         return tuple(W @ own + offset for (W, offset), own in zip(each, split, strict=True))
+
+    def holds_distribution(self, other: Any) -> bool:
+        one, two = (self.model, other.model) if isinstance(other, DistributionalParts) else (self.model, None)
+        return one == two
+
+    @property
+    def other_words(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(f"formula of {each.name}" for each in self.model.parameters)
+
+    def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
+        return [*_designs(self.state, self.model, design)]
 
     def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
         return self.model.units(x)

@@ -126,6 +126,17 @@ class LikelihoodParts(Source):
         """What the family is called."""
         return self.family.name
 
+    def holds_distribution(self, other: Any) -> bool:
+        """Whether the rows of another fit of this kind have a distribution with the parameters of these."""
+        return True
+
+    other_words: ClassVar[tuple[str, ...]] = ("noise scale",)  # names of the parameters of rows beside the location
+
+    def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
+        """Columns as written and offsets (n,) of the parameters of rows, but of a shape of all."""
+        W = np.ones((len(design.H), 1)) if design.scale is None else design.scale.W
+        return [(design.H, design.offset), (W, design.log_noise)]
+
     def last_rows(self) -> Any:
         """Last rows (m,) of subjects, where rows are parts of their time; None otherwise."""
         return None

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
@@ -99,6 +99,10 @@ class ParametricParts(LikelihoodParts):
             raise SpecError("exclude= cannot leave out the strata, each of which has a baseline of its own.")
         shared = [np.ones((len(H), 1))] * (self.frailty is not None)
         return [H, *[levels] * self.baseline.size, *shared]
+
+    def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
+        none = np.zeros(len(design.H))
+        return [(design.H, design.offset), *((levels, none) for levels in self.designs(design)[1:])]
 
     def predictors(self, design: Design) -> tuple[Array, ...]:
         H, *rest = self.designs(design)

@@ -51,7 +51,7 @@ BEYOND = Reason(
 )
 CURED_MEAN = Reason("The mean time of a row that may be cured is infinite.", ("cure",))
 NOBODY_CURED = Reason("The model has no cured rows.", (), ("cure",))
-NO_SCALE = Reason("A hazard has no noise scale.", ("hazard", "piecewise", "parametric", "frailty"))
+NO_SCALE = Reason("A hazard has no noise scale.", ("hazard", "piecewise", "parametric", "frailty", "no scale"))
 NO_RATIO = Reason("The ratio of two hazards changes with time in this model.", ("no ratio",))
 
 NOT_MAXIMISED = Reason("The question is about a maximised likelihood.", (), ("likelihood",))

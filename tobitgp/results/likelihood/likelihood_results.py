@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ from tobitgp.results.likelihood.likelihood_draws import (
     draw_estimates,
     drawn_responses,
 )
+from tobitgp.results.likelihood.regression_residuals import pearson_residuals, response_residuals
 from tobitgp.results.likelihood.words import Words
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.residuals import Tails
@@ -257,7 +258,8 @@ class LikelihoodResults(Results):
 
     @property
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
-        return dict(super()._residuals)
+        own = {"response": response_residuals, "pearson": pearson_residuals} if not self._no_mean else {}
+        return {**super()._residuals, **{kind: partial(of, self._parts) for kind, of in own.items()}}
 
     def _times(self, asked: Asked, *, bands: bool) -> Times:
         posterior = self._posterior(asked, bands=bands)
