@@ -20,6 +20,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.distributional import check_formulas, fit_rows, row_model
 from tobitgp.kinds.parametric import LINKS, baseline_of
 from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.likelihoods.families import is_boxcox
 from tobitgp.model import Model
 from tobitgp.options import FitOptions
 from tobitgp.results.hazards.cells import PH, is_parametric
@@ -70,6 +71,11 @@ class DistributionalModel(Model):
         **reading: Any,
     ):
         refuse_partitioned(data, "formulas= are fitted", reading.pop("engine", None))
+        if is_boxcox(family):
+            raise SpecError(
+                "family='boxcox' takes a formula of sigma alone: a power that differs between rows puts the location of "
+                "each row on a scale of its own. Use formulas={'sigma': '~ z'}."
+            )
         self._refuse({"id": id, "var_weights": reading.pop("var_weights", None)}, reading)
         given = dict(formulas or {}) | ({} if sigma is None else {"sigma": sigma}) | ({} if cure is None else {"cured": cure})
         self._hazards = family if isinstance(family, PH) else None

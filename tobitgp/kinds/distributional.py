@@ -77,9 +77,19 @@ class DistributionalParts(LikelihoodParts):
 
     @property
     def place_of_scale(self) -> int | None:  # type: ignore[override]
-        """Of log sigma among the parameters of rows."""
+        """Of log sigma among the parameters of rows, or of the shape of Weibull times, 1 / sigma."""
         names = [each.name for each in self.model.parameters]
-        return 1 + names.index(SIGMA) if SIGMA in names else None
+        name = "shape" if self._reciprocal else SIGMA
+        return 1 + names.index(name) if name in names else None
+
+    @property
+    def sign_of_scale(self) -> float:  # type: ignore[override]
+        return -1.0 if self._reciprocal else 1.0
+
+    @property
+    def _reciprocal(self) -> bool:
+        model = self.model.uncured if isinstance(self.model, CureModel) else self.model
+        return isinstance(model, NoiseModel) and model.reciprocal
 
     @property
     def scale_names(self) -> list[str]:

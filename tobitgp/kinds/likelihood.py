@@ -58,6 +58,7 @@ class LikelihoodParts(Source):
     covariates: pd.DataFrame | None = None
 
     place_of_scale: ClassVar[int | None] = 1  # of log sigma among the parameters of rows
+    sign_of_scale: ClassVar[float] = 1.0  # -1 where that is minus log sigma
 
     # -- what each kind says ------------------------------------------------------------------------------------------
 

@@ -189,6 +189,17 @@ class Family:
         return GaussianNoise() if self.distribution.gaussian else Noise(self.distribution, self.estimate_shape)
 
 
+class _Rows(Distribution):
+    """Stands for noise where the parameters of rows make no location and scale."""
+
+    name = "rows"
+
+
+def family_of_rows(name: str, rows: RowModel) -> Family:
+    """A family whose rows have the parameters of a model of their own, all by maximum likelihood."""
+    return Family(name, _Rows(), log_time=rows.log, rows=rows)
+
+
 FEWEST_DF, MOST_DF = 0.2, 1e10
 
 

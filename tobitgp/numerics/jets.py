@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from scipy import special
 
+from tobitgp.errors import SpecError
 from tobitgp.numerics import log_probabilities
 from tobitgp.typing import Array, IntArray
 
@@ -37,7 +38,10 @@ class Jet(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """A function of numpy that has a rule."""
         rule = _OF_NUMPY.get(ufunc)
-        return NotImplemented if rule is None or method != "__call__" or kwargs else rule(*map(_as_jet, inputs))
+        if rule is None:
+            listed = ", ".join(sorted(known.__name__ for known in _OF_NUMPY))
+            raise SpecError(f"{ufunc.__name__}() has no derivative here. Write the function with these: {listed}.")
+        return NotImplemented if method != "__call__" or kwargs else rule(*map(_as_jet, inputs))
 
     def of(self, value: Array, first: Entry, second: Entry) -> Jet:
         """A function of this number, from its value and its derivatives."""

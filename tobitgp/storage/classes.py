@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -111,7 +112,7 @@ CLASSES: dict[str, type] = {
 # Written by name.
 REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
     "$components": (tuple({type(row) for row in MIXTURE_FAMILIES.values()}), MIXTURE_FAMILIES),
-    "$family": (Family, {**FAMILIES, BOXCOX.name: BOXCOX}),
+    "$family": (Family, ChainMap({BOXCOX.name: BOXCOX}, FAMILIES)),
     "$kernel": (Kernel, KERNELS),
 }
 

@@ -58,7 +58,7 @@ def predictions_of_the_command(case: Case) -> Any:
     return pd.read_csv(out)
 
 
-OF_MODELS = {"family", "sigma", "cure", "id"}
+OF_MODELS = {"family", "sigma", "cure", "formulas", "id"}
 
 
 def opened(case: Case) -> Any:

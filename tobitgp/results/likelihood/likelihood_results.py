@@ -231,7 +231,7 @@ class LikelihoodResults(Results):
             return super()._log_noise(asked)
         found = estimates_of_rows(self._reported, asked.design)
         V, N = (each[:, place, place] for each in (found.covariance, found.lost))
-        return found.x[place], np.sqrt(known(V, N))
+        return self._parts.sign_of_scale * found.x[place], np.sqrt(known(V, N))
 
     def _seen(self, new: Frame | None, asked: Asked) -> Scored:
         """Rows of whose response something is known."""
