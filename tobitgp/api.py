@@ -94,7 +94,7 @@ def fit(
         kinds only the columns that the arguments mention are collected; a single value in a dict stands in every row. A
         path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and dask DataFrames are
         never read into memory at once, and their results hold no rows.
-    family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)``, ``tg.BoxCox(power=0.5)`` or ``tg.PH(...)``, optional
+    family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)``, ``tg.PH()``, ``tg.CustomNoise()``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
         modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q estimated);
@@ -102,6 +102,7 @@ def fit(
         one with zeros, by ``censor(0)``;
         ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula; ``tg.PH("spline")``, of Royston and
         Parmar, ``tg.PH("weibull")`` and ``tg.PH("gompertz")`` have baselines by maximum likelihood, see `tobitgp.PH`.
+        `tobitgp.CustomNoise` makes a family of your own density.
         Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes
         are point estimates) and, of counts, ``"poisson"``. Of competing risks one of positive times or ``"ph"``, or a
         dict of these by cause.

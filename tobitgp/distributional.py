@@ -25,7 +25,6 @@ from tobitgp.model import Model
 from tobitgp.options import FitOptions
 from tobitgp.results.hazards.cells import PH, is_parametric
 
-
 _SHAPES = {"weibull": WeibullBaseline(), "gompertz": GompertzBaseline(), "spline": SplineBaseline((0.0, 1.0, 2.0))}
 
 
@@ -73,11 +72,20 @@ class DistributionalModel(Model):
         refuse_partitioned(data, "formulas= are fitted", reading.pop("engine", None))
         if is_boxcox(family):
             raise SpecError(
-                "family='boxcox' takes a formula of sigma alone: a power that differs between rows puts the location of "
-                "each row on a scale of its own. Use formulas={'sigma': '~ z'}."
+                "family='boxcox' takes a formula of sigma alone: a power that differs between rows puts the location "
+                "of each row on a scale of its own. Use formulas={'sigma': '~ z'}."
             )
         self._refuse({"id": id, "var_weights": reading.pop("var_weights", None)}, reading)
-        given = dict(formulas or {}) | ({} if sigma is None else {"sigma": sigma}) | ({} if cure is None else {"cured": cure})
+        given = (
+            dict(formulas or {})
+            | ({} if sigma is None else {"sigma": sigma})
+            | ({} if cure is None else {"cured": cure})
+        )
+        if isinstance(family, PH) and not is_parametric(family):
+            raise SpecError(
+                f"formulas= and cure= require a parametric baseline, not {family!r}. Use tg.PH('spline'), "
+                "tg.PH('weibull') or tg.PH('gompertz')."
+            )
         self._hazards = family if isinstance(family, PH) else None
         written = None
         if self._hazards is not None:

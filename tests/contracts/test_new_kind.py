@@ -1,9 +1,10 @@
 """A kind of fit registered at run time, from a log density and log tails alone, answers every question there is.
 
-Log times have the cdf ``expit(z) ** a``, ``z = (log t - mu) / sigma``, and mu, log sigma and log a are linear in columns.
+Log times have the cdf ``expit(z) ** a``, ``z = (log t - mu) / sigma``; mu, log sigma and log a are linear in columns.
 """
 
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -134,7 +135,7 @@ def mean_up_to(x, end, start=0.0):
     def survival(v):
         return float(np.exp(log_sf(v, *x) + v))
 
-    area = sum(quad(survival, a, b, epsabs=1e-14, epsrel=1e-11)[0] for a, b in zip(breaks[:-1], breaks[1:], strict=True))
+    area = sum(quad(survival, a, b, epsabs=1e-14, epsrel=1e-11)[0] for a, b in pairwise(breaks))
     return start + area if start else np.exp(first) + area
 
 
@@ -178,7 +179,9 @@ def test_curves_percentiles_and_means_within_time_are_those_of_quadrature(fitted
     np.testing.assert_allclose(res.predict_cumulative_hazard(NEW, times), -np.log(S), rtol=1e-9)
     np.testing.assert_allclose(res.predict_hazard(NEW, times), f / S, rtol=1e-9)
     later = res.predict_survival_function(NEW, times, conditional_after=1.0)
-    np.testing.assert_allclose(later, [[(1.0 - cdf(1.0 + t, x)) / (1.0 - cdf(1.0, x)) for x in xs] for t in times], rtol=1e-9)
+    np.testing.assert_allclose(
+        later, [[(1.0 - cdf(1.0 + t, x)) / (1.0 - cdf(1.0, x)) for x in xs] for t in times], rtol=1e-9
+    )
     np.testing.assert_allclose(res.predict_percentile(NEW, p=0.2), [quantile(x, 0.8) for x in xs], rtol=1e-9)
     np.testing.assert_allclose(res.predict_restricted_mean(NEW, t=4.0), [mean_up_to(x, 4.0) for x in xs], rtol=1e-8)
     np.testing.assert_allclose(res.predict_expectation(NEW), [mean_up_to(x, np.inf) for x in xs], rtol=1e-8)
@@ -223,7 +226,9 @@ def test_every_question_of_the_matrix_is_answered(registered, tmp_path: Path):
 def test_functions_without_a_derivative_are_named():
     from scipy.special import erf
 
-    model = DensityModel((RowParameter("sigma"),), lambda v, mu, tau: erf(mu) + tau, lambda v, mu, tau: -np.exp(tau) * v)
+    model = DensityModel(
+        (RowParameter("sigma"),), lambda v, mu, tau: erf(mu) + tau, lambda v, mu, tau: -np.exp(tau) * v
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(FAMILIES, "odd", family_of_rows("odd", model))
         with pytest.raises(SpecError, match=r"erf.*no derivative"):

@@ -281,9 +281,14 @@ def _cdf_slope(rows: RowDistributions) -> Callable[[Array], Array]:
 
 
 def _beyond(
-    rows: RowDistributions, middle: Array, tail: Callable[[Array], Array], slope: Callable[[Array], Array], *, upper: bool
+    rows: RowDistributions,
+    middle: Array,
+    tail: Callable[[Array], Array],
+    slope: Callable[[Array], Array],
+    *,
+    upper: bool,
 ) -> Array:
-    """Area (n,) of a tail from the median on, beyond a rare value as of a power; infinite where that falls too slowly."""
+    """Area (n,) of a tail from the median on, beyond a rare value that of a power; infinite where that falls slowly."""
     with np.errstate(all="ignore"):
         if upper:
             ends = np.column_stack([rows.survived(np.full(rows.shape, p)) for p in _LATE])

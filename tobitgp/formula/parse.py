@@ -127,9 +127,7 @@ def parse_parameter_formula(
     beside: ModelSpec | None = None,
 ) -> ParameterSpec:
     """Read the formula of a parameter of the rows; ``label`` is what is linear in its terms, ``log(shape)``."""
-    spec = parse_scale_formula(
-        text, columns, functions, beside=beside, kind=ParameterSpec, parameter=parameter
-    )
+    spec = parse_scale_formula(text, columns, functions, beside=beside, kind=ParameterSpec, parameter=parameter)
     assert isinstance(spec, ParameterSpec)
     if spec.gps:
         raise FormulaError(

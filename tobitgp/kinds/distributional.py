@@ -1,4 +1,4 @@
-"""Fits by maximum likelihood in which every parameter of the rows may have a formula: cured shares, scales and shapes."""
+"""Fits by maximum likelihood in which every parameter of the rows may have a formula: shares, scales and shapes."""
 
 from __future__ import annotations
 

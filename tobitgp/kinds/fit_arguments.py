@@ -82,7 +82,9 @@ def read_number(name: str, value: Any) -> float:
     return float(value)
 
 
-def read_values(argument: str, given: Mapping[str, float] | None, names: Sequence[str], positive: Sequence[bool]) -> Array:
+def read_values(
+    argument: str, given: Mapping[str, float] | None, names: Sequence[str], positive: Sequence[bool]
+) -> Array:
     """Values of parameters as they move in the search, NaN where there are none."""
     values = read_mapping(argument, given) or {}
     check_names(argument, values, names)

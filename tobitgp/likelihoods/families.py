@@ -20,6 +20,8 @@ from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student as StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
+from tobitgp.likelihoods.custom_noise import CustomNoise as CustomNoise
+from tobitgp.likelihoods.custom_noise import FunctionNoise
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Tilted
 from tobitgp.numerics.normal_functions import fourth, log_cdf, mills, third
@@ -356,6 +358,8 @@ def resolve_family(family: object) -> Family:
             return with_known_shape(FAMILIES[name], family)
     if isinstance(family, str) and family in FAMILIES:
         return FAMILIES[family]
+    if isinstance(family, CustomNoise):
+        return Family(family.name, FunctionNoise(family), log_time=family.positive)
     allowed = (
         f"choose one of {', '.join(map(repr, FAMILIES))}, or Student(df=4), GenGamma(Q=1) where the shape is known; "
         "of fit() 'boxcox' estimates a power transformation, and 'ph' means proportional hazards"

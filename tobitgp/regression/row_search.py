@@ -58,7 +58,7 @@ class RowProblem(Predictors):
         """The coordinates x nearest to values of the parameters."""
         blocks = [point.coefficients]
         for W, offset, value in zip(self.written[1:], self.offsets[1:], point.others, strict=True):
-            blocks.append(np.linalg.lstsq(W, value - offset, rcond=None)[0])
+            blocks.append(np.asarray(np.linalg.lstsq(W, value - offset, rcond=None)[0], dtype=np.float64))
         return self.nearest(np.concatenate(blocks))
 
 
@@ -139,9 +139,10 @@ def _message(problem: RowProblem, end: Climb, reason: str) -> str:
             "The likelihood is highest where some rows have a cured fraction of 0 or 1: use fewer columns in the "
             "formula of 'cured', or fit without it."
         )
+    if reason == "flat":
+        what = f"the parameter {name!r} of some rows runs" if name else "some coefficients run"
+        return f"The likelihood has no maximum: {what} off to infinity. Use fewer columns, or fix a coefficient."
     return {
-        "flat": f"The likelihood has no maximum: {f'the parameter {name!r} of' if name else 'coefficients of'} some rows "
-        f"{'runs' if name else 'run'} off to an end of the possible values. Use fewer columns, or fix a coefficient.",
         "falls": "The spline of the baseline falls somewhere between events. Give a smaller df.",
         "stalled": "No step improves the likelihood although its slope is not 0. Rescale or simplify the model.",
         "limit": "Not converged when the limit of iterations was reached. Raise max_iter.",
@@ -176,7 +177,10 @@ def from_residuals(seen: Outcome, H: Array, offset: Array, parameters: Sequence[
     root = np.sqrt(seen.weight)
     beta = np.linalg.lstsq(root[:, None] * H, root * middle, rcond=None)[0]
     spread = float(np.sqrt(np.average(np.square(middle - H @ beta), weights=seen.weight))) or 1.0
-    return Point(beta, tuple(np.log(spread) if each.name == "sigma" else each.start for each in parameters))
+    return Point(
+        np.asarray(beta, dtype=np.float64),
+        tuple(np.log(spread) if each.name == "sigma" else each.start for each in parameters),
+    )
 
 
 def cured_shares(seen: Outcome) -> tuple[float, float, float]:

@@ -16,7 +16,6 @@ from tobitgp.data.absorbed import Absorbed, Columns, as_dense, choose_columns
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.kinds.boxcox import BoxCoxParts
-from tobitgp.kinds.cure import CureParts
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.regression import RegressionParts

@@ -328,7 +328,7 @@ def _with_ends(formula: Any, options: dict[str, Any], rows: pd.DataFrame) -> tup
             return {cause: read(text) for cause, text in value.items()}
         return value if value is None else with_ends(value, rows, options.get("functions"))
 
-    written = {name: read(options[name]) for name in ("sigma", "cure", "formulas") if name in options}
+    written: dict[str, Any] = {name: read(options[name]) for name in ("sigma", "cure", "formulas") if name in options}
     return read(formula), {**options, **written}
 
 

@@ -130,9 +130,7 @@ def _check_estimates(parts: LikelihoodParts, q: int) -> None:
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
     if parts.spec.processes or maximum.scores is not None or parts.cov_type not in KINDS:
         raise MalformedError("its parts do not belong together")
-    if (maximum.shape is None) != (not parts.shape_name) or not (
-        maximum.shape is None or np.isfinite(maximum.shape)
-    ):
+    if (maximum.shape is None) != (not parts.shape_name) or not (maximum.shape is None or np.isfinite(maximum.shape)):
         raise MalformedError("the shape of its noise is not that of its family")
 
 

@@ -23,7 +23,8 @@ LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind", "duration")}
 def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
     """Specification as JSON."""
     scale = spec.scale
-    called = [name for each in filter(None, (spec, scale, *spec.formulas)) for name in _called(each)]
+    others = [*([] if scale is None else [scale]), *spec.formulas]
+    called = [*_called(spec), *(name for each in others for name in _called(each))]
     document: dict[str, Any] = {
         "formula": spec.formula,
         "columns": columns_of(spec, columns),
@@ -76,10 +77,11 @@ def restore_spec(document: Any, functions: Functions, scale_kind: type[ScaleSpec
 
 def _restore_formula(document: Any, spec: ModelSpec, functions: Functions) -> ParameterSpec:
     """Formula of another parameter of the rows, read again."""
-    of = document.get("of") if isinstance(document, dict) else None
+    of: Any = document.get("of") if isinstance(document, dict) else None
     if not _are_texts(of) or len(of) != 2:
         raise MalformedError("a formula does not say of which parameter it is")
-    found = _restore_scale({name: value for name, value in document.items() if name != "of"}, spec, functions, ParameterSpec)
+    rest = {name: value for name, value in document.items() if name != "of"}
+    found = _restore_scale(rest, spec, functions, ParameterSpec)
     assert isinstance(found, ParameterSpec)
     return replace(found, parameter=of[0], label=of[1])
 

@@ -1,4 +1,4 @@
-"""Formulas of other parameters than the location: against maxima of likelihoods written down here, and their Hessians."""
+"""Formulas of other parameters than the location: against maxima of likelihoods written here, and their Hessians."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,9 @@ def survival_of(parameters):
         log_sf = np.where(Q > 0.0, gamma.logsf(x), gamma.logcdf(x))
         return gamma.logpdf(x) + np.log(np.abs(Q) * x / sigma / t), log_sf
 
-    return {"weibull": weibull, "weibull ph": weibull_hazards, "gompertz": gompertz, "gengamma": generalised_gamma}[parameters]
+    return {"weibull": weibull, "weibull ph": weibull_hazards, "gompertz": gompertz, "gengamma": generalised_gamma}[
+        parameters
+    ]
 
 
 CALLS = {
@@ -67,7 +69,10 @@ def maximum(log_likelihood, start):
             e, f = h * np.eye(k)[i], h * np.eye(k)[j]
             b = found.x
             H[i, j] = (
-                log_likelihood(b + e + f) - log_likelihood(b + e - f) - log_likelihood(b - e + f) + log_likelihood(b - e - f)
+                log_likelihood(b + e + f)
+                - log_likelihood(b + e - f)
+                - log_likelihood(b - e + f)
+                + log_likelihood(b - e - f)
             ) / (4.0 * h * h)
     return found.x, -found.fun, np.sqrt(np.diag(np.linalg.inv(-H)))
 
@@ -114,13 +119,20 @@ def test_degrees_of_freedom_have_a_formula():
 
 def test_one_value_is_the_model_without_the_formula():
     data = times()
-    for family, name in (("weibull", "shape"), ("gengamma", "Q"), (tg.PH("weibull"), "shape"), (tg.PH("gompertz"), "shape")):
+    for family, name in (
+        ("weibull", "shape"),
+        ("gengamma", "Q"),
+        (tg.PH("weibull"), "shape"),
+        (tg.PH("gompertz"), "shape"),
+    ):
         plain = tg.fit("Surv(entry, time, event) ~ x", data, family=family)
         one = tg.fit("Surv(entry, time, event) ~ x", data, family=family, formulas={name: "~ 1"})
         assert one.llf == pytest.approx(plain.llf, abs=1e-8)
         np.testing.assert_allclose(one.predict(data, "median"), plain.predict(data, "median"), rtol=1e-5)
         np.testing.assert_allclose(
-            one.predict_survival_function(data.head(3), [0.5, 2.0]), plain.predict_survival_function(data.head(3), [0.5, 2.0]), rtol=1e-5
+            one.predict_survival_function(data.head(3), [0.5, 2.0]),
+            plain.predict_survival_function(data.head(3), [0.5, 2.0]),
+            rtol=1e-5,
         )
 
 
@@ -170,6 +182,7 @@ def test_formulas_survive_files(tmp_path):
     [
         ("weibull", {"df": "~ z"}, SpecError, "no such parameter"),
         (tg.PH("spline"), {"gamma1": "~ z"}, SpecError, "rise together"),
+        (tg.PH("gp"), {"shape": "~ z"}, SpecError, "parametric baseline"),
         ("boxcox", {"power": "~ z"}, SpecError, "a scale of its own"),
         ("weibull", {"shape": "~ gp(z)"}, FormulaError, "is a process"),
         ("weibull", {"shape": "z"}, FormulaError, "begins with '~'"),

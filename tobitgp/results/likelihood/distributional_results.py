@@ -39,10 +39,10 @@ class DistributionalResults(LikelihoodResults):
     >>> lung = tg.datasets.load("lung")
     >>> res = tg.fit("Surv(time, event) ~ age", lung, family="weibull", formulas={"shape": "~ sex"})
     >>> res.params.round(3)
-    Intercept                6.834
-    age                     -0.013
-    log(shape)[Intercept]    0.240
-    log(shape)[sex]          0.021
+    Intercept                6.839
+    age                     -0.012
+    log(shape)[Intercept]    0.011
+    log(shape)[sex]          0.200
     dtype: float64
     """
 
@@ -59,8 +59,8 @@ class DistributionalResults(LikelihoodResults):
 
     def _ratio_kind(self) -> Kind:
         raise SpecError(
-            "Where other parameters than the location differ between rows no ratio of hazards is the same at all times: "
-            "predict_hazard(...) at two rows gives both hazards over time."
+            "Where other parameters than the location differ between rows no ratio of hazards is the same at all "
+            "times: predict_hazard(...) at two rows gives both hazards over time."
         )
 
     @property
