@@ -31,6 +31,10 @@ class Cured(RowDistributions):
         return np.broadcast_shapes(self.uncured.shape, np.shape(self.logit))
 
     @property
+    def latent(self) -> Array:
+        return self.uncured.latent
+
+    @property
     def width(self) -> Array:
         return self.uncured.width
 

@@ -65,6 +65,7 @@ class CureResults(LikelihoodResults):
     """
 
     _parts: CureParts | CuredParts
+    _never = True
     _no_mean = "where some are cured the mean time is infinite"
 
     def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
