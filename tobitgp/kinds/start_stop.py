@@ -44,7 +44,7 @@ class StartStopParts(RegressionParts):
         how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
         how |= {"start": self.maximum.parameters} if scores and not fixed else {}
         read = self.spec, self.rows, self.family, self.covariates, self.facts.names
-        return _fit(*read, id=self.id, code=self.code, with_null=False, **how)  # type: ignore
+        return _fit(*read, id=self.id, code=pd.factorize(self.code)[0], with_null=False, **how)  # type: ignore
 
     @property
     def null(self) -> float:

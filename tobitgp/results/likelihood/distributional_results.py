@@ -28,6 +28,11 @@ class DistributionalResults(LikelihoodResults):
     parts : DistributionalParts
         Specification, rows and maximum.
 
+    Raises
+    ------
+    SpecError
+        If `hazard_ratios` is asked for: no ratio of hazards is the same at all times.
+
     References
     ----------
     R. A. Rigby and D. M. Stasinopoulos (2005), Generalized additive models for location, scale and shape, *Applied
