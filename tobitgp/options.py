@@ -12,8 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import read_clusters
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.row_arguments import read_clusters
 from tobitgp.data.row_warnings import are_whole, warn_whole
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError

@@ -12,7 +12,7 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.nondetects.arguments import read_choice
+from tobitgp.nondetects.sample_results import read_choice
 from tobitgp.typing import Array
 
 FamilyName = Literal["lognormal", "normal", "weibull", "gamma"]
