@@ -279,9 +279,15 @@ def cross_validated(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
 
 
 def nondetects(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, Any]:
-    """Answers of the functions of samples, each with the exception in its place where it has none."""
-    answers = nondetect_answers(train, test)
-    return {key: value for name, answer in answers.items() for key, value in recorded(name, answer).items()}
+    """Answers of the functions of samples, each with the words of its error where it has none."""
+
+    def answered(answer: Callable[[], Any]) -> Any:
+        try:
+            return answer()
+        except tg.errors.TobitGPError as error:
+            return f"{type(error).__name__}: {error}"
+
+    return {name: answered(answer) for name, answer in nondetect_answers(train, test).items()}
 
 
 WITHOUT_FIT: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Any]] = {

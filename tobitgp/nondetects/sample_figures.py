@@ -137,7 +137,7 @@ def _draw_steps(ax: Any, found: KaplanMeier, end: float, colour: str, label: str
 def _draw_family(ax: Any, sample: Sample, family: str, ends: tuple[float, float], dashes: Any, colour: str) -> None:
     found = maximise(sample, family)
     x = np.geomspace(*ends, _CURVE) if ends[0] > 0.0 else np.linspace(*ends, _CURVE)
-    share = [-np.expm1(found.family.log_sf(float(t), found.a, found.b)) for t in found.family.link(x)]
+    share = -np.expm1(found.family.linked(found.a, found.b).logsf(found.family.link(x)))
     ax.plot(x, share, linestyle=dashes, color=colour, linewidth=1.3, zorder=3)
 
 

@@ -20,7 +20,7 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.sample_families import Family, family_of
+from tobitgp.nondetects.sample_families import SampleFamily, family_of
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _DOUBLINGS = 40
 class MaximumLikelihood:
     """A family at its maximum, for one sample."""
 
-    family: Family
+    family: SampleFamily
     lower: Array  # (n,), ends of what is known of each row, on the scale of the link
     upper: Array  # (n,)
     a: float
@@ -117,7 +117,7 @@ class MaximumLikelihood:
 
     def log_likelihood(self, a: float, b: float) -> float:
         """Log likelihood at other parameters; -inf where it is lost."""
-        return _log_likelihood(self.family, self.lower, self.upper, a, b) + self.jacobian
+        return self.family.log_likelihood(self.lower, self.upper, a, b) + self.jacobian
 
     def unbiased_scale(self) -> float:
         """The scale, of a complete sample with n - 1 in the place of n."""
@@ -130,7 +130,7 @@ class MaximumLikelihood:
         t = float(self.family.link(np.array([standard]))[0])
 
         def probit(a: float, b: float) -> float:
-            return -float(ndtri(np.exp(self.family.log_sf(t, a, b))))
+            return -float(ndtri(np.exp(self.family.linked(a, b).logsf(np.asarray(t)))))
 
         at = probit(self.a, self.b)
         if not np.isfinite(at):
@@ -158,17 +158,11 @@ def maximise(sample: Sample, family: str = "lognormal") -> MaximumLikelihood:
     lower, upper = kind.link(sample.lower), kind.link(sample.upper)
     jacobian = -float(upper[lower == upper].sum()) if kind.log else 0.0
     a, b, covariance = _gamma(kind, lower, upper) if kind.name == "gamma" else _regression(kind, sample)
-    llf = _log_likelihood(kind, lower, upper, a, b) + jacobian
+    llf = kind.log_likelihood(lower, upper, a, b) + jacobian
     return MaximumLikelihood(kind, lower, upper, a, b, covariance, llf, jacobian)
 
 
-def _log_likelihood(family: Family, lower: Array, upper: Array, a: float, b: float) -> float:
-    exact = lower == upper
-    value = family.log_density(upper[exact], a, b).sum() + family.log_mass(lower[~exact], upper[~exact], a, b).sum()
-    return float(value) if np.isfinite(value) else -np.inf
-
-
-def _regression(family: Family, sample: Sample) -> tuple[float, float, Array]:
+def _regression(family: SampleFamily, sample: Sample) -> tuple[float, float, Array]:
     """Estimates and their covariance, sigma on the log scale."""
     from tobitgp.api import fit
 
@@ -180,14 +174,14 @@ def _regression(family: Family, sample: Sample) -> tuple[float, float, Array]:
     return float(a), float(np.log(sigma)), np.asarray(res.cov_params()) * np.outer(units, units)
 
 
-def _gamma(family: Family, lower: Array, upper: Array) -> tuple[float, float, Array]:
+def _gamma(family: SampleFamily, lower: Array, upper: Array) -> tuple[float, float, Array]:
     """The package has gamma times only as a curve within the generalised gamma ones, so here by Nelder and Mead."""
     from scipy.optimize import minimize
     from statsmodels.tools.numdiff import approx_hess
 
     def loss(x: Array) -> float:
         # The mean and the shape are less correlated than the scale and the shape.
-        return -_log_likelihood(family, lower, upper, x[0] - x[1], x[1])
+        return -family.log_likelihood(lower, upper, x[0] - x[1], x[1])
 
     seen = np.exp(upper[lower == upper])
     start = np.array([np.log(seen.mean()), 2.0 * np.log(seen.mean() / seen.std())])
