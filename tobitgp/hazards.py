@@ -13,7 +13,6 @@ import pandas as pd
 
 from tobitgp.boxcox import BoxCoxModel
 from tobitgp.data.row_warnings import warn_fractions
-from tobitgp.data.training_summary import remember
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
 from tobitgp.inference import EP
@@ -170,7 +169,7 @@ class HazardModel:
         processes = bool(self.spec.processes)
         fitter = Fitter(self.written, self.family, self.frame, processes, self.risk, self.functions, fitting)
         cells, cuts = _fit(fitter)
-        facts = remember(self.training, named_columns([self.spec], self.columns), self.frame)
+        facts = self.training.facts(named_columns([self.spec], self.columns), self.frame)
         begins = first_entries(self.frame, self.risk, self.written.stratum)
         rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, begins, cells.parts)
         parts = HazardParts(*rows, self.training, self.frame, self.of_subjects)

@@ -14,8 +14,15 @@ from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError
 from tobitgp.model import Model
 from tobitgp.nondetects.sample import Sample, groups_of, sample_of
+from tobitgp.nondetects.sample_results import (
+    PERMUTATIONS,
+    NondetectResults,
+    describe,
+    in_words,
+    read_choice,
+    read_count,
+)
 from tobitgp.nondetects.value_order import flipped, order_of, peto_scores, recensored
-from tobitgp.nondetects.sample_results import PERMUTATIONS, NondetectResults, describe, in_words, read_choice, read_count
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array, BoolArray, Frame, IntArray

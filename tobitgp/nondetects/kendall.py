@@ -12,8 +12,15 @@ from scipy.special import ndtr
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.sample import Sample
+from tobitgp.nondetects.sample_results import (
+    PERMUTATIONS,
+    NondetectResults,
+    describe,
+    in_words,
+    read_choice,
+    read_count,
+)
 from tobitgp.nondetects.value_order import Order, dropped_note, order_of, read_columns
-from tobitgp.nondetects.sample_results import PERMUTATIONS, NondetectResults, describe, in_words, read_choice, read_count
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array
 

@@ -14,8 +14,8 @@ from tobitgp.api import fit
 from tobitgp.errors import DataError
 from tobitgp.nondetects.kendall import normal_tail
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.value_order import dropped_note, read_columns
 from tobitgp.nondetects.sample_results import NondetectResults, describe, in_words, read_choice
+from tobitgp.nondetects.value_order import dropped_note, read_columns
 from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array
 

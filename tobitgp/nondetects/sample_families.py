@@ -1,4 +1,4 @@
-"""Families of two parameters for one sample: a location a of log y (or of y), and the logarithm b of a scale or shape."""
+"""Families of two parameters for one sample: a location a of log y (or of y), and b, the log of a scale or shape."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ class Gamma(SampleFamily):
     __slots__ = ()
 
     def linked(self, a: float, b: float) -> LocationScale:
+        """The distribution of log y."""
         sd = np.exp(-0.5 * b)
         return LocationScale(GenGamma(float(sd)), np.asarray(a + b), sd)
 
@@ -90,6 +91,7 @@ class Gamma(SampleFamily):
         return value if np.isfinite(value) else -np.inf
 
     def log_moment(self, order: float, b: float) -> float:
+        """Log of the mean of a power of y where a is 0."""
         return float(np.log(poch(np.exp(b), order)))
 
 

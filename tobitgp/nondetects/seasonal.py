@@ -23,7 +23,6 @@ from tobitgp.nondetects.kendall import (
     score_tail,
 )
 from tobitgp.nondetects.sample import Sample, groups_of
-from tobitgp.nondetects.value_order import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample_results import PERMUTATIONS, NondetectResults, describe, in_words, read_count
 from tobitgp.nondetects.theil_sen import (
     Steps,
@@ -34,6 +33,7 @@ from tobitgp.nondetects.theil_sen import (
     slope_interval,
     steps_of,
 )
+from tobitgp.nondetects.value_order import dropped_note, order_of, read_columns
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import remember
 from tobitgp.distributions.power_normal import POWERS
 from tobitgp.errors import BoundaryWarning, user_level
 from tobitgp.formula.spec import ModelSpec
@@ -85,7 +84,7 @@ def fit_boxcox_process(
         se = float(np.sqrt(weight @ np.square(powers - weight @ powers)))
     some, main = weight >= _LEAST, int(np.argmin(np.abs(powers - best)))
     some[main] = True
-    facts = remember(training, named_columns([spec], columns), covariates)
+    facts = training.facts(named_columns([spec], columns), covariates)
     parts = BoxCoxGPParts(
         spec,
         training.state,

@@ -17,7 +17,6 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData, prepare
 from tobitgp.data.table import column_names
-from tobitgp.data.training_summary import make_facts, remember
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NotFittedError, SpecError, user_level
 from tobitgp.formula import parse_formula
 from tobitgp.formula.spec import ModelSpec
@@ -128,11 +127,10 @@ def fit_components(
         ends = training.partitions.collect(_known_rows, spec, family)
         lower, upper, weight = (np.concatenate(each) for each in zip(*ends, strict=True))
         labels = None
-        facts = make_facts(training.state, training.found, training.counts, names, training.examples)
-        parts_of = partial(MixtureParts, spec, training.state, facts)
+        parts_of = partial(MixtureParts, spec, training.state, training.facts(names))
     else:
         (lower, upper), weight = known_ends(spec, family, training.response), training.response.weight
-        facts, labels = remember(training, names, covariates), training.labels
+        facts, labels = training.facts(names, covariates), training.labels
         parts_of = partial(MixtureParts, spec, training.state, facts, training=training, covariates=covariates)
     numbers, found = spec.mixture.numbers, list[MixtureResults]()
     if len(numbers) > 1 and numbers[-1] > len(lower):

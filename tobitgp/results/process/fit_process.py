@@ -12,7 +12,6 @@ import pandas as pd
 from tobitgp.data.margins import part_blocks
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import warn_copies
-from tobitgp.data.training_summary import make_facts, remember
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
@@ -51,11 +50,9 @@ def fit_process(
     warn_coarse(fitted, plan.measured.weight)
     if isinstance(read, TrainingData) and "sigma" not in given.fixed and family.known_sigma is None:
         warn_copies(read.design, read.response, fitted.effective)
-    names = named_columns([spec], columns)
+    facts = read.facts(named_columns([spec], columns), covariates)
     if isinstance(read, PartitionedData):
-        facts = make_facts(read.state, read.found, read.counts, names, read.examples)
         return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted).without_rows())
-    facts = remember(read, names, covariates)
     return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted, read, covariates))
 
 
