@@ -1,4 +1,4 @@
-"""Expressions of a formula as arrays, by a walk over the checked syntax tree; nothing is executed."""
+"""Expressions of a formula as arrays, by a walk over the checked syntax tree; nothing is executed; their rounding."""
 
 from __future__ import annotations
 

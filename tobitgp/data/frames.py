@@ -1,4 +1,4 @@
-"""Data in any kind of frame: read as pandas where they enter, and answered in the kind that came."""
+"""Data in any kind of frame, read as pandas and answered in the kind that came; values by row given beside them."""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ from tobitgp.nondetects.kaplan_meier import Tail, check_tail, kaplan_meier_of, k
 from tobitgp.nondetects.resampling import MANY, bca, fit_many
 from tobitgp.nondetects.ros import ros_means, ros_of
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.sample_families import family_of
-from tobitgp.nondetects.sample_likelihood import maximise
+from tobitgp.nondetects.sample_likelihood import family_of, maximise
 from tobitgp.nondetects.sample_results import read_choice, read_resamples
 from tobitgp.typing import Array, IntArray
 
@@ -25,7 +24,13 @@ _NODES = 400
 
 
 def land_limit(m: float, s: float, n: int, confidence: float) -> float:
-    """One-sided limit of the log of the mean; a lower one for a confidence under one half."""
+    r"""Land's exact limit of the log of a log-normal mean, of a complete sample; a lower one below one half.
+
+    Given :math:`n (m - \theta)^2 + (n - 1) s^2`, with m and s of the logarithms and :math:`\theta = \mu + \sigma^2 / 2`
+    the log of the mean, the distribution of m depends on :math:`\theta` alone: (NDT9) of the theory pages; C. E. Land,
+    "Confidence intervals for linear functions of the normal mean and variance", Annals of Mathematical Statistics 42
+    (1971), 1187-1205.
+    """
     centre = m + 0.5 * s * s
     step = (s + s * s) / np.sqrt(n)
     low, high = centre - step, centre + step

@@ -13,8 +13,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.kaplan_meier import KaplanMeier, kaplan_meier_of
 from tobitgp.nondetects.ros import RegressionOnOrderStatistics, ros_of
 from tobitgp.nondetects.sample import Sample, read_groups, read_sample
-from tobitgp.nondetects.sample_families import FamilyName
-from tobitgp.nondetects.sample_likelihood import maximise
+from tobitgp.nondetects.sample_likelihood import FamilyName, maximise
 from tobitgp.report.axes import (
     BLUE,
     EDGE,

@@ -1,4 +1,4 @@
-"""What answers about samples with non-detects have in common: n, non-detects, limits, method, and tables of these."""
+"""What functions of samples with non-detects share: arguments, and results as tables of n, non-detects and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of values with non-detects, which take the place of ranks."""
+"""The order of values with non-detects: columns read together, what is known of it, and scores in place of ranks."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ from scipy import stats
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.sample import read_values
-from tobitgp.nondetects.sample_families import SAMPLE_FAMILIES
-from tobitgp.nondetects.sample_likelihood import maximise
+from tobitgp.nondetects.sample_likelihood import SAMPLE_FAMILIES, maximise
 
 R_SEARCH = 1e-8  # what R's optimisers reach
 

@@ -23,9 +23,9 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import Step
 from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM, Dirichlet, DirichletProcess, Predictive
 from tobitgp.mixture.array_fit import resolve_mixture_family
-from tobitgp.mixture.evidence_bound import Weights
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.methods import Method
+from tobitgp.mixture.mixture_priors import Weights
 from tobitgp.mixture.mixture_rows import read_rows
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.mixture.mixture_parts import MixtureParts, Tried, known_ends, warn_without_errors
