@@ -18,7 +18,8 @@ from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_haz
 from tobitgp.inference import EP
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.hyperparameters import SIGMA, Given
+from tobitgp.inference.given_parameters import GivenParameters
+from tobitgp.inference.hyperparameters import SIGMA
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import is_boxcox
 from tobitgp.model import Model
@@ -99,7 +100,7 @@ class Fitter:
 
     def priors(self, model: Model) -> dict[str, LogNormal]:
         """The usual priors in units that bands do not change: those of the logarithm of an exponential time."""
-        given = Given.read("auto", None, None, None, None)
+        given = GivenParameters.read("auto", None, None, None, None)
         _, gp, _ = build_model(model.spec, model.training, FAMILIES["exponential"], given, EP(), Settings())
         found, units = gp.parameters, gp.problem.units
         unit = {role: _LOG_EXPONENTIAL / units.scale for role in ("sd", "group")}

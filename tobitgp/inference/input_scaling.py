@@ -12,7 +12,8 @@ from tobitgp.data.moments import Moments
 from tobitgp.data.standardisation import Scaling
 from tobitgp.errors import DataError
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.hyperparameters import Given, term_covariance
+from tobitgp.inference.given_parameters import GivenParameters
+from tobitgp.inference.hyperparameters import term_covariance
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.typing import Array, IntArray
 
@@ -59,7 +60,9 @@ def around_means(spec: ModelSpec, t: int, constant: bool) -> list[bool]:
     return [kernel.stationary or is_held(i) for i, kernel in enumerate(kernels)]
 
 
-def effect_scaling(term: GPTerm, columns: Sequence[str], hypers: Sequence[str], given: Given) -> list[Scaling]:
+def effect_scaling(
+    term: GPTerm, columns: Sequence[str], hypers: Sequence[str], given: GivenParameters
+) -> list[Scaling]:
     """Columns of a random effect, centred where a correlated intercept takes up their means.
 
     Not so where some values that depend on it are fixed: these are of the columns as they are.

@@ -15,7 +15,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.spellings import FAR
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.hyperparameters import check_names, read_mapping
+from tobitgp.inference.given_parameters import check_names, read_mapping
 from tobitgp.kinds.likelihood import SIGMA
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import with_known_shape

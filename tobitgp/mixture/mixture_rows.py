@@ -1,4 +1,4 @@
-"""Rows as a mixture takes them: by kind, on the scale that is modelled, equal ones together, and how far apart they lie."""
+"""Rows as a mixture takes them: by kind, on the scale that is modelled, equal ones together; how far they are apart."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_facts_are_those_of_memory(frame, name):
 @pytest.mark.parametrize("seed", [None, 3])
 @pytest.mark.parametrize("size", [1, 10, 25, 59])
 def test_the_sample_is_the_subset_that_memory_draws(frame, size, seed):
-    from tobitgp.inference.hyperparameters import Given as Asked
+    from tobitgp.inference.given_parameters import GivenParameters as Asked
     from tobitgp.inference.partition_fit import assemble_partitions
     from tobitgp.likelihoods import FAMILIES
 

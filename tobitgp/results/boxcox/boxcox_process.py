@@ -16,7 +16,7 @@ from tobitgp.errors import BoundaryWarning, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.hyperparameters import Given
+from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.kinds.boxcox import refuse_power
 from tobitgp.kinds.transformed_rows import LEAST_POWER, holds_zeros, log_jacobian, transformed
 from tobitgp.likelihoods import FAMILIES
@@ -39,7 +39,7 @@ def fit_boxcox_process(
     power: float | None,
     *,
     method: Method,
-    given: Given,
+    given: GivenParameters,
     settings: Settings,
     on_step: Callable[[Step], None] | None = None,
 ) -> Any:

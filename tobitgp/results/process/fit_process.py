@@ -17,7 +17,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.assembly import GPModel, Plan, plan_rows
 from tobitgp.inference.fitted import Settings, Step, Task, warn_coarse, warn_unidentified
-from tobitgp.inference.hyperparameters import Given
+from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.partition_fit import assemble_partitions, evaluate, fit_gp
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.likelihoods import Family
@@ -34,7 +34,7 @@ def fit_process(
     near: GPResults | None = None,
     *,
     method: Method,
-    given: Given,
+    given: GivenParameters,
     settings: Settings,
     on_step: Callable[[Step], None] | None = None,
 ) -> GPResults:
@@ -67,7 +67,7 @@ def build_model(
     spec: ModelSpec,
     read: TrainingData | PartitionedData,
     family: Family,
-    given: Given,
+    given: GivenParameters,
     method: Method,
     settings: Settings,
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
@@ -124,7 +124,7 @@ def evidence_at(
     family: Family,
     *,
     method: Method,
-    given: Given,
+    given: GivenParameters,
     settings: Settings,
     gradient: bool,
 ) -> Evidence:
