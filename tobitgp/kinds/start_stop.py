@@ -41,10 +41,12 @@ class StartStopParts(RegressionParts):
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
+        assert self.code is not None
         how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
-        how |= {"start": self.maximum.parameters} if scores and not fixed else {}
+        start = self.maximum.parameters if scores and not fixed else None
         read = self.spec, self.rows, self.family, self.covariates, self.facts.names
-        return _fit(*read, id=self.id, code=pd.factorize(self.code)[0], with_null=False, **how)  # type: ignore
+        subjects = {"id": self.id, "code": pd.factorize(self.code)[0], "with_null": False, "start": start}
+        return _fit(*read, **subjects, **how)  # type: ignore
 
     @property
     def null(self) -> float:

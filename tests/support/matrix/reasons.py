@@ -70,8 +70,8 @@ SHARED = Reason("Rows of a group share a frailty, so the likelihood is not a pro
 PATHS = Reason("The rows of a subject are one observation, which conformal intervals cannot divide.", ("subjects",))
 PATHS_SCORED = Reason("The rows of a subject are one observation, which the Brier score cannot divide.", ("subjects",))
 PARTS = Reason(
-    "The rows of a subject are parts of one time. One that ends where covariates change is not censored, and an average "
-    "over rows has no population.",
+    "The rows of a subject are parts of one time. One that ends where covariates change is not censored, and an "
+    "average over rows has no population.",
     ("start-stop",),
 )
 ONE_ROW_EACH = Reason("The interface of lifelines reads one row for each subject.", ("subjects",))

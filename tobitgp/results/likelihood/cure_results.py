@@ -14,7 +14,7 @@ from tobitgp.errors import SpecError
 from tobitgp.kinds.cure import ENDS, CureParts, being_cured
 from tobitgp.kinds.distributional import CuredParts
 from tobitgp.kinds.likelihood import estimates_of_rows
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import curves, figures

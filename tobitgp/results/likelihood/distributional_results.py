@@ -9,7 +9,7 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.kinds.distributional import DistributionalParts
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.results import figures
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
