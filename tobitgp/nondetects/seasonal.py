@@ -14,7 +14,7 @@ from tobitgp.data.frames import aligned
 from tobitgp.errors import DataError
 from tobitgp.nondetects.kendall import (
     FEW,
-    Concordance,
+    KendallScore,
     check_ranks,
     concordance,
     monte_carlo,
@@ -25,7 +25,7 @@ from tobitgp.nondetects.kendall import (
 from tobitgp.nondetects.sample import Sample, groups_of
 from tobitgp.nondetects.sample_results import PERMUTATIONS, NondetectResults, describe, in_words, read_count
 from tobitgp.nondetects.theil_sen import (
-    Steps,
+    SlopeSteps,
     check_slope,
     lowest,
     median_residual,
@@ -98,7 +98,7 @@ class SeasonalKendallResults(NondetectResults):
     pvalue_normal: float
     pvalue_permutation: float
     pvalue_error: float
-    steps: Steps
+    steps: SlopeSteps
 
     @property
     def params(self) -> pd.Series[float]:
@@ -286,7 +286,7 @@ def _heterogeneity(z: Sequence[float]) -> pd.Series[float]:
     return pd.Series({"chi2": squares, "df": df, "pvalue": chdtrc(df, squares) if df else np.nan})
 
 
-def _table(seasons: Sequence[Season], found: Sequence[Concordance]) -> pd.DataFrame:
+def _table(seasons: Sequence[Season], found: Sequence[KendallScore]) -> pd.DataFrame:
     """What each season has by itself."""
     rows = {}
     for s, f in zip(seasons, found, strict=True):

@@ -80,7 +80,7 @@ def _positive(x: Array) -> Array:
     return x
 
 
-class Pair(NamedTuple):
+class KnotPair(NamedTuple):
     """Where the pairs of one level are."""
 
     left: slice  # of its elements
@@ -100,7 +100,7 @@ class Halving:
 
     size: int  # N, of elements: some follow the last, so that this too is in the middle of a pair
     at: IntArray  # (n,), place of each element in turn
-    pairs: tuple[Pair, ...]  # at each level, from the leaves
+    pairs: tuple[KnotPair, ...]  # at each level, from the leaves
 
 
 def halving(n: int) -> Halving:
@@ -113,9 +113,9 @@ def halving(n: int) -> Halving:
         rest //= 2
     pairs = []
     for h in [few << level for level in reversed(range(levels))]:
-        pairs.append(Pair(slice(0, h), slice(h, 2 * h), slice(size - 2 * h, size - h)))
+        pairs.append(KnotPair(slice(0, h), slice(h, 2 * h), slice(size - 2 * h, size - h)))
     for step in [1 << level for level in range((few - 1).bit_length())]:
-        pairs.append(Pair(slice(0, None, 2), slice(1, None, 2), slice(size - few + step - 1, size, 2 * step)))
+        pairs.append(KnotPair(slice(0, None, 2), slice(1, None, 2), slice(size - few + step - 1, size, 2 * step)))
     return Halving(size, place * few + rest, tuple(pairs))
 
 
@@ -184,10 +184,10 @@ def _carried(X: Array, A: Array, J: Array, C: Array, out: Array | None = None) -
     return congruence(product(gain, X), A, C, out), gain
 
 
-class Level(NamedTuple):
+class ReducedChain(NamedTuple):
     """What columns meet at one level, for each of its pairs of elements 1 and 2."""
 
-    pair: Pair
+    pair: KnotPair
     A2_E: Array  # (S, S, N), as are all but the last two
     E_A1: Array
     C1: Array
@@ -207,7 +207,7 @@ class Chain:
     Phi: Array  # (S, S, N)
     C: Array  # (S, S, N)
     h: tuple[int, ...]  # components of which f is the sum
-    pairs: tuple[Pair, ...]
+    pairs: tuple[KnotPair, ...]
 
     def condition(self, lambda2: Array) -> ConditionedChain:
         """Condition on sites of precisions ``lambda2`` (N,): (MKV5) to (MKV8)."""
@@ -238,7 +238,7 @@ class Chain:
             pair, A2_E, E_A1, A1, C1, J1, A2, C2, J2 = up.pop()
             n = A1.shape[-1]
             P, G, forward, backward, (by_mu, by_g) = P[..., :n], G[..., :n], *_empty(S, n, 2), np.empty((2, S, n))
-            levels.append(Level(pair, A2_E, E_A1, C1, J2, P, forward, G, backward, by_mu, by_g))
+            levels.append(ReducedChain(pair, A2_E, E_A1, C1, J2, P, forward, G, backward, by_mu, by_g))
             below_P, below_G = _empty(S, 2 * n, 2)
             below_P[..., pair.left], below_G[..., pair.right] = P, G
             middle_P, middle_G = below_P[..., pair.right], below_G[..., pair.left]
@@ -285,7 +285,7 @@ class ConditionedChain:
     lambda2: Array  # (N,)
     log_det: float  # log |I + K Lambda|, (MKV7)
     variance: Array  # diag V0, (N,)
-    levels: tuple[Level, ...]  # from the root down
+    levels: tuple[ReducedChain, ...]  # from the root down
     P: Array  # (S, S, N), filtered covariance one element before
     G: Array  # (S, S, N), backward information, own site excluded
     kc: Array  # (S, N), of (MKV5)
