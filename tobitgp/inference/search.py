@@ -416,7 +416,9 @@ class Search:
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", data, self.prior, theta, precision, self.cap)
             free = theta[self.parameters.free]
-            if expected is not None and self._agreed(objective.value(free), expected):
+            # To a finer tolerance than is usual, features made anew are climbed on.
+            near = expected is not None and self.tol >= SAMPLE_TOL
+            if expected is not None and near and abs(objective.value(free) - expected.value) < AGREED:
                 maximum = replace(expected, objective=objective, value=objective.value(free))
             elif inverse is not None:
                 steps, tol = min(self.settings.max_iter, BFGS_STEPS), self._tolerance(objective, free)
@@ -434,10 +436,6 @@ class Search:
                 break
             precision = precision if sampled else objective.precisions
         return maximum
-
-    def _agreed(self, value: float, expected: EvidenceMaximum) -> bool:
-        """Whether features made anew confirm a maximum; to a finer tolerance than is usual they are climbed on."""
-        return self.tol >= SAMPLE_TOL and abs(value - expected.value) < AGREED
 
     def _polished(self, objective: Objective, free: Array) -> EvidenceMaximum:
         """Newton steps to the maximum, from where L-BFGS-B leads if they do not reach it."""

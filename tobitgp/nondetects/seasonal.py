@@ -201,13 +201,16 @@ def seasonal_kendall(
     normal, p, error = score_tail(score, _variance(seasons, serial)), np.nan, np.nan
     drawn = not serial and all(len(s.y) <= FEW for s in seasons)
     if drawn:
-        p, error = _permutation_p(seasons, score, n_permutations, generator(rng))
+        stream = generator(rng)
+        each = [permuted_scores(order_of(s.y), order_of(s.time), n_permutations, stream) for s in seasons]
+        p, error = monte_carlo(score, np.sum(each, axis=0))
     steps = steps_of([(s.y, s.time) for s in seasons])
     slope = steps.zero()
+    how = "covariances of seasons" if serial else "normal approximation"
     used_y, used_time = of_y.take(rows), of_time.take(rows)
     return SeasonalKendallResults(
         title="Seasonal Kendall test with non-detects",
-        method=_label(serial, n_permutations if drawn else 0),
+        method=f"{n_permutations} permutations within seasons" if drawn else how,
         samples=describe({"all": used_y} | {s.name: s.y for s in seasons}),
         statistic=float(score),
         pvalue=p if drawn else normal,
@@ -223,13 +226,6 @@ def seasonal_kendall(
         pvalue_error=error,
         steps=steps,
     )
-
-
-def _label(serial: bool, drawn: int) -> str:
-    """What a table calls the test."""
-    if drawn:
-        return f"{drawn} permutations within seasons"
-    return "covariances of seasons" if serial else "normal approximation"
 
 
 def _split(y: Sample, time: Sample, labels: pd.Series[Any]) -> tuple[list[Season], BoolArray, list[str]]:
@@ -272,12 +268,6 @@ def _covariances(seasons: Sequence[Season]) -> Array:
     out = (0.5 * flat @ flat.T + rows @ rows.T) / 3.0
     np.fill_diagonal(out, 0.0)
     return np.asarray(out)
-
-
-def _permutation_p(seasons: Sequence[Season], score: int, draws: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Tail of S among those of values permuted within seasons, and its Monte Carlo error."""
-    drawn = sum(permuted_scores(order_of(s.y), order_of(s.time), draws, rng) for s in seasons)
-    return monte_carlo(score, np.asarray(drawn))
 
 
 def _heterogeneity(z: Sequence[float]) -> pd.Series[float]:

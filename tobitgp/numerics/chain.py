@@ -119,19 +119,10 @@ def halving(n: int) -> Halving:
     return Halving(size, place * few + rest, tuple(pairs))
 
 
-def cuts(n: int, S: int) -> Iterator[slice]:
-    """Elements (S, S, n) a few at a time."""
-    step = CHUNK // S**2
+def cuts(n: int, numbers: int, most: int = CHUNK) -> Iterator[slice]:
+    """A few of n elements at a time, which hold so many numbers each."""
+    step = max(most // numbers, 1)
     return (slice(i, i + step) for i in range(0, n, step))
-
-
-def _columns(k: int, numbers: int) -> Iterator[slice]:
-    step = max(COLUMNS // numbers, 1)
-    return (slice(i, i + step) for i in range(0, k, step))
-
-
-def _empty(S: int, n: int, count: int) -> list[Array]:
-    return [np.empty((S, S, n)) for _ in range(count)]
 
 
 def read(x: Array, h: Sequence[int]) -> Array:
@@ -212,9 +203,9 @@ class Chain:
     def condition(self, lambda2: Array) -> ConditionedChain:
         """Condition on sites of precisions ``lambda2`` (N,): (MKV5) to (MKV8)."""
         S, _, N = self.C.shape
-        A, C, J, kc, kphi = *_empty(S, N, 3), np.empty((S, N)), np.empty((S, N))
+        A, C, J, kc, kphi = *np.empty((3, S, S, N)), *np.empty((2, S, N))
         log_det = 0.0
-        for cut in cuts(N, S):
+        for cut in cuts(N, S**2):
             leaf = Leaf.of(self.Phi[..., cut], self.C[..., cut], lambda2[cut], self.h)
             for whole, part in zip((A, C, J, kc, kphi), leaf, strict=False):
                 whole[..., cut] = part
@@ -222,8 +213,8 @@ class Chain:
         up = []
         for pair in self.pairs:
             (A1, A2), (C1, C2), (J1, J2) = map(pair.split, (A, C, J))
-            A, C, J, A2_E, E_A1 = _empty(S, A1.shape[-1], 5)
-            for cut in cuts(A1.shape[-1], S):
+            A, C, J, A2_E, E_A1 = np.empty((5, S, S, A1.shape[-1]))
+            for cut in cuts(A1.shape[-1], S**2):
                 a1, c1, j1, a2, c2, j2 = (X[..., cut] for X in (A1, C1, J1, A2, C2, J2))
                 E, det = inverse_beside_identity(c1, j2)
                 log_det += float(np.log(det).sum())
@@ -237,12 +228,17 @@ class Chain:
         while up:
             pair, A2_E, E_A1, A1, C1, J1, A2, C2, J2 = up.pop()
             n = A1.shape[-1]
-            P, G, forward, backward, (by_mu, by_g) = P[..., :n], G[..., :n], *_empty(S, n, 2), np.empty((2, S, n))
+            P, G, forward, backward, (by_mu, by_g) = (
+                P[..., :n],
+                G[..., :n],
+                *np.empty((2, S, S, n)),
+                np.empty((2, S, n)),
+            )
             levels.append(ReducedChain(pair, A2_E, E_A1, C1, J2, P, forward, G, backward, by_mu, by_g))
-            below_P, below_G = _empty(S, 2 * n, 2)
+            below_P, below_G = np.empty((2, S, S, 2 * n))
             below_P[..., pair.left], below_G[..., pair.right] = P, G
             middle_P, middle_G = below_P[..., pair.right], below_G[..., pair.left]
-            for cut in cuts(n, S):
+            for cut in cuts(n, S**2):
                 a1, c1, j1, a2, c2, j2, p, g = (X[..., cut] for X in (A1, C1, J1, A2, C2, J2, P, G))
                 p, forward[..., cut] = _carried(p, a1, j1, c1, middle_P[..., cut])
                 g, backward[..., cut] = _carried(g, transposed(a2), c2, j2, middle_G[..., cut])
@@ -257,7 +253,7 @@ class Chain:
         S, _, N = self.C.shape
         chain, L = self.condition(np.zeros(N)), _factor(self.C)
         f = np.empty((draws, N))
-        for some in _columns(draws, S * N):
+        for some in cuts(draws, S * N, COLUMNS):
             steps = product(L, rng.standard_normal((S, len(f[some]), N)))
             f[some], *_ = chain.sweep(steps, np.zeros_like(steps))
         return f
@@ -329,7 +325,7 @@ class ConditionedChain:
     def _sweeps(self, lambda1: Array) -> Iterator[tuple[slice, Array, Array, Array]]:
         """``sweep`` for natural means (k, N), some of the columns at a time."""
         S, N = self.kc.shape
-        for some in _columns(len(lambda1), S * N):
+        for some in cuts(len(lambda1), S * N, COLUMNS):
             yield some, *self.sweep(self.kc[:, None] * lambda1[some], self.kphi[:, None] * lambda1[some])
 
     def solve(self, lambda1: Array) -> Array:
@@ -347,7 +343,7 @@ class ConditionedChain:
         S, _, N = self.P.shape
         h, Phi = self.chain.h, self.chain.Phi
         D, X, W = np.empty((S, S, N)), np.zeros((S, S, N)), np.empty((S, S, N))
-        for cut in cuts(N, S):
+        for cut in cuts(N, S**2):
             site, E = self._met(cut)
             lost = self.lambda2[cut] * site.k * np.einsum("ijn,jn->in", E, site.c)
             for i in h:
@@ -357,7 +353,7 @@ class ConditionedChain:
             R[list(h)] += self.lambda2[cut] * read(E, h)
             np.negative(R, out=W[..., cut])
         for some, _, mu, g in self._sweeps(lambda1):
-            for cut in cuts(N, S):
+            for cut in cuts(N, S**2):
                 ahead = product(Phi[..., cut], mu[..., cut])
                 rho = g[..., cut] - product(self.G[..., cut], ahead)
                 for i in h:
@@ -366,7 +362,7 @@ class ConditionedChain:
                 signed = signs[some, None] * rho
                 X[..., cut] += np.einsum("ikn,jkn->ijn", signed, mu[..., cut])
                 W[..., cut] += np.einsum("ikn,jkn->ijn", signed, rho)
-        for cut in cuts(N, S):
+        for cut in cuts(N, S**2):
             X[..., cut] += product(product(W[..., cut], Phi[..., cut]), self.P[..., cut])
         return X, W
 

@@ -112,7 +112,7 @@ class MarkovTerms(NamedTuple):
         """``Phi`` and ``C`` (S, S, n) over gaps (n,)."""
         S = self.places[-1].stop
         Phi, C = np.zeros((S, S, len(gap))), np.zeros((S, S, len(gap)))
-        for cut, (t, at) in product(cuts(len(gap), S), enumerate(self.places)):
+        for cut, (t, at) in product(cuts(len(gap), S**2), enumerate(self.places)):
             p, step = self.markov[t], gap[cut]
             if p is None:
                 Phi[at, at, cut], own = np.isfinite(step), np.isinf(step)
