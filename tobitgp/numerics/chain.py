@@ -228,12 +228,8 @@ class Chain:
         while up:
             pair, A2_E, E_A1, A1, C1, J1, A2, C2, J2 = up.pop()
             n = A1.shape[-1]
-            P, G, forward, backward, (by_mu, by_g) = (
-                P[..., :n],
-                G[..., :n],
-                *np.empty((2, S, S, n)),
-                np.empty((2, S, n)),
-            )
+            P, G, (forward, backward) = P[..., :n], G[..., :n], np.empty((2, S, S, n))
+            by_mu, by_g = np.empty((2, S, n))
             levels.append(ReducedChain(pair, A2_E, E_A1, C1, J2, P, forward, G, backward, by_mu, by_g))
             below_P, below_G = np.empty((2, S, S, 2 * n))
             below_P[..., pair.left], below_G[..., pair.right] = P, G
@@ -244,7 +240,8 @@ class Chain:
                 g, backward[..., cut] = _carried(g, transposed(a2), c2, j2, middle_G[..., cut])
                 by_mu[:, cut] = read(inverse_beside_identity(p, g)[0], self.h)
                 np.einsum("jn,jin->in", by_mu[:, cut], p, out=by_g[:, cut])
-            _put(read(by_g, self.h), variance[pair.middle])
+            middle = variance[pair.middle]  # a last pair may be left over, which has no knot there
+            middle[:] = read(by_g, self.h)[: len(middle)]
             P, G = below_P, below_G
         return ConditionedChain(self, lambda2, log_det, variance, tuple(levels), P[..., :N], G[..., :N], kc, kphi)
 
@@ -257,11 +254,6 @@ class Chain:
             steps = product(L, rng.standard_normal((S, len(f[some]), N)))
             f[some], *_ = chain.sweep(steps, np.zeros_like(steps))
         return f
-
-
-def _put(values: Array, into: Array) -> None:
-    """Fill ``into`` (..., n) with values (..., n), of which a last one without a knot may be left over."""
-    into[...] = values[..., : into.shape[-1]]
 
 
 def _factor(C: Array) -> Array:
@@ -318,7 +310,8 @@ class ConditionedChain:
             g = product(level.backward, g - product(level.G, b2))
             g += eta2
             below_mu[..., level.pair.right], below_g[..., level.pair.left] = mu, g
-            _put(product(level.by_mu[None], mu)[0] + product(level.by_g[None], g)[0], f[:, level.pair.middle])
+            middle = f[:, level.pair.middle]
+            middle[:] = (product(level.by_mu[None], mu) + product(level.by_g[None], g))[0][:, : middle.shape[1]]
             mu, g = below_mu, below_g
         return f, mu[..., :N], g[..., :N]
 
