@@ -45,7 +45,7 @@ def summarise_several(results: MultivariateResults, alpha: float) -> FitSummary:
     title = "Regression of several responses"
     sigma = results.parts.stack.wide.sigma
     formulas = {} if sigma is None else {"log(sigma):": sigma}
-    return summary.build_summary(results, title, model, numbers, sections, notes, formulas)  # type: ignore[arg-type]
+    return summary.build_summary(results, title, model, numbers, sections, notes, formulas)
 
 
 @closing_what_fails
@@ -63,7 +63,7 @@ def plot_several(results: MultivariateResults, x: str | None, *, interval: float
     column = _along([str(name) for name in data if runs(data[name]) and name not in factors], x)
     grid = grid_frame(data, column, factors=factors)
     exclude = [results.parts.estimates.name(name) for name in groups]
-    table = results.predict(grid, interval=interval, exclude=exclude)
+    table = pd.DataFrame(results.predict(grid, interval=interval, exclude=exclude))
     at, panels = place(grid[column]), panel_axes(len(results.responses), 3.3, above=0.6)
     for j, (ax, label) in enumerate(zip(panels, results.responses, strict=True)):
         draw_rows(ax, *_seen(place(data[column]), rows.ends[0][kept, j], rows.ends[1][kept, j]))

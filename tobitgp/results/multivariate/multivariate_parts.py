@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import Facts
+from tobitgp.data.training_summary import Facts, held_rows
 from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
@@ -20,7 +20,7 @@ from tobitgp.results.multivariate.response_view import Learned, view_response, w
 from tobitgp.results.multivariate.stacked_rows import Ends, SeenResponse, Stack, ends_of
 from tobitgp.results.multivariate.value_draws import values_of
 from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.views import COUNTS, Parts, Source
+from tobitgp.results.views import COUNTS, Parts
 from tobitgp.typing import Array
 
 
@@ -52,7 +52,7 @@ class SeveralSpec(ModelSpec):
 
 
 @dataclass(frozen=True)
-class MultivariateParts(Source):
+class MultivariateParts:
     """The fit of stacked rows, and how these were stacked."""
 
     stacked: Parts
@@ -130,6 +130,11 @@ class MultivariateParts(Source):
     def training(self) -> TrainingData | None:
         """The same, none where the fit holds no rows."""
         return None if self.read is None else self.values
+
+    @property
+    def rows(self) -> TrainingData:
+        """The same, where they are needed."""
+        return held_rows(self.training)
 
     @property
     def covariates(self) -> pd.DataFrame | None:

@@ -218,7 +218,7 @@ def sample(
     exclude: Any = (),
     response: str | None = None,
     rng: int | np.random.Generator | None = None,
-) -> Array | pd.DataFrame:
+) -> Any:
     """Draw responses of rows, all rows and responses of a draw together.
 
     Parameters
@@ -371,6 +371,11 @@ def posterior(
     value[every] = np.repeat(stack.centre, usable.sum()) + unit * mean
     covariance[np.ix_(every, every)] = np.outer(unit, unit) * V
     return Posterior(pd.Series(value, index, name="latent"), pd.DataFrame(covariance, index, index))
+
+
+def concordance_index(results: MultivariateResults) -> Any:
+    """Concordance index of each response in the rows of the fit: a Series, as of `GPResults.concordance_index_`."""
+    return pd.Series({name: results[name].concordance_index_ for name in results.responses})
 
 
 @reads_frames

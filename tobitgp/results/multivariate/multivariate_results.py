@@ -22,7 +22,14 @@ from tobitgp.results import column_effects, conformal, curves, figures, predicti
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.multivariate import multivariate_predictions
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
-from tobitgp.results.multivariate.of_responses import drawn_for_each, find_response, of_all, of_each, of_one
+from tobitgp.results.multivariate.of_responses import (
+    drawn_apart,
+    drawn_for_each,
+    find_response,
+    of_all,
+    of_each,
+    of_one,
+)
 from tobitgp.results.multivariate.response_results import ResponseResults
 from tobitgp.results.multivariate.value_draws import ValueDraws, elpd_of_values
 from tobitgp.results.parameter_estimates import CovKind, Linear, Transformed
@@ -313,11 +320,6 @@ class MultivariateResults(Results):
         """
         return self._parts.estimates.group_effects(interval)
 
-    @cached_property
-    def concordance_index_(self) -> pd.Series[float]:
-        """Concordance index of each response in the rows of the fit, as of :attr:`GPResults.concordance_index_`."""
-        return pd.Series({name: self[name].concordance_index_ for name in self.responses})
-
     # -- what questions need ------------------------------------------------------------------------------------------
 
     def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
@@ -358,9 +360,9 @@ class MultivariateResults(Results):
     _contrast = of_each(standardise.contrast_of)
     standardise = of_each(standardise.standardise)
     conformalise = of_each(conformal.conformalise)
-    plot_terms = of_each(figures.plot_terms)
+    plot_terms = drawn_apart(figures.plot_terms)
     plot_effect = drawn_for_each(figures.plot_effect)
-    plot_residuals = of_each(figures.plot_residuals)
+    plot_residuals = drawn_apart(figures.plot_residuals)
     plot_forest = drawn_for_each(figures.plot_forest)
     plot_calibration = drawn_for_each(calibration_figures.plot_calibration)
     plot_cox_snell = drawn_for_each(calibration_figures.plot_cox_snell)
@@ -374,6 +376,7 @@ class MultivariateResults(Results):
     sample = multivariate_predictions.sample
     posterior = multivariate_predictions.posterior
     score = multivariate_predictions.score
+    concordance_index_ = cached_property(multivariate_predictions.concordance_index)
     check = of_all(checks.check)
     loo = of_all(validation.loo)
     waic = of_all(validation.waic)

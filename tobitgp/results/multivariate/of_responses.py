@@ -78,6 +78,17 @@ def drawn_for_each(question: Ask) -> Ask:
     return _described(question, ask, "a panel for every response")
 
 
+def drawn_apart(question: Ask) -> Ask:
+    """A figure of several panels, of which every response has one."""
+
+    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+        names = results.responses if response is None else (response,)
+        found = [question(results[name], *args, **options) for name in names]
+        return found[0] if response is not None else [ax for axes in found for ax in np.ravel(axes)]
+
+    return _described(question, ask, "a figure for every response, whose axes come one after the other")
+
+
 def of_one(question: Ask) -> Ask:
     """A question of one response, which ``response=`` has to name."""
 

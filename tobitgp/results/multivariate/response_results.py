@@ -12,10 +12,11 @@ from scipy.special import ndtri
 
 from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
-from tobitgp.diagnostics.residual_tests import Finding, RawTest
+from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.questions import Question
+from tobitgp.results.multivariate.response_view import ResponseModel
 from tobitgp.results.multivariate.value_draws import ValueDraws, elpd_of_response
 from tobitgp.results.parameter_estimates import Transformed
 from tobitgp.results.process.process_posterior import answer, log_noise_moments
@@ -42,6 +43,12 @@ class ResponseResults(GPResults):
         results._parts = together.parts.responses[response]
         results._together, results._response = together, response
         return results
+
+    @property
+    def _model(self) -> ResponseModel:
+        model = self._parts.gp
+        assert isinstance(model, ResponseModel)
+        return model
 
     @property
     def _suffix(self) -> str:
@@ -79,9 +86,9 @@ class ResponseResults(GPResults):
         estimates = self._together.parts.estimates
         if not estimates.correlated:
             return log_noise_moments(self._parts, asked.design)
-        beside = log_noise_moments(self._together.parts.stacked, self._parts.gp.stacked_design(asked.design))
+        beside = log_noise_moments(self._together.parts.stacked, self._model.stacked_design(asked.design))
         sigma, error = estimates.residual_sds(self._response, asked.design, *beside)
-        return np.log(sigma * self._parts.gp.unit), error
+        return np.log(sigma * self._model.unit), error
 
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
@@ -120,9 +127,10 @@ class ResponseResults(GPResults):
         return elpd_of_response(self._together._make_elpd(by, draws, rng, method), self._parts.rows, self._response)
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        return self._together._k_hat(draws, rng)
+        found: KHat = self._together._k_hat(draws, rng)
+        return found
 
-    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+    def _findings(self, rng: Any) -> Iterator[Finding]:
         yield from self._together._findings(rng)
 
     @property

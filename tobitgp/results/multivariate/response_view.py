@@ -21,7 +21,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts, measure_facts, remember
 from tobitgp.formula import parse_formula, parse_scale_formula
 from tobitgp.formula.mvbind import EACH
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.spec import ModelSpec, ResponseKind
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.partitioned import Sites
 from tobitgp.priors.block import Inputs
@@ -30,7 +30,7 @@ from tobitgp.results.process.process_posterior import site_order
 from tobitgp.results.views import COUNTS, Parts, keep_covariates, named_columns
 from tobitgp.typing import Array, BoolArray, Frame
 
-Learned = tuple[str, str]  # kind of the response, and its column of durations, as the data decided
+Learned = tuple[ResponseKind, str]  # kind of the response, and its column of durations, as the data decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,9 @@ class ResponseModel(GPModel):
 
     def reported_levels(self, levels: Sequence[tuple[Array, Array]]) -> Sequence[tuple[Array, Array]]:
         """Levels of the processes, and which of the user's columns hold them."""
-        return [(mean, np.abs(share) @ np.abs(self.columns_of_stack.T) if len(share) else share) for mean, share in levels]
+        return [
+            (mean, np.abs(share) @ np.abs(self.columns_of_stack.T) if len(share) else share) for mean, share in levels
+        ]
 
 
 def _inner(design: Design) -> BoolArray:

@@ -23,6 +23,7 @@ from tobitgp.data.table import column_names, read_table
 from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula import parse_formula, parse_scale_formula
 from tobitgp.formula.mvbind import COLUMN, EACH, LOWER, RESPONSE, SCALE_COLUMN, STACKED, TAKEN, UNIT, UPPER, Wide
+from tobitgp.formula.spec import ResponseKind
 from tobitgp.priors.coefficients import WEAK, find_layers, prior_root
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
@@ -100,7 +101,7 @@ class Stack:
         own = {name: np.asarray(data[name]) for name in (*self.inputs, *beside)}
         own |= {COLUMN.format(i): column for i, column in enumerate(H.T)}
         own |= {SCALE_COLUMN.format(i): column for i, column in enumerate(W.T)} | {UNIT: units}
-        level = pd.Categorical.from_codes(np.full(len(usable), j), categories=self.levels)
+        level = pd.Categorical([self.levels[j]] * len(usable), categories=self.levels)
         return pd.DataFrame({**own, RESPONSE: level})
 
     def columns_of_stack(self, j: int, names: Sequence[str]) -> Array:
@@ -239,7 +240,10 @@ class SeenResponse(NamedTuple):
 
     rows: IntArray  # (m,), positions of the rows that have it
     response: CensoredResponse  # of these
-    learned: tuple[str, str] = ("value", "")  # kind of the response, and its column of durations, as the data have it
+    learned: tuple[ResponseKind, str] = (
+        "value",
+        "",
+    )  # its kind, and a column of durations in it
 
 
 def read_responses(
@@ -269,7 +273,7 @@ def _read_response(
     return SeenResponse(there[read.kept], read.response, (read_as.kind, read_as.duration))
 
 
-_NOTHING = SeenResponse(np.zeros(0, dtype=np.intp), CensoredResponse(*(np.zeros(0) for _ in range(7))))
+_NOTHING = SeenResponse(np.zeros(0, dtype=np.intp), CensoredResponse(*np.zeros((7, 0))))
 
 
 def ends_of(seen: Sequence[SeenResponse], n: int) -> Ends:

@@ -66,7 +66,7 @@ def elpd_of_values(found: Elpd, parts: MultivariateParts) -> Elpd:
 
 def elpd_of_response(found: Elpd, rows: TrainingData, j: int) -> Elpd:
     """Those of one response, by the rows of the data."""
-    level = found.pointwise.index.levels[0] if False else list(dict.fromkeys(found.pointwise.index.get_level_values(0)))[j]
+    level = found.pointwise.index.get_level_values(0).unique()[j]
     table = found.pointwise.loc[level]
     full = table.set_axis(np.flatnonzero(rows.kept)).reindex(range(len(rows.kept))).set_axis(rows.index)
     trusted = pd.Series(found.trusted.loc[level].to_numpy(), index=rows.index[rows.kept])
