@@ -76,7 +76,8 @@ def log_likelihood_draws(results: Results, draws: int = 1000, *, rng: Rng = None
     """
     made = results._draws(read_draws(draws, rows=results.parts.facts.n), rng, "log_likelihood_draws()")
     values = np.concatenate([value for _, value in made.log_likelihoods()]).T
-    columns = pd.Index(results.parts.rows.labels)
+    index = results.parts.rows.index[results.parts.rows.kept]
+    columns = index.set_names([None] * index.nlevels)
     return pd.DataFrame(values, index=pd.RangeIndex(made.size, name="draw"), columns=columns)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,16 @@ def summarise_several(results: MultivariateResults, alpha: float) -> FitSummary:
     sigma = results.parts.stack.wide.sigma
     formulas = {} if sigma is None else {"log(sigma):": sigma}
     return summary.build_summary(results, title, model, numbers, sections, notes, formulas)
+
+
+def panels_of(responses: Sequence[str], ax: Any) -> list[Any]:
+    """Axes with the name of each response, those that are given or new ones."""
+    panels = list(panel_axes(len(responses), 3.6, above=0.6) if ax is None else np.atleast_1d(ax))
+    if len(panels) != len(responses):
+        raise SpecError(f"ax= takes axes for each of {len(responses)} responses, or response= names one.")
+    for panel, name in zip(panels, responses, strict=True):
+        panel.set_title(as_label(name))
+    return panels
 
 
 @closing_what_fails

@@ -137,9 +137,8 @@ def test_values_are_left_out_given_the_others_of_their_row():
     rows.loc[3, "b"] = np.nan
     res = tg.fit("mvbind(a, b) ~ z", rows, rescor=True)
     prior, p = res.priors, res.params
-    H = np.column_stack([np.ones(14), z])
-    mean_z, sds = z.mean(), [[prior.loc[f"{c}[{y}]", "spread"] for c in ("Intercept", "z")] for y in ("a", "b")]
-    H0 = np.column_stack([np.ones(14), z - mean_z])
+    sds = [[prior.loc[f"{c}[{y}]", "spread"] for c in ("Intercept", "z")] for y in ("a", "b")]
+    H0 = np.column_stack([np.ones(14), z - z.mean()])
     R = np.array([[p["sigma[a]"] ** 2, 0.0], [0.0, p["sigma[b]"] ** 2]])
     R[0, 1] = R[1, 0] = p["rescor[a, b]"] * p["sigma[a]"] * p["sigma[b]"]
     V = np.kron(R, np.eye(14))
@@ -156,9 +155,6 @@ def test_values_are_left_out_given_the_others_of_their_row():
     assert found.pointwise.index.to_list()[:2] == [("a", 0), ("a", 1)]
     np.testing.assert_allclose(found.pointwise["elpd"], elpd, atol=2e-4)
     assert found.elpd == pytest.approx(elpd.sum(), abs=2e-3)
-    cut = rows["a"].where(rows.index != 7, rows["a"].quantile(0.9))
-    assert H.shape == (14, 2)
-    assert np.isfinite(cut).all()
     mean, variance = y[known] - left, 1 / np.diag(precision)
     judged = res["a"]._cavities
     np.testing.assert_allclose(judged.weight @ judged.mean, mean[:14], rtol=1e-4, atol=2e-4)

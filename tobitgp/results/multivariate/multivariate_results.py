@@ -105,6 +105,12 @@ class MultivariateResults(Results):
         self._estimates(kind)
         return summarise_several(self, alpha)
 
+    def _panels(self, ax: Any) -> list[Any]:
+        """Axes with the name of each response, those that are given or new ones."""
+        from tobitgp.report.several_summary import panels_of
+
+        return panels_of(self.responses, ax)
+
     def _ratio_kind(self) -> Kind:
         raise SpecError("Hazard ratios are of one response; fit each by itself, without mvbind().")
 

@@ -60,20 +60,14 @@ def drawn_for_each(question: Ask) -> Ask:
     signature = inspect.signature(question)
 
     def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
-        from tobitgp.report.axes import as_label, panel_axes
-
         if response is not None:
             return question(results[response], *args, **options)
         given = signature.bind(results, *args, **options)
-        ax, names = given.arguments.get("ax"), results.responses
-        panels = panel_axes(len(names), 3.6, above=0.6) if ax is None else np.atleast_1d(ax)
-        if len(panels) != len(names):
-            raise SpecError(f"ax= takes axes for each of {len(names)} responses, or response= names one.")
-        for panel, name in zip(panels, names, strict=True):
+        panels = results._panels(given.arguments.get("ax"))
+        for panel, name in zip(panels, results.responses, strict=True):
             given.arguments |= {"results": results[name], "ax": panel}
             question(*given.args, **given.kwargs)
-            panel.set_title(as_label(name))
-        return list(panels)
+        return panels
 
     return _described(question, ask, "a panel for every response")
 
