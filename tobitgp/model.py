@@ -23,7 +23,7 @@ from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.hyperparameters import Given, read_mapping
+from tobitgp.inference.given_parameters import GivenParameters, read_mapping
 from tobitgp.kinds.cure import fit_cure
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
 from tobitgp.likelihoods import Family
@@ -345,7 +345,7 @@ class Model:
             self._read,
             self._family,
             method=inference,
-            given=Given.read(inducing, read_mapping("params", params), None, priors, inference.side_noises),
+            given=GivenParameters.read(inducing, read_mapping("params", params), None, priors, inference.side_noises),
             settings=Settings(rng=read_rng(rng)),
             gradient=gradient,
         )

@@ -20,11 +20,10 @@ from tobitgp.data.columns import (
     process_inputs,
     require_columns,
 )
-from tobitgp.data.factors import like_training
+from tobitgp.data.frames import read_weights
 from tobitgp.data.linear_columns import LinearState, learn_linear, replay_linear, row_wise
-from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.spellings import open_far, read_window
-from tobitgp.data.table import Column, Table, column_names, read_table
+from tobitgp.data.table import Column, Table, column_names, like_training, read_table
 from tobitgp.data.values import plain_levels
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 from tobitgp.formula.spec import INPUT_ROLES as INPUT_ROLES

@@ -22,8 +22,8 @@ from tobitgp.data.censored_response import (
 )
 from tobitgp.data.columns import check_inputs
 from tobitgp.data.design import DesignState, representatives
+from tobitgp.data.frames import read_weights
 from tobitgp.data.linear_columns import Independence
-from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.schema import Schema, conform, describe_table
 from tobitgp.data.sources import Loader
 from tobitgp.data.spellings import code_names, spell_numbers

@@ -18,7 +18,7 @@ from tobitgp.distributions.cured import Cured
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.hyperparameters import check_names, read_mapping
+from tobitgp.inference.given_parameters import check_names, read_mapping
 from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, read_number, warn_of
 from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.likelihoods import Family

@@ -13,10 +13,9 @@ import pandas as pd
 from tobitgp.data.outcome import Outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.spellings import FAR
-from tobitgp.data.training_summary import remember
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.hyperparameters import check_names, read_mapping
+from tobitgp.inference.given_parameters import check_names, read_mapping
 from tobitgp.kinds.likelihood import SIGMA
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import with_known_shape
@@ -101,7 +100,7 @@ def of_maximum(
     return {
         "spec": spec,
         "state": training.state,
-        "facts": remember(training, names, covariates),
+        "facts": training.facts(names, covariates),
         "family": family,
         "maximum": maximum,
         "covariance": covariance(maximum, **robust, sampling=sampling),

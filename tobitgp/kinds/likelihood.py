@@ -23,7 +23,7 @@ from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import row_chunks
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
-from tobitgp.numerics.factored import Covariance, Factored, leading, rows, variances
+from tobitgp.numerics.bordered import Covariance, Factored, leading, rows, variances
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.maximum import Maximum, is_lost
 from tobitgp.results.parameter_estimates import Linear, Transformed

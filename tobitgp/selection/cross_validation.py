@@ -13,8 +13,7 @@ import pandas as pd
 
 from tobitgp.api import fit
 from tobitgp.competing import open_competing
-from tobitgp.data.frames import reads_frames
-from tobitgp.data.row_arguments import by_label, read_weights
+from tobitgp.data.frames import by_label, read_weights, reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level

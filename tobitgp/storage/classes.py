@@ -29,12 +29,12 @@ from tobitgp.inference.structured import Field
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
-from tobitgp.mixture.component_prior import ComponentPrior
 from tobitgp.mixture.evidence_bound import Bayes, Points, State
+from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import Units as MixtureUnits
 from tobitgp.numerics.arrow import Factor
+from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.crossed import CrossedFactor
-from tobitgp.numerics.factored import Factored
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.group_effects import EffectsAt
 from tobitgp.priors.kernel_block import KernelFeatures

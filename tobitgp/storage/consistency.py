@@ -26,8 +26,8 @@ from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.likelihoods.families import BOXCOX
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.evidence_bound import Bayes, Points
+from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.crossed import CrossedFactor
-from tobitgp.numerics.factored import Factored
 from tobitgp.priors.prior import DenseFeatures, LevelColumns
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from tobitgp.data.frames import answers_in_kind
 from tobitgp.errors import SpecError
 from tobitgp.kinds.cure import being_cured, mean_cured, problem_of
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.regression.cure_search import profile_interval
 from tobitgp.results.predict import check_level, check_probability, prediction_table
 from tobitgp.results.rows import ask

@@ -13,7 +13,7 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.kinds.cure import ENDS, CureParts, being_cured
 from tobitgp.kinds.likelihood import estimates_of_rows
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import curves, figures
