@@ -19,7 +19,7 @@ from tobitgp.options import choose_family
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts, TrainingRows
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 from tobitgp.results.multivariate.response_estimates import scale_columns
-from tobitgp.results.multivariate.stacked_rows import Stack, learn_stack, read_ends
+from tobitgp.results.multivariate.stacked_rows import Stack, ends_of, learn_stack, read_responses
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.typing import Array
 
@@ -81,7 +81,8 @@ def fit_several(
     family = choose_family(reading["family"], parse_formula(wide.formulas[0], list(data.columns), functions))
     assert isinstance(family, Family)
     _refuse(family, reading, fitting, rescor=rescor)
-    ends = read_ends(wide, data, functions, log_time=family.log_time)
+    seen = read_responses(wide, data, functions, log_time=family.log_time)
+    ends = ends_of(seen, len(data))
     weights = {name: reading[name] for name in ("weights", "var_weights")}
     stack = learn_stack(wide, data, ends, functions=functions, log_time=family.log_time, **weights)
     how = {**fitting, "method": "ep" if fitting["method"] == "auto" else fitting["method"]}
@@ -91,8 +92,8 @@ def fit_several(
     stack.warn_missing(data)
     rows = stack.known(data, stack.units(data, ends), ends)
     fitted = fitter(rows)
-    parts = MultivariateParts.of(fitted.parts, stack, rows, ends)
-    return MultivariateResults(parts, TrainingRows(data, ends, fitter.held(fitted)))
+    training = TrainingRows(data, seen, fitter.held(fitted))
+    return MultivariateResults(MultivariateParts.of(fitted.parts, stack, rows, training))
 
 
 def _refuse(family: Family, reading: Mapping[str, Any], fitting: Mapping[str, Any], *, rescor: bool) -> None:

@@ -27,7 +27,6 @@ from tobitgp.diagnostics.residual_tests import (
 )
 from tobitgp.diagnostics.survival_test import survival_test
 from tobitgp.diagnostics.training_draws import training_rows
-from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
@@ -134,18 +133,24 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
     >>> tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="weibull").check().ok
     True
     """
+    training_rows(results.parts, "check()")
+    words = "the fit converged" if results.converged else "not converged; see the notes of summary()"
+    converged = plain("convergence", words, good=bool(results.converged), otherwise=BAD)
+    # What else looks at a fit is yielded here.
+    return Check(judge([converged, *results._findings(rng), *results._row_tests(rng)]))
+
+
+def row_tests(results: Results, rng: Any) -> Iterator[Finding | RawTest]:
+    """Tests of the residuals of the training rows, and what leaving rows out tells."""
     rows = training_rows(results.parts, "check()")
     copies = repeated(rows.response.weight)
-    tests: list[Finding | RawTest] = []
     if len(copies) >= LEAST_ROWS:
         fit, columns = _fit_and_columns(results, len(rows.response.weight))
         noise, ends = remedies(results), predicted_survival(results, "check()")
         scores = normal_scores(ends.lower[copies], ends.upper[copies], random_points(rng, len(copies)))
-        tests = [calibration(ends, noise), *residual_tests(scores, fit[copies], columns.iloc[copies], noise)]
-    words = "the fit converged" if results.converged else "not converged; see the notes of summary()"
-    converged = plain("convergence", words, good=bool(results.converged), otherwise=BAD)
-    # What else looks at a fit is yielded here.
-    return Check(judge([converged, *results._findings(rng), *tests, *_left_out(results, rng)]))
+        yield calibration(ends, noise)
+        yield from residual_tests(scores, fit[copies], columns.iloc[copies], noise)
+    yield from _left_out(results, rng)
 
 
 def _fit_and_columns(results: Any, n: int) -> tuple[Any, pd.DataFrame]:
@@ -170,7 +175,7 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
     if n > DRAWN_ROWS:
         return
     try:
-        found = make_elpd(results, "loo", DRAWS, rng)
+        found = results._make_elpd("loo", DRAWS, rng)
     except SpecError as error:
         yield _unknown("leave-one-out", error)
         return

@@ -23,7 +23,7 @@ Rng = int | np.random.Generator | None
 def elpd_of(results: Results, by: str) -> Elpd:
     """``loo()`` or ``waic()`` with their defaults, without a warning."""
     if by not in results._elpds:
-        results._elpds[by] = make_elpd(results, by, DRAWS, None)
+        results._elpds[by] = results._make_elpd(by, DRAWS, None)
     return results._elpds[by]
 
 
@@ -76,7 +76,8 @@ def log_likelihood_draws(results: Results, draws: int = 1000, *, rng: Rng = None
     """
     made = results._draws(read_draws(draws, rows=results.parts.facts.n), rng, "log_likelihood_draws()")
     values = np.concatenate([value for _, value in made.log_likelihoods()]).T
-    columns = pd.Index(results.parts.rows.labels)
+    index = results.parts.rows.index[results.parts.rows.kept]
+    columns = index.set_names([None] * index.nlevels)
     return pd.DataFrame(values, index=pd.RangeIndex(made.size, name="draw"), columns=columns)
 
 
@@ -138,7 +139,7 @@ def loo(
       p          8.08
       every row can be trusted
     """
-    found = make_elpd(results, "loo", draws, rng, method)
+    found = results._make_elpd("loo", draws, rng, method)
     elpd.warn_of(found)
     assert isinstance(found, LOO)
     return found
@@ -187,7 +188,7 @@ def waic(results: Results, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
       p          3.27
       every row can be trusted
     """
-    found = make_elpd(results, "waic", draws, rng)
+    found = results._make_elpd("waic", draws, rng)
     elpd.warn_of(found)
     assert isinstance(found, WAIC)
     return found

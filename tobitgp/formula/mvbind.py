@@ -31,6 +31,7 @@ class ResponseTerms:
     linear: str  # as right of '~'
     intercept: bool
     others: tuple[str, ...]  # processes and random effects of the stacked rows
+    alone: str  # right of '~' in the formula of one response
 
     def stacked(self, columns: Sequence[str]) -> str:
         """Right-hand side of the stacked rows, whose linear terms are columns made beforehand."""
@@ -50,6 +51,11 @@ class Wide:
     scale: ResponseTerms  # of log sigma
     sigma: str | None  # its formula as written
     rescor: bool  # whether residuals of a row may correlate
+
+    def alone(self, j: int) -> str:
+        """The formula of one response."""
+        left, _, limits = self.formulas[j].partition(" ~ 1")
+        return f"{left} ~ {self.terms.alone}{limits}"
 
     @property
     def scale_linear(self) -> str:
@@ -136,7 +142,7 @@ def _limits(syntax: Syntax, node: ast.expr) -> str:
 def _read_scale(sigma: str | None) -> ResponseTerms:
     """Terms of log sigma, of which every response has its own."""
     if sigma is None:
-        return ResponseTerms("1", True, ())
+        return ResponseTerms("1", True, (), "1")
     text = one_line(sigma)
     before, _, after = split_sides(text, "sigma= is empty; write sigma='~ z'", "sigma= begins with '~', as in '~ z'")
     if before or not after:
@@ -150,7 +156,7 @@ def _read_scale(sigma: str | None) -> ResponseTerms:
 
 def _read_terms(syntax: Syntax, node: ast.expr) -> ResponseTerms:
     """Linear terms as written; processes and random effects as those of the stacked rows."""
-    intercept, linear, others = True, "", []
+    intercept, linear, others, alone = True, "", [], ""
     for name in names_in(node):
         if TAKEN.fullmatch(name.id):
             syntax.fail(name, f"Several responses are stacked under names such as {name.id!r}; rename the column")
@@ -160,11 +166,23 @@ def _read_terms(syntax: Syntax, node: ast.expr) -> ResponseTerms:
             intercept = read_constant(syntax, term) == (sign > 0)
         elif holds_process(term):
             others.append(_of_each(syntax, term))
+            alone += f" + {_of_one(syntax, term)}"
         elif called(term) in ("offset", "mixture") or any(is_dot(item) for item in ast.walk(term)):
             syntax.fail(term, f"{text} does not go with several responses; write columns out, and take offsets from y")
         else:
             linear += f" {'+' if sign > 0 else '-'} {text}"
-    return ResponseTerms(f"{int(intercept)}{linear}", intercept, tuple(others))
+    linear = f"{int(intercept)}{linear}"
+    return ResponseTerms(linear, intercept, tuple(others), linear + alone)
+
+
+def _of_one(syntax: Syntax, term: ast.expr) -> str:
+    """A process or random effect of one response, in which ``(1 | p | g)`` has no letter."""
+    match term:
+        case ast.BinOp(left=ast.BinOp(left=left, op=ast.BitOr()), op=ast.BitOr(), right=right):
+            return f"({syntax.text(left)} | {syntax.text(right)})"
+        case ast.BinOp(left=left, op=ast.BitOr() | ast.BitXor() as bar, right=right):
+            return f"({syntax.text(left)} {'|' * (1 + isinstance(bar, ast.BitXor))} {syntax.text(right)})"
+    return syntax.text(term)
 
 
 def _of_each(syntax: Syntax, term: ast.expr) -> str:

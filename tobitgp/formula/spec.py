@@ -14,6 +14,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 INPUT_ROLES = ROLES[5:]
 
 Kind = Literal[-1, 0, 1, 2]
+ResponseKind = Literal["value", "text", "surv", "interval"]
 
 # What a row's code means: -1 left-censored, 0 exact, 1 right-censored, 2 between two ends.
 CODES: dict[str, dict[float, Kind]] = {
@@ -76,7 +77,7 @@ class Flag:
 class ResponseSpec:
     """Left-hand side."""
 
-    kind: Literal["value", "text", "surv", "interval"]  # a plain value, text such as ``<0.5``, ``Surv`` or two ends
+    kind: ResponseKind  # a plain value, text such as ``<0.5``, ``Surv`` or two ends
     value: Expression  # the value, the time, or the lower end
     flag: Flag | None = None  # code of ``Surv`` or ``Cen``
     upper: Expression | None = None  # upper end, of every row or of those coded as interval

@@ -99,6 +99,23 @@ class GPModel:
             return sigma if design.known_spread is None else sigma * design.known_spread
         return sigma * noise_spread(scales, theta[self.parameters.scales])
 
+    def noise_at(self, design: Design, theta: Array, log_noise: Array) -> Array:
+        """The same, (n, ...), where processes make a part (n, ...) of log sigma."""
+        sigma = self.noise(design, theta)
+        return sigma.reshape(-1, *[1] * (log_noise.ndim - 1)) * np.exp(log_noise)
+
+    def judged(self, design: Design) -> Design:
+        """Training rows as they are judged by the other rows."""
+        return design
+
+    def reported(self, linear: Any) -> Any:
+        """Posterior of the coefficients that users see, from that of those of the columns."""
+        return linear
+
+    def reported_levels(self, levels: Sequence[tuple[Array, Array]]) -> Sequence[tuple[Array, Array]]:
+        """Levels of the processes, whose weights are those of the columns that users see."""
+        return levels
+
     def rows_at(self, theta: Array) -> tuple[Rows, ...]:
         """The rows of the problem with the noise that they have at given parameters."""
         gamma = theta[self.parameters.scales]

@@ -148,22 +148,24 @@ def _pictures(results: Results) -> Iterator[str]:
             continue
         with plt.rc_context(_RC), plt.ioff():
             try:
-                source = _as_svg(draw(results))
+                sources = list(_as_svg(draw(results)))
             except SpecError:
                 continue
         words = _escape(caption + of_censored * censored)
-        element = f'<figure><img alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
+        images = "".join(f'<img alt="{words}" src="{source}">' for source in sources)
+        element = f"<figure>{images}<figcaption>{words}</figcaption></figure>"
         yield _section(title, element)
 
 
-def _as_svg(axes: Any) -> str:
-    """Address that holds the figure itself."""
+def _as_svg(axes: Any) -> Iterator[str]:
+    """Addresses that hold the figures themselves."""
     import matplotlib.pyplot as plt
     import numpy as np
 
-    figure, out = np.ravel(axes)[0].figure, io.BytesIO()
-    try:
-        figure.savefig(out, format="svg", bbox_inches="tight", dpi=110, metadata={"Date": None})
-    finally:
-        plt.close(figure)
-    return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+    for figure in dict.fromkeys(ax.figure for ax in np.ravel(axes)):
+        out = io.BytesIO()
+        try:
+            figure.savefig(out, format="svg", bbox_inches="tight", dpi=110, metadata={"Date": None})
+        finally:
+            plt.close(figure)
+        yield "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode("ascii")

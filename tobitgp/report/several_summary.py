@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tobitgp.report import summary
 from tobitgp.report.axes import as_label, closing_what_fails, draw_curve, draw_rows, log_scale, panel_axes
 from tobitgp.report.summary import FitSummary, Section
 from tobitgp.report.term_figures import grid_frame, held_words, label_axis, place, runs, say_above
-from tobitgp.results.multivariate.response_estimates import RESIDUAL
+from tobitgp.results.multivariate.stacked_rows import RESIDUAL
 
 if TYPE_CHECKING:
     from tobitgp.results.multivariate.multivariate_results import MultivariateResults
@@ -36,40 +37,50 @@ def summarise_several(results: MultivariateResults, alpha: float) -> FitSummary:
         ("Basis functions:", str(results.stacked.parts.fitted.n_features)),
     ]
     notes = ["sigma[...] and rescor[...] are those of the residuals, were all responses seen."]
-    notes += results._of_responses.intercept_note()
-    if results._of_responses.correlated and results._stack.wide.sigma is not None:
+    notes += results.parts.estimates.intercept_note()
+    if results.parts.estimates.correlated and results.parts.stack.wide.sigma is not None:
         notes.append("log(sigma)[...] are of the noise beside what the responses of a row share.")
-    if results._stack.log_time:
+    if results.parts.stack.log_time:
         notes.append("Coefficients, sd(), sigma and correlations are on the scale of the responses' logarithms.")
     numbers: dict[str, float | str] = {f"Log evidence ({results.stacked.evidence_kind}):": results.log_evidence}
     title = "Regression of several responses"
-    sigma = results._stack.wide.sigma
+    sigma = results.parts.stack.wide.sigma
     formulas = {} if sigma is None else {"log(sigma):": sigma}
-    return summary.build_summary(results, title, model, numbers, sections, notes, formulas)  # type: ignore[arg-type]
+    return summary.build_summary(results, title, model, numbers, sections, notes, formulas)
+
+
+def panels_of(responses: Sequence[str], ax: Any) -> list[Any]:
+    """Axes with the name of each response, those that are given or new ones."""
+    panels = list(panel_axes(len(responses), 3.6, above=0.6) if ax is None else np.atleast_1d(ax))
+    if len(panels) != len(responses):
+        raise SpecError(f"ax= takes axes for each of {len(responses)} responses, or response= names one.")
+    for panel, name in zip(panels, responses, strict=True):
+        panel.set_title(as_label(name))
+    return panels
 
 
 @closing_what_fails
 def plot_several(results: MultivariateResults, x: str | None, *, interval: float | None) -> Any:
     """Draw the medians of all responses along one column, with what is known of them, a panel for each."""
-    rows, spec = results._rows, results.stacked.model.spec
+    rows, spec = results.parts.read, results.stacked.model.spec
     if rows is None:
         raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict() with new data.")
     groups = [term.name for term in spec.gps if not term.factors and term.name != RESIDUAL]
-    data = rows.data[[*dict.fromkeys((*results._stack.inputs, *results._stack.state.input_names))]]
+    data = rows.data[[*dict.fromkeys((*results.parts.stack.inputs, *results.parts.stack.state.input_names))]]
     kept = np.flatnonzero(data.notna().all(axis=1))
     data = data.iloc[kept]
-    factors = frozenset({coding.text.strip("`") for coding in results._stack.state.spec.codings})
+    factors = frozenset({coding.text.strip("`") for coding in results.parts.stack.state.spec.codings})
     factors |= set(spec.names("by", "re"))
     column = _along([str(name) for name in data if runs(data[name]) and name not in factors], x)
     grid = grid_frame(data, column, factors=factors)
-    exclude = [results._of_responses.name(name) for name in groups]
-    table = results.predict(grid, interval=interval, exclude=exclude)
+    exclude = [results.parts.estimates.name(name) for name in groups]
+    table = pd.DataFrame(results.predict(grid, interval=interval, exclude=exclude))
     at, panels = place(grid[column]), panel_axes(len(results.responses), 3.3, above=0.6)
     for j, (ax, label) in enumerate(zip(panels, results.responses, strict=True)):
         draw_rows(ax, *_seen(place(data[column]), rows.ends[0][kept, j], rows.ends[1][kept, j]))
         curve = pd.DataFrame(table[[label]].set_axis(["estimate"], axis=1) if interval is None else table[label])
         draw_curve(ax, at, curve, label="median", band=None if interval is None else f"{100 * interval:g}% band")
-        if results._stack.log_time:
+        if results.parts.stack.log_time:
             log_scale(ax)
         label_axis(ax, column, at)
         ax.set_ylabel(as_label(label))

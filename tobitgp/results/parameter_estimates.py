@@ -100,7 +100,7 @@ def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
         w, S = point.coefficients(linear_places(point.layout, p, model.linear.factor))
         mean[j] = model.linear.coefficients(w, model.problem.units.centre)
         covariance.append(model.linear.covariance(S))
-    return Linear(fitted.weights, mean, covariance, model.linear.sd == 0.0)
+    return model.reported(Linear(fitted.weights, mean, covariance, model.linear.sd == 0.0))
 
 
 def slope_posterior(fitted: FittedGP, model: GPModel) -> Linear:

@@ -28,6 +28,7 @@ from tobitgp.results import (
     joint,
     output,
     prediction,
+    standardise,
     times,
     written_curves,
 )
@@ -318,6 +319,8 @@ class Results(EstimatedParameters):
     concordance_index_ = cached_property(times.concordance_index)
     score = times.score
 
+    _row_tests = checks.row_tests
+    _make_elpd = validation.make_elpd
     check = checks.check
     loo = validation.loo
     waic = validation.waic
@@ -328,6 +331,7 @@ class Results(EstimatedParameters):
     plot_predictive_check = calibration_figures.plot_predictive_check
 
     conformalise = conformal.conformalise
+    _contrast = standardise.contrast_of
 
     save = output.save
     report = output.report

@@ -155,6 +155,7 @@ def contrast(
     population: str = "fixed",
     draws: int = DRAWS,
     rng: int | np.random.Generator | None = None,
+    response: str | None = None,
 ) -> pd.DataFrame:
     """Contrast of two standardised averages: their difference, or their ratio.
 
@@ -175,6 +176,8 @@ def contrast(
         Of the first average less the second, or over it, with an interval symmetric in the logarithm.
     df, interval, weights, conditional_after, population, draws, rng
         As of :meth:`GPResults.standardise`.
+    response : str, optional
+        Of several responses the one that is contrasted; by default all of them, side by side.
 
     Returns
     -------
@@ -211,6 +214,33 @@ def contrast(
 
     if not isinstance(results, Results):
         raise SpecError(f"contrast() takes the results of a fit first, not {type(results).__name__}.")
+    options: dict[str, Any] = {"weights": weights, "conditional_after": conditional_after, "population": population}
+    options |= {"draws": draws, "rng": rng} | ({} if response is None else {"response": response})
+    return results._contrast(first, second, what, times, scale, df, interval, **options)
+
+
+def contrast_of(
+    results: Results,
+    first: Any,
+    second: Any,
+    what: Any,
+    times: Any,
+    scale: Any,
+    df: Frame | None,
+    interval: float | None,
+    *,
+    weights: Any,
+    conditional_after: Any,
+    population: Any,
+    draws: Any,
+    rng: Any,
+    response: str | None = None,
+) -> pd.DataFrame:
+    """See `contrast`; of one response."""
+    from tobitgp.results.results import Results
+
+    if response is not None:
+        raise SpecError(f"response={response!r}: this fit has one response.")
     warn_net(results)
     scale = check_what(scale, SCALES, " as a scale")
     sought, level = _sought(results, what, times, conditional_after), check_level(interval)

@@ -74,7 +74,7 @@ class Parts(Source):
     @property
     def levels(self) -> Sequence[tuple[Array, Array]]:
         """Levels of the processes, by block of features."""
-        return self.fitted.points[0].levels
+        return self.gp.reported_levels(self.fitted.points[0].levels)
 
     def without_rows(self) -> Parts:
         """Parts that answer the same about new rows; inducing inputs stay, as they were learned."""

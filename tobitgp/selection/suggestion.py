@@ -156,7 +156,10 @@ def _read_candidates(given: Any, what: str) -> pd.DataFrame:
 
 def _check(results: Any, goal: str, k: Any, table: pd.DataFrame, given: Mapping[str, Any]) -> None:
     if not isinstance(results, GPResults):
-        raise SpecError('suggest() is for fits under a prior: a formula with gp() or re(), or method="ep".')
+        raise SpecError(
+            'suggest() is for fits of one response under a prior: a formula with gp() or re(), or method="ep". Of '
+            "several responses it takes one, as res['y1']."
+        )
     if goal not in GOALS:
         raise SpecError(f"goal={goal!r}: one of {', '.join(map(repr, GOALS))} is needed.")
     n, improve = len(table), goal == "expected_improvement"

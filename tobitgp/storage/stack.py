@@ -18,7 +18,7 @@ from tobitgp.storage.specification import Functions, check_names, plain_spec, re
 
 AnyArray = np.ndarray[Any, Any]
 _NAMES = ("made", "formula", "sigma", "rescor", "specification", "parts")
-_BESIDE = ("exact", "dropped")
+_BESIDE = ("exact", "dropped", "learned", "facts_of_each")
 _STORED = {name: hint for name, hint in field_types(Stack).items() if name not in ("wide", "functions")}
 _STORED |= {name: field_types(MultivariateParts)[name] for name in _BESIDE}
 

@@ -9,7 +9,7 @@ import tobitgp as tg
 from .fits import Case
 from .predictions import WHATS
 from .question import NEW, Question, result
-from .reasons import BEYOND, CAUSES, CURED_MEAN, NO_COLUMNS, NOT_PROCESS, NOT_TIME, PARTS, ROWLESS
+from .reasons import BEYOND, CAUSES, CURED_MEAN, NO_COLUMNS, NOT_PROCESS, NOT_TIME, ONE_CRITERION, PARTS, ROWLESS
 
 
 def contrasted(case: Case) -> Any:
@@ -41,5 +41,5 @@ EFFECTS = [
     ),
     Question("standardise df", result("standardise", "arm", "survival", [1.0], df=NEW), (NO_COLUMNS,)),
     Question("contrast", contrasted, (NO_COLUMNS, ROWLESS, PARTS)),
-    Question("suggest", suggested, (NOT_PROCESS,)),
+    Question("suggest", suggested, (NOT_PROCESS, ONE_CRITERION)),
 ]

@@ -63,6 +63,11 @@ ROBUST = Reason(
 CLUSTERS = Reason("The column of clusters is not part of the formula that is cross-validated.", ("robust",))
 UNSEEN = Reason("The posterior does not include the responses of new rows.", POSTERIORS)
 NOT_PROCESS = Reason("The question is about processes.", (), POSTERIORS)
+ONE_CRITERION = Reason(
+    "Which row tells most depends on how the variances of several responses are weighed. One of them, `res[response]`, "
+    "has suggestions.",
+    ("several",),
+)
 NO_GROUPS = Reason("The model has no groups.", (), ("groups",))
 
 ROWLESS = Reason("The fit keeps no rows of a partitioned data set.", ("no rows",))

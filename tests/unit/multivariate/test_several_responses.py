@@ -179,10 +179,12 @@ def test_curves_are_those_of_gibbs_sampling():
     data, names = made(60, 0.3, seed=1), ["y1", "y2", "y3"]
     res = tg.fit("mvbind(y1, y2, y3) ~ gp(x) | censor(l1, l2, l3)", data, rescor=True)
     h, p = res.stacked.hyperparameters, res.params
-    levels = res._stack.levels
+    levels = res.parts.stack.levels
     sd = np.array([h[f"sd(gp(x))[{level}]"] for level in levels])
     cor = np.eye(3)
-    noise = np.diag([(p[f"sigma[{name}]"] / unit) ** 2 for name, unit in zip(names, res._stack.scale, strict=True)])
+    noise = np.diag(
+        [(p[f"sigma[{name}]"] / unit) ** 2 for name, unit in zip(names, res.parts.stack.scale, strict=True)]
+    )
     for j, k in ((0, 1), (0, 2), (1, 2)):
         cor[j, k] = cor[k, j] = h[f"cor(gp(x))[{levels[j]}, {levels[k]}]"]
         noise[j, k] = noise[k, j] = p[f"rescor[{names[j]}, {names[k]}]"] * np.sqrt(noise[j, j] * noise[k, k])
@@ -193,7 +195,7 @@ def test_curves_are_those_of_gibbs_sampling():
     G = K @ np.linalg.inv(K + np.kron(noise, np.eye(n)))
     values, vectors = np.linalg.eigh(K - G @ K)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    y, limit = (res._stack.standardised(data[columns].to_numpy()) for columns in (names, ["l1", "l2", "l3"]))
+    y, limit = (res.parts.stack.standardised(data[columns].to_numpy()) for columns in (names, ["l1", "l2", "l3"]))
     censored, y = y <= limit, np.where(y <= limit, limit - 0.2, y)
     given = [[j for j in range(3) if j != one] for one in range(3)]
     slope = [np.linalg.solve(noise[np.ix_(o, o)], noise[o, j]) for j, o in enumerate(given)]
@@ -208,7 +210,7 @@ def test_curves_are_those_of_gibbs_sampling():
             y[:, j] = np.where(censored[:, j], drawn, y[:, j])
         if draw >= 500:
             kept.append(f)
-    mean, spread = res._stack.values(np.mean(kept, axis=0)), np.std(kept, axis=0) * res._stack.scale
+    mean, spread = res.parts.stack.values(np.mean(kept, axis=0)), np.std(kept, axis=0) * res.parts.stack.scale
     found = res.predict(data, "latent", interval=0.95)
     for j, name in enumerate(names):
         assert np.abs((found[name, "estimate"] - mean[:, j]) / spread[:, j]).max() < 0.06
@@ -225,13 +227,13 @@ def test_slopes_of_groups_have_the_evidence_of_a_dense_normal():
     data = pd.DataFrame({"y1": y[:, 0], "y2": 10.0 * y[:, 1], "z": z, "g": g.astype(str)})
     res = tg.fit("mvbind(y1, y2) ~ 0 + z + (1 + z | p | g)", data)
     p, linear = res.params, res.stacked.parts.gp.linear
-    unit = np.array([*res._stack.scale, *res._stack.scale])
+    unit = np.array([*res.parts.stack.scale, *res.parts.stack.scale])
     sd = np.array([p[f"sd(re(g))[{name}]"] for name in names]) / unit
     R = np.eye(4)
     for j in range(4):
         for k in range(j):
             R[j, k] = R[k, j] = p[f"cor(re(g))[{names[k]}, {names[j]}]"]
-    H = np.kron(np.eye(2), z[:, None] @ res._stack.basis)
+    H = np.kron(np.eye(2), z[:, None] @ res.parts.stack.basis)
     Z = np.block(
         [
             [np.ones((n, 1)), np.zeros((n, 1)), z[:, None], np.zeros((n, 1))],
@@ -239,12 +241,12 @@ def test_slopes_of_groups_have_the_evidence_of_a_dense_normal():
         ]
     )
     same = np.tile(g[:, None] == g, (2, 2))
-    noise = np.repeat([p["sigma[y1]"], p["sigma[y2]"]] / res._stack.scale, n) ** 2
+    noise = np.repeat([p["sigma[y1]"], p["sigma[y2]"]] / res.parts.stack.scale, n) ** 2
     V = same * (Z @ (R * np.outer(sd, sd)) @ Z.T) + (H * linear.sd**2) @ H.T + np.diag(noise)
     exact = multivariate_normal(np.zeros(2 * n), V).logpdf(
-        res._stack.standardised(data[["y1", "y2"]].to_numpy()).T.ravel()
+        res.parts.stack.standardised(data[["y1", "y2"]].to_numpy()).T.ravel()
     )
-    assert res.log_evidence == pytest.approx(exact - n * np.log(res._stack.scale).sum(), abs=1e-3)
+    assert res.log_evidence == pytest.approx(exact - n * np.log(res.parts.stack.scale).sum(), abs=1e-3)
     assert [name for name in p.index if name.startswith("sd(")] == [f"sd(re(g))[{name}]" for name in names]
     assert {term for term, _ in res.group_effects().index} == {f"re(g)[{name}]" for name in names}
 
@@ -448,7 +450,7 @@ def test_figures_have_a_panel_for_each_response(res):
     assert [ax.get_ylabel() for ax in panels] == ["y1", "y2", "y3"]
     assert {ax.get_xlabel() for ax in panels} == {"x"}
     shown = panels[1].get_legend_handles_labels()[1]
-    counts = (res._rows.ends[0] == res._rows.ends[1])[:, 1].sum()
+    counts = (res.parts.read.ends[0] == res.parts.read.ends[1])[:, 1].sum()
     assert shown[0] == f"exact ({counts})"
     assert "95% band" in shown
     assert res.plot("z", interval=None)[0].get_xlabel() == "z"
@@ -551,8 +553,12 @@ def test_what_does_not_go_is_refused(data, res):
         tg.fit("mvbind(y1, y2) ~ z", data, fixed={"sigma": 1.0})
     with pytest.raises(DataError, match="y1 has no value"):
         tg.fit("mvbind(y1, y2) ~ z", data.assign(y1=np.nan))
-    with pytest.raises(SpecError, match="what='observed'"):
-        res.predict(what="observed")
+    with pytest.raises(SpecError, match="what='cured' is not supported"):
+        res.predict(what="cured")
+    with pytest.raises(SpecError, match="choose one of 'y1', 'y2', 'y3'"):
+        res.predict(response="y4")
+    with pytest.raises(SpecError, match="name it by response="):
+        res.write_curves("curves.csv")
     with pytest.raises(DataError, match="lack the column 'z'"):
         res.predict(pd.DataFrame({"x": [0.5]}))
     with pytest.raises(SpecError, match="other responses"):
@@ -563,8 +569,6 @@ def test_what_does_not_go_is_refused(data, res):
         tg.fit("mvbind(y1, y2) ~ z", data.assign(unit=1.0), weights="unit")
     with pytest.raises(SpecError, match="another response"):
         res.regression("y1", [])
-    with pytest.raises(SpecError, match="one q"):
-        res.predict(what="quantile", q=[0.1, 0.9])
     with pytest.raises(SpecError, match="True or False"):
         tg.fit("mvbind(y1, y2) ~ z", data, rescor="yes")
     with pytest.raises(SpecError, match="rescor=True"):

@@ -2,29 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.design import DesignState
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.training_summary import Facts, held_rows
 from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER
-from tobitgp.results.multivariate.stacked_rows import Ends, Stack
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.likelihoods import Family
+from tobitgp.results.multivariate.response_estimates import Estimates
+from tobitgp.results.multivariate.response_view import Learned, view_response, with_rows
+from tobitgp.results.multivariate.stacked_rows import Ends, SeenResponse, Stack, ends_of
+from tobitgp.results.multivariate.value_draws import values_of
 from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.views import Parts
+from tobitgp.results.views import COUNTS, Parts
 from tobitgp.typing import Array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TrainingRows:
     """Rows of a fit of several responses, as they came."""
 
     data: pd.DataFrame
-    ends: Ends  # of their responses, on the scale of these
+    seen: Sequence[SeenResponse]  # (J,)
     refit: Callable[[pd.DataFrame], GPResults]  # fits stacked rows with the hyper-parameters of the fit
 
+    @property
+    def ends(self) -> Ends:
+        """Ends (n, J) of what is known of the responses, on their scale."""
+        return ends_of(self.seen, len(self.data))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeveralSpec(ModelSpec):
+    """A formula of several responses."""
+
+    each: tuple[ModelSpec, ...]  # the formula of each by itself
+
+    def __str__(self) -> str:
+        lines = [self.formula.strip()]
+        for spec in self.each:
+            lines += str(spec).splitlines()[1:3]
+        return "\n".join([*lines, *str(self.each[0]).splitlines()[3:]])
+
+
+@dataclass(frozen=True)
 class MultivariateParts:
     """The fit of stacked rows, and how these were stacked."""
 
@@ -32,15 +59,89 @@ class MultivariateParts:
     stack: Stack
     exact: Array  # (J,), weights of the values of each response that are seen
     dropped: int  # number of values without covariates
+    learned: tuple[Learned, ...]  # (J,)
+    facts_of_each: tuple[Facts, ...]  # (J,), what is remembered of the rows of each response
+    read: TrainingRows | None = None  # the rows of the fit; none where it comes from a file
 
     @classmethod
-    def of(cls, stacked: Parts, stack: Stack, rows: pd.DataFrame, ends: Ends) -> MultivariateParts:
-        """Parts of the fit of stacked rows, and of what is known of the responses."""
+    def of(cls, stacked: Parts, stack: Stack, rows: pd.DataFrame, read: TrainingRows) -> MultivariateParts:
+        """Parts of the fit of stacked rows."""
         seen = rows[rows[LOWER] == rows[UPPER]]
         weight = None if stack.weights is None else seen[stack.weights]
         exact = np.bincount(seen[RESPONSE].cat.codes, weight, len(stack.levels)).astype(np.float64)
-        return cls(stacked, stack, exact, int((~np.isnan(ends[0])).sum()) - len(rows))
+        dropped = sum(len(one.rows) for one in read.seen) - len(rows)
+        learned = tuple(one.learned for one in read.seen)
+        parts = cls(stacked, stack, exact, dropped, learned, (stacked.facts,) * len(learned), read)
+        return replace(parts, facts_of_each=tuple(each.facts for each in parts.responses))
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        """Parameters in the units of the responses."""
+        return Estimates(GPResults.from_parts(self.stacked), self.stack)
+
+    @cached_property
+    def responses(self) -> tuple[Parts, ...]:
+        """Each response as a process, (J,)."""
+        known = enumerate(zip(self.facts_of_each, self.learned, strict=True))
+        found = [view_response(self.stack, self.stacked, facts, learned, j) for j, (facts, learned) in known]
+        if self.read is not None:
+            data, seen = self.read.data, self.read.seen
+            found = [with_rows(one, self.stacked, data, at) for one, at in zip(found, seen, strict=True)]
+        return tuple(found)
+
+    @property
+    def family(self) -> Family:
+        """Of the noise of every response."""
+        return self.stacked.family
+
+    @property
+    def names(self) -> list[str]:
+        """Linear coefficients, then the other parameters."""
+        return [*self.estimates.coefficient_names, *self.estimates.rest_names]
+
+    @property
+    def spec(self) -> SeveralSpec:
+        """The formula, and that of each response."""
+        each, wide = tuple(one.spec for one in self.responses), self.stack.wide
+        first = {field.name: getattr(each[0], field.name) for field in fields(ModelSpec)}
+        label = replace(each[0].response, label=f"mvbind({', '.join(wide.labels)})")
+        return SeveralSpec(**first | {"formula": wide.formula, "response": label}, each=each)
+
+    @property
+    def state(self) -> DesignState:
+        """How the covariates are made from data."""
+        return self.responses[0].state
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is remembered of the values of all responses."""
+        each = self.facts_of_each
+        counts = {kind: sum(one.counts[kind] for one in each) for kind in COUNTS[:4]} | {"dropped": self.dropped}
+        n, nobs = sum(one.n for one in each), sum(one.nobs for one in each)
+        flags = any(one.any_censored for one in each), all(one.limits_known for one in each)
+        return replace(each[0], n=n, nobs=nobs, counts=counts, any_censored=flags[0], limits_known=flags[1])
+
+    @cached_property
+    def values(self) -> TrainingData:
+        """Training values of all responses, in their units, by response and row."""
+        return values_of(self, tuple(one.rows for one in self.responses))
+
+    @property
+    def training(self) -> TrainingData | None:
+        """The same, none where the fit holds no rows."""
+        return None if self.read is None else self.values
+
+    @property
+    def rows(self) -> TrainingData:
+        """The same, where they are needed."""
+        return held_rows(self.training)
+
+    @property
+    def covariates(self) -> pd.DataFrame | None:
+        """Columns of the formula in the rows of the fit."""
+        names = self.state.input_names
+        return None if self.read is None else self.read.data[list(names)]
 
     def without_rows(self) -> MultivariateParts:
         """Parts that answer the same about new rows."""
-        return replace(self, stacked=self.stacked.without_rows())
+        return replace(self, stacked=self.stacked.without_rows(), read=None)

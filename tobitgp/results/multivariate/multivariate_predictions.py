@@ -1,27 +1,34 @@
-"""Predictions of several responses: in new rows, of what is missing or censored, and draws."""
+"""What is asked of several responses together: draws, imputed values, the joint posterior, scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
-from tobitgp.data.frames import answers_in_kind
-from tobitgp.data.training_summary import NO_ROWS, held_rows
+from tobitgp.data.arrays import join
+from tobitgp.data.frames import answers_in_kind, read_weights, reads_frames
+from tobitgp.data.sources import is_dask
+from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.errors import SpecError
-from tobitgp.results.multivariate.response_estimates import RESIDUAL
-from tobitgp.results.multivariate.stacked_rows import read_ends
-from tobitgp.results.predict import check_level
+from tobitgp.numerics.sampling import generator
+from tobitgp.results.joint import DRAWN, Posterior
+from tobitgp.results.multivariate.of_responses import beside
+from tobitgp.results.multivariate.response_view import ResponseModel, residual_place
+from tobitgp.results.multivariate.stacked_rows import ends_of, read_responses
+from tobitgp.results.predict import check_level, predict_lazily
+from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.process.process_results import GPResults
+from tobitgp.results.rows import Asked, ask, no_limits, read_scored
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 
-_WHATS = ("median", "latent", "uncensored", "quantile", "sigma")
 _TABLE = ["estimate", "se", "lower", "upper"]
 _DRAWS = 1000  # for intervals of what may have been
 
@@ -30,40 +37,54 @@ _DRAWS = 1000  # for intervals of what may have been
 def predict(
     results: MultivariateResults,
     new: Frame | None = None,
-    what: str = "median",
+    what: str | None = None,
     *,
     interval: float | None = None,
-    q: float | None = None,
+    se: bool = False,
+    q: float | Sequence[float] | None = None,
+    below: float | Sequence[float] | None = None,
+    above: float | Sequence[float] | None = None,
     exclude: str | Sequence[str] = (),
-) -> pd.DataFrame:
-    """Predict every response in new rows, or in rows with the covariates of the fit.
+    response: str | None = None,
+) -> pd.Series[float] | pd.DataFrame:
+    """Predict every response in new rows, or in those of the fit; see :meth:`tobitgp.GPResults.predict`.
 
-    What is known of other responses in a row does not enter; :meth:`impute` uses it.
+    What is known of other responses in a row does not enter, but for ``"conditional"`` in the rows of the fit, where
+    ``rescor=True`` lets them tell something; :meth:`impute` uses it in new rows too. With correlated residuals the
+    noise is all that is left of a response given its terms.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With the columns right of ``~``.
-    what : {"median", "latent", "uncensored", "quantile", "sigma"}
-        As of :meth:`tobitgp.GPResults.predict`.
+        With the columns right of ``~``, and what a quantity needs of its response; the rows of the fit without.
+    what : str, optional
+        ``"median"`` by default, ``"latent"``, ``"uncensored"``, ``"observed"``, ``"conditional"``, ``"quantile"``,
+        ``"prob"``, ``"sigma"`` or ``"terms"``, as of :meth:`GPResults.predict`.
     interval : float, optional
         Probability of equal-tailed intervals.
-    q : float, optional
-        Order of a quantile, a probability.
+    se : bool
+        Give standard errors.
+    q : float or list of float, optional
+        Orders of quantiles.
+    below, above : float or list of float, optional
+        Limits of ``"prob"``, on the scale of the responses.
     exclude : str or list of str
-        Terms to set to zero, as ``"gp(x)"``, ``"re(g)"``.
+        Terms to set to zero, as ``"gp(x)"``, ``"re(g)"`` or ``"z"``.
+    response : str, optional
+        Predict this response alone, with the table of :meth:`GPResults.predict`.
 
     Returns
     -------
     DataFrame
-        A row for each row of the data, a column for each response; with ``interval`` columns ``(y1, "estimate")``,
-        and ``se``, ``lower`` and ``upper``. On the scale of the responses; ``"latent"`` of log-time families on
-        the log scale.
+        A row for each row of the data, a column for each response; with ``se`` or ``interval`` columns
+        ``(y1, "estimate")``, and ``se``, ``lower`` and ``upper``; more levels for lists and for ``"terms"``. On the
+        scale of the responses; ``"latent"``, ``"sigma"`` and ``"terms"`` of log-time families on the log scale.
+        ``"conditional"`` is NaN where nothing is known of a value.
 
     Raises
     ------
     SpecError
-        For another ``what``, and for means of log-normal responses with ``rescor=True``.
+        As of :meth:`GPResults.predict`.
     DataError, UnseenLevelError
         If new data lack a column, or a level was not in the fit.
 
@@ -77,50 +98,16 @@ def predict(
     >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
     >>> res.predict({"age": [50.0]}).round(0).to_dict("list")
     {'durable': [-3.0], 'quant': [243.0]}
+    >>> res.predict({"age": [50.0]}, "prob", above=0.0, response="durable").round(2)
     """
-    if what not in _WHATS:
-        raise SpecError(f"what={what!r} is not supported; of several responses {', '.join(map(repr, _WHATS))} are.")
-    if what == "quantile" and not isinstance(q, float | int):
-        raise SpecError("what='quantile' takes one q between 0 and 1, as q=0.9.")
-    rows, index = _rows(results, new)
-    terms = {name: term for name, term in results._of_responses.terms.items() if term != RESIDUAL}
-    excluded = [exclude] if isinstance(exclude, str) else list(exclude)
-    for name in excluded:
-        if name not in terms:
-            listed = ", ".join(map(repr, terms)) or "none"
-            raise SpecError(f"exclude= names {name!r}, which is no term that can be left out; this model has {listed}.")
-    without = [terms[name] for name in excluded]
-    if results._of_responses.correlated:
-        if what == "uncensored" and results._stack.log_time:
-            raise SpecError("Means of correlated log-normal responses are those of sample(); take what='median'.")
-        if what == "sigma" or (what == "quantile" and interval is not None):
-            table = _with_effects(results, rows, what, q, check_level(interval), without)
-            return _wide(results, table, index, latent=False, interval=interval, sigma=what == "sigma")
-        if what != "quantile":
-            without.append(RESIDUAL)
-    found = results.stacked.predict(rows, what, interval=interval, se=interval is not None, q=q, exclude=without)
-    latent, sigma = what == "latent", what == "sigma"
-    return _wide(results, pd.DataFrame(found), index, latent=latent, interval=interval, sigma=sigma)
-
-
-def _with_effects(
-    results: MultivariateResults, rows: pd.DataFrame, what: str, q: Any, interval: float | None, exclude: Sequence[str]
-) -> pd.DataFrame:
-    """Scales of residuals, and quantiles, of which the effect of a row is noise and not an error."""
-    noise = pd.DataFrame(results.stacked.predict(rows, "sigma", se=True))
-    of_processes = (noise["se"] / noise["estimate"]).to_numpy() * bool(results._stack.wide.scale.others)
-    sigma, error = results._of_responses.in_rows(rows, noise["estimate"].to_numpy(), of_processes)
-    logs = results._stack.log_time or what == "sigma"
-    if what == "sigma":
-        y, se = np.log(sigma), error
-    else:
-        value = pd.Series(results.stacked.predict(rows, "quantile", q=q, exclude=exclude)).to_numpy()
-        f = pd.DataFrame(results.stacked.predict(rows, "latent", se=True, exclude=[*exclude, RESIDUAL]))["se"]
-        y, se = np.log(value) if logs else value, np.sqrt(f.to_numpy() ** 2 + (ndtri(q) * sigma * error) ** 2)
-    reach = 0.0 if interval is None else float(ndtri(0.5 + 0.5 * interval)) * se
-    table = pd.DataFrame({"estimate": y, "lower": y - reach, "upper": y + reach})
-    table = table.apply(np.exp) if logs else table
-    return table.assign(se=table["estimate"] * se if logs else se)
+    options: dict[str, Any] = {"interval": interval, "se": se, "q": q, "below": below, "above": above}
+    options["exclude"] = exclude
+    if is_dask(new):
+        return predict_lazily(results._without_rows, new, {"what": what, "response": response, **options})
+    rows = new if what == "conditional" else default_rows(results, new)
+    if response is not None:
+        return results[response].predict(rows, what, **options)
+    return beside({name: results[name].predict(rows, what, **options) for name in results.responses})
 
 
 @answers_in_kind
@@ -140,7 +127,8 @@ def impute(results: MultivariateResults, new: Frame | None = None, *, interval: 
     Returns
     -------
     DataFrame
-        As of :meth:`predict`, on the scale of the responses.
+        A row for each row of the data, a column for each response; with ``interval`` columns ``(y1, "estimate")``,
+        and ``se``, ``lower`` and ``upper``. On the scale of the responses.
 
     Raises
     ------
@@ -161,38 +149,62 @@ def impute(results: MultivariateResults, new: Frame | None = None, *, interval: 
     >>> bool((filled[data["durable"] == 0] < 0).all()), float(filled[1])
     (True, 0.7)
     """
-    if results._rows is None:
+    rows, stack = results.parts.read, results.parts.stack
+    if rows is None:
         raise SpecError(f"{NO_ROWS}, and impute() fits with them; predict() needs none.")
-    level, rows = check_level(interval), results._rows
-    n, J = len(rows.data), len(results.responses)
+    level, n, J = check_level(interval), len(rows.data), len(results.responses)
     if new is None:
         data, ends, fit = rows.data, rows.ends, results.stacked
-        units = results._stack.units(data, ends)
-        known = results._stack.known(data, units, ends)
+        units = stack.units(data, ends)
+        known = stack.known(data, units, ends)
         own = known.index
     else:
-        data, units = pd.DataFrame(new), n + np.arange(len(new[next(iter(new))]))
-        ends = read_ends(
-            results._stack.wide, data, results._stack.functions, log_time=results._stack.log_time, new=True
-        )
-        known = results._stack.known(data, units, ends)
+        data = pd.DataFrame(new)
+        units = n + np.arange(len(data))
+        seen = read_responses(stack.wide, data, stack.functions, log_time=stack.log_time, new=True)
+        ends = ends_of(seen, len(data))
+        known = stack.known(data, units, ends)
         own = known.index + J * n
-        old = results._stack.known(rows.data, results._stack.units(rows.data, rows.ends), rows.ends)
+        old = stack.known(rows.data, stack.units(rows.data, rows.ends), rows.ends)
         fit = rows.refit(pd.concat([old, known.set_axis(own)])) if len(known) else results.stacked
     if not len(data):
-        return results.predict(data, interval=interval)
-    rest = results._stack.rows(data, units).drop(known.index)
+        return pd.DataFrame(results.predict(data, interval=interval))
+    rest = stack.rows(data, units).drop(known.index)
     parts = [_imputed(fit, None, "conditional", level).loc[own].set_axis(known.index)] if len(known) else []
     parts += [_imputed(fit, rest, "uncensored", level)] if len(rest) else []
-    table = _wide(results, pd.concat(parts).sort_index(), data.index, latent=False, interval=interval)
+    table = _wide(results, pd.concat(parts).sort_index(), data.index)
     lower, upper = ends
     for j, label in enumerate(results.responses):
-        seen = lower[:, j] == upper[:, j]
+        exact = lower[:, j] == upper[:, j]
         if interval is None:
-            table.loc[seen, label] = lower[seen, j]
+            table.loc[exact, label] = lower[exact, j]
         else:
-            table.loc[seen, label] = np.column_stack([lower[seen, j], np.zeros(seen.sum()), *[lower[seen, j]] * 2])
+            table.loc[exact, label] = np.column_stack([lower[exact, j], np.zeros(exact.sum()), *[lower[exact, j]] * 2])
     return table
+
+
+def _imputed(fit: GPResults, rows: pd.DataFrame | None, what: str, interval: float | None) -> pd.DataFrame:
+    """Means of what stacked rows are or may have been, and quantiles of draws of it."""
+    table = pd.Series(fit.predict(rows, what)).to_frame("estimate")
+    if interval is None:
+        return table
+    draws = fit.sample(rows, _DRAWS, what=what)
+    tail = 0.5 - 0.5 * interval
+    low, high = (draws.quantile(q, axis=1) for q in (tail, 1.0 - tail))
+    return table.assign(se=draws.std(axis=1), lower=low, upper=high)
+
+
+def _wide(results: MultivariateResults, table: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
+    """From a table of the stacked rows to one of the data, in the units of the responses."""
+    stack, J, columns = results.parts.stack, len(results.responses), {}
+    for name in table.columns:
+        y = table[name].to_numpy().reshape(J, len(index)).T
+        unit = np.exp(stack.centre) if stack.log_time else stack.scale
+        columns[name] = y * unit if name == "se" else stack.values(y)
+    if len(columns) == 1:
+        return pd.DataFrame(columns["estimate"], index=index, columns=list(results.responses))
+    labels = enumerate(results.responses)
+    return pd.concat({y: pd.DataFrame({k: columns[k][:, j] for k in _TABLE}, index) for j, y in labels}, axis=1)
 
 
 @answers_in_kind
@@ -202,9 +214,11 @@ def sample(
     draws: int = 100,
     *,
     what: str = "uncensored",
+    exclude: Any = (),
+    response: str | None = None,
     rng: int | np.random.Generator | None = None,
-) -> Array:
-    """Draw responses of new rows, all rows and responses of a draw together.
+) -> Any:
+    """Draw responses of rows, all rows and responses of a draw together.
 
     Parameters
     ----------
@@ -212,20 +226,28 @@ def sample(
         As of :meth:`predict`.
     draws : int
         How many.
-    what : {"uncensored", "latent"}
-        Responses, with residuals that are correlated if ``rescor=True``, or their curves without.
+    what : {"uncensored", "latent", "observed", "conditional"}
+        Responses, with residuals that are correlated if ``rescor=True``; their curves without; responses clipped at
+        their limits; or what those of the rows of the fit may have been, given all that is known. Missing values are
+        not drawn given others.
+    exclude : str or list of str
+        Terms to set to zero, as ``"gp(x)"`` or ``"z"``; none with ``"conditional"``.
+    response : str, optional
+        Draw this response alone.
     rng : int or numpy Generator, optional
         None is deterministic.
 
     Returns
     -------
     (draws, n, J) array
-        On the scale of the responses; ``"latent"`` of log-time families on the log scale.
+        On the scale of the responses; ``"latent"`` of log-time families on the log scale. NaN where a row cannot be
+        drawn, or has no value to be conditional on. Of one ``response`` a DataFrame with a row for each row of the
+        data, a column for each draw.
 
     Raises
     ------
     SpecError
-        For another ``what``, or more draws than can be held.
+        For another ``what``, more draws than can be held, or ``"conditional"`` of new rows.
     DataError, UnseenLevelError
         As of :meth:`predict`.
 
@@ -240,65 +262,172 @@ def sample(
     >>> res.sample({"age": [30.0, 50.0]}, 10).shape
     (10, 2, 2)
     """
-    if what not in ("uncensored", "latent"):
-        raise SpecError(f"what={what!r} is neither 'uncensored' nor 'latent'.")
-    rows, index = _rows(results, new)
-    exclude = [RESIDUAL] if what == "latent" and results._of_responses.correlated else []
-    found = results.stacked.sample(rows, draws, what=what, exclude=exclude, rng=rng).to_numpy()
-    stacked = found.T.reshape(draws, len(results.responses), len(index))
-    return _values(results, stacked.transpose(0, 2, 1), what == "latent")
+    if response is not None:
+        return results[response].sample(new, draws, what=what, exclude=exclude, rng=rng)
+    if what not in DRAWN:
+        raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+    stack, parts, size = results.parts.stack, results.parts, read_draws(draws, rows=len(results.responses))
+    if what == "conditional":
+        return _sample_seen(results, new, size, exclude, rng)
+    own, asked = asked_together(results, new, exclude, latent=what == "latent")
+    y = JointProcess(parts.stacked).draw(asked, size, noise=what != "latent", rng=generator(rng))
+    out = np.full((size, len(own[0].usable), len(own)), np.nan)
+    out[:, own[0].usable] = y.T.reshape(size, len(own), -1).transpose(0, 2, 1)
+    out = out + stack.centre if what == "latent" and stack.log_time else stack.values(out)
+    for j, one in enumerate(own if what == "observed" else ()):
+        shown = one.limits()
+        out[:, one.usable, j] = np.clip(out[:, one.usable, j], shown.lower, shown.upper)
+    return np.asarray(out)
 
 
-def _rows(results: MultivariateResults, new: Frame | None) -> tuple[pd.DataFrame, pd.Index]:
-    """Stacked rows, of units unseen, and the labels of the data."""
-    data = held_rows(results._rows).data if new is None else pd.DataFrame(new)
-    return results._stack.rows(data, -1 - np.arange(len(data))), data.index
+def _sample_seen(results: MultivariateResults, new: Any, draws: int, exclude: Any, rng: Any) -> Array:
+    """What the values of the rows of the fit may have been."""
+    training_rows(results.parts, "sample(what='conditional')")
+    y = results.stacked.sample(new, draws, what="conditional", exclude=exclude, rng=rng)
+    read, J = results.parts.read, len(results.responses)
+    assert read is not None
+    n = len(read.data)
+    found = y.reindex(range(J * n)).to_numpy().T.reshape(draws, J, n)
+    return results.parts.stack.values(found.transpose(0, 2, 1))
 
 
-def _values(results: MultivariateResults, y: Array, latent: bool, sigma: bool = False) -> Array:
-    if sigma:
-        return np.asarray(y if results._stack.log_time else y * results._stack.scale)
-    if latent and results._stack.log_time:
-        return np.asarray(y + results._stack.centre)
-    return results._stack.values(y)
+def asked_together(
+    results: MultivariateResults, new: Frame | None, exclude: Any, *, latent: bool
+) -> tuple[list[Asked], Asked]:
+    """Rows of each response, and all of them as rows of the stack, with the effects of rows unless ``latent``."""
+    new = default_rows(results, new)
+    own = [ask(one, new, exclude) for one in results.parts.responses]
+    designs = []
+    for one, asked in zip(results.parts.responses, own, strict=True):
+        assert isinstance(one.gp, ResponseModel)
+        designs.append(one.gp.stacked_design(asked.design))
+    design, skip, gp = join(designs), own[0].skip, results.parts.stacked.gp
+    place = residual_place(results.parts.stacked.spec)
+    if latent and place is not None:
+        skip |= {place + (gp.linear is not None)}
+    n = len(design.offset)
+    return own, Asked(pd.RangeIndex(n), np.ones(n, dtype=bool), design, partial(no_limits, n), skip)
 
 
-def _unit(results: MultivariateResults, *, latent: bool) -> Array | float:
-    """What standard errors are multiplied by."""
-    if results._stack.log_time:
-        return 1.0 if latent else np.exp(results._stack.centre)
-    return results._stack.scale
+def default_rows(results: MultivariateResults, new: Frame | None) -> Frame | None:
+    """New rows, or those of the fit, of which some may lack some responses."""
+    return new if new is not None or results.parts.read is None else results.parts.read.data
 
 
-def _wide(
+@reads_frames
+def posterior(
     results: MultivariateResults,
-    table: pd.DataFrame,
-    index: pd.Index,
+    new: Frame | None = None,
     *,
-    latent: bool,
-    interval: float | None,
-    sigma: bool = False,
-) -> pd.DataFrame:
-    """From a table of the stacked rows to one of the data, in the units of the responses."""
-    J, columns = len(results.responses), {}
-    for name in table.columns[:1] if interval is None else _TABLE:
-        y = table[name].to_numpy().reshape(J, len(index)).T
-        if name == "se":
-            columns[name] = y * _unit(results, latent=latent or sigma)
-        else:
-            columns[name] = _values(results, y, latent, sigma)
-    if interval is None:
-        return pd.DataFrame(next(iter(columns.values())), index=index, columns=list(results.responses))
-    labels = enumerate(results.responses)
-    return pd.concat({y: pd.DataFrame({k: v[:, j] for k, v in columns.items()}, index) for j, y in labels}, axis=1)
+    exclude: str | Sequence[str] = (),
+    response: str | None = None,
+) -> Posterior:
+    """Mean and covariance of f of all responses in all rows together.
+
+    Parameters
+    ----------
+    new, exclude
+        As of :meth:`predict`.
+    response : str, optional
+        Of this response alone.
+
+    Returns
+    -------
+    mean : Series, (J n,)
+        ``predict(what="latent")``, by response and row: on the scale of the response, of its logarithm for log-time
+        families.
+    covariance : DataFrame, (J n, J n)
+        In units of the two responses. NaN in rows that cannot be predicted.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows and ``new`` is not given.
+    DataError, UnseenLevelError
+        As of :meth:`predict`.
+
+    References
+    ----------
+    (PRE1), (PRE2) and (MUL1) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
+    >>> res.posterior({"age": [30.0, 50.0]}).mean.index.to_list()
+    [('durable', 0), ('durable', 1), ('quant', 0), ('quant', 1)]
+    """
+    if response is not None:
+        found: Posterior = results[response].posterior(new, exclude=exclude)
+        return found
+    own, asked = asked_together(results, new, exclude, latent=True)
+    mean, V = JointProcess(results.parts.stacked).moments(asked)
+    stack, usable = results.parts.stack, own[0].usable
+    unit = np.repeat(np.ones(len(own)) if stack.log_time else stack.scale, usable.sum())
+    index = pd.MultiIndex.from_product([results.responses, own[0].index], names=["response", own[0].index.name])
+    every = np.flatnonzero(np.tile(usable, len(own)))
+    value, covariance = np.full(len(index), np.nan), np.full((len(index),) * 2, np.nan)
+    value[every] = np.repeat(stack.centre, usable.sum()) + unit * mean
+    covariance[np.ix_(every, every)] = np.outer(unit, unit) * V
+    return Posterior(pd.Series(value, index, name="latent"), pd.DataFrame(covariance, index, index))
 
 
-def _imputed(fit: GPResults, rows: pd.DataFrame | None, what: str, interval: float | None) -> pd.DataFrame:
-    """Means of what stacked rows are or may have been, and quantiles of draws of it."""
-    table = pd.Series(fit.predict(rows, what)).to_frame("estimate")
-    if interval is None:
-        return table
-    draws = fit.sample(rows, _DRAWS, what=what)
-    tail = 0.5 - 0.5 * interval
-    low, high = (draws.quantile(q, axis=1) for q in (tail, 1.0 - tail))
-    return table.assign(se=draws.std(axis=1), lower=low, upper=high)
+def concordance_index(results: MultivariateResults) -> Any:
+    """Concordance index of each response in the rows of the fit: a Series, as of `GPResults.concordance_index_`."""
+    return pd.Series({name: results[name].concordance_index_ for name in results.responses})
+
+
+@reads_frames
+def score(
+    results: MultivariateResults,
+    df: Frame,
+    scoring_method: str = "log_likelihood",
+    *,
+    weights: Any = None,
+    response: str | None = None,
+) -> float:
+    """Mean log predictive density of the values in new rows, each by itself, or concordance of predicted medians.
+
+    Parameters
+    ----------
+    df : DataFrame or dict of columns
+        With all columns of the formula.
+    scoring_method : {"log_likelihood", "concordance_index"}
+        As of :meth:`GPResults.score`.
+    weights : str or array, optional
+        Frequency weights of the rows.
+    response : str, optional
+        The values of this response alone.
+
+    Returns
+    -------
+    float
+        In nats, the mean over all values that are known; or the mean of the indices of the responses, between 0 and 1.
+
+    Raises
+    ------
+    SpecError, DataError
+        As of :meth:`GPResults.score`.
+
+    References
+    ----------
+    (CHK1) and (MUL1) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> tobin = tg.datasets.load("tobin")
+    >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tobin[::2], rescor=True)
+    >>> both = res.score(tobin[1::2])
+    >>> each = [res.score(tobin[1::2], response=name) for name in res.responses]
+    >>> bool(abs(both - sum(each) / 2) < 1e-12)
+    True
+    """
+    if response is not None:
+        return results[response].score(df, scoring_method, weights=weights)
+    found = [results[name].score(df, scoring_method, weights=weights) for name in results.responses]
+    if scoring_method == "concordance_index":
+        return float(np.mean(found))
+    known = [read_scored(one, df).asked.usable for one in results.parts.responses]
+    share = read_weights(weights, df, len(known[0]))
+    return float(np.average(found, weights=[share[at].sum() for at in known]))

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.diagnostics import calibration_figures, validation
+from tobitgp.diagnostics import check as checks
+from tobitgp.diagnostics.check import process_findings
+from tobitgp.diagnostics.elpd import Elpd
+from tobitgp.diagnostics.k_hat import KHat
+from tobitgp.diagnostics.residual_tests import Finding, RawTest
+from tobitgp.diagnostics.training_draws import Draws
+from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
-from tobitgp.results import output
+from tobitgp.results import column_effects, conformal, curves, figures, prediction, standardise, times, written_curves
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.multivariate import multivariate_predictions
-from tobitgp.results.multivariate.multivariate_parts import MultivariateParts, TrainingRows
-from tobitgp.results.multivariate.response_estimates import Estimates
+from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
+from tobitgp.results.multivariate.of_responses import (
+    drawn_apart,
+    drawn_for_each,
+    find_response,
+    of_all,
+    of_each,
+    of_one,
+)
+from tobitgp.results.multivariate.response_results import ResponseResults
+from tobitgp.results.multivariate.value_draws import ValueDraws, elpd_of_values
 from tobitgp.results.parameter_estimates import CovKind, Linear, Transformed
-from tobitgp.results.parameters import EstimatedParameters
 from tobitgp.results.predict import check_alpha, check_level
-from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.unavailable import missing_attribute
-from tobitgp.results.views import COUNTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from tobitgp.results.results import Results
+from tobitgp.results.views import COUNTS, ModelData, ModelView
 
 
-class MultivariateResults(EstimatedParameters):
+class MultivariateResults(Results):
     """Fit of several responses to the same rows, by :func:`tobitgp.fit` of ``mvbind(y1, y2) ~ ...``.
 
     Parameters have the names of the response that they are of in brackets, ``z[y1]``.
@@ -35,8 +48,6 @@ class MultivariateResults(EstimatedParameters):
     ----------
     parts : MultivariateParts
         What the stacked rows were made from, and their fit.
-    rows : TrainingRows, optional
-        Rows of the fit; none where it comes from a file.
 
     Attributes
     ----------
@@ -59,42 +70,46 @@ class MultivariateResults(EstimatedParameters):
       2 responses, 40 values: 27 exact, 13 left-censored
     """
 
-    def __init__(self, parts: MultivariateParts, rows: TrainingRows | None = None):
-        self.parts, self.responses = parts, parts.stack.wide.labels
-        self.stacked = GPResults.from_parts(parts.stacked)
-        self._stack, self._rows = parts.stack, rows
-        self._of_responses = Estimates(self.stacked, parts.stack)
+    _parts: MultivariateParts
 
-    if not TYPE_CHECKING:
+    def __init__(self, parts: MultivariateParts):
+        self._parts, self.responses = parts, parts.stack.wide.labels
+        self.stacked = parts.estimates.stacked
 
-        def __getattr__(self, name: str) -> Any:
-            """Refuse in words what other kinds of fits have."""
-            return missing_attribute(self, name)
+    def __getitem__(self, response: str) -> ResponseResults:
+        """One response, with the methods of a process."""
+        return self._each[find_response(response, self.responses)]
+
+    @cached_property
+    def _each(self) -> tuple[ResponseResults, ...]:
+        return tuple(ResponseResults.of(self, j) for j in range(len(self.responses)))
 
     @cached_property
     def _linear(self) -> Linear:
-        return self._of_responses.coefficients()
+        return self._parts.estimates.coefficients()
 
     @cached_property
     def _rest(self) -> Transformed:
-        return self._of_responses.rest()
+        return self._parts.estimates.rest()
 
     @property
     def _columns(self) -> list[str]:
-        return self._of_responses.coefficient_names
-
-    @property
-    def _names(self) -> list[str]:
-        return [*self._columns, *self._of_responses.rest_names]
+        return self._parts.estimates.coefficient_names
 
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
-        return self._of_responses.term_tests()
+        return self._parts.estimates.term_tests()
 
     def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.several_summary import summarise_several
 
         self._estimates(kind)
         return summarise_several(self, alpha)
+
+    def _panels(self, ax: Any) -> list[Any]:
+        """Axes with the name of each response, those that are given or new ones."""
+        from tobitgp.report.several_summary import panels_of
+
+        return panels_of(self.responses, ax)
 
     def _ratio_kind(self) -> Kind:
         raise SpecError("Hazard ratios are of one response; fit each by itself, without mvbind().")
@@ -106,55 +121,32 @@ class MultivariateResults(EstimatedParameters):
         values = f"{len(self.responses)} responses, {self.nobs:.10g} values: {kinds}"
         return f"MultivariateResults: {self.formula}\n  {values}"
 
-    # -- parameters ---------------------------------------------------------------------------------------------------
-
-    @property
-    def formula(self) -> str:
-        """As written: a text.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> res.formula
-        'mvbind(durable, quant) ~ age | censor(0, None)'
-        """
-        return self._stack.wide.formula
+    # -- the fit ------------------------------------------------------------------------------------------------------
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
         """What mentions the columns that new data need."""
-        return (self.formula, self._stack.wide.sigma or "")
+        wide = self._parts.stack.wide
+        return (wide.formula, wide.sigma or "")
 
     @property
-    def nobs(self) -> float:
-        """Number of values that are known, of all responses; with weights their sum.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> res.nobs
-        40.0
-        """
-        return self.stacked.nobs
+    def model(self) -> ModelView:
+        """Formula, specification and names of columns and parameters, as of :attr:`GPResults.model`."""
+        parts, data = self._parts, ModelData(self._names, self._parts.covariates)
+        return ModelView(parts.spec.formula, parts.spec, parts.spec.response.label, self._columns, data)
 
     @property
-    def counts(self) -> pd.Series[int]:
-        """Number of values that are exact, left-, right- and interval-censored, and dropped: a Series.
+    def df_model(self) -> float:
+        """Effective number of parameters at the maximum, as of :attr:`GPResults.df_model`."""
+        return self.stacked.df_model
 
-        Values are dropped if a covariate is missing; a missing response is no value.
+    @property
+    def llf(self) -> float:
+        """NaN: a Gaussian process has no maximised likelihood; see ``log_evidence``."""
+        return float("nan")
 
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
-        >>> int(res.counts["left"])
-        13
-        """
-        counts = self.stacked.counts.copy()
-        counts["dropped"] = self.parts.dropped
-        return counts
+    def _criterion(self) -> tuple[str, str]:
+        return "Log evidence", f"{self.log_evidence:.2f} ({self.evidence_kind})"
 
     @property
     def priors(self) -> pd.DataFrame:
@@ -169,7 +161,7 @@ class MultivariateResults(EstimatedParameters):
         >>> res.priors.loc["age[durable]", ["distribution", "source"]].tolist()
         ['normal', 'default']
         """
-        return self._of_responses.priors()
+        return self._parts.estimates.priors()
 
     @property
     def converged(self) -> bool:
@@ -202,7 +194,7 @@ class MultivariateResults(EstimatedParameters):
     @property
     def hyperparameters(self) -> dict[str, float]:
         """Parameters that are no linear coefficients, by name, in the units of ``params``."""
-        return dict(zip(self._of_responses.rest_names, self._rest.value.tolist(), strict=True))
+        return dict(zip(self._parts.estimates.rest_names, self._rest.value.tolist(), strict=True))
 
     @property
     def log_evidence(self) -> float:
@@ -219,8 +211,8 @@ class MultivariateResults(EstimatedParameters):
         >>> round(res.log_evidence, 1)
         -133.3
         """
-        log = self._stack.centre if self._stack.log_time else np.log(self._stack.scale)
-        return float(self.stacked.log_evidence - self.parts.exact @ log)
+        log = self._parts.stack.centre if self._parts.stack.log_time else np.log(self._parts.stack.scale)
+        return float(self.stacked.log_evidence - self._parts.exact @ log)
 
     def correlations(self, interval: float = 0.95) -> pd.DataFrame:
         """Correlations between the responses: of their curves, of random effects, of residuals.
@@ -298,9 +290,9 @@ class MultivariateResults(EstimatedParameters):
         for name in (response, *given):
             if name not in self.responses or (response, *given).count(name) > 1:
                 raise SpecError(f"{name!r} is none of the other responses: {', '.join(self.responses)}.")
-        if not self._of_responses.correlated:
+        if not self._parts.estimates.correlated:
             raise SpecError("regression() rests on correlated residuals; fit with rescor=True.")
-        return self._of_responses.regression(response, given, check_alpha(alpha))
+        return self._parts.estimates.regression(response, given, check_alpha(alpha))
 
     def group_effects(self, *, interval: float | None = 0.95) -> pd.DataFrame:
         """Random effects, a row for each response of each group.
@@ -332,12 +324,72 @@ class MultivariateResults(EstimatedParameters):
         >>> tg.fit("mvbind(u, v) ~ (1 | g)", data).group_effects().loc["re(g)[u]", "estimate"].idxmax()
         'b'
         """
-        return self._of_responses.group_effects(interval)
+        return self._parts.estimates.group_effects(interval)
+
+    # -- what questions need ------------------------------------------------------------------------------------------
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
+        return ValueDraws(self._parts, self.stacked._draws(draws, rng, question))
+
+    def _make_elpd(self, by: str, draws: Any, rng: Rng, method: Any = "auto") -> Elpd:
+        return elpd_of_values(self.stacked._make_elpd(by, draws, rng, method), self._parts)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        return self.stacked._k_hat(draws, rng)
+
+    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+        yield from process_findings(self.stacked, rng)
+
+    def _row_tests(self, rng: Any) -> Iterator[Finding | RawTest]:
+        for name in self.responses:
+            for found in self[name]._row_tests(rng):
+                yield found._replace(name=f"{found.name}[{name}]")
+
+    def _without_rows(self) -> MultivariateResults:
+        return MultivariateResults(self._parts.without_rows())
+
+    # -- of every response --------------------------------------------------------------------------------------------
 
     predict = multivariate_predictions.predict
+    get_prediction = of_each(prediction.get_prediction)
+    residuals = of_each(prediction.residuals)
+    predict_survival_function = of_each(curves.predict_survival_function, "df")
+    predict_cumulative_hazard = of_each(curves.predict_cumulative_hazard, "df")
+    predict_hazard = of_each(curves.predict_hazard, "df")
+    predict_percentile = of_each(times.predict_percentile, "df")
+    predict_median = of_each(times.predict_median, "df")
+    predict_expectation = of_each(times.predict_expectation, "df")
+    predict_restricted_mean = of_each(times.predict_restricted_mean, "df")
+    write_curves = of_one(written_curves.write_curves)
+    marginal_effects = of_each(column_effects.marginal_effects)
+    get_margeff = of_each(column_effects.marginal_effects)
+    _contrast = of_each(standardise.contrast_of)
+    standardise = of_each(standardise.standardise)
+    conformalise = of_each(conformal.conformalise)
+    plot_terms = drawn_apart(figures.plot_terms)
+    plot_effect = drawn_for_each(figures.plot_effect)
+    plot_residuals = drawn_apart(figures.plot_residuals)
+    plot_forest = drawn_for_each(figures.plot_forest)
+    plot_calibration = drawn_for_each(calibration_figures.plot_calibration)
+    plot_cox_snell = drawn_for_each(calibration_figures.plot_cox_snell)
+    plot_predictive_check = drawn_for_each(calibration_figures.plot_predictive_check)
+    plot_survival = drawn_for_each(curves.plot_survival)
+    plot_hazard = drawn_for_each(curves.plot_hazard)
+
+    # -- of all values together ---------------------------------------------------------------------------------------
+
     impute = multivariate_predictions.impute
     sample = multivariate_predictions.sample
-    save = output.save
+    posterior = multivariate_predictions.posterior
+    score = multivariate_predictions.score
+    concordance_index_ = cached_property(multivariate_predictions.concordance_index)
+    check = of_all(checks.check)
+    loo = of_all(validation.loo)
+    waic = of_all(validation.waic)
+    log_likelihood_draws = of_all(validation.log_likelihood_draws)
+    to_arviz = of_all(validation.to_arviz)
+    k_hat = validation.k_hat
+    plot_evidence = figures.plot_evidence
 
     def plot(self, x: str | None = None, *, interval: float | None = 0.95) -> Any:
         """Fit, data and band of every response along one column, a panel for each, without random effects.

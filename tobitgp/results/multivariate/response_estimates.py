@@ -11,11 +11,12 @@ import pandas as pd
 from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
+from tobitgp.data.arrays import Design
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
-from tobitgp.formula.mvbind import COLUMN, EACH, RESPONSE, SCALE_COLUMN, UNIT
+from tobitgp.formula.mvbind import EACH, RESPONSE, SCALE_COLUMN
 from tobitgp.priors.coefficients import WEAK
 from tobitgp.results.anova import joint_test_of_columns
-from tobitgp.results.multivariate.stacked_rows import Stack
+from tobitgp.results.multivariate.stacked_rows import RESIDUAL, Stack
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.priors import COLUMNS as PRIOR_COLUMNS
 from tobitgp.results.priors import PriorRow, hyper_rows
@@ -26,7 +27,6 @@ from tobitgp.results.views import FRAME_COLUMNS
 from tobitgp.typing import Array, BoolArray
 
 _DEFAULT = "default"
-RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 _STEP = 1e-5
 _EACH = re.escape(EACH)
 _OF_EACH = re.compile(_EACH + r"\[(?:T\.)?y(\d+)\](?::scale_column(\d+))?")
@@ -103,6 +103,24 @@ class Estimates:
             np.concatenate([correlation, ~of_sd]),
         )
 
+    def drawn(self, values: Array) -> Array:
+        """Parameters of the responses, (S, k), from draws of those of the stack."""
+        p, rest = len(self.stacked.parts.gp.columns), self.stacked._rest
+        each = range(len(self.labels))
+        R = np.vstack([self.unit[j] * self.stack.columns_of_stack(j, self.stacked.parts.gp.columns) for j in each])
+        linear = values[:, :p] @ R.T - np.concatenate([self.stack.null(j) for j in each])
+        points, which = np.unique(values[:, p:], axis=0, return_inverse=True)
+        correlation = np.zeros(len(rest.theta), dtype=bool) if rest.correlation is None else rest.correlation
+        unit = np.array([self._factor(name) for name, kept in zip(self.at, self._kept, strict=True) if kept])
+        found = []
+        for point in points:
+            theta = np.where(rest.positive, np.log(np.where(rest.positive, point, 1.0)), point)
+            theta[correlation] = np.arctanh(point[correlation])
+            noise = self._noise(theta)
+            J = len(self.labels)
+            found.append([*(point[self._kept] * unit), *(np.exp(noise[:J]) * self.unit), *np.tanh(noise[J:])])
+        return np.column_stack([linear, np.array(found)[which.ravel()]])
+
     @cached_property
     def _kept(self) -> BoolArray:
         """Hyper-parameters of the stack that are parameters of the responses, (m,); the others are of the residuals."""
@@ -125,20 +143,9 @@ class Estimates:
 
     def coefficients(self) -> Linear:
         """Posterior of the linear coefficients, in the order of their names."""
-        stack, names = self.stack, list(self.stacked.parts.gp.columns)
-        R, null = np.zeros((len(self.coefficient_names), len(names))), np.zeros(len(self.coefficient_names))
-        row = 0
-        for j, level in enumerate(stack.levels):
-            slopes = [names.index(f"{EACH}[{level}]:{COLUMN.format(k)}") for k in range(len(stack.columns))]
-            if stack.wide.terms.intercept:
-                R[row, names.index(f"{EACH}[{level}]")] = self.unit[j]
-                R[row, slopes] = -self.unit[j] * (stack.means @ stack.basis)
-                null[row] = -stack.centre[j]
-                row += 1
-            R[row : row + len(slopes), slopes] = self.unit[j] * stack.basis
-            null[row : row + len(slopes)] = -stack.centre[j] * stack.constant
-            row += len(slopes)
-        return self.stacked._linear.combine(R, null)
+        stack, names, each = self.stack, self.stacked.parts.gp.columns, range(len(self.labels))
+        R = np.vstack([self.unit[j] * stack.columns_of_stack(j, names) for j in each])
+        return self.stacked._linear.combine(R, np.concatenate([stack.null(j) for j in each]))
 
     def intercepts_at_means(self) -> Linear:
         """Posterior of the intercepts of all responses at the means of the linear columns."""
@@ -195,22 +202,25 @@ class Estimates:
 
     # -- the noise ----------------------------------------------------------------------------------------------------
 
-    def in_rows(self, rows: pd.DataFrame, noise: Array, error: Array) -> tuple[Array, Array]:
-        """Standard deviations of residuals in stacked rows, standardised y, and errors of their logarithms, (n,).
+    def residual_sds(self, j: int, design: Design, log_noise: Array, error: Array) -> tuple[Array, Array]:
+        """Standard deviations of the residuals of a standardised response in rows, and errors of their logarithms.
 
-        ``noise`` (n,) is that beside the effect of a row, ``error`` what its processes add to the error of its log.
+        ``log_noise`` (n,) is that of the noise besides the effect of a row, and ``error`` (n,) its standard error that
+        processes make.
         """
-        rest, scale, code = self.stacked._rest, self.stacked.parts.state.scale, rows[RESPONSE].cat.codes.to_numpy()
+        rest, scale, noise = self.stacked._rest, self.stacked.parts.state.scale, np.exp(log_noise)
         assert scale is not None
-        places = np.array([self.at[f"sd({RESIDUAL})[{EACH}[{level}]]"] for level in self.stack.levels])[code]
-        total = np.sqrt(noise**2 + np.exp(2.0 * rest.theta[places]))
-        share, W = (noise / total) ** 2, scale_columns(scale.linear.columns[1:], rows)
-        slope = np.zeros((len(rows), len(rest.theta)))
-        slope[np.arange(len(rows)), places] = 1.0 - share
+        assert design.scale is not None
+        place = self.at[f"sd({RESIDUAL})[{EACH}[{self.stack.levels[j]}]]"]
+        total = np.hypot(noise, np.exp(rest.theta[place]))
+        share, W = (noise / total) ** 2, design.scale.W[:, 1:]
+        slope = np.zeros((len(W), len(rest.theta)))
+        slope[:, place] = 1.0 - share
         slope[:, self.at["sigma"]] = share
         gamma = [self.at[f"log(sigma)[{name}]"] for name in scale.linear.columns[1:]]
         slope[:, gamma] = share[:, None] * (W - self.stacked.parts.gp.problem.units.w_centre)
-        variance = np.einsum("nk,kl,nl->n", slope, rest.theta_covariance, slope) + (share * error) ** 2
+        of_processes = share * error * bool(self.stack.wide.scale.others)
+        variance = np.einsum("nk,kl,nl->n", slope, rest.theta_covariance, slope) + of_processes**2
         return total, np.sqrt(np.maximum(variance, 0.0))
 
     def _noise(self, theta: Array) -> Array:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.absorbed import as_dense
+from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.design import DesignState, input_names, learn_design
 from tobitgp.data.linear_columns import Independence, check_independence
 from tobitgp.data.margins import linear_blocks
@@ -18,15 +19,17 @@ from tobitgp.data.moments import Joint
 from tobitgp.data.outcome import outcome
 from tobitgp.data.partition import naming
 from tobitgp.data.prepare import prepare
-from tobitgp.data.table import read_table
+from tobitgp.data.table import column_names, read_table
 from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula import parse_formula, parse_scale_formula
-from tobitgp.formula.mvbind import COLUMN, LOWER, RESPONSE, SCALE_COLUMN, STACKED, TAKEN, UNIT, UPPER, Wide
+from tobitgp.formula.mvbind import COLUMN, EACH, LOWER, RESPONSE, SCALE_COLUMN, STACKED, TAKEN, UNIT, UPPER, Wide
+from tobitgp.formula.spec import ResponseKind
 from tobitgp.priors.coefficients import WEAK, find_layers, prior_root
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 Ends = tuple[Array, Array]  # of what is known of every response, (n, J) each, NaN where nothing is
 Functions = Mapping[str, Callable[..., Any]] | None
+RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +76,50 @@ class Stack:
         """That of its log sigma."""
         return self.wide.stacked_scale(len(self.scale_columns))
 
-    def rows(self, data: pd.DataFrame, units: Any) -> pd.DataFrame:
-        """All J n rows, those of one response together, without their values; units (n,)."""
-        design, usable = self.state.replay(data)
-        assert design.scale is not None
-        H = np.full((len(data), len(self.columns)), np.nan)
-        H[usable] = (as_dense(design.H)[:, int(self.wide.terms.intercept) :] - self.means) @ self.basis
-        W = np.full((len(data), len(self.scale_columns)), np.nan)
-        W[usable] = design.scale.W[:, 1:] - self.scale_means
-        lacking = [name for name in self.inputs if name not in data.columns]
+    def design(self, data: Frame) -> tuple[Design, BoolArray]:
+        """Linear columns of rows in the user's units, and usable (n,)."""
+        lacking = [name for name in self.inputs if name not in column_names(data)]
         if lacking:
             raise DataError(f"The data have no column {lacking[0]!r}.")
-        beside = [name for name in (self.weights, self.var_weights) if name is not None and name in data.columns]
-        own = {name: data[name].to_numpy() for name in (*self.inputs, *beside)}
+        return self.state.replay(data)
+
+    def rows(self, data: Frame, units: Any) -> pd.DataFrame:
+        """All J n rows, those of one response together, without their values; units (n,)."""
+        made = self.design(data)
+        each = [self.of_response(j, data, *made, units) for j in range(len(self.levels))]
+        return pd.concat(each, ignore_index=True)
+
+    def of_response(self, j: int, data: Frame, design: Design, usable: BoolArray, units: Any) -> pd.DataFrame:
+        """The n rows of one response, without its values."""
+        assert design.scale is not None
+        H = np.full((len(usable), len(self.columns)), np.nan)
+        H[usable] = (as_dense(design.H)[:, int(self.wide.terms.intercept) :] - self.means) @ self.basis
+        W = np.full((len(usable), len(self.scale_columns)), np.nan)
+        W[usable] = design.scale.W[:, 1:] - self.scale_means
+        there = column_names(data)
+        beside = [name for name in (self.weights, self.var_weights) if name is not None and name in there]
+        own = {name: np.asarray(data[name]) for name in (*self.inputs, *beside)}
         own |= {COLUMN.format(i): column for i, column in enumerate(H.T)}
         own |= {SCALE_COLUMN.format(i): column for i, column in enumerate(W.T)} | {UNIT: units}
-        rows = pd.concat([pd.DataFrame({**own, RESPONSE: level}) for level in self.levels], ignore_index=True)
-        return rows.assign(**{RESPONSE: pd.Categorical(rows[RESPONSE], categories=self.levels)})
+        level = pd.Categorical([self.levels[j]] * len(usable), categories=self.levels)
+        return pd.DataFrame({**own, RESPONSE: level})
+
+    def columns_of_stack(self, j: int, names: Sequence[str]) -> Array:
+        """What the linear columns that the user wrote are multiplied by to be those of the stack, (p, P)."""
+        first, level, names = int(self.wide.terms.intercept), f"{EACH}[{self.levels[j]}]", list(names)
+        at = [names.index(f"{level}:{COLUMN.format(k)}") for k in range(len(self.columns))]
+        T = np.zeros((first + len(at), len(names)))
+        T[first:, at] = self.basis
+        if first:
+            T[0, names.index(level)] = 1.0
+            T[0, at] = -self.means @ self.basis
+        return T
+
+    def null(self, j: int) -> Array:
+        """What is taken away from the coefficients of a response, since its centre was, (p,)."""
+        if self.wide.terms.intercept:
+            return np.concatenate([[-self.centre[j]], np.zeros(len(self.columns))])
+        return np.asarray(-self.centre[j] * self.constant)
 
     def known(self, data: pd.DataFrame, units: Any, ends: Ends) -> pd.DataFrame:
         """The rows of which something is known, with their ends, and no covariate is missing; by response and unit."""
@@ -205,23 +235,50 @@ def _units(wide: Wide, ends: Ends, weight: Array, *, log_time: bool, centred: bo
     return centre, unit
 
 
-def read_ends(
+class SeenResponse(NamedTuple):
+    """What is known of one response."""
+
+    rows: IntArray  # (m,), positions of the rows that have it
+    response: CensoredResponse  # of these
+    learned: tuple[ResponseKind, str] = (
+        "value",
+        "",
+    )  # its kind, and a column of durations in it
+
+
+def read_responses(
     wide: Wide, data: pd.DataFrame, functions: Functions = None, *, log_time: bool = False, new: bool = False
-) -> Ends:
-    """Ends (n, J) of what is known of every response; of new rows a response may be missing throughout."""
-    ends = np.full((2, len(data), len(wide.labels)), np.nan)
-    for j, formula in enumerate(wide.formulas):
-        variables = parse_formula(formula, None, functions).variables
-        own = [v.name for v in variables if v.role in ("response", "bound", "event")]
-        if new and not set(own) <= set(data.columns):
-            continue
-        spec = parse_formula(formula, list(data.columns), functions)
-        there = np.flatnonzero(data[own].notna().any(axis=1))
-        if len(there):
-            read = prepare(spec, data.iloc[there], log_time=log_time)
-            with naming(wide.labels[j]):
-                outcome(read.response, log_time=log_time, labels=read.labels)
-            ends[:, there[read.kept], j] = read.response.lower, read.response.upper
-        elif not new:
+) -> list[SeenResponse]:
+    """What is known of every response, (J,); of new rows a response may be missing throughout."""
+    return [_read_response(wide, j, data, functions, log_time=log_time, new=new) for j in range(len(wide.labels))]
+
+
+def _read_response(
+    wide: Wide, j: int, data: pd.DataFrame, functions: Functions, *, log_time: bool, new: bool
+) -> SeenResponse:
+    variables = parse_formula(wide.formulas[j], None, functions).variables
+    own = [v.name for v in variables if v.role in ("response", "bound", "event")]
+    if new and not set(own) <= set(data.columns):
+        return _NOTHING
+    spec = parse_formula(wide.formulas[j], list(data.columns), functions)
+    there = np.flatnonzero(data[own].notna().any(axis=1))
+    if not len(there):
+        if not new:
             raise DataError(f"The response {wide.labels[j]} has no value in these rows.")
+        return _NOTHING
+    read = prepare(spec, data.iloc[there], log_time=log_time)
+    with naming(wide.labels[j]):
+        outcome(read.response, log_time=log_time, labels=read.labels)
+    read_as = read.state.spec.response
+    return SeenResponse(there[read.kept], read.response, (read_as.kind, read_as.duration))
+
+
+_NOTHING = SeenResponse(np.zeros(0, dtype=np.intp), CensoredResponse(*np.zeros((7, 0))))
+
+
+def ends_of(seen: Sequence[SeenResponse], n: int) -> Ends:
+    """Ends (n, J) of what is known of every response."""
+    ends = np.full((2, n, len(seen)), np.nan)
+    for j, one in enumerate(seen):
+        ends[:, one.rows, j] = one.response.lower, one.response.upper
     return ends[0], ends[1]

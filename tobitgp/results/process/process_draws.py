@@ -73,10 +73,11 @@ class JointProcess(JointPosterior):
         for E in shared_residuals(point, inputs, asked.skip):
             f += E @ rng.standard_normal((E.shape[1], draws))
             d = d - np.einsum("nk,nk->n", E, E)
-        sigma = self.parts.gp.noise(asked.design, point.theta)[:, None]
+        log_noise = np.zeros((1, 1))
         if point.noise:
             log_noise, left = drawn.log_noise(point, inputs)
-            sigma = sigma * np.exp(log_noise + np.sqrt(left)[:, None] * rng.standard_normal(f.shape))
+            log_noise = log_noise + np.sqrt(left)[:, None] * rng.standard_normal(f.shape)
+        sigma = self.parts.gp.noise_at(asked.design, point.theta, log_noise)
         return f, np.maximum(d, 0.0), sigma
 
     def distributions(

@@ -109,7 +109,7 @@ def _with_noise_process(parts: Parts, design: Design, pairs: Sequence[Pair]) -> 
         at = GivenNoise.of(pair.mean, pair.V, (x, weight))
         mean[j] = gp.known_mean(design) + scale * at.mean.T
         sd[j] = scale * np.sqrt(at.variance)
-        sigma[j] = scale * gp.noise(design, point.theta) * np.exp(at.h.T)
+        sigma[j] = scale * gp.noise_at(design, point.theta, at.h).T
     noises = [gp.family.distribution_at(point.theta) for point in fitted.points for _ in x]
     mean, sd, sigma = (part.reshape(len(noises), len(design.H)) for part in (mean, sd, sigma))
     return Nodes(np.outer(fitted.weights, weight).ravel(), mean, sd, sigma, gp.family.log_time, tuple(noises))
@@ -198,7 +198,8 @@ def process_moments(parts: Parts, inputs: Sequence[Inputs], blocks: Sequence[int
 def cavities(parts: Parts) -> Nodes:
     """Posterior of f in the training rows, each without a copy of itself, or all of one that counts less."""
     copies = np.maximum(parts.rows.response.weight, 1.0)
-    design, scale, order = parts.rows.design, parts.gp.problem.units.scale, parts.gp.problem.order
+    design, scale = parts.gp.judged(parts.rows.design), parts.gp.problem.units.scale
+    order = parts.gp.problem.order
     if parts.fitted.points[0].noise:
         return _with_noise_process(
             parts, design, [_pair_cavities(parts, point, copies) for point in parts.fitted.points]
@@ -216,7 +217,7 @@ def cavities(parts: Parts) -> Nodes:
 
 def _pair_cavities(parts: Parts, point: Posterior, copies: Array) -> Pair:
     """The same of f and log sigma."""
-    design = parts.rows.design
+    design = parts.gp.judged(parts.rows.design)
     mean, V, d = point.pair(parts.gp.inputs(design))
     c = pair_cavities(mean, V, site_order(point, parts.gp.problem.order), copies)
     return Pair(c.mean, c.V + np.eye(2) * d[:, None, :])

@@ -14,6 +14,7 @@ from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
+from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.formula.spec import ModelSpec, line_names
 from tobitgp.inference.assembly import GPModel
@@ -30,7 +31,7 @@ from tobitgp.results.predict import check_level
 from tobitgp.results.priors import prior_table
 from tobitgp.results.process import process_residuals
 from tobitgp.results.process.process_averages import process_averages
-from tobitgp.results.process.process_draws import JointProcess, ProcessDraws, draw_process
+from tobitgp.results.process.process_draws import JointProcess, draw_process
 from tobitgp.results.process.process_posterior import (
     answer,
     cavities,
@@ -352,7 +353,7 @@ class GPResults(Results):
     def _likelihoods(self, rows: Scored) -> Array:
         return process_likelihoods(self._parts, rows)
 
-    def _draws(self, draws: int, rng: Rng, question: str) -> ProcessDraws:
+    def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
         return draw_process(self._parts, draws, rng, question=question)
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:

@@ -1,0 +1,171 @@
+"""Questions of one response that are asked of several: each in turn, or all of their values together.
+
+Tables of every response have its name as the first level of their columns, whatever they are about.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.frames import answers_in_kind
+from tobitgp.errors import SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.results.conformal import ConformalIntervals
+from tobitgp.results.prediction import PredictionResults
+from tobitgp.typing import Frame
+
+if TYPE_CHECKING:
+    from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+
+Ask = Callable[..., Any]
+_RESPONSE = inspect.Parameter("response", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
+
+
+def of_each(question: Ask, rows: str = "") -> Ask:
+    """A question of one response, asked of all, or of the one that ``response=`` names.
+
+    The argument ``rows``, the first, is a table of the rows that are asked about, those of the fit without.
+    """
+
+    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+        read = results.parts.read
+        if rows and not args and options.get(rows) is None and read is not None:
+            options[rows] = read.data
+        if response is not None:
+            return question(results[response], *args, **options)
+        return beside({name: question(results[name], *args, **options) for name in results.responses})
+
+    asked = _described(question, ask, "of every response")
+    return answers_in_kind(asked) if rows else asked
+
+
+def of_all(question: Ask) -> Ask:
+    """A question about values, asked of those of all responses, or of those of one."""
+
+    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+        return question(results if response is None else results[response], *args, **options)
+
+    return _described(question, ask, "of the values of all responses")
+
+
+def drawn_for_each(question: Ask) -> Ask:
+    """A figure on axes of its own, of which every response has a panel."""
+    signature = inspect.signature(question)
+
+    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+        if response is not None:
+            return question(results[response], *args, **options)
+        given = signature.bind(results, *args, **options)
+        panels = results._panels(given.arguments.get("ax"))
+        for panel, name in zip(panels, results.responses, strict=True):
+            given.arguments |= {"results": results[name], "ax": panel}
+            question(*given.args, **given.kwargs)
+        return panels
+
+    return _described(question, ask, "a panel for every response")
+
+
+def drawn_apart(question: Ask) -> Ask:
+    """A figure of several panels, of which every response has one."""
+
+    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+        names = results.responses if response is None else (response,)
+        found = [question(results[name], *args, **options) for name in names]
+        return found[0] if response is not None else [ax for axes in found for ax in np.ravel(axes)]
+
+    return _described(question, ask, "a figure for every response, whose axes come one after the other")
+
+
+def of_one(question: Ask) -> Ask:
+    """A question of one response, which ``response=`` has to name."""
+
+    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+        if response is None:
+            listed = ", ".join(map(repr, results.responses))
+            raise SpecError(f"{question.__name__}() is of one response: name it by response=, one of {listed}.")
+        return question(results[response], *args, **options)
+
+    return _described(question, ask, "of one response")
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePredictions:
+    """Means of every response in rows, as :class:`PredictionResults` of each."""
+
+    of: Mapping[str, PredictionResults]
+
+    @property
+    def predicted_mean(self) -> pd.DataFrame:
+        """Means, a column for each response."""
+        return pd.DataFrame({name: one.predicted_mean for name, one in self.of.items()})
+
+    @property
+    def se_mean(self) -> pd.DataFrame:
+        """Their standard deviations, a column for each response."""
+        return pd.DataFrame({name: one.se_mean for name, one in self.of.items()})
+
+    def conf_int(self, obs: bool = False, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals for the means, or for new values, columns ``(y1, 0)`` and ``(y1, 1)``."""
+        return pd.concat({name: one.conf_int(obs, alpha) for name, one in self.of.items()}, axis=1)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Columns of :class:`PredictionResults` below the name of each response."""
+        return pd.concat({name: one.summary_frame(alpha) for name, one in self.of.items()}, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseIntervals:
+    """Conformal intervals of every response; each covers by itself, not all of a row at once."""
+
+    of: Mapping[str, ConformalIntervals]
+
+    def levels(self, interval: float = 0.95, side: str = "both") -> pd.DataFrame:
+        """Orders of the quantiles at which intervals end, rows ``lower`` and ``upper``, a column for each response."""
+        return pd.DataFrame({name: one.levels(interval, side) for name, one in self.of.items()}, ["lower", "upper"])
+
+    def predict(self, new: Frame, interval: float = 0.95, side: str = "both") -> pd.DataFrame:
+        """Intervals in new rows, columns ``(y1, "lower")`` and ``(y1, "upper")``."""
+        return pd.concat({name: one.predict(new, interval, side) for name, one in self.of.items()}, axis=1)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {one}" for name, one in self.of.items())
+
+
+def beside(found: Mapping[str, Any]) -> Any:
+    """Answers of several responses as one, their names first among the columns; all else in a dict."""
+    first = next(iter(found.values()))
+    if isinstance(first, pd.DataFrame):
+        return pd.concat(found, axis=1)
+    if isinstance(first, pd.Series):
+        return pd.DataFrame({name: values for name, values in found.items()})
+    if isinstance(first, PredictionResults):
+        return ResponsePredictions(found)
+    return ResponseIntervals(found) if isinstance(first, ConformalIntervals) else dict(found)
+
+
+def find_response(name: object, responses: tuple[str, ...]) -> int:
+    """Place of a response."""
+    if name not in responses:
+        listed = ", ".join(map(repr, responses))
+        raise SpecError(f"response={name!r}{nearest(str(name), list(responses))}: choose one of {listed}.")
+    return responses.index(str(name))
+
+
+def _described(question: Ask, ask: Ask, whose: str) -> Ask:
+    """With the name and the arguments of the question, and where it is described."""
+    signature = inspect.signature(question)
+    parameters = [*(each for each in signature.parameters.values() if each.name != "response"), _RESPONSE]
+    wraps(question)(ask)
+    ask.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    ask.__doc__ = (
+        f"See :meth:`tobitgp.GPResults.{question.__name__}`: {whose}.\n\n"
+        "``response=`` names a single one. Tables of several have their names as the first level of the columns."
+    )
+    return ask
