@@ -80,7 +80,7 @@ class Competing:
         if len(fits) == 1:
             return fits[self.causes[0]]
         formulas = tuple(dict.fromkeys(written.formula for written in self.written.values()))
-        seen = SeenCauses.of([model.training for model in models.values()])
+        seen = SeenCauses.of([(model.training.kept, model.training.response) for model in models.values()])
         events = {cause: int((seen.code == k).sum()) for k, cause in enumerate(self.causes, 1)}
         rest = {CENSORED: int((seen.code == 0).sum()), "dropped": int((~seen.kept).sum())}
         counts = pd.Series([*events.values(), *rest.values()], index=pd.Index([*events, *rest], dtype=object))

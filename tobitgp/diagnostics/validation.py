@@ -23,7 +23,7 @@ Rng = int | np.random.Generator | None
 def elpd_of(results: Results, by: str) -> Elpd:
     """``loo()`` or ``waic()`` with their defaults, without a warning."""
     if by not in results._elpds:
-        results._elpds[by] = make_elpd(results, by, DRAWS, None)
+        results._elpds[by] = results._elpd(by, DRAWS, None)
     return results._elpds[by]
 
 
@@ -138,7 +138,7 @@ def loo(
       p          8.08
       every row can be trusted
     """
-    found = make_elpd(results, "loo", draws, rng, method)
+    found = results._elpd("loo", draws, rng, method)
     elpd.warn_of(found)
     assert isinstance(found, LOO)
     return found
@@ -187,7 +187,7 @@ def waic(results: Results, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
       p          3.27
       every row can be trusted
     """
-    found = make_elpd(results, "waic", draws, rng)
+    found = results._elpd("waic", draws, rng)
     elpd.warn_of(found)
     assert isinstance(found, WAIC)
     return found

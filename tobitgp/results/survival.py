@@ -13,6 +13,7 @@ import pandas as pd
 from tobitgp.data.row_arguments import by_label
 from tobitgp.data.sources import is_dask
 from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.roots import area
@@ -105,8 +106,22 @@ class Times:
         hazard, cumulative = (self.curve(of, times, after, None)["mean"] for of in ("hazard", "cumulative_hazard"))
         return hazard, cumulative
 
-    def survive(self, times: Array) -> Array:
-        """Log probability of surviving times (n, m) of each row."""
+    def cuts(self, last: float) -> Array:
+        """Times up to the last at which hazards may jump."""
+        return np.zeros(0)
+
+    def furthest(self, after: Array | None) -> float:
+        """The last time at which hazards are known."""
+        return np.inf
+
+    @property
+    def new(self) -> RowDistributions:
+        """Distributions of a new response in the rows."""
+        found: RowDistributions = self.posterior.take(self.which).new
+        return found
+
+    def survive(self, times: Array, last: float | None = None) -> Array:
+        """Log probability of surviving times (n, m) of each row, by what draws up to the ``last`` one say."""
 
         def chunk(span: slice) -> dict[str, Array]:
             part = self.posterior.take(self.which[span])

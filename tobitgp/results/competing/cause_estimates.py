@@ -44,13 +44,15 @@ class IndependentLinear:
         return Linear(weight, mean, V, fixed, lost)
 
 
-def conf_int(results: CompetingRisksResults, alpha: float = 0.05) -> pd.DataFrame:
+def conf_int(results: CompetingRisksResults, alpha: float = 0.05, *, method: str = "wald") -> pd.DataFrame:
     """Intervals of ``params``.
 
     Parameters
     ----------
     alpha : float
         One minus the probability of the intervals.
+    method : {"wald", "profile"}
+        From standard errors, or by maximum likelihood those of :meth:`profile_interval`.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def conf_int(results: CompetingRisksResults, alpha: float = 0.05) -> pd.DataFram
     Raises
     ------
     SpecError
-        If alpha is outside (0, 1).
+        If alpha is outside (0, 1), for another method, or where a cause has no profile.
 
     References
     ----------
@@ -75,7 +77,7 @@ def conf_int(results: CompetingRisksResults, alpha: float = 0.05) -> pd.DataFram
     [0.17, 1.03]
     """
     alpha = check_alpha(alpha)
-    return pd.DataFrame(_beside(results, lambda fit: fit.conf_int(alpha)))
+    return pd.DataFrame(_beside(results, lambda fit: fit.conf_int(alpha, method=method)))
 
 
 def summary_frame(results: CompetingRisksResults, alpha: float = 0.05) -> pd.DataFrame:
@@ -127,7 +129,7 @@ def cov_params(results: CompetingRisksResults) -> pd.DataFrame:
     >>> float(res.cov_params().loc[(1, "sex"), (2, "sex")])
     0.0
     """
-    tables, index = [fit.cov_params() for fit in results.parts.fits.values()], results.params.index
+    tables, index = [fit.cov_params() for fit in results._fits.values()], results.params.index
     return pd.DataFrame(block_diag(*tables), index=index, columns=index)
 
 
@@ -200,7 +202,7 @@ def lr_test(results: CompetingRisksResults, other: CompetingRisksResults) -> Wal
     fits = getattr(getattr(other, "parts", None), "fits", {})
     if list(fits) != list(results.causes):
         raise SpecError(f"lr_test() takes a fit of the same causes: {', '.join(map(repr, results.causes))}.")
-    own: dict[Any, Any] = dict(results.parts.fits)
+    own = results._fits
     tests = [fit.lr_test(fits[cause]) for cause, fit in own.items()]
     return chi_squared(sum(test.statistic for test in tests), sum(test.df for test in tests))
 
@@ -235,4 +237,4 @@ def anova(results: CompetingRisksResults) -> pd.DataFrame:
 
 def _beside(results: CompetingRisksResults, of: Callable[[Any], Any], name: str | None = None) -> Any:
     """Tables of all causes one below the other."""
-    return pd.concat({cause: of(fit) for cause, fit in results.parts.fits.items()}, names=["cause", name])
+    return pd.concat({cause: of(fit) for cause, fit in results._fits.items()}, names=["cause", name])

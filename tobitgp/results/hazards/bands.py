@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import row_chunks
 from tobitgp.results.hazards.cells import band_of
 from tobitgp.results.hazards.hazard_parts import LogHazards
@@ -135,3 +137,61 @@ class Hazards:
         for rows in self._blocks():
             log[rows] = chebyshev.chebval((log[rows] - centre) / half, coefficients, tensor=False)
         return log
+
+
+@dataclass(frozen=True, slots=True)
+class BandDistributions(RowDistributions):
+    """Times of n rows under S draws of their hazards: values (n, 1) or (n, S), beside several times (n, m, 1 or S)."""
+
+    hazards: Hazards
+    several: bool = False
+
+    log = True
+
+    @property
+    def location(self) -> Array:  # type: ignore[override]
+        """Log times at which the cumulative hazard is one, or those of the last band."""
+        level = self.hazards.level
+        found = np.log(np.minimum(self.hazards.time_at(np.ones_like(level)), self.hazards.cuts[-1]))
+        return found[:, None] if self.several else found
+
+    @property
+    def width(self) -> Array:
+        return np.ones_like(self.location)
+
+    def take(self, rows: Any) -> BandDistributions:
+        """Rows, or ``(rows, None)`` of them beside several times."""
+        at, several = (rows[0], True) if isinstance(rows, tuple) else (rows, self.several)
+        known = replace(self.hazards, level=self.hazards.level[at], group=self.hazards.group[at])
+        return BandDistributions(known, several)
+
+    def _rates(self, y: Array) -> tuple[Array, Array]:
+        """Cumulative hazards and hazards at times."""
+        known = self.hazards
+        n, S = known.level.shape
+        times = y if self.several else np.asarray(y)[..., None, :]
+        times = np.broadcast_to(times, (n, *times.shape[-2:]))
+        if times.shape[-1] == 1:
+            H, h = known.cumulative(times[..., 0]), known.hazard(times[..., 0])
+        else:
+            band, of, draw = band_of(times, known.cuts), known.group[:, None, None], np.arange(S)
+            since = times - np.maximum(known.cuts[band], known.begin[of])
+            level, rate = known.level[:, None], known.rate[of, band, draw]
+            H = level * (known.at_cuts[of, band, draw] + rate * np.maximum(since, 0.0))
+            h = level * np.where(times >= known.begin[of], rate, 0.0)
+        return (H, h) if self.several else (H[:, 0], h[:, 0])
+
+    def logsf(self, y: Array) -> Array:
+        return -self._rates(y)[0]
+
+    def log_hazard(self, y: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self._rates(y)[1])
+
+    def logpdf(self, y: Array) -> Array:
+        return self.log_hazard(y) + self.logsf(y)
+
+    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
+        y = np.exp(x)
+        H, h = self._rates(y)
+        return H, h * y

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.roots import where_it_ends
@@ -128,12 +129,17 @@ class HazardTimes(Times):
         times = self._chunked(chunk, len(after), 1)[""]
         return times if most is None else np.fmin(times, most)
 
-    def mean(self) -> Array:
+    @property
+    def new(self) -> RowDistributions:
         """See `Times`."""
         raise SpecError(
             "The mean time rests on the hazard beyond the last one seen; predict_restricted_mean(t=) and "
             "predict_median() do not."
         )
+
+    def mean(self) -> Array:
+        """See `Times`."""
+        return self.new.mean()
 
     def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
         """See `Times`."""
@@ -206,7 +212,7 @@ class HazardTimes(Times):
         return -np.log(np.maximum(-survival, 1e-300))
 
     def furthest(self, after: Array | None) -> float:
-        """The last time at which survival is sought."""
+        """See `Times`."""
         last = float(self.parts.cuts[-1])
         if self.parts.family.baseline == "piecewise":
             return last
@@ -249,7 +255,7 @@ class HazardTimes(Times):
         )
 
     def cuts(self, last: float) -> Array:
-        """Ends of the bands up to a time."""
+        """See `Times`; ends of the bands."""
         cuts = self.parts.cuts
         if last > cuts[-1] and self.parts.family.baseline == "piecewise":
             raise SpecError(

@@ -172,7 +172,9 @@ def plot_forest(results: HazardResults, terms: Any = None, *, alpha: float = 0.0
     >>> res.plot_forest().get_xlabel()
     'hazard ratio, 95% interval'
     """
-    return results.cells.plot_forest(True, results._own_terms() if terms is None else terms, alpha=alpha, ax=ax)
+    from tobitgp.report.forest import plot_forest
+
+    return plot_forest(results, True, terms, alpha=alpha, ax=ax)
 
 
 def plot(results: HazardResults, *, interval: float | None = 0.95) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,13 @@ from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.hazard_ratios import HAZARD, Kind
 from tobitgp.results.hazards import hazard_questions
+from tobitgp.results.hazards.bands import BandDistributions, Hazards
 from tobitgp.results.hazards.cell_paths import along_hazards
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import at_risk, band_of, exposures
 from tobitgp.results.hazards.hazard_averages import hazard_averages
 from tobitgp.results.hazards.hazard_draws import HazardDraws, JointHazards
-from tobitgp.results.hazards.hazard_parts import HazardParts, expected_level
-from tobitgp.results.hazards.hazard_predictions import predict_hazards
+from tobitgp.results.hazards.hazard_parts import HazardParts, expected_level, log_hazards
 from tobitgp.results.hazards.proportionality import (
     proportionality_findings,
     tested_columns,
@@ -41,11 +41,14 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
-from tobitgp.results.survival import TimeRows
+from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.terms import OFFSET, fill_columns, find_terms, model_terms
+from tobitgp.results.time_predictions import predict_times
 from tobitgp.results.times import Scores
 from tobitgp.results.unavailable import NO_PRIORS
 from tobitgp.typing import Array, Frame
+
+_ENDS = ("value", "low", "high")  # of a row of a forest plot
 
 
 class HazardResults(Results):
@@ -232,11 +235,20 @@ class HazardResults(Results):
         asked, times = self._asked(df, exclude)
         return TimeRows(asked.index, asked.usable, times)
 
+    def _drawn_times(
+        self, asked: Asked, times: Times, draws: int, last: float, rng: np.random.Generator
+    ) -> BandDistributions:
+        known = cast(HazardTimes, times)
+        cuts, frame = known.cuts(last), known.frame.iloc[known.which]
+        log = log_hazards(known.parts, frame, cuts, known.exclude, draws=draws, seed=int(rng.integers(2**32)))
+        return BandDistributions(Hazards.of(cuts, log))
+
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         return along_hazards(self._parts, of, paths, level)
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        return predict_hazards(self, new, what, **options)
+        rows = self._time_rows(new, options["exclude"], bands=False)
+        return predict_times(rows, cast(HazardTimes, rows.times), what, " of proportional hazards", **options)
 
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         asked, seen = read_scored(self._parts, df)
@@ -302,6 +314,10 @@ class HazardResults(Results):
             times.warn_beyond(last)
             times.warn_before(after if sought.after is not None else float(sought.times.min()))
         return found
+
+    def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
+        rows = self.cells._forest(self._own_terms() if terms is None else terms, alpha, ratios=True)
+        return rows if ratios else [row._replace(**{k: np.log(getattr(row, k)) for k in _ENDS}) for row in rows]
 
     def _ratio_kind(self) -> Kind:
         return Kind(HAZARD, -1.0)

@@ -211,6 +211,10 @@ class LikelihoodResults(Results):
         """Units (n,) of rows that the bootstrap draws together; None of independent rows."""
         return None
 
+    def _refits(self, statistic: bootstrap.Statistic | None) -> bootstrap.Refit:
+        """Fits of the same model under other weights, for the bootstrap."""
+        return bootstrap.Refit(self, statistic)
+
     # -- what questions need ------------------------------------------------------------------------------------------
 
     @property

@@ -1,31 +1,49 @@
-"""Numbers of single rows under proportional hazards."""
+"""Numbers of single rows whose times have draws of hazards, and no distribution with a few parameters."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions
+from tobitgp.results.survival import TimeRows
 from tobitgp.typing import Array, Frame
 
-if TYPE_CHECKING:
-    from tobitgp.results.hazards.hazard_results import HazardResults
-
 WHATS = ("median", "quantile", "prob")
-_OF = " of proportional hazards"
 
 
-def predict_hazards(
-    results: HazardResults, new: Frame | None, what: str | None, **options: Any
+class DrawnTimes(Protocol):
+    """Times of rows, and what draws say of how well their numbers are known."""
+
+    def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
+        """A curve of survival."""
+
+    def percentile(self, p: float, after: Array | None) -> Array:
+        """Times at which survival falls to p."""
+
+    def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
+        """Their quantiles over draws."""
+
+    def percentile_error(self, p: float) -> Array:
+        """Their standard deviations."""
+
+    def survival_error(self, t: float) -> Array:
+        """Standard deviations of survival at a time."""
+
+    def warn_of_times(self, found: Mapping[str, Array], after: Array | None) -> None:
+        """Say what times depend on."""
+
+
+def predict_times(
+    rows: TimeRows, times: DrawnTimes, what: str | None, of: str, **options: Any
 ) -> pd.Series[float] | pd.DataFrame:
     """Median times, quantiles and probabilities; see `tobitgp.results.prediction.predict`."""
-    what, level, se = check_what(what, WHATS, _OF), check_level(options["interval"]), bool(options["se"])
+    what, level, se = check_what(what, WHATS, of), check_level(options["interval"]), bool(options["se"])
     asks, listed = read_questions(what, options["q"], options["below"], options["above"])
-    asked, times = results._asked(new, options["exclude"])
     numbers = list(asks) if what != "median" else [0.5]
     if what == "prob":
         found = [_probability(times, float(t), level, se, above=options["above"] is not None) for t in numbers]
@@ -33,10 +51,10 @@ def predict_hazards(
         found = [_percentile(times, 1.0 - float(q), level, se) for q in numbers]
     labels = numbers if listed else [what]
     table = dict(zip(labels, found, strict=True))
-    return prediction_table(what, asked, table, listed=listed, bands=se or level is not None)
+    return prediction_table(what, rows, table, listed=listed, bands=se or level is not None)
 
 
-def _percentile(times: HazardTimes, p: float, level: float | None, se: bool) -> dict[str, Array]:
+def _percentile(times: DrawnTimes, p: float, level: float | None, se: bool) -> dict[str, Array]:
     """Time at which survival falls to p."""
     out = {"estimate": times.percentile(p, None)}
     if se or level is not None:
@@ -48,7 +66,7 @@ def _percentile(times: HazardTimes, p: float, level: float | None, se: bool) -> 
     return out
 
 
-def _probability(times: HazardTimes, t: float, level: float | None, se: bool, *, above: bool) -> dict[str, Array]:
+def _probability(times: DrawnTimes, t: float, level: float | None, se: bool, *, above: bool) -> dict[str, Array]:
     """Probability of a time above or below t."""
     if t < 0.0:
         raise SpecError(f"{'above' if above else 'below'}={t:g}: times are positive.")
