@@ -8,6 +8,7 @@ import pytest
 from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
 from tobitgp.distributions.continued import Continued
 from tobitgp.distributions.cured import Cured
+from tobitgp.distributions.first import First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.interpolated import Interpolated
 from tobitgp.distributions.lattice import Lattice
@@ -19,6 +20,7 @@ from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.student import Student
 from tobitgp.distributions.transformed import Transformed
 from tobitgp.posterior.nodes import Nodes
+from tobitgp.results.hazards.bands import BandDistributions
 
 N, INF, LAST = 3, np.inf, 60.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -30,6 +32,9 @@ ROWS = {
     "student": LocationScale(Student(4.0), MU, SCALE),
     "weibull": LocationScale(Gumbel(), MU, SCALE, log=True),
     "cured": Cured(LocationScale(Logistic(), MU, SCALE, log=True), np.array([-1.0, 0.0, 0.5])),
+    "first": First(
+        (LocationScale(Gumbel(), MU + 0.5, SCALE, log=True), Cured(LocationScale(Logistic(), MU, SCALE, log=True), MU))
+    ),
     "root": PowerNormal(MU, SCALE, 0.5),
     "reciprocal": PowerNormal(MU, SCALE, -0.5),
     "logarithm": PowerNormal(MU, SCALE, 0.0, log_unit=0.7),
@@ -43,6 +48,7 @@ ROWS = {
     "convolved": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU]), *SPREAD, log=True, noises=(Gumbel(),) * 2).new,
 }
 TABLES = (Lattice, Interpolated)  # curves of `Nodes` at many values, without densities
+DRAWS = (Joined, BandDistributions)  # (n, S) of draws of parameters, of which tests/unit/competing asks
 ENDS = {
     "both": (np.array([0.5, 1.1, 2.0]), np.array([1.3, 1.2, 6.0])),
     "narrow": (np.array([0.5, 1.1, 2.0]), np.array([0.5, 1.1, 2.0]) * (1.0 + 1e-9)),
@@ -66,7 +72,7 @@ def subclasses(kind):
 
 
 def test_every_kind_of_rows_is_here():
-    tested = {*(type(y) for y in ROWS.values()), *TABLES}
+    tested = {*(type(y) for y in ROWS.values()), *TABLES, *DRAWS}
     known = subclasses(RowDistributions) - {RowDistributions}
     assert {kind.__qualname__ for kind in known if kind.__module__.startswith("tobitgp")} == {
         kind.__qualname__ for kind in tested

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ class First(RowDistributions):
     @property
     def location(self) -> Array:  # type: ignore[override]
         """The lowest of the causes."""
-        return np.asarray(np.minimum.reduce([cause.location for cause in self.causes]))
+        return np.asarray(reduce(np.minimum, [cause.location for cause in self.causes]))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -35,7 +36,7 @@ class First(RowDistributions):
 
     @property
     def width(self) -> Array:
-        return np.asarray(np.minimum.reduce([cause.width for cause in self.causes]))
+        return np.asarray(reduce(np.minimum, [cause.width for cause in self.causes]))
 
     def take(self, rows: Any) -> First:
         return First(tuple(cause.take(rows) for cause in self.causes))
@@ -44,7 +45,7 @@ class First(RowDistributions):
         return np.asarray(sum(cause.logsf(y) for cause in self.causes))
 
     def logpdf(self, y: Array) -> Array:
-        return np.logaddexp.reduce([self.log_cause_density(k, y) for k in range(len(self.causes))])
+        return np.asarray(reduce(np.logaddexp, [self.log_cause_density(k, y) for k in range(len(self.causes))]))
 
     def log_cause_density(self, k: int, y: Array) -> Array:
         """Log density of an event of cause k at y: its density times the probability that no other came before."""
@@ -52,7 +53,7 @@ class First(RowDistributions):
         return np.asarray(self.causes[k].logpdf(y) + sum(rest))
 
     def log_hazard(self, y: Array) -> Array:
-        return np.logaddexp.reduce([cause.log_hazard(y) for cause in self.causes])
+        return np.asarray(reduce(np.logaddexp, [cause.log_hazard(y) for cause in self.causes]))
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         H, h = zip(*(cause.modelled_hazard(x) for cause in self.causes), strict=True)
@@ -70,7 +71,10 @@ class First(RowDistributions):
         with np.errstate(all="ignore"):
             found = [cause.modelled_hazard(cause.modelled(y)) for cause in self.causes]
             past = [np.where(begin > 0.0, cause.modelled_hazard(cause.modelled(begin))[0], 0.0) for cause in self.causes]
-            return np.stack([h / y for _, h in found]), np.stack([H - b for (H, _), b in zip(found, past, strict=True)])
+            hazard = np.broadcast_arrays(*(h / y for _, h in found))
+            return np.stack(hazard), np.stack(
+                np.broadcast_arrays(*(H - before for (H, _), before in zip(found, past, strict=True)))
+            )
 
 
 @dataclass(frozen=True, slots=True)

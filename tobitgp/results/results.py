@@ -261,6 +261,12 @@ class Results(EstimatedParameters):
         parts = self._joint.distributions(asked, draws, max(draws * len(times.which), 1), rng)
         return Joined(tuple(parts), rng.permutation(draws))
 
+    def _moved_times(self, asked: Asked, step: float) -> RowDistributions | None:
+        """Distributions (n, 2 k) of times in rows at estimates that are moved up and down along a root of their
+        covariance; None of other posteriors.
+        """
+        return None
+
     def _elpd(self, by: str, draws: int, rng: Rng, method: str = "auto") -> Elpd:
         """Leave-one-out or WAIC, without a warning."""
         return validation.make_elpd(self, by, draws, rng, method)

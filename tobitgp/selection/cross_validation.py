@@ -60,7 +60,7 @@ def _open(formula: Any, frame: pd.DataFrame, options: dict[str, Any]) -> Model |
     if causes is None:
         return open_model(formula, frame, **options)
     models = causes.open(**options)
-    return Opened(SeenCauses.of([(model.training.kept, model.training.response) for model in models.values()]))
+    return Opened(SeenCauses.of([model.training for model in models.values()]))
 
 
 def read_folds(

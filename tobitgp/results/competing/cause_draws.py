@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,12 @@ from tobitgp.results.survival import left_area
 from tobitgp.typing import Array, BoolArray
 
 _CELLS = 2_000_000  # rows times draws, times nodes of integrals, that are held at once
-_EARLY = 1e-5  # cumulative hazard from which on incidences of draws are integrated, to its square
+_EARLY = 1e-3  # cumulative hazard from which on incidences of draws are integrated, to half its square
+_WIDTH = 2.0  # of panels of their log time
+MOVE = 1e-3  # of the estimates along each direction, in standard deviations
 _FURTHEST = 1e6  # times the longest median, beyond which none is sought
+
+Under = Callable[[First, Array], Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +102,10 @@ def joint_k_hat(found: Sequence[KHat]) -> KHat:
 
 
 def cause_averages(results: Any, population: Population, sought: Sought) -> Averages:
-    """Averages of the first event, or of the incidence of a cause, each draw of which has one set of parameters.
+    """Averages of the first event, or of the incidence of a cause: (STD1) to (STD4).
 
-    Where all causes were fitted by maximum likelihood they are those at the estimates, with the covariance of draws.
+    By maximum likelihood they are those at the estimates, with the delta method in the parameters of all causes where
+    these are estimates of one likelihood, or the covariance of draws. Each draw has one set of parameters in all rows.
     """
     if sought.what == "mean":
         raise SpecError("what='mean' of the first of several causes rests on the tails of all; what='rmst' does not.")
@@ -111,28 +117,46 @@ def cause_averages(results: Any, population: Population, sought: Sought) -> Aver
         times.warn_beyond(last)
     rule = None
     if (sought.what == "rmst" or sought.cause is not None) and (sought.times > 0.0).any():
-        rule = times.rule(sought.times, after, early=_EARLY)
-    cells = len(times.which) * (1 if rule is None else len(rule.times) * len(times.causes))
-    made = []
+        rule = times.rule(sought.times, after, early=_EARLY, width=_WIDTH)
+    under = partial(_under_settings, population, sought, rule, last)
+    moved = None if population.resampled or not results._estimated else results._moved(population.frame, times)
     with single_blas_thread(), np.errstate(all="ignore"):
-        for part in row_chunks(0, population.draws, max(_CELLS // cells, 1)):
-            drawn = results._first(population.frame, times, part.stop - part.start, last, population.rng)
-            share = np.repeat(population.weight[:, None], part.stop - part.start, axis=1)
-            if population.resampled:
-                share = population.rng.standard_gamma(share)
-            share = share / share.sum(axis=0)
-            settings = [drawn.take(population.rows(setting)) for setting in range(population.settings)]
-            made.append(np.stack([_average(each, share, sought, rule, last) for each in settings]))
-    values = np.concatenate(made, axis=2)
-    if not results._estimated:
-        return Drawn(values)
-    share = population.weight / population.weight.sum()
-    every = _at_estimates(times, after, sought).reshape(population.settings, len(share), -1)
-    estimate = np.einsum("n,anm->am", share, every)
-    if sought.what == "median":
-        estimate = _median_at_estimates(times, population, share, start)
-    away = values - values.mean(axis=2, keepdims=True)
-    return Estimated(sought, estimate, np.einsum("ams,bms->mab", away, away) / values.shape[2])
+        values = None if moved else np.concatenate(list(_drawn(results, population, times, rule, last, under)), axis=2)
+        if values is not None and not results._estimated:
+            return Drawn(values)
+        share = population.weight / population.weight.sum()
+        if sought.what == "median":
+            estimate = _median_at_estimates(times, population, share, start)
+        else:
+            every = _at_estimates(times, after, sought).reshape(population.settings, len(share), -1)
+            estimate = np.einsum("n,anm->am", share, every)
+        if values is None:
+            ends = [np.split(under(known, share[:, None]), 2, axis=2) for known in moved or ()]
+            away = np.concatenate([(high - low) / (2.0 * MOVE) for high, low in ends], axis=2)
+        else:
+            away = (values - values.mean(axis=2, keepdims=True)) / np.sqrt(values.shape[2])
+    return Estimated(sought, estimate, np.einsum("ams,bms->mab", away, away))
+
+
+def _drawn(
+    results: Any, population: Population, times: FirstTimes, rule: Rule | None, last: float, under: Under
+) -> Iterator[Array]:
+    """Averages (A, m, s) of draws, some at a time."""
+    cells = len(times.which) * (1 if rule is None else len(rule.times) * len(times.causes))
+    for part in row_chunks(0, population.draws, max(_CELLS // cells, 1)):
+        drawn = results._first(population.frame, times, part.stop - part.start, last, population.rng)
+        share = np.repeat(population.weight[:, None], part.stop - part.start, axis=1)
+        if population.resampled:
+            share = population.rng.standard_gamma(share)
+        yield under(drawn, share / share.sum(axis=0))
+
+
+def _under_settings(
+    population: Population, sought: Sought, rule: Rule | None, last: float, known: First, share: Array
+) -> Array:
+    """Averages (A, m, s) under every setting."""
+    settings = [known.take(population.rows(setting)) for setting in range(population.settings)]
+    return np.stack([_average(each, share, sought, rule, last) for each in settings])
 
 
 def _average(known: First, share: Array, sought: Sought, rule: Rule | None, last: float) -> Array:
@@ -143,7 +167,7 @@ def _average(known: First, share: Array, sought: Sought, rule: Rule | None, last
     beside = known.take(np.s_[:, None])
     if sought.what == "rmst" or sought.cause is not None:
         if rule is None:
-            return np.zeros((len(sought.times), share.shape[1]))
+            return np.zeros((len(sought.times), known.shape[-1]))
         of = beside.rates
         found = integrate(rule, lambda t: of(start[..., None] + t[:, None], start[..., None]), area=sought.cause is None)
         return np.asarray((share[:, None] * found[sought.cause or 0]).sum(axis=0))
@@ -173,8 +197,6 @@ def _at_estimates(times: FirstTimes, after: Array | None, sought: Sought) -> Arr
     if sought.what == "rmst":
         areas = [times.clipped(t, None)["mean"] if after is None else left_area(times, t, after) for t in grid.tolist()]
         return np.stack(areas, axis=1)
-    if sought.what == "median":
-        return np.zeros((len(times.which), 1))
     alive = times.curve("survival", grid, after, None)["mean"]
     return 1.0 - alive if sought.what == "risk" else alive
 

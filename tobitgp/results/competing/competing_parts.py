@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,14 +40,21 @@ class SeenCauses:
         )
 
     @classmethod
-    def of(cls, known: Sequence[tuple[BoolArray, CensoredResponse]]) -> SeenCauses:
-        """From the rows of the data that the models of all causes use, and their responses."""
-        n, kept = len(known[0][0]), np.logical_and.reduce([used for used, _ in known])
+    def of(cls, fits: Sequence[Any]) -> SeenCauses:
+        """From the rows that the models of all causes have, ``kept`` among those of the data, and ``response``."""
+        n, kept = len(fits[0].kept), np.logical_and.reduce([fit.kept for fit in fits])
         code = np.zeros(n, dtype=np.intp)
-        for k, (used, response) in enumerate(known, 1):
-            code[np.flatnonzero(used)[response.lower == response.upper]] = k
-        (used, response), among = known[0], kept[known[0][0]]
+        for k, fit in enumerate(fits, 1):
+            code[np.flatnonzero(fit.kept)[fit.response.lower == fit.response.upper]] = k
+        response, among = fits[0].response, kept[fits[0].kept]
         return cls(response.lower[among], response.entry[among], response.weight[among], code[kept], kept)
+
+
+class Known(NamedTuple):
+    """Rows of which the model of a cause knows something."""
+
+    kept: BoolArray  # (n_data,)
+    response: CensoredResponse
 
 
 @dataclass(frozen=True)

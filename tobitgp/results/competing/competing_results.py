@@ -24,9 +24,9 @@ from tobitgp.results import figures, standardise
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.competing import cause_estimates, cause_refits, competing_questions
-from tobitgp.results.competing.cause_draws import CauseDraws, cause_averages, joint_elpd, joint_k_hat
+from tobitgp.results.competing.cause_draws import MOVE, CauseDraws, cause_averages, joint_elpd, joint_k_hat
 from tobitgp.results.competing.cause_estimates import IndependentLinear
-from tobitgp.results.competing.competing_parts import CompetingParts, SeenCauses
+from tobitgp.results.competing.competing_parts import CompetingParts, Known, SeenCauses
 from tobitgp.results.competing.first_times import DRAWS, FirstTimes
 from tobitgp.results.likelihood import bootstrap
 from tobitgp.results.parameter_estimates import CovKind
@@ -397,7 +397,7 @@ class CompetingRisksResults(Results):
     def _seen_of(self, df: Frame, needed_by: str) -> SeenCauses:
         """New rows with what is known of their times and causes."""
         scored = [fit._read_scored(df, needed_by) for fit in self._fits.values()]
-        return SeenCauses.of([(one.asked.usable, one.response) for one in scored])
+        return SeenCauses.of([Known(one.asked.usable, one.response) for one in scored])
 
     def _read_scored(self, df: Frame, needed_by: str) -> Scored:
         seen, asked = self._seen_of(df, needed_by), self._ask(df)
@@ -432,6 +432,20 @@ class CompetingRisksResults(Results):
         for fit, each, cause in zip(fits, asked, times.causes, strict=True):
             out.append(fit._drawn_times(each.among(usable[each.usable]), cause, draws, last, rng))
         return First(tuple(out))
+
+    def _moved(self, df: Frame, times: FirstTimes) -> list[First] | None:
+        """For each cause distributions (n, 2 k) with its estimates moved along a root of their covariance, up and down.
+
+        None where the distributions of a cause are no function of estimates of one likelihood.
+        """
+        fits = list(self._fits.values())
+        each = [fit._moved_times(fit._ask(df), MOVE) for fit in fits]
+        if any(one is None for one in each):
+            return None
+        usable = np.logical_and.reduce([fit._ask(df).usable for fit in fits])
+        assert usable.all()
+        still = [cause.new.take(np.s_[:, None]) for cause in times.causes]
+        return [First((*still[:k], moved, *still[k + 1 :])) for k, moved in enumerate(each) if moved is not None]
 
     @property
     def _followed(self) -> float | None:
@@ -475,7 +489,7 @@ class CompetingRisksResults(Results):
 
     def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
         known = self._time_rows(df, (), bands=False)
-        times, last = known.some(slice(None)).times, known.times.furthest(None)
+        times, last = known.times, known.times.furthest(None)
         part = replace(times, which=times.which[rows.asked.usable[known.usable]])
         below = -np.expm1(part.survive(np.clip(y, 0.0, last)[:, None], None if np.isinf(last) else last)[:, 0])
         return np.where(np.isposinf(y), 1.0, below)

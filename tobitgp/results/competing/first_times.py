@@ -12,7 +12,7 @@ from tobitgp.distributions.first import First
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends
-from tobitgp.results.competing.incidence import EARLY, Curves, Rule, find_rule, integrate, predictive, start_of
+from tobitgp.results.competing.incidence import EARLY, Curves, Rule, find_rule, integrate, make_rule, predictive, start_of
 from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array
 
@@ -204,11 +204,11 @@ class FirstTimes(Times):
                     made[-1] |= _quantiles(found, level)
         return {name: np.concatenate([one[name] for one in made], axis=1) for name in names}
 
-    def rule(self, times: Array, after: Array | None, *, early: float = EARLY) -> Rule:
+    def rule(self, times: Array, after: Array | None, *, early: float, width: float) -> Rule:
         """Nodes of integrals over time in all rows, from where cumulative hazards are as small as ``early``."""
-        breaks = np.unique(self.cuts(self._last(times, self._begin(after)))[:, None] - np.unique(self._begin(after)))
-        first, curves = self._scale(slice(None), times, after, early)
-        return find_rule(curves, first, times, breaks)
+        begin = self._begin(after)
+        breaks = np.unique(self.cuts(self._last(times, begin))[:, None] - np.unique(begin))
+        return make_rule(self._scale(slice(None), times, after, early)[0], times, breaks, width)
 
     def _curves(self, span: slice, after: Array | None) -> Curves:
         """Predictive hazards of some of the rows."""

@@ -15,6 +15,8 @@ from tobitgp.diagnostics.k_hat import BY_SIMULATION, KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.first import Joined
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import (
     LikelihoodParts,
@@ -43,6 +45,7 @@ from tobitgp.results.likelihood.likelihood_draws import (
     draw_changes,
     draw_estimates,
     drawn_responses,
+    estimate_root,
 )
 from tobitgp.results.likelihood.words import Words
 from tobitgp.results.parameter_estimates import Linear, Transformed
@@ -296,6 +299,11 @@ class LikelihoodResults(Results):
             return asked, moved_rows(self._parts, asked.design, change)[0]
         y = drawn_responses(drawn_rows(self._parts, asked.design, change), size, stream, ends)
         return asked, y if shown is None else np.clip(y, shown[0][:, None], shown[1][:, None])
+
+    def _moved_times(self, asked: Asked, step: float) -> RowDistributions:
+        root = estimate_root(self._parts)
+        change = step * np.hstack([root, -root])
+        return Joined(tuple(drawn_rows(self._parts, asked.design, change)), np.arange(change.shape[1]))
 
     def _draws(self, draws: int, rng: Rng, question: str) -> EstimateDraws:
         self._refuse_dependent(question)
