@@ -12,7 +12,7 @@ from tobitgp.diagnostics.elpd import waic_by_draws
 from tobitgp.distributions.first import First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError
 from tobitgp.results.hazards.bands import BandDistributions
 
 matplotlib.use("Agg")
@@ -73,10 +73,9 @@ def test_times_of_constant_hazards_have_closed_forms(constant):
     np.testing.assert_allclose(later, np.log(2.0) / total, **close)
     np.testing.assert_allclose(constant.predict(NEW, "prob", below=1.0), -np.expm1(-total), **close)
     np.testing.assert_allclose(constant.predict_expectation(NEW), 1.0 / total, **close)
-    area = constant.predict_restricted_mean(NEW, 2.0)
-    np.testing.assert_allclose(area, -np.expm1(-2.0 * total) / total, rtol=1e-8)
-    left = constant.predict_restricted_mean(NEW, 2.0, conditional_after=1.0)
-    np.testing.assert_allclose(left, -np.expm1(-2.0 * total) / total, rtol=1e-8)
+    area = -np.expm1(-total) / total
+    np.testing.assert_allclose(constant.predict_restricted_mean(NEW, 1.0), area, rtol=1e-8)
+    np.testing.assert_allclose(constant.predict_restricted_mean(NEW, 1.0, conditional_after=1.0), area, rtol=1e-8)
 
 
 def test_bands_of_the_first_event_are_those_of_draws(constant):
@@ -88,8 +87,8 @@ def test_bands_of_the_first_event_are_those_of_draws(constant):
     for found, each in (
         (constant.predict_survival_function(NEW, [1.0], interval=0.9), np.exp(-total)),
         (constant.predict_hazard(NEW, [1.0], interval=0.9), total),
-        (constant.predict_percentile(NEW, 0.5, interval=0.9), np.log(2.0) / total),
-        (constant.predict_restricted_mean(NEW, 2.0, interval=0.9), -np.expm1(-2.0 * total) / total),
+        (constant.predict_percentile(NEW, p=0.5, interval=0.9), np.log(2.0) / total),
+        (constant.predict_restricted_mean(NEW, 1.5, interval=0.9), -np.expm1(-1.5 * total) / total),
     ):
         table = found.T.unstack()[1.0] if 1.0 in found.index and len(found) == 1 else found
         ends = np.quantile(each, [0.5, 0.05, 0.95], axis=1).T
@@ -144,28 +143,26 @@ def test_draws_of_bands_are_those_of_their_hazards(data):
 
 def test_leave_one_out_is_a_sum_over_causes_and_that_of_fits_again():
     data = simulated(40, seed=4)
-    res = tg.fit("Surv(t, k) ~ x", data, family="exponential")
+    res = tg.fit("Surv(t, k) ~ 1", data, family="exponential")
     found = res.loo(draws=4000, rng=2)
     stream = np.random.default_rng(2)
     each = [res[k].loo(draws=4000, rng=stream).pointwise["elpd"] for k in (1, 2)]
     np.testing.assert_allclose(found.pointwise["elpd"], sum(each), rtol=1e-12)
-    rng, exact = np.random.default_rng(5), np.zeros(len(data))
+    z, exact = norm.ppf((np.arange(2000) + 0.5) / 2000.0), np.zeros(len(data))
     for i, row in data.iterrows():
-        less = tg.fit("Surv(t, k) ~ x", data.drop(index=i), family="exponential")
+        less = tg.fit("Surv(t, k) ~ 1", data.drop(index=i), family="exponential")
         for k in (1, 2):
-            V = less[k].cov_params().iloc[:2, :2]
-            b = rng.multivariate_normal(less[k].params[:2], V, 20_000)
-            log_rate = -b @ np.array([1.0, row["x"]])
-            value = (row["k"] == k) * log_rate - np.exp(log_rate) * row["t"]
-            exact[i] += np.log(np.mean(np.exp(value)))
+            log_rate = -(less[k].params["Intercept"] + less[k].bse["Intercept"] * z)
+            exact[i] += np.log(np.mean(np.exp((row["k"] == k) * log_rate - np.exp(log_rate) * row["t"])))
     # The normal distribution of the estimates is not quite the posterior that is left without a row.
-    np.testing.assert_allclose(found.pointwise["elpd"], exact, atol=0.12)
-    assert found.elpd == pytest.approx(exact.sum(), abs=0.5)
+    np.testing.assert_allclose(found.pointwise["elpd"], exact, atol=0.03)
+    assert found.elpd == pytest.approx(exact.sum(), abs=0.2)
     assert res.llf > found.elpd
 
 
-def test_waic_of_causes_is_that_of_draws_of_all(data, constant):
-    found = constant.waic(draws=4000, rng=1)
+def test_waic_of_causes_is_that_of_draws_of_all(constant):
+    with pytest.warns(ApproximationWarning, match=r"\(108\). 2: The posterior variance"):
+        found = constant.waic(draws=4000, rng=1)
     joint = waic_by_draws(constant._draws(4000, 3, "waic()"), constant.parts)
     np.testing.assert_allclose(found.pointwise["elpd"], joint.pointwise["elpd"], atol=0.05)
     assert found.p == pytest.approx(joint.p, rel=0.1)
@@ -235,10 +232,11 @@ def test_causes_can_be_cure_models():
         ):
             pi, z = 1.0 / (1.0 + np.exp(-logit)), (np.log(t) - b0 - b1 * x) / np.exp(log_s)
             S, f = pi + (1.0 - pi) * np.exp(-np.exp(z)), (1.0 - pi) * np.exp(z - np.exp(z)) / (np.exp(log_s) * t)
-            total += np.where(k == j, np.log(f), np.log(S)).sum()
+            total += np.log(np.where(k == j, f, S)).sum()
         return -total
 
-    best = minimize(minus_llf, np.zeros(9), method="BFGS", options={"gtol": 1e-7})
+    start = [0.0, 0.3, -0.3, -0.8, 0.0, 0.5, -0.4, -0.3, 0.0]
+    best = minimize(minus_llf, start, method="BFGS", options={"gtol": 1e-6})
     assert res.llf == pytest.approx(-best.fun, abs=1e-7)
     coefficients = res.params.drop([(1, "sigma"), (2, "sigma")])
     np.testing.assert_allclose(coefficients, best.x[[0, 1, 3, 4, 5, 6, 8]], atol=2e-4)
@@ -251,9 +249,8 @@ def test_causes_can_be_cure_models():
     assert (F.to_numpy().reshape(2, 3).sum(axis=0) < 0.95).all()
     assert np.isinf(res.predict_percentile(NEW, p=0.01)).all()
     median = res.predict_median(NEW)
-    np.testing.assert_allclose(
-        np.diag(res.predict_survival_function(NEW, np.sort(median)))[np.argsort(np.argsort(median))], 0.5, atol=0.3
-    )
+    for i, time in median.items():
+        assert res.predict_survival_function(NEW.loc[[i]], [time]).iloc[0, 0] == pytest.approx(0.5, abs=1e-9)
     assert tg.fit("Surv(t, k) ~ x", data, family="weibull", cure={1: None, 2: "~ 1"})[1].params.index[-1] == "sigma"
     with pytest.raises(SpecError, match="cure= by cause has 3, which is none of them"):
         tg.fit("Surv(t, k) ~ x", data, family="weibull", cure={1: None, 2: "~ 1", 3: "~ 1"})
