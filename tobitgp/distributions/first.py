@@ -60,7 +60,7 @@ class First(RowDistributions):
         return np.asarray(sum(H)), np.asarray(sum(h))
 
     def mean(self) -> Array:
-        r""":math:`\int_0^\infty Q(e^{-s}) e^{-s} ds`, infinite where some never have an event or tails are too heavy."""
+        r""":math:`\int_0^\infty Q(e^{-s}) e^{-s} ds`, infinite where some have no event or tails are too heavy."""
         with np.errstate(over="ignore", invalid="ignore"):
             each = self.take(np.s_[..., None]).survived(np.broadcast_to(-_S, (*self.shape, len(_S))))
             rising = np.log(each[..., -1]) - np.log(each[..., -2]) >= _S[-1] - _S[-2]
@@ -70,7 +70,9 @@ class First(RowDistributions):
         """Hazards of the causes at positive times y, and cumulative hazards since ``begin``, (K, ...) each."""
         with np.errstate(all="ignore"):
             found = [cause.modelled_hazard(cause.modelled(y)) for cause in self.causes]
-            past = [np.where(begin > 0.0, cause.modelled_hazard(cause.modelled(begin))[0], 0.0) for cause in self.causes]
+            past = [
+                np.where(begin > 0.0, cause.modelled_hazard(cause.modelled(begin))[0], 0.0) for cause in self.causes
+            ]
             hazard = np.broadcast_arrays(*(h / y for _, h in found))
             return np.stack(hazard), np.stack(
                 np.broadcast_arrays(*(H - before for (H, _), before in zip(found, past, strict=True)))
@@ -96,12 +98,12 @@ class Joined(RowDistributions):
             found = of(self.parts[0], *values)
             return np.broadcast_to(found, (*found.shape[:-1], len(self.order)))[..., self.order]
         place = np.argsort(self.order)
-        split = [
+        split: list[Any] = [
             np.split(x[..., place], self._ends, axis=-1) if np.shape(x)[-1] > 1 else [x] * len(self.parts)
             for x in values
         ]
-        found = [of(part, *(x[j] for x in split)) for j, part in enumerate(self.parts)]
-        return np.concatenate(found, axis=-1)[..., self.order]
+        each = [of(part, *(x[j] for x in split)) for j, part in enumerate(self.parts)]
+        return np.concatenate(each, axis=-1)[..., self.order]
 
     @property
     def location(self) -> Array:  # type: ignore[override]

@@ -38,6 +38,18 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """The same as two columns of n values."""
+
+    variable: str
+    contrast: str
+    high: Any
+    low: Any
+    width: Array
+    value: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
     """Rows at which effects are formed: covariates, weights that add up to one, limits and windows."""
 
@@ -116,19 +128,29 @@ def changing(parts: Source, variables: Any = None) -> list[str]:
 
 def changes(parts: Source, frame: pd.DataFrame, names: Iterable[str]) -> Iterator[Change]:
     """Every contrast of every column of some names."""
+    last: tuple[Any, Any] = (None, None)
+    for move in moves(parts, frame, names):
+        if last[0] is not move.low:
+            last = move.low, _replay(parts, frame, move.variable, move.low)
+        high = _replay(parts, frame, move.variable, move.high)
+        yield Change(move.variable, move.contrast, high, last[1], move.width, move.value)
+
+
+def moves(parts: Source, frame: pd.DataFrame, names: Iterable[str]) -> Iterator[Move]:
+    """The same, as values of the columns."""
+    n = len(frame)
     for name in names:
         levels = column_levels(parts, name)
         if levels is None:
             yield _slope(parts, frame, name)
             continue
-        base = _replay(parts, frame, name, _constant(parts, name, levels[0], len(frame)))
+        base = _constant(parts, name, levels[0], n)
         for level in levels[1:]:
-            other = _replay(parts, frame, name, _constant(parts, name, level, len(frame)))
             shown = [f"{v:g}" if isinstance(v, float) else str(v) for v in (level, levels[0])]
-            yield Change(name, " - ".join(shown), other, base, np.ones(len(frame)))
+            yield Move(name, " - ".join(shown), _constant(parts, name, level, n), base, np.ones(n))
 
 
-def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Change:
+def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Move:
     seen = parts.facts.columns[name]
     x = frame[name].to_numpy(dtype=np.float64)
     least = 8.0 * np.spacing(max(abs(seen.minimum), abs(seen.maximum)))  # what a column that hardly varies can show
@@ -136,7 +158,7 @@ def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Change:
     room = step if seen.minimum == seen.maximum else 0.0
     high = np.minimum(x + step, np.maximum(seen.maximum + room, x))
     low = np.maximum(x - step, np.minimum(seen.minimum - room, x))
-    return Change(name, SLOPE, _replay(parts, frame, name, high), _replay(parts, frame, name, low), high - low, x)
+    return Move(name, SLOPE, high, low, high - low, x)
 
 
 def _constant(parts: Source, name: str, value: Any, n: int) -> Any:

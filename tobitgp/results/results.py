@@ -28,6 +28,7 @@ from tobitgp.results import (
     anova,
     conformal,
     curves,
+    figures,
     joint,
     output,
     prediction,
@@ -121,12 +122,6 @@ class Results(EstimatedParameters):
     def _averages(self, population: Population, sought: Sought) -> Averages:
         """Averages over rows under settings of their columns."""
         raise unavailable(self, "An average over rows")
-
-    def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
-        """Rows of a forest plot."""
-        from tobitgp.report.forest import forest_rows
-
-        return forest_rows(self, terms, alpha, ratios=ratios)
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         """Differences of f in pairs of rows."""
@@ -262,9 +257,7 @@ class Results(EstimatedParameters):
         return Joined(tuple(parts), rng.permutation(draws))
 
     def _moved_times(self, asked: Asked, step: float) -> RowDistributions | None:
-        """Distributions (n, 2 k) of times in rows at estimates that are moved up and down along a root of their
-        covariance; None of other posteriors.
-        """
+        """Distributions (n, 2 k) at estimates moved up and down along a root of their covariance; None without one."""
         return None
 
     def _elpd(self, by: str, draws: int, rng: Rng, method: str = "auto") -> Elpd:
@@ -380,6 +373,7 @@ class Results(EstimatedParameters):
     plot_predictive_check = calibration_figures.plot_predictive_check
 
     conformalise = conformal.conformalise
+    _forest = figures.forest_rows
 
     save = output.save
     report = output.report

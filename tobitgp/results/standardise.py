@@ -21,7 +21,6 @@ from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.curves import warn_net
 from tobitgp.results.paths import PARTS
 from tobitgp.results.predict import check_level, check_what
-from tobitgp.results.rows import ask
 from tobitgp.results.survival import read_times, refuse_dask, warn_of_tail
 from tobitgp.typing import Array, Frame
 
@@ -134,7 +133,11 @@ def standardise(
     values = list(values) if np.ndim(values) else [values]
     if not values:
         raise SpecError(f"standardise() has no value of {name!r} to give the rows.")
-    sought, level, listed = _sought(results, what, times, conditional_after, cause), check_level(interval), np.ndim(times) > 0
+    sought, level, listed = (
+        _sought(results, what, times, conditional_after, cause),
+        check_level(interval),
+        np.ndim(times) > 0,
+    )
     rows = _population(results, [{name: value} for value in values], df, weights, population, draws, rng)
     found = results._averages(rows, sought).statistics(level)
     _warn_infinite(sought, found["estimate"])

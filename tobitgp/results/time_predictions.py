@@ -11,7 +11,7 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions
 from tobitgp.results.survival import TimeRows
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array
 
 WHATS = ("median", "quantile", "prob")
 

@@ -34,10 +34,12 @@ NO_WORST = Reason("The saturated model of counts of a mixture is not defined.", 
 WHOLE = Reason("Quantiles of counts are whole numbers, which have no interval.", ("counts",))
 
 CAUSES = Reason(
-    "A time that another cause may end has no separate distribution. It has cumulative incidences.", ("causes",)
+    "The time of the first event has no location that is linear in terms: each cause has a model.", ("causes",)
 )
-ONE_HAZARD = Reason("Each cause has its own hazard. There is no hazard of all.", ("causes",))
-EACH_CAUSE = Reason("The concordance index is computed for each cause.", ("causes",))
+TAILS_OF_CAUSES = Reason(
+    "The mean time of the first event depends on the tails of all causes, of which censored rows show nothing.",
+    ("causes",),
+)
 ONE_EVENT = Reason("The interface of lifelines knows one kind of event.", ("causes",))
 ONE_CAUSE = Reason("There is only one cause.", (), ("causes",))
 

@@ -198,6 +198,23 @@ def test_standardised_risks_are_averages_of_predictions(data, family):
         assert after[arm] == pytest.approx(each.to_numpy().mean(), rel=1e-8)
 
 
+def test_effects_are_differences_of_predictions(data):
+    res = tg.fit({1: "Surv(t, k) ~ x", 2: "Surv(t, k) ~ x + arm"}, data, family="weibull")
+    found = res.marginal_effects("risk", times=1.0, cause=2)
+    assert list(found.index) == [("x", "dy/dx"), ("arm", "B - A")]
+    high, low = (res.predict_cumulative_incidence(data.assign(x=data["x"] + h), [1.0], cause=2) for h in (1e-4, -1e-4))
+    slope = ((high - low) / 2e-4).to_numpy().mean()
+    assert found.loc[("x", "dy/dx"), "dydx"] == pytest.approx(slope, rel=1e-5)
+    contrast = tg.contrast(res, {"arm": "B"}, {"arm": "A"}, "risk", 1.0, cause=2).iloc[0]
+    assert found.loc[("arm", "B - A"), ["dydx", "se"]].tolist() == pytest.approx([contrast["estimate"], contrast["se"]])
+    mean = res.marginal_effects("survival", "mean", times=1.0, variables="x")
+    row = data[["x", "arm"]].assign(x=data["x"].mean(), arm=data["arm"].mode()[0]).iloc[[0]]
+    high, low = (res.predict_survival_function(row.assign(x=row["x"] + h), [1.0]).iloc[0, 0] for h in (1e-4, -1e-4))
+    assert mean["dydx"].item() == pytest.approx((high - low) / 2e-4, rel=1e-5)
+    with pytest.raises(SpecError, match="goes with what='risk'"):
+        res.marginal_effects("survival", times=1.0, cause=1)
+
+
 @pytest.mark.slow
 def test_errors_of_standardised_risks_are_those_of_draws(data):
     """By the delta method, of drawn parameters of a process and of a piecewise baseline alike."""
@@ -263,7 +280,9 @@ def test_bootstrap_profiles_and_influence_are_those_of_the_causes(data):
     again = tg.fit("Surv(t, k) ~ x", data.assign(w=weight)[weight > 0.0], family="weibull", weights="w")
     np.testing.assert_allclose(res._refits(None)(weight), again.params, rtol=1e-6)
     incidence = res._refits(lambda one: one.predict_cumulative_incidence(NEW, [1.0], cause=1).to_numpy()[0])(weight)
-    np.testing.assert_allclose(incidence, again.predict_cumulative_incidence(NEW, [1.0], cause=1).to_numpy()[0], rtol=1e-6)
+    np.testing.assert_allclose(
+        incidence, again.predict_cumulative_incidence(NEW, [1.0], cause=1).to_numpy()[0], rtol=1e-6
+    )
     drawn = res.bootstrap(60, rng=1)
     assert list(drawn.estimate.index) == list(res.params.index)
     np.testing.assert_allclose(drawn.bse, res.bse, rtol=0.5)
@@ -308,4 +327,5 @@ def test_causes_of_any_kind_answer_about_the_first_event():
     for draw in (res.plot, res.plot_residuals, res.plot_survival, res.plot_forest, res.plot_cox_snell):
         draw()
     matplotlib.pyplot.close("all")
-    assert list(res.hyperparameters) and res.check(rng=1).table.shape[0] > 3
+    assert list(res.hyperparameters)
+    assert res.check(rng=1).table.shape[0] > 3

@@ -92,8 +92,8 @@ def test_what_competing_risks_have_not(data):
     with pytest.raises(SpecError, match="compares values"):
         tg.cross_validate(FORMULA, data, folds=2, metrics="mae", family="weibull")
     res = tg.fit(FORMULA, data, family="weibull")
-    with pytest.raises(AttributeError, match="group_effects is not available of CompetingRisksResults"):
-        _ = res.group_effects
+    with pytest.raises(AttributeError, match=r"each cause has its own, as res\['death'\].plot_terms"):
+        _ = res.plot_terms
     with pytest.raises(AttributeError, match="no attribute 'colour'"):
         _ = res.colour
 

@@ -26,6 +26,7 @@ from tobitgp.typing import Array, BoolArray
 _CELLS = 2_000_000  # rows times draws, times nodes of integrals, that are held at once
 _EARLY = 1e-3  # cumulative hazard from which on incidences of draws are integrated, to half its square
 _WIDTH = 2.0  # of panels of their log time
+MEDIAN, MEDIANS = "median", "medians"  # of averaged survival, and averages of those of rows
 MOVE = 1e-3  # of the estimates along each direction, in standard deviations
 _FURTHEST = 1e6  # times the longest median, beyond which none is sought
 
@@ -112,7 +113,7 @@ def cause_averages(results: Any, population: Population, sought: Sought) -> Aver
     times: FirstTimes = results._time_rows(population.frame, (), bands=False).times
     after = None if sought.after is None else np.full(len(times.which), sought.after)
     start, last = sought.after or 0.0, times.furthest(after)
-    if sought.what != "median":
+    if not sought.what.startswith(MEDIAN):
         last = start + float(sought.times.max())
         times.warn_beyond(last)
     rule = None
@@ -125,7 +126,7 @@ def cause_averages(results: Any, population: Population, sought: Sought) -> Aver
         if values is not None and not results._estimated:
             return Drawn(values)
         share = population.weight / population.weight.sum()
-        if sought.what == "median":
+        if sought.what == MEDIAN:
             estimate = _median_at_estimates(times, population, share, start)
         else:
             every = _at_estimates(times, after, sought).reshape(population.settings, len(share), -1)
@@ -162,14 +163,18 @@ def _under_settings(
 def _average(known: First, share: Array, sought: Sought, rule: Rule | None, last: float) -> Array:
     """Averages (m, s) of draws of n rows with shares (n, s)."""
     start = np.full((1, 1), sought.after or 0.0)
-    if sought.what == "median":
+    if sought.what == MEDIANS:
+        return np.asarray((share * known.remaining(0.5, start)).sum(axis=0))[None]
+    if sought.what == MEDIAN:
         return _median(known, share, start, last)[None]
     beside = known.take(np.s_[:, None])
     if sought.what == "rmst" or sought.cause is not None:
         if rule is None:
             return np.zeros((len(sought.times), known.shape[-1]))
         of = beside.rates
-        found = integrate(rule, lambda t: of(start[..., None] + t[:, None], start[..., None]), area=sought.cause is None)
+        found = integrate(
+            rule, lambda t: of(start[..., None] + t[:, None], start[..., None]), area=sought.cause is None
+        )
         return np.asarray((share[:, None] * found[sought.cause or 0]).sum(axis=0))
     H = beside.rates(start[..., None] + sought.times[:, None], start[..., None])[1].sum(axis=0)
     alive = (share[:, None] * np.exp(-H)).sum(axis=0)
@@ -192,6 +197,8 @@ def _median(known: First, share: Array, start: Array, last: float) -> Array:
 def _at_estimates(times: FirstTimes, after: Array | None, sought: Sought) -> Array:
     """Predictions (A n, m) of the rows."""
     grid = sought.times
+    if sought.what == MEDIANS:
+        return times.percentile(0.5, after)[:, None]
     if sought.cause is not None:
         return times.incidence(grid, after, None)["mean"][sought.cause]
     if sought.what == "rmst":

@@ -17,7 +17,7 @@ from tobitgp.results.competing.first_times import FirstTimes
 from tobitgp.results.curves import read_grid
 from tobitgp.results.predict import check_level
 from tobitgp.results.residuals import residual_series
-from tobitgp.results.survival import STATISTICS, TimeRows, read_times, refuse_dask, rows_of
+from tobitgp.results.survival import TimeRows, read_times, refuse_dask, rows_of
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
@@ -141,7 +141,8 @@ def residuals(
 
     References
     ----------
-    D. R. Cox and E. J. Snell (1968), A general definition of residuals, *JRSS B* 30, 248-275; (CR1) of the theory pages.
+    D. R. Cox and E. J. Snell (1968), A general definition of residuals, *JRSS B* 30, 248-275; (CR1) of the theory
+    pages.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,21 +16,20 @@ from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.first import First
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, UnavailableError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.numerics.sampling import generator
 from tobitgp.regression.deviance_residuals import pseudo_r2
 from tobitgp.results import figures, standardise
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
-from tobitgp.results.competing import cause_estimates, cause_refits, competing_questions
+from tobitgp.results.competing import cause_effects, cause_estimates, cause_refits, competing_questions
 from tobitgp.results.competing.cause_draws import MOVE, CauseDraws, cause_averages, joint_elpd, joint_k_hat
 from tobitgp.results.competing.cause_estimates import IndependentLinear
 from tobitgp.results.competing.competing_parts import CompetingParts, Known, SeenCauses
 from tobitgp.results.competing.first_times import DRAWS, FirstTimes
 from tobitgp.results.likelihood import bootstrap
 from tobitgp.results.parameter_estimates import CovKind
-from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
@@ -39,6 +38,7 @@ from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import find_terms, model_terms
 from tobitgp.results.time_predictions import WHATS, predict_times
 from tobitgp.results.times import Scores
+from tobitgp.results.unavailable import missing_attribute
 from tobitgp.results.views import ModelData, ModelView
 from tobitgp.typing import Array, Frame
 
@@ -88,11 +88,22 @@ class CompetingRisksResults(Results):
 
     def __init__(self, parts: CompetingParts):
         self._parts, self.causes = parts, tuple(parts.fits)
+        self._causes = self.causes
         for fit in parts.fits.values():
             fit._of_cause = True
 
     def __getitem__(self, cause: Cause) -> Any:
         return self._parts.fits[self.causes[self._number_of(cause)]]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of what the causes have by themselves where it is."""
+            for cause, fit in self.__dict__["_parts"].fits.items() if "_parts" in self.__dict__ else ():
+                if not name.startswith("_") and hasattr(type(fit), name):
+                    words = f"Competing risks have no {name!r} in common; each cause has its own, as res[{cause!r}].{name}."
+                    raise UnavailableError(words)
+            return missing_attribute(self, name)
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -108,10 +119,6 @@ class CompetingRisksResults(Results):
     @property
     def _fits(self) -> dict[Any, Any]:
         return dict(self._parts.fits)
-
-    @property
-    def _causes(self) -> tuple[Any, ...]:
-        return self.causes
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
@@ -277,7 +284,7 @@ class CompetingRisksResults(Results):
     @property
     def params(self) -> pd.Series[float]:
         """Estimates of the parameters, index ``(cause, parameter)``; units as in the results of a cause."""
-        return self._series("params")
+        return self._by_cause("params")
 
     @property
     def bse(self) -> pd.Series[float]:
@@ -287,7 +294,7 @@ class CompetingRisksResults(Results):
         ----------
         (CR1) of the theory pages: estimates of different causes are independent.
         """
-        return self._series("bse")
+        return self._by_cause("bse")
 
     @property
     def tvalues(self) -> pd.Series[float]:
@@ -295,7 +302,7 @@ class CompetingRisksResults(Results):
 
         Pure numbers, of each cause as by itself: (REG10) and (CR1) of the theory pages.
         """
-        return self._series("tvalues")
+        return self._by_cause("tvalues")
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -303,13 +310,13 @@ class CompetingRisksResults(Results):
 
         Of each cause as by itself: (REG10), (PRE3) and (CR1) of the theory pages.
         """
-        return self._series("pvalues")
+        return self._by_cause("pvalues")
 
-    def _series(self, name: str) -> pd.Series[float]:
+    def _by_cause(self, name: str) -> pd.Series[float]:
         found = {cause: getattr(fit, name) for cause, fit in self._fits.items()}
         return pd.Series(pd.concat(found, names=["cause", None]))
 
-    def _testable(self, kind: CovKind | None) -> tuple[IndependentLinear, list[str]]:
+    def _testable(self, kind: CovKind | None) -> tuple[Any, list[str]]:
         """Coefficients that hypotheses are about, and their names, as ``sex[death]``."""
         every = {cause: fit._testable(kind) for cause, fit in self._fits.items()}
         names = [f"{name}[{cause}]" for cause, (_, columns) in every.items() for name in columns]
@@ -326,50 +333,17 @@ class CompetingRisksResults(Results):
     def _ratio_kind(self) -> Any:
         return self[self.causes[0]]._ratio_kind()
 
-    conf_int = cause_estimates.conf_int
-    cov_params = cause_estimates.cov_params
-    summary_frame = cause_estimates.summary_frame
+    conf_int = cause_estimates.conf_int  # type: ignore[assignment]
+    cov_params = cause_estimates.cov_params  # type: ignore[assignment]
+    summary_frame = cause_estimates.summary_frame  # type: ignore[assignment]
     hazard_ratios = cause_estimates.hazard_ratios
     anova = cause_estimates.anova
     lr_test = cause_estimates.lr_test
 
-    def summary(self, alpha: float = 0.05, *, hazard_ratios: bool = False, anova: bool = False) -> Any:
-        """Tables to read: what was read, and the parameters of each cause.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the probability of the intervals.
-        hazard_ratios : bool
-            With a table of ``hazard_ratios()`` of each cause.
-        anova : bool
-            With a table of ``anova()``, a joint test of each term of each cause.
-
-        Returns
-        -------
-        Summary
-            Prints as text; ``as_html()``, ``as_latex()`` and ``as_csv()``.
-
-        Raises
-        ------
-        SpecError
-            If alpha is outside (0, 1).
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-        >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-        >>> str(res.summary()).splitlines()[0].strip()
-        "Competing risks: 2 causes of 'cause', censored where it is 0"
-        """
+    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.competing_summary import summarise_causes
 
-        found = summarise_causes(self, check_alpha(alpha), ratios=check_flag("hazard_ratios", hazard_ratios))
-        if not check_flag("anova", anova):
-            return found
-        tests = self.anova()
-        return found.with_tests(tests.set_axis([f"{cause}: {term}" for cause, term in tests.index]))
+        return summarise_causes(self, alpha, ratios=ratios is not None)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -467,7 +441,7 @@ class CompetingRisksResults(Results):
             total = np.zeros(len(times))
             for among, tails in every:
                 at = np.ones(len(among))
-                at[among] = times
+                at[among] = np.log(times) if tails.log else times
                 total += tails.log_probability(at, np.full(len(at), np.inf))[among]
             return total
 
@@ -476,7 +450,7 @@ class CompetingRisksResults(Results):
     def _times_left_out(self) -> FirstTimes:
         every = [(self._parts.among(cause), fit._times_left_out()) for cause, fit in self._fits.items()]
         causes = tuple(replace(times, which=times.which[among]) for among, times in every)
-        return replace(self._time_rows(None, (), bands=False).times, causes=causes)  # type: ignore[return-value, type-var]
+        return replace(cast(FirstTimes, self._time_rows(None, (), bands=False).times), causes=causes)
 
     def _location(self) -> Array:
         return self._time_rows(None, (), bands=False).times.order()
@@ -496,7 +470,7 @@ class CompetingRisksResults(Results):
 
     @property
     def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored",)
+        return ("uncensored", "conditional")
 
     def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
         stream, asked = generator(rng), self._ask(new, exclude)
@@ -541,7 +515,7 @@ class CompetingRisksResults(Results):
 
     predict_cumulative_incidence = competing_questions.predict_cumulative_incidence
     residuals = competing_questions.residuals
-    score = competing_questions.score
+    score = competing_questions.score  # type: ignore[assignment]
     concordance_index = competing_questions.concordance_index
     check = competing_questions.check
     bootstrap = bootstrap.bootstrap
@@ -549,7 +523,9 @@ class CompetingRisksResults(Results):
     profile_interval = cause_refits.profile_interval
     k_hat = validation.k_hat
     standardise = standardise.standardise
+    marginal_effects = cause_effects.marginal_effects
     plot_cumulative_incidence = competing_questions.plot_cumulative_incidence
     plot = competing_questions.plot_cumulative_incidence
     plot_forest = figures.plot_forest
     plot_residuals = figures.plot_residuals
+    plot_effect = figures.plot_effect

@@ -12,9 +12,18 @@ from tobitgp.distributions.first import First
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends
-from tobitgp.results.competing.incidence import EARLY, Curves, Rule, find_rule, integrate, make_rule, predictive, start_of
+from tobitgp.results.competing.incidence import (
+    EARLY,
+    Curves,
+    Rule,
+    find_rule,
+    integrate,
+    make_rule,
+    predictive,
+    start_of,
+)
 from tobitgp.results.survival import STATISTICS, Times
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 DRAWS = 2000
 _TRIED = 8  # rows on which the quadrature is tried
@@ -73,7 +82,7 @@ class FirstTimes(Times):
     def percentiles(self, orders: Sequence[float], after: Array, most: float | None = None) -> Array:
         """See `Times`: before the first cause would reach it by itself, by halving."""
         shares, K, furthest = np.array(orders), len(self.causes), self.furthest(after)
-        root = [cause.percentiles(shares ** (1.0 / K), after) for cause in self._each()]
+        root = [cause.percentiles((shares ** (1.0 / K)).tolist(), after) for cause in self._each()]
         alone = np.min([cause.percentiles(orders, after) for cause in self._each()], axis=0)
         # Where the product of K survivals is p, the least of them is at most the K-th root, and the largest no less.
         low, high = np.min(root, axis=0), np.minimum(alone, np.max(root, axis=0))
@@ -83,8 +92,8 @@ class FirstTimes(Times):
         last = None if np.isinf(furthest) else furthest
         goal = self.survive(after[:, None], last) + np.log(shares)
 
-        def alive(left: Array) -> Array:
-            return self.survive(after[:, None] + left, last) > goal
+        def alive(left: Array) -> BoolArray:
+            return np.asarray(self.survive(after[:, None] + left, last) > goal)
 
         never = ~np.isfinite(low) | alive(high * (1.0 + 1e-12))
         low = np.where(np.isfinite(low), np.minimum(low, high), 0.0)
@@ -102,9 +111,7 @@ class FirstTimes(Times):
         begin = self._begin(None)
         found = self.draw(self.furthest(begin))
         with np.errstate(invalid="ignore"):
-            each = [
-                self._of_percentile(p, begin, found, span).std(axis=-1) for span in row_chunks(0, len(begin), 1000)
-            ]
+            each = [self._of_percentile(p, begin, found, span).std(axis=-1) for span in row_chunks(0, len(begin), 1000)]
         return np.concatenate([np.zeros(0), *each])
 
     def survival_error(self, t: float) -> Array:

@@ -157,6 +157,7 @@ class BandDistributions(RowDistributions):
 
     @property
     def width(self) -> Array:
+        """About how far log times lie apart."""
         return np.ones_like(self.location)
 
     def take(self, rows: Any) -> BandDistributions:
@@ -182,16 +183,20 @@ class BandDistributions(RowDistributions):
         return (H, h) if self.several else (H[:, 0], h[:, 0])
 
     def logsf(self, y: Array) -> Array:
+        """Log probability of more than y."""
         return -self._rates(y)[0]
 
     def log_hazard(self, y: Array) -> Array:
+        """Log hazards at times."""
         with np.errstate(divide="ignore"):
             return np.log(self._rates(y)[1])
 
     def logpdf(self, y: Array) -> Array:
+        """Log density."""
         return self.log_hazard(y) + self.logsf(y)
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
+        """Cumulative hazards and hazards on the scale of log time."""
         y = np.exp(x)
         H, h = self._rates(y)
         return H, h * y

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
+from tobitgp.results import figures
 from tobitgp.results.hazards.cells import at_risk
 from tobitgp.results.hazards.proportionality import proportionality_table
 from tobitgp.results.hazards.ratios import ratios_of_cells
@@ -172,9 +173,7 @@ def plot_forest(results: HazardResults, terms: Any = None, *, alpha: float = 0.0
     >>> res.plot_forest().get_xlabel()
     'hazard ratio, 95% interval'
     """
-    from tobitgp.report.forest import plot_forest
-
-    return plot_forest(results, True, terms, alpha=alpha, ax=ax)
+    return figures.plot_forest(results, True, terms, alpha=alpha, ax=ax)
 
 
 def plot(results: HazardResults, *, interval: float | None = 0.95) -> Any:
