@@ -89,7 +89,7 @@ def marginal_effects(
     >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
     >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
     >>> res.marginal_effects("risk", times=365, cause=2)["dydx"].round(3).to_dict()
-    {('sex', 'dy/dx'): -0.135}
+    {('sex', 'dy/dx'): -0.141}
     """
     what, alpha = check_what(what, (*AT_TIMES, "prob", MEDIAN), " of an effect"), check_alpha(alpha)
     if method != "dydx":
