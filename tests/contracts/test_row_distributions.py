@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
 from tobitgp.distributions.continued import Continued
 from tobitgp.distributions.cured import Cured
@@ -35,6 +36,12 @@ ROWS = {
     "logarithm": PowerNormal(MU, SCALE, 0.0, log_unit=0.7),
     "powers": PowerMixture(
         np.array([0.3, 0.7]), PowerNormal(np.stack([MU, MU + 0.2]), SCALE, np.array([[0.5], [0.1]]))
+    ),
+    "averaged": Averaged(
+        LocationScale(Gumbel(), MU[:, None] + [0.0, 0.3, -0.5], SCALE[:, None], log=True), np.array([0.2, 0.3, 0.5])
+    ),
+    "averaged powers": Averaged(
+        PowerNormal(MU[:, None] + [0.0, 0.2], SCALE[:, None], np.array([0.5, 0.1])), np.array([0.3, 0.7])
     ),
     "spline": Transformed(Gumbel(), *SPLINE[:1], MU, SPLINE[1]),
     "frailty": Transformed(Gumbel(), WeibullBaseline(), MU, (np.full(N, 0.4),), (np.full(N, -0.5),)),
