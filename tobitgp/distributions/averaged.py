@@ -68,8 +68,15 @@ class Averaged(RowDistributions):
     def log_mass(self, lower: Array, upper: Array) -> Array:
         return self._mixed(self.each.log_mass(np.asarray(lower)[..., None], np.asarray(upper)[..., None]))
 
-    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
+    def log_hazard(self, y: Array) -> Array:
         """Hazards are those of the draws, weighted by their survivors."""
+        y = np.asarray(y)[..., None]
+        alive = self.each.logsf(y)
+        with np.errstate(invalid="ignore"):
+            rate = np.where(np.isneginf(alive), -np.inf, alive + self.each.log_hazard(y))
+            return self._mixed(rate) - self._mixed(alive)
+
+    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         risen, rate = self.each.modelled_hazard(np.asarray(x)[..., None])
         least = np.minimum(risen.min(axis=-1, keepdims=True), 1e300)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):

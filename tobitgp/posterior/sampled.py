@@ -88,7 +88,7 @@ class Sampled:
             if not se and level is None:
                 return out
             numbers = part.numbers(asked)
-            out["se"] = part._deviation(numbers, value)
+            out["se"] = part._deviation(numbers, value, asked)
             if level is not None:
                 low, high = part._quantiles(numbers, (0.5 - 0.5 * level, 0.5 + 0.5 * level), asked)
                 out["lower"], out["upper"] = np.minimum(low, value), np.maximum(high, value)
@@ -113,12 +113,12 @@ class Sampled:
         made = [some(self.take(span), question.take(span)) for span in list(spans) or [slice(0, 0)]]
         return {name: np.concatenate([each[name] for each in made]) for name in made[0]}
 
-    def _deviation(self, numbers: Array, value: Array) -> Array:
-        """Standard deviation over the draws; infinite where the value is, NaN where some draw alone is."""
+    def _deviation(self, numbers: Array, value: Array, question: Question) -> Array:
+        """Standard deviation over the draws; NaN where some are infinite, infinite where a mean is."""
         with np.errstate(invalid="ignore", over="ignore"):
             gap = numbers - np.where(np.isfinite(value), value, 0.0)[..., None]
             spread = np.sqrt(np.maximum(np.square(gap) @ self.weight - np.square(gap @ self.weight), 0.0))
-        return np.where(np.isposinf(value), np.inf, spread)
+        return np.where(np.isposinf(value) & (not question.response), np.inf, spread)
 
     def _quantiles(self, numbers: Array, orders: Sequence[float], question: Question) -> Array:
         """Quantiles (k, n, ...) of numbers; of responses that may be infinite, one of the draws themselves."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.kinds.likelihood import LikelihoodParts, drawn_rows
-from tobitgp.results.hazards.bands import Hazards
 from tobitgp.results.hazards.cell_times import HazardTimes
-from tobitgp.results.hazards.hazard_parts import log_hazards
+from tobitgp.results.hazards.hazard_parts import drawn_hazards
 from tobitgp.results.likelihood.likelihood_draws import draw_changes
 from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.rows import Asked
@@ -42,28 +41,14 @@ class DrawnDistributions:
         return hazard[..., self.order], cumulative[..., self.order]
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnBands:
-    """Draws of hazards that are constant in bands of time."""
-
-    hazards: Hazards
-
-    def at(self, times: Array, after: Array, rows: slice) -> tuple[Array, Array]:
-        """See `DrawnDistributions`."""
-        known = replace(self.hazards, level=self.hazards.level[rows], group=self.hazards.group[rows])
-        after = after[rows, None]
-        now = times + after
-        return known.hazard(now), known.cumulative(now) - known.cumulative(after)
-
-
 def draw_cause(
     parts: Any, asked: Asked, times: Times, last: float, draws: int, rng: np.random.Generator
-) -> DrawnDistributions | DrawnBands:
+) -> DrawnDistributions:
     """Draw from the fit of one cause; times are those of the rows that are asked about."""
     if isinstance(times, HazardTimes):
-        cuts, frame = times.cuts(last), times.frame.iloc[times.which]
-        log = log_hazards(times.parts, frame, cuts, times.exclude, draws=draws, seed=int(rng.integers(2**32)))
-        return DrawnBands(Hazards.of(cuts, log))
+        rows, cuts, seed = times.frame.iloc[times.which], times.cuts(last), int(rng.integers(2**32))
+        hazards = drawn_hazards(times.parts, rows, cuts, times.exclude, draws=draws, seed=seed)
+        return DrawnDistributions((hazards,), np.arange(draws))
     n = len(times.which)
     drawn: Sequence[RowDistributions]
     if isinstance(parts, LikelihoodParts):

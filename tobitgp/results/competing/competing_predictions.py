@@ -16,7 +16,7 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.competing.competing_draws import DrawnBands, DrawnDistributions, draw_cause
+from tobitgp.results.competing.competing_draws import DrawnDistributions, draw_cause
 from tobitgp.results.competing.incidence import Curves, find_rule, integrate, predictive, start_of
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.predict import check_level
@@ -81,9 +81,7 @@ class CauseRows(Labelled):
         part = [replace(cause, which=cause.which[span]) for cause in self.causes]
         return predictive(part, None if self.after is None else self.after[span])
 
-    def drawn(
-        self, results: CompetingRisksResults, df: Frame | None, times: Array
-    ) -> list[DrawnDistributions | DrawnBands]:
+    def drawn(self, results: CompetingRisksResults, df: Frame | None, times: Array) -> list[DrawnDistributions]:
         """Draws of the hazards of all causes, whose parameters are independent."""
         rng, last, out = generator(None), self.last(times), []
         for fit, cause, names in zip(results.parts.fits.values(), self.causes, self.excluded, strict=True):
@@ -256,9 +254,7 @@ def incidences(
     return _joined(made, names, np.zeros((K, 0, m)))
 
 
-def _drawn_curves(
-    drawn: Sequence[DrawnDistributions | DrawnBands], begin: Array, span: slice, times: Array
-) -> tuple[Array, Array]:
+def _drawn_curves(drawn: Sequence[DrawnDistributions], begin: Array, span: slice, times: Array) -> tuple[Array, Array]:
     """Draws of hazards and cumulative hazards of some rows, (K, n, q, S) each."""
     hazard, cumulative = zip(*(each.at(times, begin, span) for each in drawn), strict=True)
     return np.stack(hazard), np.stack(cumulative)
