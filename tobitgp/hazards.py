@@ -14,6 +14,7 @@ import pandas as pd
 from tobitgp.boxcox import BoxCoxModel
 from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.data.training_summary import remember
+from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
 from tobitgp.inference import EP
@@ -31,7 +32,6 @@ from tobitgp.results.hazards.cells import (
     AtRisk,
     at_risk,
     band_labels,
-    band_of,
     check_subjects,
     choose_bands,
     first_entries,

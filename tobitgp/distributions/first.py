@@ -136,3 +136,9 @@ class Joined(RowDistributions):
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         H, h = self._each(lambda part, at: np.stack(np.broadcast_arrays(*part.modelled_hazard(at))), x)
         return H, h
+
+    def mean(self) -> Array:
+        return self._each(lambda part: np.broadcast_to(part.mean(), part.shape))
+
+    def conditional_mean(self, lower: Array, upper: Array) -> Array:
+        return self._each(lambda part, low, high: part.conditional_mean(low, high), lower, upper)

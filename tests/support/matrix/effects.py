@@ -35,7 +35,9 @@ EFFECTS = [
     Question("standardise rmst", result("standardise", "arm", "rmst", [2.0]), OF_TIMES),
     Question("standardise median", result("standardise", "arm", "median"), (NO_COLUMNS, ROWLESS)),
     Question(
-        "standardise mean", result("standardise", "arm", "mean"), (NO_COLUMNS, TAILS_OF_CAUSES, CURED_MEAN, BEYOND, ROWLESS)
+        "standardise mean",
+        result("standardise", "arm", "mean"),
+        (NO_COLUMNS, TAILS_OF_CAUSES, CURED_MEAN, BEYOND, ROWLESS),
     ),
     Question("standardise df", result("standardise", "arm", "survival", [1.0], df=NEW), (NO_COLUMNS,)),
     Question("contrast", contrasted, (NO_COLUMNS, ROWLESS)),

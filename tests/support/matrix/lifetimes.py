@@ -65,12 +65,12 @@ LIFETIMES = [
     *path_questions(),
     Question("median", result("predict_median", NEW), (NOT_TIMES,), new_rows),
     Question("median interval", result("predict_median", NEW, interval=0.9), (NOT_TIMES, WHOLE), bands),
-    Question(
-        "median conditional_after", result("predict_median", NEW, conditional_after=0.5), (NOT_TIMES,), new_rows
-    ),
+    Question("median conditional_after", result("predict_median", NEW, conditional_after=0.5), (NOT_TIMES,), new_rows),
     Question("median no rows", result("predict_median", NO_ROWS), (NOT_TIMES,), no_rows),
     Question("percentile", result("predict_percentile", NEW, p=0.8), (NOT_TIMES,), new_rows),
-    Question("expectation", result("predict_expectation", NEW), (NOT_TIMES, TAILS_OF_CAUSES, CURED_MEAN, BEYOND), new_rows),
+    Question(
+        "expectation", result("predict_expectation", NEW), (NOT_TIMES, TAILS_OF_CAUSES, CURED_MEAN, BEYOND), new_rows
+    ),
     Question("restricted mean", result("predict_restricted_mean", NEW, t=2.0), MEANS, new_rows),
     Question("restricted mean interval", result("predict_restricted_mean", NEW, t=2.0, interval=0.9), MEANS, bands),
     Question("incidence", result("predict_cumulative_incidence", NEW, TIMES), (ONE_CAUSE,)),

@@ -98,9 +98,7 @@ def draws() -> Iterator[Question]:
         "observed": (NO_LIMIT,),
         "conditional": (UNSEEN,),
     }
-    yield Question(
-        "sample conditional of the rows", result("sample", None, 3, what="conditional", rng=1), (ROWLESS,)
-    )
+    yield Question("sample conditional of the rows", result("sample", None, 3, what="conditional", rng=1), (ROWLESS,))
     yield Question("sample no rows", result("sample", NO_ROWS, 3, rng=1), (), no_rows)
     for what, reasons in more.items():
         yield Question(f"sample {what}", result("sample", NEW, 3, what=what, rng=1), reasons)

@@ -562,14 +562,15 @@ def test_files_answer_as_the_fit(mgus2, tmp_path):
             question()
 
 
-def test_other_doors_refuse_causes(mgus2, tmp_path, capsys):
+def test_other_doors_to_causes(mgus2, tmp_path, capsys):
     rows, fit = tmp_path / "rows.csv", tmp_path / "fit.tgp"
     mgus2.to_csv(rows)
     assert main(["fit", "Surv(etime, cause) ~ 1", str(rows), "--family", "weibull"]) == 2
     assert "Competing risks, Surv(time, cause), are fitted in Python" in capsys.readouterr().err
-    tg.fit("Surv(etime, cause) ~ 1", mgus2, family="exponential").save(fit)
-    assert main(["predict", str(fit), str(rows)]) == 2
-    assert "fit.tgp is a fit of competing causes" in capsys.readouterr().err
+    res = tg.fit("Surv(etime, cause) ~ 1", mgus2, family="exponential")
+    res.save(fit)
+    assert main(["predict", str(fit), str(rows)]) == 0
+    assert f"{res.predict(mgus2.head(1)).iloc[0]:.4g}" in capsys.readouterr().out
     with pytest.raises(SpecError, match="A SurvivalModel has one event"):
         tg.SurvivalModel("age").fit(mgus2, "etime", "cause")
 

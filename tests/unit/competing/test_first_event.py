@@ -13,7 +13,6 @@ from tobitgp.distributions.first import First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import ApproximationWarning, SpecError
-from tobitgp.results.hazards.bands import BandDistributions
 
 matplotlib.use("Agg")
 NEW = pd.DataFrame({"x": [-1.0, 0.0, 1.5]})
@@ -124,21 +123,6 @@ def test_a_sum_of_draws_of_parts_is_in_their_order():
     np.testing.assert_allclose(twice.logsf(times), 2.0 * whole.logsf(times), rtol=1e-12)
     parts = [np.exp(twice.log_cause_density(k, times)) for k in (0, 1)]
     np.testing.assert_allclose(np.exp(twice.logpdf(times)), sum(parts), rtol=1e-12)
-
-
-def test_draws_of_bands_are_those_of_their_hazards(data):
-    res = tg.fit("Surv(t, k) ~ x", data, family=tg.PH("piecewise", bands=3))
-    rows = res._time_rows(NEW, (), bands=True)
-    drawn = rows.times.draw(1.5).causes[0]
-    assert isinstance(drawn, BandDistributions)
-    each = np.random.default_rng(1).uniform(0.1, 1.5, drawn.location.shape)
-    alone = np.stack([drawn.logsf(each[:, [s]])[:, s] for s in range(20)], axis=1)
-    np.testing.assert_allclose(drawn.logsf(each)[:, :20], alone, rtol=1e-12)
-    step = 1e-6
-    slope = (drawn.logsf(each - step) - drawn.logsf(each + step)) / (2.0 * step)
-    near = np.abs(slope - np.exp(drawn.log_hazard(each))) < 1e-4 * slope
-    assert near.mean() > 0.999  # but where a band ends between
-    np.testing.assert_allclose(drawn.logsf(drawn.survived(np.full_like(each, -0.2))), -0.2, rtol=1e-9)
 
 
 def test_leave_one_out_is_a_sum_over_causes_and_that_of_fits_again():

@@ -213,12 +213,11 @@ def _median_at_estimates(times: FirstTimes, population: Population, share: Array
     begin = np.full(len(times.which), start)
     ends = times.percentiles((0.5,), begin)[:, 0].reshape(population.settings, -1)
     furthest = times.furthest(begin)
-    last = None if np.isinf(furthest) else furthest
-    alive = times.survive(begin[:, None], last)
+    alive = times.survive(begin[:, None])
 
     def above(left: Array) -> BoolArray:
         moved = begin[:, None] + np.repeat(left, len(share), axis=0)
-        survival = np.exp(times.survive(moved, last) - alive).reshape(population.settings, -1)
+        survival = np.exp(times.survive(moved) - alive).reshape(population.settings, -1)
         return np.asarray(survival @ share > 0.5)[:, None]
 
     longest = np.where(np.isfinite(ends), ends, 0.0).max(axis=1)

@@ -93,7 +93,7 @@ def marginal_effects(
     """
     what, alpha = check_what(what, (*AT_TIMES, "prob", MEDIAN), " of an effect"), check_alpha(alpha)
     if method != "dydx":
-        raise SpecError(f"method={method!r} is not supported of several causes; res[cause] has the elasticities of one.")
+        raise SpecError(f"method={method!r} is not supported of several causes; res[cause] has the elasticities.")
     if what == "prob":
         if times is not None or (below is None) == (above is None):
             raise SpecError("what='prob' needs one of below= and above=, a number.")
@@ -112,7 +112,11 @@ def marginal_effects(
     rows, size, stream = rows_at(results.parts, at, need_limits=False), read_draws(draws, 2), generator(rng)
     every: dict[str, Any] = {}
     for fit in results._fits.values():
-        own = None if variables is None else [name for name in np.atleast_1d(variables) if name in fit.parts.state.input_names]
+        own = (
+            None
+            if variables is None
+            else [name for name in np.atleast_1d(variables) if name in fit.parts.state.input_names]
+        )
         every |= dict.fromkeys(changing(fit.parts, own) if own is None or own else [], fit.parts)
     if not every:
         raise SpecError(f"variables={variables!r}: no cause has a column whose effect could be formed.")

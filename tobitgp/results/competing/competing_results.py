@@ -30,13 +30,13 @@ from tobitgp.results.competing.competing_parts import CompetingParts, Known, See
 from tobitgp.results.competing.first_times import DRAWS, FirstTimes
 from tobitgp.results.likelihood import bootstrap
 from tobitgp.results.parameter_estimates import CovKind
+from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import find_terms, model_terms
-from tobitgp.results.time_predictions import WHATS, predict_times
 from tobitgp.results.times import Scores
 from tobitgp.results.unavailable import missing_attribute
 from tobitgp.results.views import ModelData, ModelView
@@ -101,7 +101,9 @@ class CompetingRisksResults(Results):
             """Say of what the causes have by themselves where it is."""
             for cause, fit in self.__dict__["_parts"].fits.items() if "_parts" in self.__dict__ else ():
                 if not name.startswith("_") and hasattr(type(fit), name):
-                    words = f"Competing risks have no {name!r} in common; each cause has its own, as res[{cause!r}].{name}."
+                    words = (
+                        f"Competing risks have no {name!r} in common; each cause has its own, as res[{cause!r}].{name}."
+                    )
                     raise UnavailableError(words)
             return missing_attribute(self, name)
 
@@ -427,12 +429,16 @@ class CompetingRisksResults(Results):
         seen = self._parts.seen
         return None if seen is None else float(seen.time.max())
 
-    _whats = WHATS
+    _whats = ("median", "quantile", "prob")
+    _whats_of = " of the first event; each cause has its own, as res[cause].predict()"
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        rows = self._time_rows(new, options["exclude"], bands=False)
-        of = " of the first event; each cause has its own, as res[cause].predict()"
-        return predict_times(rows, rows.times, what, of, **options)  # type: ignore[arg-type]
+        what, level = check_what(what, self._whats, self._whats_of), check_level(options["interval"])
+        asks, listed = read_questions(what, options["q"], options["below"], options["above"])
+        exclude, se = options["exclude"], bool(options["se"])
+        asked, times = self._ask(new, exclude), cast(FirstTimes, self._time_rows(new, exclude, bands=False).times)
+        found = {key: times.statistics(make(True, asked), level, se=se) for key, make in asks.items()}
+        return prediction_table(what, asked, found, listed=listed, bands=se or level is not None)
 
     def _tails(self, asked: Asked) -> Tails:
         every = [(self._parts.among(cause), fit._tails(fit._ask(None))) for cause, fit in self._fits.items()]
@@ -465,7 +471,7 @@ class CompetingRisksResults(Results):
         known = self._time_rows(df, (), bands=False)
         times, last = known.times, known.times.furthest(None)
         part = replace(times, which=times.which[rows.asked.usable[known.usable]])
-        below = -np.expm1(part.survive(np.clip(y, 0.0, last)[:, None], None if np.isinf(last) else last)[:, 0])
+        below = -np.expm1(part.survive(np.clip(y, 0.0, last)[:, None])[:, 0])
         return np.where(np.isposinf(y), 1.0, below)
 
     @property

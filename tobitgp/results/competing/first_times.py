@@ -11,7 +11,8 @@ import numpy as np
 from tobitgp.distributions.first import First
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.numerics.roots import where_it_ends
+from tobitgp.posterior.questions import Question, quantile, remaining
+from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.competing.incidence import (
     EARLY,
     Curves,
@@ -23,12 +24,12 @@ from tobitgp.results.competing.incidence import (
     start_of,
 )
 from tobitgp.results.survival import STATISTICS, Times
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, IntArray
 
 DRAWS = 2000
 _TRIED = 8  # rows on which the quadrature is tried
 _CELLS = 2_000_000  # rows times times (times draws) that are held at once
-_FURTHEST = 1e6  # times the longest time known, beyond which no percentile is sought
+_ROOT = 200  # of these for each row, where it looks for a root
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,15 @@ class FirstTimes(Times):
         """Probability (K, n, m) of an event of each cause by times: ``mean``, with a level all of ``STATISTICS``."""
         return self._integrals(times, after, level, area=False)
 
-    def survive(self, times: Array, last: float | None = None) -> Array:
+    def until(self, last: float) -> FirstTimes:
         """See `Times`."""
-        return np.sum([cause.survive(times, last) for cause in self._each()], axis=0)
+        if np.isinf(last):
+            return self
+        return replace(self, causes=tuple(cause.until(last) for cause in self.causes))
+
+    def survive(self, times: Array) -> Array:
+        """See `Times`."""
+        return np.sum([cause.survive(times) for cause in self._each()], axis=0)
 
     def cuts(self, last: float) -> Array:
         """See `Times`."""
@@ -75,54 +82,50 @@ class FirstTimes(Times):
         """See `Times`."""
         return First(tuple(cause.new for cause in self._each()))
 
+    def known(self, last: float) -> Sampled:
+        """Distributions of the first event under draws, and of a new response, up to a last time."""
+        drawn, until = self.draw(last) if len(self.which) else None, self.until(last)
+
+        def of_rows(rows: IntArray) -> First:
+            causes = [cause.posterior.take(cause.which[rows]).new for cause in until.causes]
+            return First(tuple(causes))
+
+        def under_draws(rows: IntArray) -> First:
+            assert drawn is not None
+            return drawn.take(rows)
+
+        return Sampled(under_draws, np.full(DRAWS, 1.0 / DRAWS), self.which, of_rows)
+
+    def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
+        """Of a question about rows, (n,)."""
+        last = self.furthest(None) if question.response else float(np.max(question.at, initial=0.0))
+        if not question.response:
+            self.warn_beyond(last)
+        return self.known(last).statistics(question, level, se=se)
+
     def percentile(self, p: float, after: Array | None) -> Array:
         """See `Times`; infinite where survival does not fall so far."""
         return self.percentiles((p,), self._begin(after))[:, 0]
 
     def percentiles(self, orders: Sequence[float], after: Array, most: float | None = None) -> Array:
-        """See `Times`: before the first cause would reach it by itself, by halving."""
-        shares, K, furthest = np.array(orders), len(self.causes), self.furthest(after)
-        root = [cause.percentiles((shares ** (1.0 / K)).tolist(), after) for cause in self._each()]
-        alone = np.min([cause.percentiles(orders, after) for cause in self._each()], axis=0)
-        # Where the product of K survivals is p, the least of them is at most the K-th root, and the largest no less.
-        low, high = np.min(root, axis=0), np.minimum(alone, np.max(root, axis=0))
-        known = np.where(np.isfinite(low), low, 0.0).max(initial=0.0) + after.max(initial=0.0) + (self.followed or 0.0)
-        end = min(furthest, _FURTHEST * max(known, 1e-300))
-        high = np.where(np.isfinite(high), high, np.maximum(end - after[:, None], 0.0))
-        last = None if np.isinf(furthest) else furthest
-        goal = self.survive(after[:, None], last) + np.log(shares)
+        """See `Times`; infinite where survival does not fall so far up to `furthest`."""
+        furthest = self.furthest(after)
+        until = self.until(furthest)
 
-        def alive(left: Array) -> BoolArray:
-            return np.asarray(self.survive(after[:, None] + left, last) > goal)
+        def chunk(span: slice) -> dict[str, Array]:
+            causes = [cause.posterior.take(cause.which[self.which[span]]).new for cause in until.causes]
+            y, start = First(tuple(causes)), after[span]
+            return {"": np.stack([y.remaining(p, start) for p in orders], axis=1)}
 
-        never = ~np.isfinite(low) | alive(high * (1.0 + 1e-12))
-        low = np.where(np.isfinite(low), np.minimum(low, high), 0.0)
-        found = np.where(never, np.inf, where_it_ends(alive, low, high))
+        found = self._over(chunk, len(after), _ROOT, _CELLS)[""]
+        found = np.where(found + after[:, None] > furthest, np.inf, found)
         return found if most is None else np.fmin(found, most)
 
     def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
         """See `Times`."""
         begin = self._begin(after)
-        how = "nearest"  # between draws of which some are infinite nothing is interpolated
-        return self._of_draws(partial(self._of_percentile, p, begin), self.furthest(begin), level, DRAWS, (), how)
-
-    def percentile_error(self, p: float) -> Array:
-        """Standard deviation (n,) of `percentile` over the draws, NaN where it may be infinite."""
-        begin = self._begin(None)
-        found = self.draw(self.furthest(begin))
-        with np.errstate(invalid="ignore"):
-            each = [self._of_percentile(p, begin, found, span).std(axis=-1) for span in row_chunks(0, len(begin), 1000)]
-        return np.concatenate([np.zeros(0), *each])
-
-    def survival_error(self, t: float) -> Array:
-        """Standard deviation of survival at a time over the draws, (n,)."""
-        times, begin = np.array([t]), self._begin(None)
-        found = self.draw(t)
-        each = [
-            self._of_curve("survival", times, begin, found, span)[:, 0].std(axis=-1)
-            for span in row_chunks(0, len(begin), 1000)
-        ]
-        return np.concatenate([np.zeros(0), *each])
+        question = quantile(True, 1.0 - p) if after is None else remaining(p, begin)
+        return self.known(self.furthest(begin)).band(question, level)
 
     def order(self) -> Array:
         """See `Times`; by means up to the last time that was seen, since many medians may be infinite."""
@@ -167,12 +170,6 @@ class FirstTimes(Times):
         gap = known.rates(now, start)[1].sum(axis=0)
         return np.exp(-gap) if of == "survival" else gap
 
-    def _of_percentile(self, p: float, begin: Array, drawn: First, span: slice) -> Array:
-        """Times of draws in some rows at which survival falls to p of what it is after those survived, (n, S)."""
-        start = begin[span, None]
-        left = drawn.take(self.which[span]).remaining(p, start)
-        return np.where(left > self.furthest(begin) - start, np.inf, left)
-
     def _of_draws(
         self,
         of: Callable[[First, slice], Array],
@@ -180,14 +177,13 @@ class FirstTimes(Times):
         level: float,
         held: int,
         shape: tuple[int, ...],
-        method: str = "linear",
     ) -> dict[str, Array]:
         """Quantiles of what draws of some rows give, (n, ..., S), each row of which holds so many numbers."""
         n, made = len(self.which), []
         drawn = self.draw(last) if n else None
         for span in row_chunks(0, n, max(_CELLS // held, 1)):
             assert drawn is not None
-            made.append(_quantiles(of(drawn, span), level, method))
+            made.append(_quantiles(of(drawn, span), level))
         return {name: np.concatenate([np.zeros((0, *shape)), *(one[name] for one in made)]) for name in STATISTICS[1:]}
 
     def _integrals(self, times: Array, after: Array | None, level: float | None, *, area: bool) -> dict[str, Array]:
@@ -235,8 +231,8 @@ def _drawn_rates(known: First, begin: Array, times: Array) -> tuple[Array, Array
     return known.rates(begin + times[:, None], begin)
 
 
-def _quantiles(values: Array, level: float, method: str = "linear") -> dict[str, Array]:
+def _quantiles(values: Array, level: float) -> dict[str, Array]:
     """``median``, ``lower`` and ``upper`` over the draws on the last axis."""
     tail = 0.5 - 0.5 * level
-    ends = np.quantile(values, [0.5, tail, 1.0 - tail], axis=-1, method=method)  # type: ignore[call-overload]
+    ends = np.quantile(values, [0.5, tail, 1.0 - tail], axis=-1)
     return dict(zip(STATISTICS[1:], ends, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -13,25 +13,26 @@ from tobitgp.data.outcome import check_response
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.piecewise import band_of
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import UnavailableError
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.sampling import generator
+from tobitgp.posterior.questions import Question
 from tobitgp.results import figures, standardise
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.hazard_ratios import HAZARD, Kind
 from tobitgp.results.hazards import hazard_questions
-from tobitgp.results.hazards.bands import BandDistributions, Hazards
-from tobitgp.results.hazards.cell_paths import along_hazards
 from tobitgp.results.hazards.cell_times import HazardTimes
-from tobitgp.results.hazards.cells import at_risk, band_of, exposures
-from tobitgp.results.hazards.hazard_averages import hazard_averages
-from tobitgp.results.hazards.hazard_draws import HazardDraws, JointHazards
-from tobitgp.results.hazards.hazard_parts import HazardParts, expected_level, log_hazards
+from tobitgp.results.hazards.cells import at_risk, exposures
+from tobitgp.results.hazards.hazard_draws import HazardDraws, JointHazards, hazard_averages
+from tobitgp.results.hazards.hazard_parts import HazardParts, drawn_hazards, expected_level
 from tobitgp.results.hazards.proportionality import (
     proportionality_findings,
     tested_columns,
 )
+from tobitgp.results.hazards.row_paths import along_hazards
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.paths import Paths
@@ -40,11 +41,9 @@ from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
+from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.survival import TimeRows, Times
-from tobitgp.results.terms import OFFSET, fill_columns, find_terms, model_terms
-from tobitgp.results.time_predictions import predict_times
-from tobitgp.results.times import Scores
+from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.unavailable import NO_PRIORS
 from tobitgp.typing import Array, Frame
 
@@ -218,52 +217,47 @@ class HazardResults(Results):
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
-    def _asked(self, df: Frame | None, exclude: Any) -> tuple[Asked, HazardTimes]:
-        """Rows, and the times of those that can be used."""
-        asked = ask(self._parts, df, exclude)
-        return asked, HazardTimes.of_rows(self._parts, self._covariates(df, asked, exclude), exclude)
+    _whats_of = " of proportional hazards"
+    _whats = ("median", "quantile", "prob")
 
-    def _covariates(self, df: Frame | None, asked: Asked, exclude: Any = ()) -> pd.DataFrame:
-        """Columns of the rows that can be used, with values in those that only excluded terms use."""
-        if df is None:
-            assert self._parts.covariates is not None
-            return self._parts.covariates
-        filled = fill_columns(self._parts, df, find_terms(self._parts, exclude))
-        return pd.DataFrame(filled)[list(self._parts.state.input_names)][asked.usable]
+    def _times(self, asked: Asked) -> HazardTimes:
+        """Times of rows, up to the last exit."""
+        return HazardTimes.of_rows(self._parts, asked.frame, asked.excluded)
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
-        asked, times = self._asked(df, exclude)
-        return TimeRows(asked.index, asked.usable, times)
+        asked = ask(self._parts, df, exclude)
+        return TimeRows(asked.index, asked.usable, self._times(asked))
+
+    def _answer(
+        self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
+    ) -> list[dict[str, Array]]:
+        return [self._times(asked).statistics(question, level, se=se) for question in questions]
 
     def _drawn_times(
         self, asked: Asked, times: Times, draws: int, last: float, rng: np.random.Generator
-    ) -> BandDistributions:
+    ) -> RowDistributions:
         known = cast(HazardTimes, times)
-        cuts, frame = known.cuts(last), known.frame.iloc[known.which]
-        log = log_hazards(known.parts, frame, cuts, known.exclude, draws=draws, seed=int(rng.integers(2**32)))
-        return BandDistributions(Hazards.of(cuts, log))
+        rows, seed = known.frame.iloc[known.which], int(rng.integers(2**32))
+        return drawn_hazards(known.parts, rows, known.cuts(last), known.exclude, draws=draws, seed=seed)
 
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         return along_hazards(self._parts, of, paths, level)
 
-    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        rows = self._time_rows(new, options["exclude"], bands=False)
-        return predict_times(rows, cast(HazardTimes, rows.times), what, " of proportional hazards", **options)
+    def _order(self, asked: Asked) -> Array:
+        return self._times(asked).order()
 
-    def _scores(self, df: Frame, scoring_method: str) -> Scores:
-        asked, seen = read_scored(self._parts, df)
-        times = HazardTimes.of_rows(self._parts, self._covariates(df, asked), ())
-        values = times.log_likelihoods(at_risk(seen)) if scoring_method == "log_likelihood" else times.order()
-        return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
+    def _likelihoods(self, rows: Scored) -> Array:
+        at_risk(rows.response)
+        return self._times(rows.asked).log_likelihoods(rows.response)
 
     def _tails(self, asked: Asked) -> Tails:
-        times = HazardTimes.of_rows(self._parts, self._covariates(None, asked), ())
+        times = self._times(asked)
         return Tails.of_survival(lambda at: times.survive(at[:, None])[:, 0], self._parts.rows.response)
 
     def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
-        times = HazardTimes.of_rows(self._parts, self._covariates(df, rows.asked), ())
+        times = self._times(rows.asked)
         last = times.furthest(None)
-        below = -np.expm1(times.survive(np.clip(y, 0.0, last)[:, None], last)[:, 0])
+        below = -np.expm1(Times.survive(times.until(last), np.clip(y, 0.0, last)[:, None])[:, 0])
         return np.where(np.isposinf(y), 1.0, below)
 
     @property
@@ -281,8 +275,7 @@ class HazardResults(Results):
             asked, seen = response_of_rows(self._parts, new, asked)
             check_response(seen, log_time=True, labels=asked.labels.to_numpy())
             known = seen.within_window
-        frame = self._covariates(new, asked, exclude)
-        size, joint = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, frame, exclude)
+        size, joint = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, asked.frame, exclude)
         return asked, joint.draw(asked, size, noise=True, rng=generator(rng), known=known)
 
     def _location(self) -> Array:

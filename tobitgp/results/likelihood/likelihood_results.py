@@ -45,7 +45,6 @@ from tobitgp.results.likelihood.likelihood_draws import (
     draw_changes,
     draw_estimates,
     drawn_responses,
-    estimate_root,
 )
 from tobitgp.results.likelihood.words import Words
 from tobitgp.results.parameter_estimates import Linear, Transformed
@@ -300,9 +299,10 @@ class LikelihoodResults(Results):
         y = drawn_responses(drawn_rows(self._parts, asked.design, change), size, stream, ends)
         return asked, y if shown is None else np.clip(y, shown[0][:, None], shown[1][:, None])
 
-    def _moved_times(self, asked: Asked, step: float) -> RowDistributions:
-        root = estimate_root(self._parts)
-        change = step * np.hstack([root, -root])
+    def _moved_times(self, asked: Asked, step: float) -> RowDistributions | None:
+        if not self._parts.has_errors:
+            return None
+        change = step * np.hstack([self._parts.draw_root, -self._parts.draw_root])
         return Joined(tuple(drawn_rows(self._parts, asked.design, change)), np.arange(change.shape[1]))
 
     def _draws(self, draws: int, rng: Rng, question: str) -> EstimateDraws:

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tobitgp.distributions.transformed import Transformed
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import moved_rows
 from tobitgp.kinds.parametric import ParametricParts
-from tobitgp.results.hazards.cell_paths import along_rows
 from tobitgp.results.hazards.hazard_parts import DRAWS
+from tobitgp.results.hazards.row_paths import along_rows
 from tobitgp.results.likelihood.likelihood_draws import draw_changes
 from tobitgp.results.paths import Paths
 from tobitgp.typing import Array, IntArray
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnHazards:
-    """Hazards of n rows beside several times each, of S draws of the parameters."""
-
-    rows: Transformed  # (n, 1, S)
-
-    def cumulative(self, times: Array) -> Array:
-        """Cumulative hazards at times (n, T) of each row, (n, T, S)."""
-        return self._at(times)[0]
-
-    def hazard(self, times: Array) -> Array:
-        """Hazards at times (n, T), (n, T, S)."""
-        return self._at(times)[1] / times[..., None]
-
-    def _at(self, times: Array) -> tuple[Array, Array]:
-        return self.rows.modelled_hazard(self.rows.modelled(times[..., None]))
 
 
 def along_parametric(parts: ParametricParts, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
@@ -44,8 +24,7 @@ def along_parametric(parts: ParametricParts, of: str, paths: Paths, level: float
     if level is not None:
         changes[True] = draw_changes(parts, DRAWS, np.random.default_rng(0), question="interval= along a path")[0]
 
-    def hazards(rows: IntArray, draws: bool) -> DrawnHazards:
-        x = moved_rows(parts, paths.asked.design.rows(rows), changes[draws])
-        return DrawnHazards(parts.at(x).beside())
+    def hazards(rows: IntArray, draws: bool) -> Transformed:
+        return parts.at(moved_rows(parts, paths.asked.design.rows(rows), changes[draws]))
 
-    return along_rows(hazards, of, paths, level, draws=False)
+    return along_rows(hazards, of, paths, level, estimated=True)

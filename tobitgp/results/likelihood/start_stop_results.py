@@ -27,7 +27,7 @@ class HistoryTimes(Times):
 
     parts: StartStopParts
 
-    def survive(self, times: Array, last: float | None = None) -> Array:
+    def survive(self, times: Array) -> Array:
         """See `Times`; from 0 on."""
         rows = self.parts.in_training().beside()
         return rows.logsf(times) + rows.alive
