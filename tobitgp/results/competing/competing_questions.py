@@ -10,9 +10,11 @@ import pandas as pd
 
 from tobitgp.data.frames import reads_frames
 from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.diagnostics import check as checks
 from tobitgp.diagnostics.residual_tests import Check
 from tobitgp.errors import SpecError
 from tobitgp.results import times as generic
+from tobitgp.results.competing.cause_estimates import documented_as
 from tobitgp.results.competing.first_times import FirstTimes
 from tobitgp.results.curves import read_grid
 from tobitgp.results.predict import check_level
@@ -132,7 +134,7 @@ def residuals(
     Returns
     -------
     Series
-        A row for each row of the training data, NaN where it was dropped.
+        Pure numbers, one for each row of the training data, NaN where it was dropped.
 
     Raises
     ------
@@ -261,37 +263,9 @@ def concordance_index(results: CompetingRisksResults, cause: Cause, time: float 
     return concordance_index(seen.time, -found[k - 1, :, 0], seen.code, **how)
 
 
+@documented_as(checks.check)
 def check(results: CompetingRisksResults, *, rng: int | np.random.Generator | None = None) -> Check:
-    """Run the diagnostics of the model of every cause, and say in words what is wrong and what to try.
-
-    Parameters
-    ----------
-    rng : int or numpy Generator, optional
-        For the random points, and draws of the posterior; None is deterministic.
-
-    Returns
-    -------
-    Check
-        Prints in words; ``ok``, ``advice`` and ``table``. Names begin with the cause; p-values are adjusted within
-        it.
-
-    Raises
-    ------
-    SpecError
-        If the fit holds no training rows.
-
-    References
-    ----------
-    (CHK11) to (CHK16) of the theory pages; to the model of a cause events of the others are censoring.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-    >>> found = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull").check()
-    >>> found.table.loc["2: convergence", "verdict"]
-    'good'
-    """
+    """Findings of every cause, whose p-values are adjusted within it."""
     every = [(cause, fit.check(rng=rng).findings) for cause, fit in results._fits.items()]
     return Check(tuple(one._replace(name=f"{cause}: {one.name}") for cause, found in every for one in found))
 

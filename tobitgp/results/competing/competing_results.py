@@ -19,18 +19,20 @@ from tobitgp.distributions.first import First
 from tobitgp.errors import SpecError, UnavailableError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.numerics.sampling import generator
-from tobitgp.regression.deviance_residuals import pseudo_r2
-from tobitgp.results import figures, standardise
+from tobitgp.regression.deviance_residuals import PseudoR2, pseudo_r2
+from tobitgp.results import anova, figures, hazard_ratios, parameter_estimates, standardise
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.competing import cause_effects, cause_estimates, cause_refits, competing_questions
 from tobitgp.results.competing.cause_draws import MOVE, CauseDraws, cause_averages, joint_elpd, joint_k_hat
-from tobitgp.results.competing.cause_estimates import IndependentLinear
+from tobitgp.results.competing.cause_estimates import IndependentLinear, beside, sums, tables, words
 from tobitgp.results.competing.competing_parts import CompetingParts, Known, SeenCauses
 from tobitgp.results.competing.first_times import DRAWS, FirstTimes
 from tobitgp.results.likelihood import bootstrap
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import CovKind
 from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
@@ -138,9 +140,6 @@ class CompetingRisksResults(Results):
             raise SpecError(f"cause={cause!r} is none of the causes: {', '.join(map(repr, self.causes))}.")
         return self.causes.index(cause)
 
-    def _sum(self, name: str) -> float:
-        return float(sum(getattr(fit, name, np.nan) for fit in self._fits.values()))
-
     # -- the fit ------------------------------------------------------------------------------------------------------
 
     @property
@@ -176,7 +175,7 @@ class CompetingRisksResults(Results):
 
     @property
     def _n_free(self) -> float:
-        return self._sum("_n_free")
+        return float(sum(fit._n_free for fit in self._fits.values()))
 
     def _criterion(self) -> tuple[str, str]:
         if self._estimated:
@@ -190,133 +189,30 @@ class CompetingRisksResults(Results):
         return {f"{name}[{cause}]": value for cause, found in every for name, value in found.items()}
 
     @property
-    def cov_type(self) -> str:
-        """Kind of covariance: a word, or several of causes that differ."""
-        return ", ".join(dict.fromkeys(getattr(fit, "cov_type", "posterior sd") for fit in self._fits.values()))
-
-    @property
     def converged(self) -> bool:
         """Whether the fits of all causes did."""
         return all(fit.converged for fit in self._fits.values())
 
     @property
-    def llf(self) -> float:
-        """Maximised log likelihood of times and causes in nats, the sum over causes; NaN of a posterior.
+    def _pseudo_r2(self) -> PseudoR2:
+        return pseudo_r2(self.llf, self.llnull, self.nobs)
 
-        References
-        ----------
-        (CR1) of the theory pages.
-        """
-        return self._sum("llf")
-
-    @property
-    def log_evidence(self) -> float:
-        """Log evidence of times and causes in nats, the sum over causes; NaN by maximum likelihood.
-
-        References
-        ----------
-        (CR1) of the theory pages.
-        """
-        return self._sum("log_evidence")
-
-    @property
-    def log_evidence_integrated(self) -> float:
-        """The same in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
-
-        (HYP7) of the theory pages.
-        """
-        return self._sum("log_evidence_integrated")
-
-    @property
-    def df_model(self) -> float:
-        """Number of parameters of all causes, effective ones of processes."""
-        return self._sum("df_model")
-
-    @property
-    def elbo(self) -> float:
-        """Evidence lower bound of times and causes in nats, the sum over causes; NaN by maximum likelihood.
-
-        References
-        ----------
-        (SIT7) and (CR1) of the theory pages.
-        """
-        return self._sum("elbo")
-
-    @property
-    def llnull(self) -> float:
-        """Maximised log likelihood with intercepts only, in nats, the sum over causes; NaN of a posterior.
-
-        (REG2) and (CR1) of the theory pages.
-        """
-        return self._sum("llnull")
-
-    @property
-    def prsquared(self) -> float:
-        """McFadden's pseudo R2, ``1 - llf / llnull``, a pure number; NaN of a posterior.
-
-        References
-        ----------
-        McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in Econometrics*.
-        """
-        return pseudo_r2(self.llf, self.llnull, self.nobs).mcfadden
-
-    @property
-    def method(self) -> str:
-        """Name of the method: a word, or several of causes that differ."""
-        return ", ".join(dict.fromkeys(fit.method for fit in self._fits.values()))
-
-    @property
-    def fit_history(self) -> pd.DataFrame:
-        """Stages of the fits, with the columns that the results of a cause have, index ``(cause, stage)``."""
-        return pd.concat({cause: fit.fit_history for cause, fit in self._fits.items()}, names=["cause", "stage"])
-
-    @property
-    def evidence_kind(self) -> str:
-        """What ``log_evidence`` is of each cause, or ``"loglik"``: a word, or several of causes that differ."""
-        return ", ".join(dict.fromkeys(fit.evidence_kind for fit in self._fits.values()))
-
-    @property
-    def priors(self) -> pd.DataFrame:
-        """Priors that were used, index ``(cause, parameter)``; columns and units as of :attr:`GPResults.priors`.
-
-        They are (PRI2) and (HYP1) of the theory pages.
-        """
-        return pd.DataFrame(pd.concat({cause: fit.priors for cause, fit in self._fits.items()}, names=["cause"]))
-
-    @property
-    def params(self) -> pd.Series[float]:
-        """Estimates of the parameters, index ``(cause, parameter)``; units as in the results of a cause."""
-        return self._by_cause("params")
-
-    @property
-    def bse(self) -> pd.Series[float]:
-        """Standard errors of ``params``, index and units the same.
-
-        References
-        ----------
-        (CR1) of the theory pages: estimates of different causes are independent.
-        """
-        return self._by_cause("bse")
-
-    @property
-    def tvalues(self) -> pd.Series[float]:
-        """``params`` over their standard errors, index ``(cause, parameter)``; NaN where zero is no value to test.
-
-        Pure numbers, of each cause as by itself: (REG10) and (CR1) of the theory pages.
-        """
-        return self._by_cause("tvalues")
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided tail probabilities, index ``(cause, parameter)``; NaN where zero is no value to test.
-
-        Of each cause as by itself: (REG10), (PRE3) and (CR1) of the theory pages.
-        """
-        return self._by_cause("pvalues")
-
-    def _by_cause(self, name: str) -> pd.Series[float]:
-        found = {cause: getattr(fit, name) for cause, fit in self._fits.items()}
-        return pd.Series(pd.concat(found, names=["cause", None]))
+    df_model = sums(GPResults, "df_model")
+    llf = sums(LikelihoodResults, "llf")
+    llnull = sums(LikelihoodResults, "llnull")
+    log_evidence = sums(GPResults, "log_evidence")
+    log_evidence_integrated = sums(GPResults, "log_evidence_integrated")
+    elbo = sums(GPResults, "elbo")
+    prsquared = LikelihoodResults.prsquared
+    method = words(Results, "method")
+    evidence_kind = words(GPResults, "evidence_kind")
+    cov_type = words(LikelihoodResults, "cov_type", "posterior sd")
+    fit_history = tables(LikelihoodResults, "fit_history", "stage")
+    priors = tables(GPResults, "priors")
+    params = tables(Results, "params")
+    bse = tables(Results, "bse")
+    tvalues = tables(Results, "tvalues")
+    pvalues = tables(Results, "pvalues")
 
     def _testable(self, kind: CovKind | None) -> tuple[Any, list[str]]:
         """Coefficients that hypotheses are about, and their names, as ``sex[death]``."""
@@ -335,11 +231,11 @@ class CompetingRisksResults(Results):
     def _ratio_kind(self) -> Any:
         return self[self.causes[0]]._ratio_kind()
 
-    conf_int = cause_estimates.conf_int  # type: ignore[assignment]
-    cov_params = cause_estimates.cov_params  # type: ignore[assignment]
-    summary_frame = cause_estimates.summary_frame  # type: ignore[assignment]
-    hazard_ratios = cause_estimates.hazard_ratios
-    anova = cause_estimates.anova
+    conf_int = beside(parameter_estimates.conf_int)
+    summary_frame = beside(parameter_estimates.summary_frame)
+    cov_params = cause_estimates.cov_params
+    hazard_ratios = beside(hazard_ratios.hazard_ratios)
+    anova = beside(anova.anova, "term")
     lr_test = cause_estimates.lr_test
 
     def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
