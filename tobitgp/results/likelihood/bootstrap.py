@@ -161,15 +161,17 @@ def bootstrap(
     >>> again.summary_frame().shape, again.failed
     ((4, 6), 0)
     """
-    parts, rng = results.parts, generator(rng)
     results._refuse_dependent("bootstrap()")
+    return resampled(Refit(results, statistic), n, groups, rng)
+
+
+def resampled(refit: Refit, n: int, groups: Any, rng: int | np.random.Generator | None) -> BootstrapResults:
+    """Fits to rows that are drawn again."""
+    results, parts, rng = refit.results, refit.parts, generator(rng)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
         raise SpecError(f"n={n!r}: a whole number of at least 2 is needed.")
-    if statistic is not None and not callable(statistic):
-        raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
-    if not parts.maximum.converged:
+    if not results.converged:
         raise SpecError("bootstrap() starts from a maximum, and this fit has not converged; see its warning.")
-    refit = _Refit(results, statistic)
     weight = parts.rows.response.weight
     code = _read_groups(parts, groups) if groups is not None else results._units()
     code = code if code is not None or are_whole(weight) else np.arange(len(weight))
@@ -216,7 +218,7 @@ def _drawn(weight: Array, code: IntArray | None, rng: np.random.Generator) -> Ar
     return rng.multinomial(round(total), weight / total).astype(np.float64)
 
 
-def _left_out(refit: _Refit, weight: Array, code: IntArray | None) -> pd.DataFrame:
+def _left_out(refit: Refit, weight: Array, code: IntArray | None) -> pd.DataFrame:
     """Numbers of the fits without each row or cluster in turn, rows of weight c as often."""
     units = np.arange(len(weight)) if code is None else code
     rows = []
@@ -250,10 +252,12 @@ def _undetermined(H: Columns, known: Array, columns: Sequence[str]) -> tuple[Arr
     return out, lost
 
 
-class _Refit:
+class Refit:
     """Fits of the same model to the same rows with other weights."""
 
-    def __init__(self, results: LikelihoodResults, statistic: Statistic | None):
+    def __init__(self, results: Any, statistic: Statistic | None):
+        if statistic is not None and not callable(statistic):
+            raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
         self.results, self.parts, self.statistic = results, results.parts, statistic
         self.best = self._series(results)
 
