@@ -301,7 +301,7 @@ def influence(results: HazardResults, *, scaled: bool = False) -> pd.DataFrame:
     >>> family = tg.PH("piecewise", bands=[200, 400])
     >>> res = tg.fit("Surv(time, event) ~ sex", tg.datasets.load("lung"), family=family, method="mle")
     >>> res.influence(scaled=True)["sex"].abs().nlargest(1).round(2).tolist()
-    [0.11]
+    [0.23]
     """
     parts = results.parts
     cells = cells_at_maximum(parts, "influence()")
