@@ -41,7 +41,7 @@ from tobitgp.results.hazards.cells import (
 )
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hazards.hazard_results import HazardResults
-from tobitgp.results.hazards.skewed import skewed_coefficients
+from tobitgp.results.hazards.proportionality import skewed_coefficients
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.paths import holds_parts, read_subjects
 from tobitgp.results.process.fit_process import build_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -9,7 +10,6 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.engines import row_chunks
 from tobitgp.typing import Array, IntArray
 
 _BLOCK = 100_000  # numbers that a cache holds
@@ -176,6 +176,11 @@ class Piecewise(RowDistributions):
                 beyond > 0.0, np.exp(-self.level * (self._at(upper).cumulative - start)) * beyond, 0.0
             )
 
+    def _blocks(self) -> Iterator[slice]:
+        """Rows whose draws fit in a cache."""
+        size = max(_BLOCK // max(self.level.shape[1], 1), 1)
+        return (slice(first, first + size) for first in range(0, len(self.level), size))
+
     def restricted_mean(self, t: float, after: float = 0.0) -> Array:
         """Area below survival for a time t from ``after`` on, given survival of that."""
         if after + t > self.cuts[-1] and not self.goes_on:
@@ -193,7 +198,7 @@ class Piecewise(RowDistributions):
         bands = np.flatnonzero((width > 0.0).any(axis=(0, 2)))
         step, out = self.rate * width, np.zeros_like(self.level)
         reached = np.cumsum(step, axis=1)
-        for rows in row_chunks(0, len(self.level), max(_BLOCK // max(self.level.shape[1], 1), 1)):
+        for rows in self._blocks():
             level, of, area = self.level[rows], self.group[rows], out[rows]
             of = of[:1] if (of == of[0]).all() else of
             least, alive = level.min(axis=0), np.ones_like(level)
@@ -222,7 +227,7 @@ class Piecewise(RowDistributions):
         coefficients[0] *= 0.5
         if not np.abs(coefficients[-2:]).max() <= _ACCURATE * t:  # NaN is not accurate either
             return None
-        for rows in row_chunks(0, len(self.level), max(_BLOCK // max(self.level.shape[1], 1), 1)):
+        for rows in self._blocks():
             log[rows] = chebyshev.chebval((log[rows] - centre) / half, coefficients, tensor=False)
         return log
 

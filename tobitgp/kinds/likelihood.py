@@ -305,15 +305,24 @@ def row_covariance(columns: Sequence[Columns], V: Covariance) -> Array:
 
 def term_estimates(parts: LikelihoodParts, design: Design) -> dict[str, Estimates]:
     """Every term of the location in the rows of a design."""
-    out, noise = {}, Normal()
-    for term in model_terms(parts):
-        H = only_columns(design.H, term.columns)
-        value = design.offset if term.name == OFFSET else H @ parts.coefficients
-        one = np.ones_like(value)
-        both = (leading(as_written(parts, each), H.shape[1]) for each in (parts.covariance, parts.unidentified))
-        V, N = (row_covariance([H], each) for each in both)
-        out[term.name] = Estimates(lambda x: LocationScale(noise, x[0], np.ones_like(x[0])), (value,), (one,), V, N)
-    return out
+    none = np.zeros_like(design.offset)
+    return {
+        term.name: sum_estimates(parts, only_columns(design.H, term.columns), design.offset if is_offset else none)
+        for term in model_terms(parts)
+        for is_offset in [term.name == OFFSET]
+    }
+
+
+def sum_estimates(parts: LikelihoodParts, H: Columns, offset: Array) -> Estimates:
+    """The sum of some linear columns (n, p) of the location, and offsets."""
+    value = H @ parts.coefficients + offset
+    both = (leading(as_written(parts, each), H.shape[1]) for each in (parts.covariance, parts.unidentified))
+    V, N = (row_covariance([H], each) for each in both)
+
+    def at(x: tuple[Array, ...]) -> LocationScale:
+        return LocationScale(Normal(), x[0], np.ones_like(x[0]))
+
+    return Estimates(at, (value,), (np.ones_like(value),), V, N)
 
 
 def moved_rows(parts: LikelihoodParts, design: Design, change: Array) -> tuple[Array, ...]:

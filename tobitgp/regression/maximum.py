@@ -332,7 +332,7 @@ def _signs(moves: Sequence[Array], x: Sequence[Array], weight: Array) -> Array:
     """Signs (k,) by the mean of the components in the rows, else by their skewness, else by how they go with x."""
     U = np.concatenate(moves)
     w = np.tile(weight, len(moves))
-    length = np.sqrt(np.maximum(w @ np.square(U), 1e-300))
+    length = np.sqrt(np.maximum(w @ np.square(U), 1e-200))
     among, unit = np.concatenate(x), U / length
     decide = [
         w @ unit / np.sqrt(w.sum()),

@@ -29,7 +29,7 @@ from tobitgp.report.summary import FitSummary, Section, number
 from tobitgp.report.term_figures import grid_frame, held_words, is_date, label_axis, place, runs, surface_frame
 from tobitgp.results.hazards.cell_times import beyond_words
 from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, drawn_hazards
-from tobitgp.results.hazards.skewed import skewed_note
+from tobitgp.results.hazards.proportionality import skewed_note
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 

@@ -34,19 +34,12 @@ class Change:
     high: Design
     low: Design
     width: Array  # (n,), what the difference is divided by
+    frames: tuple[pd.DataFrame, pd.DataFrame]  # covariates at both values
     value: Array | None = None  # (n,), of a column of numbers
 
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """The same as two columns of n values."""
-
-    variable: str
-    contrast: str
-    high: Any
-    low: Any
-    width: Array
-    value: Array | None = None
+    def multiplier(self, *, by_share: bool) -> Array:
+        """What a change of each row is multiplied by, (n,): the value of a column that changes by shares of it."""
+        return self.value if by_share and self.value is not None else np.ones_like(self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,29 +121,20 @@ def changing(parts: Source, variables: Any = None) -> list[str]:
 
 def changes(parts: Source, frame: pd.DataFrame, names: Iterable[str]) -> Iterator[Change]:
     """Every contrast of every column of some names."""
-    last: tuple[Any, Any] = (None, None)
-    for move in moves(parts, frame, names):
-        if last[0] is not move.low:
-            last = move.low, _replay(parts, frame, move.variable, move.low)
-        high = _replay(parts, frame, move.variable, move.high)
-        yield Change(move.variable, move.contrast, high, last[1], move.width, move.value)
-
-
-def moves(parts: Source, frame: pd.DataFrame, names: Iterable[str]) -> Iterator[Move]:
-    """The same, as values of the columns."""
-    n = len(frame)
     for name in names:
         levels = column_levels(parts, name)
         if levels is None:
             yield _slope(parts, frame, name)
             continue
-        base = _constant(parts, name, levels[0], n)
-        for level in levels[1:]:
+        first, *others = (frame.assign(**{name: _constant(parts, name, level, len(frame))}) for level in levels)
+        base = _replay(parts, frame, name, first)
+        for level, moved in zip(levels[1:], others, strict=True):
+            other = _replay(parts, frame, name, moved)
             shown = [f"{v:g}" if isinstance(v, float) else str(v) for v in (level, levels[0])]
-            yield Move(name, " - ".join(shown), _constant(parts, name, level, n), base, np.ones(n))
+            yield Change(name, " - ".join(shown), other, base, np.ones(len(frame)), (moved, first))
 
 
-def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Move:
+def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Change:
     seen = parts.facts.columns[name]
     x = frame[name].to_numpy(dtype=np.float64)
     least = 8.0 * np.spacing(max(abs(seen.minimum), abs(seen.maximum)))  # what a column that hardly varies can show
@@ -158,7 +142,9 @@ def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Move:
     room = step if seen.minimum == seen.maximum else 0.0
     high = np.minimum(x + step, np.maximum(seen.maximum + room, x))
     low = np.maximum(x - step, np.minimum(seen.minimum - room, x))
-    return Move(name, SLOPE, high, low, high - low, x)
+    frames = frame.assign(**{name: high}), frame.assign(**{name: low})
+    up, down = (_replay(parts, frame, name, moved) for moved in frames)
+    return Change(name, SLOPE, up, down, high - low, frames, x)
 
 
 def _constant(parts: Source, name: str, value: Any, n: int) -> Any:
@@ -166,9 +152,9 @@ def _constant(parts: Source, name: str, value: Any, n: int) -> Any:
     return constant_column(parts.state, parts.facts.columns[name], name, value, n)
 
 
-def _replay(parts: Source, frame: pd.DataFrame, name: str, values: Any) -> Design:
+def _replay(parts: Source, frame: pd.DataFrame, name: str, moved: pd.DataFrame) -> Design:
     """Design of rows with other values in one column; each keeps its random intercepts."""
-    design = parts.state.replay(frame.assign(**{name: values}))[0]
+    design = parts.state.replay(moved)[0]
     if name not in parts.spec.names("re"):
         return design
     return keep_intercepts(parts, design, parts.state.replay(frame)[0])

@@ -37,6 +37,7 @@ from tobitgp.results import (
 )
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
+from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear
@@ -122,6 +123,10 @@ class Results(EstimatedParameters):
     def _averages(self, population: Population, sought: Sought) -> Averages:
         """Averages over rows under settings of their columns."""
         raise unavailable(self, "An average over rows")
+
+    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
+        """Effect of a change of a column, in rows or with ``averaged`` at the mean of their design."""
+        raise unavailable(self, "marginal_effects()")
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         """Differences of f in pairs of rows."""

@@ -70,6 +70,11 @@ NO_GROUPS = Reason("The model has no groups.", (), ("groups",))
 ROWLESS = Reason("The fit keeps no rows of a partitioned data set.", ("no rows",))
 SHARED = Reason("Rows of a group share a frailty, so the likelihood is not a product over rows.", ("frailty",))
 PATHS = Reason("The rows of a subject are one observation, which conformal intervals cannot divide.", ("subjects",))
+PATHS_AVERAGED = Reason(
+    "A row is a part of the time of a subject. Its covariates after its end are unknown, so that averages over rows "
+    "need rows that stand for subjects.",
+    ("subjects",),
+)
 PATHS_SCORED = Reason("The rows of a subject are one observation, which the Brier score cannot divide.", ("subjects",))
 ONE_ROW_EACH = Reason("The interface of lifelines reads one row for each subject.", ("subjects",))
 CONSTANT = Reason("No subject has covariates that change.", (), ("subjects",))

@@ -15,7 +15,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.averages import AT_TIMES, DRAWS, Population, Sought
 from tobitgp.results.competing.cause_draws import MEDIAN, MEDIANS
-from tobitgp.results.counterfactuals import changing, moves, rows_at
+from tobitgp.results.counterfactuals import changes, changing, rows_at
 from tobitgp.results.predict import check_alpha, check_what
 from tobitgp.results.survival import read_times, warn_of_tail
 from tobitgp.typing import Frame
@@ -122,16 +122,15 @@ def marginal_effects(
         raise SpecError(f"variables={variables!r}: no cause has a column whose effect could be formed.")
     table = {}
     for name, parts in every.items():
-        for move in moves(parts, rows.frame, [name]):
-            sides = [rows.frame.assign(**{name: values}) for values in (move.high, move.low)]
-            frame = pd.concat(sides, ignore_index=True)
-            share = rows.weight / move.width
+        for change in changes(parts, rows.frame, [name]):
+            frame = pd.concat(change.frames, ignore_index=True)
+            share = rows.weight / change.width
             population = Population(results._ask(frame), frame, 2, share, resampled=False, draws=size, rng=stream)
             found = results._averages(population, Sought(what, grid, True, None, number)).contrast(
                 1.0 - alpha, ratio=False
             )
             effect, se, low, high = (share.sum() * values[0] for values in found.values())
             z = effect / se if se > 0.0 else np.nan
-            table[move.variable, move.contrast] = [effect, se, z, 2.0 * ndtr(-abs(z)), low, high]
+            table[change.variable, change.contrast] = [effect, se, z, 2.0 * ndtr(-abs(z)), low, high]
     index = pd.MultiIndex.from_tuples(table, names=["variable", "contrast"])
     return pd.DataFrame(list(table.values()), index=index, columns=["dydx", "se", "z", "p", "lower", "upper"])

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula.functions import nearest
-from tobitgp.results.likelihood.bootstrap import Refit, Statistic, statistic_series
+from tobitgp.results.likelihood.bootstrap import Statistic, statistic_series
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -26,16 +26,16 @@ class CauseRefits:
         if not all(results.parts.among(cause).all() for cause in results.causes):
             raise SpecError("bootstrap() draws rows for all causes, whose models use different ones here; drop the "
                             "rows in which a column of any cause is missing, and fit again.")  # fmt: skip
-        self.refits = {cause: Refit(fit, None) for cause, fit in results._fits.items()}
+        self.refits = {cause: fit._refits(None) for cause, fit in results._fits.items()}
         self.best = statistic_series(results, statistic)
 
     def __call__(self, weight: Array) -> Array | None:
         """Numbers under weights (n,), None where a cause has no maximum."""
         if self.statistic is None:
             each = [refit(weight) for refit in self.refits.values()]
-            return None if any(one is None for one in each) else np.concatenate(each)  # type: ignore[arg-type]
+            return None if any(one is None for one in each) else np.concatenate(each)
         made = {cause: refit.again(weight) for cause, refit in self.refits.items()}
-        fits = {cause: type(self.results[cause])(one[0]) for cause, one in made.items() if one is not None}
+        fits = {cause: one[0] for cause, one in made.items() if one is not None}
         if len(fits) < len(made):
             return None
         seen, kept = self.results.parts.seen, weight > 0.0

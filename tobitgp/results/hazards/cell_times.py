@@ -14,6 +14,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.posterior.questions import Question
+from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.hazards.cells import alike_rows
 from tobitgp.results.hazards.hazard_parts import HazardParts, begins_of, expected_level, extended, sampled
 from tobitgp.results.survival import Times
@@ -44,6 +45,12 @@ class HazardTimes(Times):
         if len(cuts) == len(self.parts.cuts):
             return self
         return replace(self, posterior=sampled(self.parts, self.frame, cuts, self.exclude))
+
+    def drawn(self, last: float) -> Sampled:
+        """Weighted draws of all rows, with hazards up to a time."""
+        known = self.until(last).posterior
+        assert isinstance(known, Sampled)
+        return known.take(self.which)
 
     def cuts(self, last: float) -> Array:
         """Ends of the bands up to a time."""
@@ -123,7 +130,7 @@ class HazardTimes(Times):
         if not question.response:
             self.warn_beyond(last)
             self.warn_before(float(np.min(question.at, initial=np.inf)))
-        found = self.until(last).posterior.take(self.which).statistics(question, level, se=se)
+        found = self.drawn(last).statistics(question, level, se=se)
         if question.response:
             self.warn_of_times({name: values for name, values in found.items() if name != "se"}, None)
         return found

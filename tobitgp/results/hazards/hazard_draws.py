@@ -20,6 +20,7 @@ from tobitgp.results.averages import Averages, Drawn, Estimated, Population, Sou
 from tobitgp.results.hazards.cell_times import FURTHEST
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.hazards.hazard_parts import HazardParts, drawn_hazards, extended
+from tobitgp.results.hazards.log_hazards import drawn_locations, moments_of_rows
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.likelihood.likelihood_draws import draw_changes
 from tobitgp.results.process.process_draws import JointProcess
@@ -82,6 +83,10 @@ class JointHazards(JointPosterior):
         """See `JointPosterior`."""
         return False
 
+    def moments(self, asked: Asked) -> tuple[Array, Array]:
+        """Of the log hazard less the baseline's."""
+        return moments_of_rows(self.parts, asked)
+
     def draw(
         self,
         asked: Asked,
@@ -93,6 +98,8 @@ class JointHazards(JointPosterior):
         window: tuple[Array, Array] | None = None,
     ) -> Array:
         """See `JointPosterior`."""
+        if not noise:
+            return drawn_locations(self.parts, asked, draws, int(rng.integers(2**32)))
         start = np.zeros(len(self.frame)) if window is None else np.maximum(window[0], 0.0)
         if known is not None:
             censored = known[0] < known[1]

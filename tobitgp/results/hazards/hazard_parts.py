@@ -98,7 +98,7 @@ def drawn_hazards(
     rows = np.concatenate([np.arange(n), np.repeat(first, K)])
     bands = np.concatenate([np.zeros(n, int), np.tile(np.arange(K), len(first))])
     cells = cell_frame(frame.iloc[rows], bands, cuts, written.stratum)
-    found = -_locations(parts.cells, ask(parts.cells, cells, exclude), draws, seed)
+    found = -locations_of(parts.cells, ask(parts.cells, cells, exclude), draws, seed)
     profile = found[n:].reshape(len(first), K, -1)
     begins = begins_of(parts, frame.iloc[first])
     return Piecewise.of_logs(cuts, found[:n], profile - profile[:, :1], group, begins)
@@ -152,7 +152,7 @@ def expected_level(parts: HazardParts, frame: pd.DataFrame) -> Array:
     return np.asarray(-(nodes.weight @ nodes.mean))
 
 
-def _locations(cells: Parts | RegressionParts, asked: Asked, draws: int, seed: int) -> Array:
+def locations_of(cells: Parts | RegressionParts, asked: Asked, draws: int, seed: int) -> Array:
     """Draws (n, S) of the locations of cells, or their estimates (n, 1)."""
     if isinstance(cells, Parts):
         return JointProcess(cells).locations(asked, draws, seed)

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.outcome import check_response
+from tobitgp.diagnostics import validation
+from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.diagnostics.validation import Rng
@@ -18,16 +20,20 @@ from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import UnavailableError
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.sampling import generator
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results import figures, standardise
+from tobitgp.results import column_effects, figures, joint, standardise
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
+from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.hazard_ratios import HAZARD, Kind
-from tobitgp.results.hazards import hazard_questions
+from tobitgp.results.hazards import hazard_questions, piecewise_likelihood
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import at_risk, exposures
 from tobitgp.results.hazards.hazard_draws import HazardDraws, JointHazards, hazard_averages
 from tobitgp.results.hazards.hazard_parts import HazardParts, drawn_hazards, expected_level
+from tobitgp.results.hazards.log_hazards import effect_on_rows, location_of_rows, terms_of_rows
 from tobitgp.results.hazards.proportionality import (
     proportionality_findings,
     tested_columns,
@@ -45,7 +51,7 @@ from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.unavailable import NO_PRIORS
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array, Frame, IntArray
 
 _ENDS = ("value", "low", "high")  # of a row of a forest plot
 
@@ -218,7 +224,7 @@ class HazardResults(Results):
     # -- what questions need ------------------------------------------------------------------------------------------
 
     _whats_of = " of proportional hazards"
-    _whats = ("median", "quantile", "prob")
+    _whats = ("median", "quantile", "prob", "latent", "terms")
 
     def _times(self, asked: Asked) -> HazardTimes:
         """Times of rows, up to the last exit."""
@@ -231,7 +237,20 @@ class HazardResults(Results):
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
     ) -> list[dict[str, Array]]:
-        return [self._times(asked).statistics(question, level, se=se) for question in questions]
+        times = self._times(asked)
+        return [
+            (location_of_rows(self._parts, asked) if question.of_means else times).statistics(question, level, se=se)
+            for question in questions
+        ]
+
+    def _terms(self, asked: Asked) -> dict[str, Nodes | Estimates]:
+        return terms_of_rows(self._parts, asked)
+
+    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
+        return effect_on_rows(self._parts, change, rows, asked)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        return self.cells._k_hat(draws, rng)
 
     def _drawn_times(
         self, asked: Asked, times: Times, draws: int, last: float, rng: np.random.Generator
@@ -267,7 +286,7 @@ class HazardResults(Results):
 
     @property
     def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored", "conditional")
+        return ("uncensored", "latent", "conditional")
 
     def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
         asked, known = ask(self._parts, new, exclude), None
@@ -275,8 +294,8 @@ class HazardResults(Results):
             asked, seen = response_of_rows(self._parts, new, asked)
             check_response(seen, log_time=True, labels=asked.labels.to_numpy())
             known = seen.within_window
-        size, joint = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, asked.frame, exclude)
-        return asked, joint.draw(asked, size, noise=True, rng=generator(rng), known=known)
+        size, rows = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, asked.frame, exclude)
+        return asked, rows.draw(asked, size, noise=what != "latent", rng=generator(rng), known=known)
 
     def _location(self) -> Array:
         assert self._parts.covariates is not None
@@ -331,10 +350,32 @@ class HazardResults(Results):
     def _without_rows(self) -> HazardResults:
         return HazardResults(self._parts.without_rows())
 
+    def _refuse_dependent(self, question: str) -> None:
+        piecewise_likelihood.cells_at_maximum(self._parts, question)
+
+    def _refits(self, statistic: Any) -> piecewise_likelihood.Drawn:
+        return piecewise_likelihood.Drawn(self, statistic)
+
+    def _units(self) -> IntArray | None:
+        return None
+
+    llnull = cached_property(piecewise_likelihood.llnull)
+    prsquared = property(piecewise_likelihood.prsquared)
+    profile_interval = piecewise_likelihood.profile_interval
+    _profile = piecewise_likelihood.profile_interval
+    lr_test = piecewise_likelihood.lr_test
+    bootstrap = piecewise_likelihood.bootstrap
+    influence = piecewise_likelihood.influence
     group_effects = hazard_questions.group_effects
     proportionality = hazard_questions.proportionality
     hazard_ratios = hazard_questions.hazard_ratios
     plot_forest = hazard_questions.plot_forest
     plot = hazard_questions.plot
     standardise = standardise.standardise
+    posterior = joint.posterior
+    marginal_effects = column_effects.marginal_effects
+    get_margeff = column_effects.marginal_effects
+    k_hat = validation.k_hat
     plot_effect = figures.plot_effect
+    plot_terms = figures.plot_terms
+    plot_residuals = figures.plot_residuals

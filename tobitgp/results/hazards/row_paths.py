@@ -10,10 +10,15 @@ import numpy as np
 
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.transformed import Transformed
+from tobitgp.errors import SpecError
+from tobitgp.kinds.likelihood import moved_rows
+from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.posterior.sampled import Sampled
 from tobitgp.regression.histories import Histories
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, hazards_of_rows
+from tobitgp.results.likelihood.likelihood_draws import draw_changes
 from tobitgp.results.paths import Paths
 from tobitgp.results.survival import Times
 from tobitgp.typing import Array, IntArray
@@ -87,3 +92,18 @@ def along_rows(
     every = np.arange(len(paths.histories.last))
     known = Sampled(lambda some: subjects(some, True), np.full(draws, 1.0 / draws), every, best if estimated else None)
     return Times(known, every).curve(of, paths.times, None, level)
+
+
+def along_parametric(parts: ParametricParts, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+    """One of ``CURVES`` of each subject, (m, T)."""
+    if parts.link != "hazard" or parts.frailty is not None:
+        raise SpecError("id= adds hazards up over rows, and goes with link='hazard' and without frailty=.")
+    k = len(parts.maximum.free)
+    changes = {False: np.zeros((k, 1))}
+    if level is not None:
+        changes[True] = draw_changes(parts, DRAWS, np.random.default_rng(0), question="interval= along a path")[0]
+
+    def hazards(rows: IntArray, draws: bool) -> Transformed:
+        return parts.at(moved_rows(parts, paths.asked.design.rows(rows), changes[draws]))
+
+    return along_rows(hazards, of, paths, level, estimated=True)

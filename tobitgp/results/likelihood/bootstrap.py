@@ -16,14 +16,13 @@ from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.row_arguments import read_clusters
 from tobitgp.data.row_warnings import are_whole
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
-from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+    pass
 
 METHODS = ("percentile", "basic", "bca")
 _DEPENDENT = 1e-10
@@ -162,15 +161,17 @@ def bootstrap(
     >>> again.summary_frame().shape, again.failed
     ((4, 6), 0)
     """
-    parts, rng = results.parts, generator(rng)
     results._refuse_dependent("bootstrap()")
+    return resampled(results._refits(statistic), n, groups, rng)
+
+
+def resampled(refit: Any, n: int, groups: Any, rng: int | np.random.Generator | None) -> BootstrapResults:
+    """Fits to rows that are drawn again."""
+    results, parts, rng = refit.results, refit.parts, generator(rng)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
         raise SpecError(f"n={n!r}: a whole number of at least 2 is needed.")
-    if statistic is not None and not callable(statistic):
-        raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
     if not results.converged:
         raise SpecError("bootstrap() starts from a maximum, and this fit has not converged; see its warning.")
-    refit = results._refits(statistic)
     weight = parts.rows.response.weight
     code = _read_groups(parts, groups) if groups is not None else results._units()
     code = code if code is not None or are_whole(weight) else np.arange(len(weight))
@@ -266,12 +267,14 @@ def statistic_series(results: Any, statistic: Statistic | None) -> pd.Series[flo
 class Refit:
     """Fits of the same model to the same rows with other weights."""
 
-    def __init__(self, results: LikelihoodResults, statistic: Statistic | None):
+    def __init__(self, results: Any, statistic: Statistic | None):
+        if statistic is not None and not callable(statistic):
+            raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
         self.results, self.parts, self.statistic = results, results.parts, statistic
         self.best = statistic_series(results, statistic)
 
-    def again(self, weight: Array) -> tuple[LikelihoodParts, BoolArray] | None:
-        """The fit under weights (n,) and which columns these do not determine, None where there is no maximum."""
+    def again(self, weight: Array) -> tuple[Any, BoolArray] | None:
+        """Results under weights (n,) and which columns these do not determine, None where there is no maximum."""
         parts, lost = self.parts.reweighted(weight), np.zeros(len(self.parts.columns), dtype=np.bool_)
         try:
             with warnings.catch_warnings():
@@ -285,7 +288,12 @@ class Refit:
                     found = parts.again(fixed)
         except TobitGPError:
             return None
-        return (found, lost) if found.maximum.converged else None
+        return (type(self.results)(found), lost) if found.maximum.converged else None
+
+    def parameters(self, found: Any) -> Array:
+        """Parameters of results as they are reported."""
+        parts = found.parts
+        return np.asarray(parts.reported(parts.maximum.parameters[None])[0])
 
     def __call__(self, weight: Array) -> Array | None:
         """Numbers under weights (n,), None where there is no maximum."""
@@ -295,9 +303,9 @@ class Refit:
         found, lost = made
         if self.statistic is not None:
             try:
-                return np.asarray(statistic_series(type(self.results)(found), self.statistic), dtype=np.float64)
+                return np.asarray(statistic_series(found, self.statistic), dtype=np.float64)
             except TobitGPError:
                 return None
-        values = found.reported(found.maximum.parameters[None])[0]
+        values = self.parameters(found)
         values[: len(lost)][lost] = np.nan
         return values

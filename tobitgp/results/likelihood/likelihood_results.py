@@ -34,6 +34,7 @@ from tobitgp.regression.deviance_residuals import PseudoR2, pseudo_r2
 from tobitgp.regression.maximum import known
 from tobitgp.results import column_effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
+from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
@@ -320,6 +321,9 @@ class LikelihoodResults(Results):
     @property
     def _has_ratios(self) -> bool:
         return self._parts.family.log_time
+
+    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
+        return column_effects.likelihood_effect(self._parts, change, rows, asked, averaged=averaged)
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         return self._linear.combine(contrasts.columns, -contrasts.offset)

@@ -19,14 +19,14 @@ from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.hazard_ratios import HAZARD, ODDS, Contrasts, Kind
 from tobitgp.results.hazards.cells import at_risk
+from tobitgp.results.hazards.hazard_questions import without_strata
 from tobitgp.results.hazards.proportionality import (
     proportionality_findings,
     proportionality_table,
     tested_columns,
 )
-from tobitgp.results.hazards.ratios import without_strata
+from tobitgp.results.hazards.row_paths import along_parametric
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.likelihood.parametric_paths import along_parametric
 from tobitgp.results.likelihood.parametric_times import TimesOfBaseline, warn_infinite
 from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parameter_estimates import Linear
