@@ -17,6 +17,7 @@ from .reasons import (
     NO_PREDICTED_ROW,
     NO_WORST,
     NOBODY_CURED,
+    PARTS,
     ROWLESS,
     SHARED,
     TAILS_OF_CAUSES,
@@ -30,7 +31,7 @@ WHATS: dict[str, tuple[Reason, ...]] = {
     "latent": (NO_LINE, CAUSES),
     "uncensored": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND),
     "observed": (TAILS_OF_CAUSES, CURED_MEAN, NO_LIMIT),
-    "conditional": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND),
+    "conditional": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND, PARTS),
     "quantile": (),
     "prob": (),
     "terms": (NO_LINE, CAUSES),
@@ -84,8 +85,8 @@ def residuals() -> Iterator[Question]:
         "cox_snell": (),
         "martingale": (),
         "deviance": (NO_PREDICTED_ROW, NO_WORST),
-        "response": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND),
-        "pearson": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND, NO_PREDICTED_ROW),
+        "response": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND, PARTS),
+        "pearson": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND, NO_PREDICTED_ROW, PARTS),
     }
     for kind, reasons in more.items():
         yield Question(f"residuals {kind}", result("residuals", kind), (ROWLESS, *reasons), training_rows)
@@ -96,9 +97,11 @@ def draws() -> Iterator[Question]:
         "uncensored": (),
         "latent": (NO_LINE, CAUSES),
         "observed": (NO_LIMIT,),
-        "conditional": (UNSEEN,),
+        "conditional": (UNSEEN, PARTS),
     }
-    yield Question("sample conditional of the rows", result("sample", None, 3, what="conditional", rng=1), (ROWLESS,))
+    yield Question(
+        "sample conditional of the rows", result("sample", None, 3, what="conditional", rng=1), (ROWLESS, PARTS)
+    )
     yield Question("sample no rows", result("sample", NO_ROWS, 3, rng=1), (), no_rows)
     for what, reasons in more.items():
         yield Question(f"sample {what}", result("sample", NEW, 3, what=what, rng=1), reasons)
@@ -117,5 +120,5 @@ PREDICTIONS = [
     *draws(),
     Question("posterior", result("posterior", NEW), (NO_LINE, CAUSES)),
     Question("log_likelihood_draws", result("log_likelihood_draws", 5, rng=1), (ROWLESS, SHARED)),
-    Question("to_arviz", result("to_arviz", 20, rng=1), (ROWLESS,)),
+    Question("to_arviz", result("to_arviz", 20, rng=1), (ROWLESS, SHARED)),
 ]

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.linalg import block_diag
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.results import parameter_estimates
 from tobitgp.results.hypotheses import WaldResults, chi_squared
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
