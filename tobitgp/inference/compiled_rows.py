@@ -29,10 +29,7 @@ from tobitgp.priors.prior import DenseFeatures
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.inference.feature_posterior import Gaussian
-
-if TYPE_CHECKING:
-    from tobitgp.inference.feature_posterior import Layout
+    from tobitgp.inference.feature_posterior import Gaussian, Layout
 
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do

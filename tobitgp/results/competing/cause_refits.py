@@ -22,7 +22,9 @@ class CauseRefits:
     """Fits of all causes to the same rows with other weights."""
 
     def __init__(self, results: CompetingRisksResults, statistic: Statistic | None):
-        self.results, self.statistic = results, statistic
+        self.results, self.parts, self.statistic = results, results.parts, statistic
+        if statistic is not None and not callable(statistic):
+            raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
         if not all(results.parts.among(cause).all() for cause in results.causes):
             raise SpecError("bootstrap() draws rows for all causes, whose models use different ones here; drop the "
                             "rows in which a column of any cause is missing, and fit again.")  # fmt: skip
