@@ -45,7 +45,7 @@ def fit(
     inducing: Any = "auto",
     hyper: Hyper = "auto",
     sigma: str | None = None,
-    cure: str | None = None,
+    cure: str | Mapping[Any, str | None] | None = None,
     formulas: Mapping[str, str] | None = None,
     rescor: bool = False,
     id: str | None = None,
@@ -131,7 +131,8 @@ def fit(
     cure : str, optional
         Formula of the log odds of being cured, of never having the event, as ``"~ trt + age"``, or ``"~ 1"`` for one
         fraction: a mixture cure model by maximum likelihood, in which ``formula`` is of the times of those not cured.
-        With families of positive times, exact and right-censored rows; coefficients are called ``cured[trt]``.
+        With families of positive times, exact and right-censored rows; coefficients are called ``cured[trt]``. Of
+        competing risks one formula, or a dict of formulas by cause: those who never have an event of this cause.
     formulas : mapping of str to str, optional
         Formulas of other parameters of the rows by maximum likelihood: ``{"sigma": "~ z", "cured": "~ arm"}``, of which
         ``sigma=`` and ``cure=`` are short forms; ``"shape"`` of Weibull times, ``tg.PH("weibull")`` and
@@ -277,9 +278,7 @@ def fit(
     }
     causes = open_competing(formula, data)
     if causes is not None:
-        if cure is not None:
-            raise SpecError("cure= goes with one cause; a model of several has a survival that need not fall to 0.")
-        reading |= {"id": id, "sigma": sigma, "formulas": formulas, "engine": engine}
+        reading |= {"id": id, "sigma": sigma, "cure": cure, "formulas": formulas, "engine": engine}
         return causes.fit(reading=reading, fitting=fitting)
     if isinstance(family, Mapping):
         raise SpecError("family= by cause is for competing risks, as in Surv(time, cause) ~ x.")

@@ -59,12 +59,13 @@ class Competing:
                 f"A cause of {self.column!r} is called {taken!r}, as counts call rows without an event or left out; "
                 f"rename it, or say which value means censored if {self.censored!r} does not."
             )
-        family, models = reading.pop("family", "gaussian"), {}
+        family, cure, models = reading.pop("family", "gaussian"), reading.pop("cure", None), {}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for cause, formula in self.formulas().items():
                 own = self.of(cause, family, "family") if isinstance(family, Mapping) else family
-                model = models[cause] = open_model(formula, self.data, family=own, **reading)
+                cured = self.of(cause, cure, "cure") if isinstance(cure, Mapping) else cure
+                model = models[cause] = open_model(formula, self.data, family=own, cure=cured, **reading)
                 if reading.get("id") is not None and isinstance(model, StartStopModel):
                     raise SpecError("id= of competing risks goes with family='ph'.")
                 if len(self.causes) > 1:

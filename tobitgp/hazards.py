@@ -14,6 +14,7 @@ import pandas as pd
 from tobitgp.boxcox import BoxCoxModel
 from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.distributional import DistributionalModel, has_own_formulas, short_forms
+from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
 from tobitgp.inference import EP
@@ -32,7 +33,6 @@ from tobitgp.results.hazards.cells import (
     AtRisk,
     at_risk,
     band_labels,
-    band_of,
     check_subjects,
     choose_bands,
     first_entries,
@@ -42,7 +42,7 @@ from tobitgp.results.hazards.cells import (
 )
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hazards.hazard_results import HazardResults
-from tobitgp.results.hazards.skewed import skewed_coefficients
+from tobitgp.results.hazards.proportionality import skewed_coefficients
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.paths import holds_parts, read_subjects
 from tobitgp.results.process.fit_process import build_model

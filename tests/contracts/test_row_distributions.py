@@ -5,35 +5,64 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
 from tobitgp.distributions.continued import Continued
 from tobitgp.distributions.cured import Cured
+from tobitgp.distributions.first import First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.student import Student
 from tobitgp.distributions.transformed import Transformed
 from tobitgp.distributions.weighted import Interpolated, Lattice
 from tobitgp.posterior.nodes import Nodes
+from tobitgp.results.hazards.row_paths import AlongRows
 
 N, INF, LAST = 3, np.inf, 60.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 MU, SCALE = np.array([-0.4, 0.2, 0.9]), np.array([0.5, 0.8, 0.4])
 SPREAD = np.array([[0.3], [0.6]]), np.array([[0.5], [0.4]])
 SPLINE = SplineBaseline((-1.0, 0.0, 0.7, 2.0)), tuple(np.full(N, c) for c in (1.2, 0.05, -0.03))
+BAND_ENDS, FIRST = np.array([0.0, 0.4, 1.5, 4.0]), np.array([0.0, 0.05])
+LOG_RATES = np.array([[[0.3], [-0.5], [-0.2]], [[-0.4], [0.6], [0.1]]])
 ROWS = {
     "normal": LocationScale(Normal(), MU, SCALE),
     "student": LocationScale(Student(4.0), MU, SCALE),
     "weibull": LocationScale(Gumbel(), MU, SCALE, log=True),
     "cured": Cured(LocationScale(Logistic(), MU, SCALE, log=True), np.array([-1.0, 0.0, 0.5])),
+    "first": First(
+        (LocationScale(Gumbel(), MU + 0.5, SCALE, log=True), Cured(LocationScale(Logistic(), MU, SCALE, log=True), MU))
+    ),
+    "joined": Averaged(
+        Joined(
+            tuple(LocationScale(Gumbel(), MU[:, None] + m, SCALE[:, None], log=True) for m in (0.1, 0.3)),
+            np.array([1, 0]),
+        ),
+        np.array([0.4, 0.6]),
+    ),
     "root": PowerNormal(MU, SCALE, 0.5),
     "reciprocal": PowerNormal(MU, SCALE, -0.5),
     "logarithm": PowerNormal(MU, SCALE, 0.0, log_unit=0.7),
     "powers": PowerMixture(
         np.array([0.3, 0.7]), PowerNormal(np.stack([MU, MU + 0.2]), SCALE, np.array([[0.5], [0.1]]))
+    ),
+    "averaged": Averaged(
+        LocationScale(Gumbel(), MU[:, None] + [0.0, 0.3, -0.5], SCALE[:, None], log=True), np.array([0.2, 0.3, 0.5])
+    ),
+    "averaged powers": Averaged(
+        PowerNormal(MU[:, None] + [0.0, 0.2], SCALE[:, None], np.array([0.5, 0.1])), np.array([0.3, 0.7])
+    ),
+    "bands": Averaged(Piecewise.of_logs(BAND_ENDS, MU[:, None], LOG_RATES, np.array([0, 1, 0]), FIRST), np.ones(1)),
+    "drawn bands": Averaged(
+        Piecewise.of_logs(
+            BAND_ENDS, MU[:, None] + [0.0, 0.4], LOG_RATES + np.array([0.0, -0.2]), np.array([0, 1, 0]), FIRST
+        ),
+        np.array([0.6, 0.4]),
     ),
     "spline": Transformed(Gumbel(), *SPLINE[:1], MU, SPLINE[1]),
     "frailty": Transformed(Gumbel(), WeibullBaseline(), MU, (np.full(N, 0.4),), (np.full(N, -0.5),)),
@@ -41,7 +70,7 @@ ROWS = {
     "sum": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU + 0.1]), *SPREAD, noises=(Normal(),) * 2).new,
     "convolved": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU]), *SPREAD, log=True, noises=(Gumbel(),) * 2).new,
 }
-TABLES = (Lattice, Interpolated)  # curves of `Nodes` at many values, without densities
+TABLES = (Lattice, Interpolated, AlongRows)  # curves at many values, without densities
 ENDS = {
     "both": (np.array([0.5, 1.1, 2.0]), np.array([1.3, 1.2, 6.0])),
     "narrow": (np.array([0.5, 1.1, 2.0]), np.array([0.5, 1.1, 2.0]) * (1.0 + 1e-9)),
@@ -54,6 +83,8 @@ every_interval = pytest.mark.parametrize("ends", ENDS)
 def integral(y, row, of, low, high):
     """Integral of ``of`` times the density of a row, by Gauss-Legendre quadrature in the logarithm of the value."""
     edges = np.linspace(np.log(low), np.log(high) if np.isfinite(high) else LAST, 600)
+    jumps = np.log(np.concatenate([BAND_ENDS[1:], FIRST[1:]]))
+    edges = np.sort(np.append(edges, jumps[(jumps > edges[0]) & (jumps < edges[-1])]))
     half = 0.5 * np.diff(edges)
     x = (0.5 * (edges[1:] + edges[:-1])[:, None] + half[:, None] * NODES).ravel()
     at, weight = np.exp(x), (half[:, None] * WEIGHTS).ravel()
@@ -65,7 +96,8 @@ def subclasses(kind):
 
 
 def test_every_kind_of_rows_is_here():
-    tested = {*(type(y) for y in ROWS.values()), *TABLES}
+    drawn = {type(y.each) for y in ROWS.values() if isinstance(y, Averaged)}
+    tested = {*(type(y) for y in ROWS.values()), *drawn, *TABLES}
     known = subclasses(RowDistributions) - {RowDistributions}
     assert {kind.__qualname__ for kind in known if kind.__module__.startswith("tobitgp")} == {
         kind.__qualname__ for kind in tested

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tobitgp.errors import DataError, SpecError
 from tobitgp.files import whole_file
 from tobitgp.formula.spec import LinearPart
-from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.output import PAGES
 from tobitgp.storage import load
 
@@ -164,6 +163,4 @@ def load_model(path: Path) -> Any:
     if not path.exists():
         raise DataError(f"There is no file {str(path)!r}.")
     found = load(path)
-    if isinstance(found, CompetingRisksResults):
-        raise SpecError(f"{path} is a fit of competing causes; load it in Python, by tg.load().")
     return found

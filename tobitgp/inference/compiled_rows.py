@@ -15,7 +15,6 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student
 from tobitgp.errors import NumericalError
-from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.method import EP, Laplace, Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.vi import VI
@@ -25,7 +24,7 @@ from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    pass
+    from tobitgp.inference.feature_posterior import FeatureWeights
 
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do

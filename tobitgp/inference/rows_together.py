@@ -20,6 +20,7 @@ from tobitgp.numerics.arrow import Loadings
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.level_curves import LevelCurvesAt
+from tobitgp.priors.prior import DenseFeatures
 from tobitgp.priors.structure import Knots, StructuredTermAt
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -148,7 +149,7 @@ def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.ran
     """Draw weights, and the structured part where the rows are."""
     z = rng.standard_normal((len(posterior.w), draws))
     if posterior.field is None:
-        return DrawnWeights(posterior.w[:, None] + posterior.factor.colour(z))
+        return DrawnWeights(posterior.w[:, None] + posterior.factor.colour(_turned(posterior, z)))
     field, knot = posterior.field.extended(inputs[posterior.field.block])
     e, size, A = field.at.draw(draws, rng), np.maximum(field.lambda2, 0.0), field.U[:, 1:]
     seen = size > 0.0
@@ -162,6 +163,24 @@ def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.ran
     V0 = field.at.condition(field.lambda2).solve(np.concatenate([t, A], axis=1))
     w = posterior.factor.colour(posterior.factor.whiten(t_A - A.T @ V0[:, :draws]))
     return DrawnWeights(z + w, e + V0[:, :draws] - V0[:, draws:] @ w, knot)
+
+
+def _turned(posterior: Posterior, z: Array) -> Array:
+    """Standard normal numbers (M, S), turned so that draws do not depend on how linear columns are coded.
+
+    Given the other weights, those of linear columns are drawn along the axes of their covariance, each in the direction
+    in which the posterior mean lies: other codings of the columns turn these axes as they turn the features.
+    """
+    if not posterior.blocks or not isinstance(posterior.blocks[0], DenseFeatures):
+        return z
+    kind, c = posterior.layout.places[0]
+    if kind != "common" or c.start > 0:
+        return z
+    root = np.linalg.inv(posterior.factor.L[c, c]).T
+    U, size, V = np.linalg.svd(root)
+    sign = np.where((U * size).T @ posterior.w[c] < 0.0, -1.0, 1.0)
+    z[c] = V.T @ (sign[:, None] * z[c])
+    return z
 
 
 def _indicators(field: Field, inputs: Sequence[Inputs], skip: frozenset[int]) -> tuple[Field, Array]:

@@ -25,7 +25,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.bordered import Covariance, Factored, leading, rows, variances
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.regression.maximum import Maximum, is_lost
+from tobitgp.regression.maximum import Maximum, is_lost, normal_root, root_of_rows
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Source
@@ -56,6 +56,7 @@ class LikelihoodParts(Source):
     llnull: float | None = None  # log likelihood with an intercept only, where it is known already
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
+    root: Array | None = None  # (k, m), R of the covariance ``R R'``, by which parameters are drawn; noted without rows
 
     place_of_scale: ClassVar[int | None] = 1  # of log sigma among the parameters of rows
     sign_of_scale: ClassVar[float] = 1.0  # -1 where that is minus log sigma
@@ -220,8 +221,28 @@ class LikelihoodParts(Source):
 
     def without_rows(self) -> Self:
         """Parts that answer the same about new rows."""
-        maximum = replace(self.maximum, scores=None)
-        return replace(self, facts=replace(self.facts), maximum=maximum, training=None, covariates=None)
+        maximum, root = replace(self.maximum, scores=None), self.draw_root if self.has_errors else None
+        return replace(self, facts=replace(self.facts), maximum=maximum, training=None, covariates=None, root=root)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether all estimates have standard errors."""
+        variance = variances(self.covariance)
+        return bool(np.isfinite(variance).all() and not is_lost(variance, variances(self.unidentified)).any())
+
+    @property
+    def draw_root(self) -> Array:
+        """A root R (k, m) of the covariance ``R R'`` of the estimates, columns of zeros where that is singular."""
+        V = self.covariance
+        if self.root is not None:
+            return self.root
+        if isinstance(V, Factored):
+            return np.hstack([V.root, np.diag(np.sqrt(V.own))[:, V.own > 0.0]])
+        if self.training is None:
+            return normal_root(V)
+        design = self.training.design
+        columns = [as_dense(each) for each in self.designs(design)]
+        return root_of_rows(V, columns, self.predictors(design), self.training.response.weight)
 
     def windows(self, response: CensoredResponse) -> tuple[Array, Array]:
         """Windows of rows, where what `in_training` gives does not know of them."""
@@ -306,15 +327,24 @@ def row_covariance(columns: Sequence[Columns], V: Covariance) -> Array:
 
 def term_estimates(parts: LikelihoodParts, design: Design) -> dict[str, Estimates]:
     """Every term of the location in the rows of a design."""
-    out, noise = {}, Normal()
-    for term in model_terms(parts):
-        H = only_columns(design.H, term.columns)
-        value = design.offset if term.name == OFFSET else H @ parts.coefficients
-        one = np.ones_like(value)
-        both = (leading(as_written(parts, each), H.shape[1]) for each in (parts.covariance, parts.unidentified))
-        V, N = (row_covariance([H], each) for each in both)
-        out[term.name] = Estimates(lambda x: LocationScale(noise, x[0], np.ones_like(x[0])), (value,), (one,), V, N)
-    return out
+    none = np.zeros_like(design.offset)
+    return {
+        term.name: sum_estimates(parts, only_columns(design.H, term.columns), design.offset if is_offset else none)
+        for term in model_terms(parts)
+        for is_offset in [term.name == OFFSET]
+    }
+
+
+def sum_estimates(parts: LikelihoodParts, H: Columns, offset: Array) -> Estimates:
+    """The sum of some linear columns (n, p) of the location, and offsets."""
+    value = H @ parts.coefficients + offset
+    both = (leading(as_written(parts, each), H.shape[1]) for each in (parts.covariance, parts.unidentified))
+    V, N = (row_covariance([H], each) for each in both)
+
+    def at(x: tuple[Array, ...]) -> LocationScale:
+        return LocationScale(Normal(), x[0], np.ones_like(x[0]))
+
+    return Estimates(at, (value,), (np.ones_like(value),), V, N)
 
 
 def moved_rows(parts: LikelihoodParts, design: Design, change: Array) -> tuple[Array, ...]:

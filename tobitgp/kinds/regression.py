@@ -59,7 +59,7 @@ class RegressionParts(LikelihoodParts):
         p, given = len(self.columns), self.given | dict(fixed)
         known = np.array([given.get(name, np.nan) for name in self.names])
         log = np.concatenate([np.zeros(p, dtype=np.bool_), self.positive])
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore"):
             known = np.where(log, np.log(known), known)
         q = p + len(self.maximum.gamma)
         arguments, family = model_arguments(training.design, self.family), self.family

@@ -214,7 +214,7 @@ def remaining(p: float, start: Array) -> Question:
         with np.errstate(divide="ignore"):
             return np.log(y.remaining(p, first))
 
-    return Question(of, "log", (start,), monotone=False, sure=True)
+    return Question(of, "log", (start,), monotone=False, sure=True, response=True)
 
 
 def remaining_area(start: Array, end: Array) -> Question:

@@ -67,8 +67,7 @@ class Histories:
             passed = np.log(np.maximum(times - self.start[rows], 0.0))
         return np.logaddexp(begin[rows], passed - eta[rows])
 
-    def subjects(self, some: slice) -> tuple[Histories, IntArray]:
-        """Those of some subjects, and which rows these have."""
-        inside = np.arange(len(self.last))[some]
-        rows = np.flatnonzero(np.isin(self.code, inside))
-        return Histories.of(self.code[rows] - inside[0], self.start[rows], self.stop[rows]), rows
+    def subjects(self, some: IntArray) -> tuple[Histories, IntArray]:
+        """Those of some subjects, in their order, and which rows these have."""
+        rows = np.flatnonzero(np.isin(self.code, some))
+        return Histories.of(np.searchsorted(some, self.code[rows]), self.start[rows], self.stop[rows]), rows

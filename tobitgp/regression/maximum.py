@@ -15,6 +15,7 @@ White (1982), Maximum likelihood estimation of misspecified models, *Econometric
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -301,3 +302,43 @@ def normal_root(covariance: Array) -> Array:
     least = 8 * len(values) * np.finfo(np.float64).eps  # columns far from 0 leave little between this and 1
     values = np.where(values > least * values.max(initial=0.0), values, 0.0)
     return np.asarray(size[:, None] * vectors * np.sqrt(values))
+
+
+def root_of_rows(covariance: Array, columns: Sequence[Array], x: Sequence[Array], weight: Array) -> Array:
+    """A root R (k, k) of a covariance of estimates by which draws do not depend on how columns are coded.
+
+    Its columns are the principal components of what the parameters of rows, ``x_j = H_j theta_j``, vary by, each of
+    these in units of its own variation: functions of the rows, whose signs the rows decide too. Columns (n, k_j) are
+    those of each parameter in the order of the estimates, values x (n,).
+    """
+    root = normal_root(covariance)
+    ends = np.cumsum([each.shape[1] for each in columns])[:-1]
+    moves = [np.asarray(each @ part) for each, part in zip(columns, np.split(root, ends), strict=True)]
+    size = [float(weight @ np.square(each).sum(axis=1)) for each in moves]
+    moves = [each / np.sqrt(one) for each, one in zip(moves, size, strict=True) if one > 0.0]
+    if not moves:
+        return root
+    gram = np.sum([each.T @ (weight[:, None] * each) for each in moves], axis=0)
+    turn = np.linalg.eigh(gram)[1][:, ::-1]
+    centred = [value - np.average(value, weights=weight) for value, one in zip(x, size, strict=True) if one > 0.0]
+    return np.asarray(root @ (turn * _signs([each @ turn for each in moves], centred, weight)))
+
+
+_CLEAR = 1e-3  # share of its largest value, above which a number decides a sign
+
+
+def _signs(moves: Sequence[Array], x: Sequence[Array], weight: Array) -> Array:
+    """Signs (k,) by the mean of the components in the rows, else by their skewness, else by how they go with x."""
+    U = np.concatenate(moves)
+    w = np.tile(weight, len(moves))
+    length = np.sqrt(np.maximum(w @ np.square(U), 1e-200))
+    among, unit = np.concatenate(x), U / length
+    decide = [
+        w @ unit / np.sqrt(w.sum()),
+        np.sqrt(w.sum()) * (w @ unit**3),
+        (w * among) @ unit / np.sqrt(max(float(w @ np.square(among)), 1e-300)),
+    ]
+    sign = np.sign(decide[-1])
+    for value in reversed(decide):
+        sign = np.where(np.abs(value) > _CLEAR, np.sign(value), sign)
+    return np.where(sign == 0.0, 1.0, sign)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -28,10 +28,10 @@ from tobitgp.report.group_curves import Group, Seen, read_groups
 from tobitgp.report.summaries import ratio_section
 from tobitgp.report.summary import FitSummary, Section
 from tobitgp.results.competing.competing_parts import SeenCauses
-from tobitgp.results.competing.competing_predictions import CauseRows, incidences
+from tobitgp.results.competing.first_times import FirstTimes
 from tobitgp.results.curves import group_labels
 from tobitgp.results.predict import check_level
-from tobitgp.results.survival import read_times
+from tobitgp.results.survival import read_times, rows_of
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def summarise_causes(results: CompetingRisksResults, alpha: float, *, ratios: bo
     """Summary of competing risks, a table for each cause, and one of its hazard ratios."""
     counts, ends, sections = results.counts, summary.interval_headers(alpha), []
     model = [("Causes:", str(len(results.causes)))]
-    fits: dict[Any, Any] = dict(results.parts.fits)
-    for cause, fit in fits.items():
+    for cause, fit in results._fits.items():
         frame = fit.summary_frame(alpha).iloc[:, :6]
         made = [summary.estimate_row(*row) for row in summary.frame_rows(frame)]
         sections.append(Section(["", "coef", "std err", "z", "P>|z|", *ends], [[f"{cause}:", *[""] * 6], *made]))
@@ -58,10 +57,11 @@ def summarise_causes(results: CompetingRisksResults, alpha: float, *, ratios: bo
         model.append((f"  {cause}:", f"{counts[cause]} events, {fit._family_in_words}, {fit.method}"))
     sums = {"Log likelihood:": results.llf, "Log evidence:": results.log_evidence}
     numbers: dict[str, float | str] = {name: value for name, value in sums.items() if np.isfinite(value)}
-    events = int(counts.loc[list(results.causes)].sum())
-    kinds = {"exact": events, "left": 0, "right": counts["censored"], "interval": 0, "dropped": counts["dropped"]}
     of: Any = SimpleNamespace(
-        counts=kinds, converged=results.converged, nobs=results.nobs, formula="; ".join(results.parts.formulas)
+        counts=results.parts.facts.counts,
+        converged=results.converged,
+        nobs=results.nobs,
+        formula="; ".join(results.parts.formulas),
     )
     return summary.build_summary(of, f"Competing risks: {results._read}", model, numbers, sections, [_NET])
 
@@ -79,13 +79,12 @@ def plot_incidence(results: CompetingRisksResults, ax: Any, *, df: Any, times: A
     )
     together = df is None and by is None
     panels = _panels(ax, 1 if together else len(results.causes))
-    first = next(iter(results.parts.fits.values()))
     title = ""
     if df is not None:
         title = _draw_rows(panels, results, df, grid, level)
     else:
         assert seen is not None
-        labels = None if by is None else group_labels(first, by)[seen.kept[first.parts.rows.kept]]
+        labels = None if by is None else group_labels(results, by)
         title = "" if labels is None else str(labels.name)
         groups = read_groups(Seen(seen.time, seen.time, seen.weight, seen.entry), labels)
         _draw_groups(panels, results, seen, groups, grid)
@@ -93,7 +92,7 @@ def plot_incidence(results: CompetingRisksResults, ax: Any, *, df: Any, times: A
         panel.set_ylim(0.0, None)
         finish(
             panel,
-            response_name(first.model),
+            response_name(results.model),
             "" if k else "cumulative incidence",
             legend="best" if by is None else "below",
             title=title,
@@ -114,12 +113,12 @@ def _panels(ax: Any, n: int) -> Any:
 
 def _draw_rows(panels: Any, results: CompetingRisksResults, df: Any, grid: Array, level: float | None) -> str:
     """Draw a curve for each row, with its band."""
-    rows = CauseRows.of(results, df, None)
+    rows = rows_of(results, df)
     if len(rows.index) > len(LEVELS):
         raise SpecError(
             f"df= has {len(rows.index)} rows, and {len(LEVELS)} curves are the most that can be told apart."
         )
-    found = incidences(results, df, rows, grid, level)
+    found = cast(FirstTimes, rows.times).incidence(grid, None, level)
     for k, ax in enumerate(panels):
         for i, (label, colour) in enumerate(zip(rows.labels, LEVELS, strict=False)):
             table = pd.DataFrame({name: of[k, i] for name, of in found.items()})
@@ -135,8 +134,7 @@ def _draw_groups(
     start = max(0.0, float(seen.entry.min()))
     after = np.full(len(seen.kept), start) if start else None
     x = grid[grid >= start] if start else grid
-    rows = CauseRows.of(results, None, after)
-    found = incidences(results, None, rows, x - start, None)["mean"]
+    found = cast(FirstTimes, rows_of(results, None).times).incidence(x - start, after, None)["mean"]
     together, names = len(panels) == 1, shorten_all([group.name for group in groups])
     for k, cause in enumerate(results.causes):
         ax = panels[0 if together else k]

@@ -40,6 +40,18 @@ def plot_forest(
     """Draw a row for each coefficient, reference level and process."""
     alpha, ratios = check_alpha(alpha), check_flag("hazard_ratios", hazard_ratios)
     kind = results._ratio_kind() if ratios else None
+    rows = results._forest(terms, alpha, ratios=ratios)
+    if not rows:
+        raise SpecError("This model has no coefficient to draw.")
+    ax = given_or_new(ax, (7.2, 1.1 + _HEIGHT * len(rows)))
+    name = "coefficient" if kind is None else _WORDS[kind.name == HAZARD]
+    _draw(ax, rows, f"{name}, {100 * (1 - alpha):g}% interval", log=ratios)
+    return ax
+
+
+def forest_rows(results: Results, terms: Any, alpha: float, *, ratios: bool) -> list[Row]:
+    """Rows of a figure from its top."""
+    kind = results._ratio_kind() if ratios else None
 
     def rows_of(compared: Compared) -> Iterator[Row]:
         of = compared.contrasts
@@ -49,13 +61,7 @@ def plot_forest(
             values = np.exp(values) if ratios else values
         yield from (Row(label, *each) for label, each in zip(compared.labels, values, strict=True))
 
-    rows = list(_rows(results, terms, rows_of, 1.0 if ratios else 0.0))
-    if not rows:
-        raise SpecError("This model has no coefficient to draw.")
-    ax = given_or_new(ax, (7.2, 1.1 + _HEIGHT * len(rows)))
-    name = "coefficient" if kind is None else _WORDS[kind.name == HAZARD]
-    _draw(ax, rows, f"{name}, {100 * (1 - alpha):g}% interval", log=ratios)
-    return ax
+    return list(_rows(results, terms, rows_of, 1.0 if ratios else 0.0))
 
 
 def _rows(results: Results, terms: Any, rows_of: Any, none: float) -> Iterator[Row]:

@@ -28,8 +28,8 @@ from tobitgp.report.summaries import curve_names, slope_rows
 from tobitgp.report.summary import FitSummary, Section, number
 from tobitgp.report.term_figures import grid_frame, held_words, is_date, label_axis, place, runs, surface_frame
 from tobitgp.results.hazards.cell_times import beyond_words
-from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, log_hazards
-from tobitgp.results.hazards.skewed import skewed_note
+from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, drawn_hazards
+from tobitgp.results.hazards.proportionality import skewed_note
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
@@ -103,8 +103,8 @@ def plot_hazards(results: HazardResults, level: float | None) -> Any:
     finish(panels[0], time, "hazard", legend="best" if parts.written.stratum else "")
     for ax, z in zip(panels[1:], varying, strict=False):
         rows = pd.concat([typical.assign(**{z: x}) for x in (0.0, 1.0)])
-        low, high = log_hazards(parts, rows, parts.cuts, draws=DRAWS).rows()
-        _draw_steps(ax, parts.cuts, high - low, level)
+        low, high = drawn_hazards(parts, rows, parts.cuts, draws=DRAWS).of_bands()
+        _draw_steps(ax, parts.cuts, np.log(high / low), level)
         ax.axhline(0.0, color=GREY, linewidth=0.8)
         finish(ax, time, "log hazard ratio", legend="")
     for ax, process in zip(panels[1 + len(varying) :], processes, strict=True):
@@ -183,7 +183,7 @@ def _draw_baseline(ax: Any, parts: HazardParts, typical: pd.DataFrame, level: fl
     strata = [None] if column is None else sorted(parts.covariates[column].unique(), key=str)[: len(LEVELS)]
     for stratum, colour in zip(strata, LEVELS, strict=False):
         row = typical if column is None else typical.assign(**{column: stratum})
-        rate = np.exp(log_hazards(parts, row, parts.cuts, draws=DRAWS).rows()[0])
+        rate = drawn_hazards(parts, row, parts.cuts, draws=DRAWS).of_bands()[0]
         _draw_steps(ax, parts.cuts, rate, level, colour, None if column is None else f"{column} = {stratum}")
     ax.set_ylim(0.0, None)
 
@@ -223,7 +223,7 @@ def _draw_surface(ax: Any, results: HazardResults, process: _Process) -> None:
 def _against(parts: HazardParts, rows: pd.DataFrame, middle: dict[str, Any]) -> Array:
     """Draws (m, S) of the log hazard of rows, less that of the first of them with some columns moved to a middle."""
     both = pd.concat([rows, rows.iloc[[0]].assign(**middle)])
-    found = log_hazards(parts, both, parts.cuts[[0, -1]], draws=DRAWS).level
+    found = np.log(drawn_hazards(parts, both, parts.cuts[[0, -1]], draws=DRAWS).level)
     return np.asarray(found[:-1] - found[-1])
 
 

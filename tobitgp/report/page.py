@@ -81,7 +81,8 @@ def make_page(results: Results, title: str | None = None) -> str:
     """The page of a fit."""
     name = results.formula.strip() if title is None else title
     summary = results.summary()
-    model = f"<pre>{_escape(results.model.spec)}</pre>\n{_wide(summary.tables[1].as_html())}"
+    read = "\n\n".join(str(spec) for spec in results._specifications)
+    model = f"<pre>{_escape(read)}</pre>\n{_wide(summary.tables[1].as_html())}"
     pairs = [("Python", platform.python_version()), *((package, version(package)) for package in PACKAGES)]
     versions = "".join(f"<tr><td>{package}</td><td>{number}</td></tr>" for package, number in pairs)
     sections = [
@@ -138,7 +139,7 @@ def _pictures(results: Results) -> Iterator[str]:
     import matplotlib.pyplot as plt
 
     of = type(results)
-    censored = bool(results.counts[["left", "right", "interval"]].sum())
+    censored = any(results.parts.facts.counts[kind] for kind in ("left", "right", "interval"))
     for title, method, caption, of_censored in FIGURES:
         draw = getattr(of, method, None)
         # A figure that goes by two names is drawn under the more telling one.

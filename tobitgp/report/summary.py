@@ -89,7 +89,7 @@ class FitSummary(Summary):  # type: ignore[misc]
     def with_tests(self, tests: pd.DataFrame) -> FitSummary:
         """The summary with a table of joint tests of terms after its others."""
         rows = [
-            [str(name), f"{df:.4g}", f"{chi2:.3f}", f"{p:.3f}", *map(number, rest)]
+            [name, f"{df:.4g}", f"{chi2:.3f}", f"{p:.3f}", *map(number, rest)]
             for name, (df, chi2, p, *rest) in frame_rows(tests)
         ]
         headers = ["", "df", "chi2", "P>chi2", *tests.columns[3:]]
@@ -260,8 +260,9 @@ def number(value: float) -> str:
 
 
 def frame_rows(frame: pd.DataFrame) -> Iterator[tuple[str, Array]]:
-    """Names and numbers of the rows of a table."""
-    return zip(map(str, frame.index), frame.to_numpy(), strict=True)
+    """Names and numbers of the rows of a table; levels of a name one after the other."""
+    names = [": ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in frame.index]
+    return zip(names, frame.to_numpy(), strict=True)
 
 
 def estimate_row(name: str, row: Array, *, tests: bool = True, unknown: str = "nan") -> list[str]:

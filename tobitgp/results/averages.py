@@ -62,6 +62,7 @@ class Sought:
     times: Array  # (m,); of what is at no times one that is not used
     positive: bool  # whether the response is
     after: float | None = None  # survived already, from which times count
+    cause: int | None = None  # of the events of a risk, where there are several; any without
 
     @property
     def link(self) -> Link:

@@ -75,9 +75,10 @@ class Side(NamedTuple):
         return Side(columns, tuple(at + step * (a - b) for at, a, b in zip(self.x, up.x, down.x, strict=True)))
 
 
-def _likelihood_effect(parts: LikelihoodParts, change: Change, rows: Rows, asked: Asked, *, averaged: bool) -> Effect:
+def likelihood_effect(parts: LikelihoodParts, change: Change, rows: Rows, asked: Asked, *, averaged: bool) -> Effect:
+    """By the delta method, of the rows or with ``averaged`` at the mean of their columns."""
     high, low = Side.of(parts, change.high), Side.of(parts, change.low)
-    width, weight, x = change.width, rows.weight, _multiplier(asked, change)
+    width, weight, x = change.width, rows.weight, change.multiplier(by_share=asked.by_share)
     if averaged:
         x = np.array([weight @ x])
         high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
@@ -99,11 +100,6 @@ def _likelihood_effect(parts: LikelihoodParts, change: Change, rows: Rows, asked
     return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
 
 
-def _multiplier(asked: Asked, change: Change) -> Array:
-    """What a change of each row is multiplied by, (n,): the value of the column where it changes by shares of that."""
-    return change.value if asked.by_share and change.value is not None else np.ones_like(change.width)
-
-
 def _about_mean(
     parts: LikelihoodParts, high: Side, low: Side, width: Array, weight: Array, contrast: str
 ) -> tuple[Side, Side, Array, Array]:
@@ -118,10 +114,10 @@ def _about_mean(
 # -- processes --------------------------------------------------------------------------------------------------------
 
 
-def _process_effect(parts: Parts, change: Change, rows: Rows, asked: Asked) -> Effect:
+def process_effect(parts: Parts, change: Change, rows: Rows, asked: Asked) -> Effect:
     """The variance is that of the effect linearised in f, its gradient averaged over f."""
     points, unit = parts.fitted.points, parts.gp.problem.units.scale
-    share, J = rows.weight * _multiplier(asked, change) / change.width, len(points)
+    share, J = rows.weight * change.multiplier(by_share=asked.by_share) / change.width, len(points)
     value, variance, intensive, whole = np.zeros(J), np.zeros(J), np.full(J, 0.0 if asked.split else np.nan), 0.0
     slopes: list[list[Summed]] = [[] for _ in points]
     of_rows = asked.question(parts.family.log_time, rows)
@@ -280,16 +276,13 @@ def marginal_effects(
         names = _numbers(parts, asked, names)
     with single_blas_thread(), np.errstate(invalid="ignore"):  # of infinite means
         for change in changes(parts, rows.frame, names):
-            if regression:
-                found.append(_likelihood_effect(parts, change, rows, asked, averaged=averaged))
-            else:
-                found.append(_process_effect(parts, change, rows, asked))
+            found.append(results._effect(change, rows, asked, averaged=averaged))
             labels.append((change.variable, asked.label(change.contrast)))
     if not found:
         terms = [term.name for term in parts.spec.gps if not term.factors]
         left = f": {', '.join(terms)} {'is' if len(terms) == 1 else 'are'} left to group_effects()" if terms else ""
         raise SpecError(f"This model has no column whose effect could be formed{left}.")
-    weight = np.ones(1) if regression else parts.fitted.weights
+    weight = np.ones(1) if len(found[0].value) == 1 else parts.fitted.weights
     value, variance, intensive = (
         np.column_stack([getattr(one, name) for one in found]) for name in ("value", "variance", "intensive")
     )

@@ -43,7 +43,7 @@ def subject_of(results: Any) -> Subject:
     """What a fitted model is a model of."""
     columns, parts = tuple(results.model.exog_names), results.parts
     modelled, counting = parts.facts.any_censored, is_of_counts(parts.family)
-    return Subject(parts.training, dict(results.counts), results.nobs, columns, modelled, counting)
+    return Subject(parts.training, parts.facts.counts, results.nobs, columns, modelled, counting)
 
 
 def is_of_counts(family: Any) -> bool:
@@ -63,6 +63,18 @@ def check_same_rows(subjects: Mapping[str, Subject]) -> None:
         first = next(names, "")
         for name in names:
             check(first, group[first], name, group[name])
+
+
+def check_same_events(fits: Mapping[str, Any]) -> None:
+    """Refuse fits of other rows, or of other causes of events."""
+    every = {name: fit._subjects for name, fit in fits.items()}
+    first, one = next(iter(every.items()))
+    for name, subjects in every.items():
+        if list(subjects) != list(one):
+            causes = [", ".join(map(repr, filter(None, each))) or "one event" for each in (one, subjects)]
+            raise SpecError(f"{first!r} and {name!r} are of other causes: {causes[0]} and {causes[1]}.")
+    for cause in one:
+        check_same_rows({name: subjects[cause] for name, subjects in every.items()})
 
 
 def check_kinds(kinds: Mapping[str, str], by: str) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 from tobitgp.diagnostics.elpd import spread, warn_of
 from tobitgp.diagnostics.validation import elpd_of
 from tobitgp.errors import SpecError, user_level
-from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, subject_of
+from tobitgp.results.comparable import Subject, check_kinds, check_same_events, subject_of
 from tobitgp.typing import Array
 
 _TOLERANCE = 1e-13  # of stacking weights
@@ -101,16 +101,14 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     check_by(by)
     fits = name_results(results)
     by = settle_criterion(list(fits.values()), by)
-    if any(hasattr(fit, "causes") for fit in fits.values()):
-        return _by_cause(fits, by)
     criterion = CRITERIA[by]
     subjects = {name: subject_of(fit) for name, fit in fits.items()}
     errors = weight = None
     if criterion.by_row:
-        value, kinds, errors, weight = _by_row(fits, subjects, by)
+        value, kinds, errors, weight = _by_row(fits, by)
     else:
         value = _values(fits, by)
-        check_same_rows(subjects)
+        check_same_events(fits)
         if by in ("log_evidence", "log_evidence_integrated"):
             check_kinds({name: fit.evidence_kind for name, fit in fits.items()}, by)
         if criterion.evidence:
@@ -119,25 +117,6 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     n = np.array([fit.nobs for fit in fits.values()], dtype=np.float64)
     converged = [bool(fit.converged) for fit in fits.values()]
     return rank_table(pd.Index(list(fits), dtype=object), value, kinds, n, converged, by, errors, weight)
-
-
-def _by_cause(fits: dict[str, Any], by: str) -> pd.DataFrame:
-    """Ranking of competing risks, whose criteria are sums over the causes, each of which is compared by itself."""
-    causes: dict[str, Any] = {name: getattr(fit, "causes", None) for name, fit in fits.items()}
-    first = next(iter(causes))
-    for name in causes:
-        if causes[name] != causes[first]:
-            raise SpecError(f"{first!r} and {name!r} are of other causes: {causes[first]} and {causes[name]}.")
-    if CRITERIA[by].by_row:
-        raise SpecError(
-            f"by={by!r} goes row by row; compare() takes res[cause] of each fit, one cause after the other."
-        )
-    tables = [compare({name: fit[cause] for name, fit in fits.items()}, by) for cause in causes[first]]
-    order = pd.Index(list(fits), dtype=object)
-    value = np.sum([table["value"].reindex(order).to_numpy() for table in tables], axis=0)
-    one = tables[0].reindex(order)
-    converged = [bool(fit.converged) for fit in fits.values()]
-    return rank_table(order, value, one["kind"].tolist(), one["n"].to_numpy(), converged, by)
 
 
 def name_results(results: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -253,7 +232,7 @@ def rank_table(
     return table.iloc[np.argsort(-gain, kind="stable")]
 
 
-def _by_row(fits: dict[str, Any], subjects: dict[str, Subject], by: str) -> tuple[Array, list[str], Array, Array]:
+def _by_row(fits: dict[str, Any], by: str) -> tuple[Array, list[str], Array, Array]:
     """Values by ``"loo"`` or ``"waic"``, their kinds, standard errors of their differences, and stacking weights."""
     found = {}
     for name, fit in fits.items():
@@ -261,7 +240,7 @@ def _by_row(fits: dict[str, Any], subjects: dict[str, Subject], by: str) -> tupl
             found[name] = elpd_of(fit, by)
         except SpecError as error:
             raise SpecError(f"by={by!r} is not available for {name!r}: {error}") from None
-    check_same_rows(subjects)
+    check_same_events(fits)
     for name, elpd in found.items():
         warn_of(elpd, f" of {name!r}")
     elpds = list(found.values())

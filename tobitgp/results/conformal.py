@@ -14,7 +14,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.results.predict import check_probability
-from tobitgp.results.rows import Asked, ask, read_scored
+from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class ConformalIntervals:
             If the new data cannot be used.
         """
         low, high = self.levels(interval, side)
-        asked = ask(self.results.parts, new, instead="what='uncensored'")
+        asked = self.results._ask(new, instead="what='uncensored'")
         columns = {"lower": self._quantile(new, low, asked), "upper": self._quantile(new, high, asked)}
         if self.what == "observed":
             columns = {name: np.clip(end, *asked.limits().ends) for name, end in columns.items()}
@@ -210,7 +210,7 @@ def conformalise(results: Results, calibration: Frame, what: str = "uncensored")
     times = results._time_rows(calibration, (), bands=False).times
     if times.discrete:
         raise SpecError("Counts have no conformal intervals: these are of responses that take every value.")
-    scored = read_scored(results.parts, calibration, "conformalise()")
+    scored = results._read_scored(calibration, "conformalise()")
     seen = scored.response
     _warn_training(results, seen)
     below, above = (results._predicted_below(calibration, scored, end) for end in (seen.lower, seen.upper))

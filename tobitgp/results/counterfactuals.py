@@ -34,7 +34,12 @@ class Change:
     high: Design
     low: Design
     width: Array  # (n,), what the difference is divided by
+    frames: tuple[pd.DataFrame, pd.DataFrame]  # covariates at both values
     value: Array | None = None  # (n,), of a column of numbers
+
+    def multiplier(self, *, by_share: bool) -> Array:
+        """What a change of each row is multiplied by, (n,): the value of a column that changes by shares of it."""
+        return self.value if by_share and self.value is not None else np.ones_like(self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +126,12 @@ def changes(parts: Source, frame: pd.DataFrame, names: Iterable[str]) -> Iterato
         if levels is None:
             yield _slope(parts, frame, name)
             continue
-        base = _replay(parts, frame, name, _constant(parts, name, levels[0], len(frame)))
-        for level in levels[1:]:
-            other = _replay(parts, frame, name, _constant(parts, name, level, len(frame)))
+        first, *others = (frame.assign(**{name: _constant(parts, name, level, len(frame))}) for level in levels)
+        base = _replay(parts, frame, name, first)
+        for level, moved in zip(levels[1:], others, strict=True):
+            other = _replay(parts, frame, name, moved)
             shown = [f"{v:g}" if isinstance(v, float) else str(v) for v in (level, levels[0])]
-            yield Change(name, " - ".join(shown), other, base, np.ones(len(frame)))
+            yield Change(name, " - ".join(shown), other, base, np.ones(len(frame)), (moved, first))
 
 
 def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Change:
@@ -136,7 +142,9 @@ def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Change:
     room = step if seen.minimum == seen.maximum else 0.0
     high = np.minimum(x + step, np.maximum(seen.maximum + room, x))
     low = np.maximum(x - step, np.minimum(seen.minimum - room, x))
-    return Change(name, SLOPE, _replay(parts, frame, name, high), _replay(parts, frame, name, low), high - low, x)
+    frames = frame.assign(**{name: high}), frame.assign(**{name: low})
+    up, down = (_replay(parts, frame, name, moved) for moved in frames)
+    return Change(name, SLOPE, up, down, high - low, frames, x)
 
 
 def _constant(parts: Source, name: str, value: Any, n: int) -> Any:
@@ -144,9 +152,9 @@ def _constant(parts: Source, name: str, value: Any, n: int) -> Any:
     return constant_column(parts.state, parts.facts.columns[name], name, value, n)
 
 
-def _replay(parts: Source, frame: pd.DataFrame, name: str, values: Any) -> Design:
+def _replay(parts: Source, frame: pd.DataFrame, name: str, moved: pd.DataFrame) -> Design:
     """Design of rows with other values in one column; each keeps its random intercepts."""
-    design = parts.state.replay(frame.assign(**{name: values}))[0]
+    design = parts.state.replay(moved)[0]
     if name not in parts.spec.names("re"):
         return design
     return keep_intercepts(parts, design, parts.state.replay(frame)[0])

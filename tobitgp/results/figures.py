@@ -220,6 +220,13 @@ def plot_forest(
     return plot_forest(results, hazard_ratios, terms, alpha=alpha, ax=ax)
 
 
+def forest_rows(results: Results, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
+    """Rows of a forest plot from its top."""
+    from tobitgp.report.forest import forest_rows
+
+    return forest_rows(results, terms, alpha, ratios=ratios)
+
+
 def plot_residuals(results: Any) -> Any:
     """Quantile residuals against the fit, and against normal quantiles with a 95% envelope.
 

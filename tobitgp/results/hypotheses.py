@@ -228,7 +228,7 @@ def _why_not_nested(larger: LikelihoodParts, smaller: LikelihoodParts) -> str:
         return "the distribution of its rows has other parameters; formulas={'shape': '~ 1'} is one value of one"
     names = ["linear terms are no case of these", *(f"{name} is no case of this one's" for name in larger.other_words)]
     pairs = zip(names, _predictors(larger), _predictors(smaller), strict=True)
-    return next((f"its {reason}" for reason, whole, part in pairs if not _spans(*whole, *part)), "")
+    return next((f"its {reason}" for reason, whole, part in pairs if not spans(*whole, *part)), "")
 
 
 def _why_not_nested_baselines(larger: ParametricParts, smaller: Any) -> str:
@@ -238,13 +238,13 @@ def _why_not_nested_baselines(larger: ParametricParts, smaller: Any) -> str:
     if not larger.baseline.contains(smaller.baseline):
         return "its baseline is no case of this one's"
     (H, *levels), (H_part, *levels_part) = _predictors(larger), _predictors(smaller)
-    if not _spans(*H, *H_part):
+    if not spans(*H, *H_part):
         return "its linear terms are no case of these"
-    nested = all(_spans(*whole, *part) for whole, part in zip(levels, levels_part, strict=False))
+    nested = all(spans(*whole, *part) for whole, part in zip(levels, levels_part, strict=False))
     return "" if nested else "its baselines of strata are no case of these"
 
 
-def _spans(H: Columns, offset: Array, H_part: Columns, offset_part: Array) -> bool:
+def spans(H: Columns, offset: Array, H_part: Columns, offset_part: Array) -> bool:
     """Whether every ``H_part b + offset_part`` is an ``H c + offset``."""
     blocks = chain(_in_blocks(H_part), [(offset_part - offset)[:, None]])
     return all(_spanned(H, wanted / np.maximum(np.abs(wanted).max(axis=0), 1e-300)) for wanted in blocks)

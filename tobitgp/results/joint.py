@@ -183,9 +183,9 @@ def sample(
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
     >>> res.sample(what="conditional", draws=2, rng=1).head(3).round(1)  # the second was seen, at 0.7
     draw    0    1
-    0    -1.2 -5.3
+    0    -1.5 -4.7
     1     0.7  0.7
-    2    -1.8 -3.1
+    2    -1.8 -4.0
     """
     offered = results._drawn
     if not isinstance(what, str) or what not in offered:

@@ -159,7 +159,7 @@ def coef_table(results: Results) -> pd.DataFrame:
         "ci90l": narrow["lower"],
         "ci90u": narrow["upper"],
     }
-    return pd.DataFrame(columns).rename_axis("Coefficient")
+    return pd.DataFrame(columns).set_axis(results._names).rename_axis("Coefficient")
 
 
 def stat(results: Results, key: str) -> float | int | str | None:
@@ -171,7 +171,7 @@ def stat(results: Results, key: str) -> float | int | str | None:
     if key == "N":
         return results.nobs
     if key in _OF_ROWS:
-        return int(results.counts[key])
+        return int(results.parts.facts.counts[key])
     value = getattr(results, key, np.nan) if key in STAT_LABELS else np.nan
     return float(value) if np.isfinite(value) else None
 

@@ -38,6 +38,7 @@ class Tails(NamedTuple):
     upper: Array
     entry: Array
     exit: Array
+    log: bool = False  # whether these ends are logarithms of the response
 
     @classmethod
     def of(cls, y: RowDistributions, response: CensoredResponse, window: tuple[Array, Array] | None = None) -> Tails:
@@ -65,7 +66,7 @@ class Tails(NamedTuple):
 
     def quantile(self, uniform: Array) -> Array:
         """Normal scores of the cdf, at a random point of its mass where a row is censored; (n,)."""
-        of, lower, upper, entry, exit = self
+        of, lower, upper, entry, exit, _ = self
         with np.errstate(divide="ignore"):
             share, rest = np.log(uniform), np.log1p(-uniform)
         below = np.logaddexp(rest + of(entry, lower), share + of(entry, upper))

@@ -17,7 +17,10 @@ from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.first import Joined
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
+from tobitgp.formula.spec import ModelSpec
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
@@ -25,6 +28,7 @@ from tobitgp.results import (
     anova,
     conformal,
     curves,
+    figures,
     joint,
     output,
     prediction,
@@ -33,6 +37,8 @@ from tobitgp.results import (
     written_curves,
 )
 from tobitgp.results.averages import Averages, Population, Sought
+from tobitgp.results.comparable import Subject, subject_of
+from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear
@@ -57,6 +63,7 @@ class Results(EstimatedParameters):
     """
 
     _parts: Any
+    _causes: tuple[Any, ...] = ()  # of events, where there are several
     _of_cause = False  # whether events of other causes are censoring
     _from_zero = True  # whether a path of covariates has to begin at time 0
     _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
@@ -77,6 +84,32 @@ class Results(EstimatedParameters):
 
     # -- what each kind says of itself --------------------------------------------------------------------------------
 
+    def _ask(self, new: Frame | None, exclude: Any = (), instead: str = "") -> Asked:
+        """Rows of new or of the training data that can be used."""
+        return ask(self._parts, new, exclude, instead=instead)
+
+    def _number_of(self, cause: Any) -> int:
+        """Place of a cause among those of the fit."""
+        raise SpecError(f"cause={cause!r}: this fit has one kind of event. Leave cause= out.")
+
+    def _read_scored(self, df: Frame, needed_by: str) -> Scored:
+        """New rows of which something is known, and what that is."""
+        return read_scored(self._parts, df, needed_by)
+
+    def _using(self, column: str) -> Any:
+        """Parts of which a column of the data is an input."""
+        return self._parts
+
+    @property
+    def _specifications(self) -> list[ModelSpec]:
+        """What was understood of the formulas."""
+        return [self._parts.spec]
+
+    @property
+    def _subjects(self) -> Mapping[Any, Subject]:
+        """What this is a model of; of several causes by cause."""
+        return {None: subject_of(self)}
+
     @property
     def _of_subjects(self) -> bool:
         """Whether training rows are parts of the time of subjects."""
@@ -93,6 +126,10 @@ class Results(EstimatedParameters):
     def _averages(self, population: Population, sought: Sought) -> Averages:
         """Averages over rows under settings of their columns."""
         raise unavailable(self, "An average over rows")
+
+    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
+        """Effect of a change of a column, in rows or with ``averaged`` at the mean of their design."""
+        raise unavailable(self, "marginal_effects()")
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         """Differences of f in pairs of rows."""
@@ -220,6 +257,21 @@ class Results(EstimatedParameters):
         """What is known of rows together."""
         raise unavailable(self, "The joint distribution of rows")
 
+    def _drawn_times(
+        self, asked: Asked, times: Times, draws: int, last: float, rng: np.random.Generator
+    ) -> RowDistributions:
+        """Draws (n, draws) of the distributions of the times of rows, up to a last time that is asked about."""
+        parts = self._joint.distributions(asked, draws, max(draws * len(times.which), 1), rng)
+        return Joined(tuple(parts), rng.permutation(draws))
+
+    def _moved_times(self, asked: Asked, step: float) -> RowDistributions | None:
+        """Distributions (n, 2 k) at estimates moved up and down along a root of their covariance; None without one."""
+        return None
+
+    def _make_elpd(self, by: str, draws: int, rng: Rng, method: str = "auto") -> Elpd:
+        """Leave-one-out or WAIC, without a warning."""
+        return validation.make_elpd(self, by, draws, rng, method)
+
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
         raise unavailable(self, "k_hat()")
 
@@ -277,7 +329,7 @@ class Results(EstimatedParameters):
 
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         """What new rows score."""
-        rows = read_scored(self._parts, df)
+        rows = self._read_scored(df, "score()")
         values = self._likelihoods(rows) if scoring_method == "log_likelihood" else self._order(rows.asked)
         seen = rows.response
         return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)
@@ -320,7 +372,6 @@ class Results(EstimatedParameters):
     score = times.score
 
     _row_tests = checks.row_tests
-    _make_elpd = validation.make_elpd
     check = checks.check
     loo = validation.loo
     waic = validation.waic
@@ -332,6 +383,7 @@ class Results(EstimatedParameters):
 
     conformalise = conformal.conformalise
     _contrast = standardise.contrast_of
+    _forest = figures.forest_rows
 
     save = output.save
     report = output.report
@@ -353,7 +405,7 @@ class Results(EstimatedParameters):
         """What makes the rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns, by label."""
         infos: dict[str, Callable[[Any], str]] = {"N": lambda res: f"{res.nobs:.10g}"}
         for kind in COUNTS[:4]:
-            infos[output.STAT_LABELS[kind]] = lambda res, kind=kind: str(int(res.counts[kind]))  # type: ignore[misc]
+            infos[output.STAT_LABELS[kind]] = lambda res, kind=kind: str(int(res.parts.facts.counts[kind]))  # type: ignore[misc]
         return {**infos, self._criterion()[0]: lambda res: str(res._criterion()[1])}
 
     # -- the rows and the formula -------------------------------------------------------------------------------------

@@ -74,6 +74,14 @@ class Asked(Labelled):
     design: Design  # of the n usable rows, excluded terms set to zero
     limits: Callable[[], Limits]  # gives the limits and the window of the usable rows, or says why they are unknown
     skip: frozenset[int]  # blocks of features that are zero
+    covariates: Callable[[], tuple[pd.DataFrame, BoolArray]]  # columns of some rows (n_data,), and which these are
+    excluded: Any = ()  # terms that are set to zero, by name
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Input columns of the n usable rows; those that excluded terms alone use hold some value."""
+        frame, rows = self.covariates()
+        return frame[self.usable[rows]]
 
     def among(self, known: BoolArray) -> Asked:
         """Some of the n usable rows; the others count as not usable."""
@@ -88,16 +96,27 @@ def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: 
     if new is None:
         training = parts.rows
         design, usable, index = training.design, training.kept, training.index
+        covariates = partial(_training_frame, parts)
     else:
         filled = fill_columns(parts, new, excluded, location=terms) if excluded or terms else new
         design, usable = parts.state.replay(filled)
         index = read_table(filled, []).index
+        covariates = partial(_new_frame, parts, filled, len(usable))
     skip: frozenset[int] = frozenset()
     if excluded:
         if not terms:
             check_levels(parts, excluded)
         design, skip = without(design, excluded)
-    return Asked(index, usable, design, partial(_limits, parts, new, usable, instead), skip)
+    return Asked(index, usable, design, partial(_limits, parts, new, usable, instead), skip, covariates, exclude)
+
+
+def _training_frame(parts: Source) -> tuple[pd.DataFrame, BoolArray]:
+    assert parts.covariates is not None
+    return parts.covariates, parts.rows.kept
+
+
+def _new_frame(parts: Source, new: Frame, n: int) -> tuple[pd.DataFrame, BoolArray]:
+    return pd.DataFrame(new, index=None)[list(parts.state.input_names)], np.ones(n, dtype=np.bool_)
 
 
 def limits_of(response: CensoredResponse) -> Limits:

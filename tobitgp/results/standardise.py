@@ -20,7 +20,6 @@ from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.curves import warn_net
 from tobitgp.results.paths import PARTS
 from tobitgp.results.predict import check_level, check_what
-from tobitgp.results.rows import ask
 from tobitgp.results.survival import read_times, refuse_dask, warn_of_tail
 from tobitgp.typing import Array, Frame
 
@@ -41,6 +40,7 @@ def standardise(
     weights: Any = None,
     interval: float | None = 0.95,
     *,
+    cause: Any = None,
     conditional_after: float | None = None,
     population: str = "fixed",
     draws: int = DRAWS,
@@ -69,6 +69,9 @@ def standardise(
         Frequency weights of the rows, numbers of copies; by default those of the fit, of ``df`` ones.
     interval : float or None
         Probability of the intervals.
+    cause : optional
+        Of competing risks, with ``"risk"``: the probability of an event of this cause by then, its cumulative
+        incidence. Without, of the first event of any cause.
     conditional_after : float, optional
         Time survived already by all rows, s, on the scale of the response, from which times and medians count: each row
         has :math:`S(s + t | a, z_i) / S(s | a, z_i)`, and the rows and their weights stay the same for all values, so
@@ -119,7 +122,7 @@ def standardise(
     warn_net(results)
     if isinstance(column, str):
         _check_column(results, column)
-        levels = column_levels(results.parts, column)
+        levels = column_levels(results._using(column), column)
         if levels is None:
             raise SpecError(f"{column!r} holds numbers: name the values, as standardise({{{column!r}: [1, 2]}}).")
         column = {column: levels}
@@ -129,7 +132,11 @@ def standardise(
     values = list(values) if np.ndim(values) else [values]
     if not values:
         raise SpecError(f"standardise() has no value of {name!r} to give the rows.")
-    sought, level, listed = _sought(results, what, times, conditional_after), check_level(interval), np.ndim(times) > 0
+    sought, level, listed = (
+        _sought(results, what, times, conditional_after, cause),
+        check_level(interval),
+        np.ndim(times) > 0,
+    )
     rows = _population(results, [{name: value} for value in values], df, weights, population, draws, rng)
     found = results._averages(rows, sought).statistics(level)
     _warn_infinite(sought, found["estimate"])
@@ -151,6 +158,7 @@ def contrast(
     interval: float | None = 0.95,
     *,
     weights: Any = None,
+    cause: Any = None,
     conditional_after: float | None = None,
     population: str = "fixed",
     draws: int = DRAWS,
@@ -174,7 +182,7 @@ def contrast(
         As of :meth:`GPResults.standardise`.
     scale : {"difference", "ratio"}
         Of the first average less the second, or over it, with an interval symmetric in the logarithm.
-    df, interval, weights, conditional_after, population, draws, rng
+    df, interval, weights, cause, conditional_after, population, draws, rng
         As of :meth:`GPResults.standardise`.
     response : str, optional
         Of several responses the one that is contrasted; by default all of them, side by side.
@@ -214,7 +222,12 @@ def contrast(
 
     if not isinstance(results, Results):
         raise SpecError(f"contrast() takes the results of a fit first, not {type(results).__name__}.")
-    options: dict[str, Any] = {"weights": weights, "conditional_after": conditional_after, "population": population}
+    options: dict[str, Any] = {
+        "weights": weights,
+        "cause": cause,
+        "conditional_after": conditional_after,
+        "population": population,
+    }
     options |= {"draws": draws, "rng": rng} | ({} if response is None else {"response": response})
     return results._contrast(first, second, what, times, scale, df, interval, **options)
 
@@ -230,6 +243,7 @@ def contrast_of(
     interval: float | None,
     *,
     weights: Any,
+    cause: Any,
     conditional_after: Any,
     population: Any,
     draws: Any,
@@ -243,13 +257,13 @@ def contrast_of(
         raise SpecError(f"response={response!r}: this fit has one response.")
     warn_net(results)
     scale = check_what(scale, SCALES, " as a scale")
-    sought, level = _sought(results, what, times, conditional_after), check_level(interval)
+    sought, level = _sought(results, what, times, conditional_after, cause), check_level(interval)
     stream = generator(rng)
     if isinstance(first, Results) and second is None:
         _check_disjoint(results, first)
         one, two = (
             fit._averages(_population(fit, [{}], df, weights, population, draws, stream), of)
-            for fit, of in ((results, sought), (first, _sought(first, what, times, conditional_after)))
+            for fit, of in ((results, sought), (first, _sought(first, what, times, conditional_after, cause)))
         )
         found = beside(one, two, draws, stream)
     elif isinstance(first, dict) and isinstance(second, dict):
@@ -265,17 +279,20 @@ def contrast_of(
 
 def _check_column(results: Results, name: Any) -> None:
     """Refuse a column that the model does not use."""
-    names = results.parts.state.input_names
+    names = results._using(name).state.input_names
     if name not in names:
         raise SpecError(f"{name!r} is no column of this model, which has {', '.join(map(repr, names)) or 'none'}.")
 
 
-def _sought(results: Results, what: Any, times: Any, conditional_after: Any) -> Sought:
+def _sought(results: Results, what: Any, times: Any, conditional_after: Any, cause: Any) -> Sought:
     """What is averaged, at which times, of rows that have survived which."""
     if results.parts.spec.mixture is not None:
         raise SpecError("A mixture has the same curve in every row: predict_survival_function() has it.")
     what = check_what(what, WHATS, " of an average")
     after, log_time = _read_after(conditional_after, what), results.parts.family.log_time
+    number = None if cause is None else results._number_of(cause)
+    if number is not None and what != "risk":
+        raise SpecError(f"cause={cause!r} goes with what='risk', the incidence of a cause; leave it out of {what!r}.")
     if what not in AT_TIMES:
         if times is not None:
             raise SpecError(f"times= does not go with what={what!r}.")
@@ -287,7 +304,7 @@ def _sought(results: Results, what: Any, times: Any, conditional_after: Any) -> 
         if (grid <= 0.0).any():
             raise SpecError(f"times={times!r}: restricted means take positive times.")
         warn_of_tail(results, grid + (after or 0.0))
-    return Sought(what, grid, log_time, after)
+    return Sought(what, grid, log_time, after, number)
 
 
 def _read_after(value: Any, what: str) -> float | None:
@@ -336,7 +353,7 @@ def _population(
         frame = in_days(pd.DataFrame(df))
         weight = read_weights(weights, frame, len(frame))
     stacked = pd.concat([frame.assign(**setting) for setting in settings], ignore_index=True)
-    asked = ask(parts, stacked)
+    asked = results._ask(stacked)
     usable = asked.usable[: len(frame)]
     weight = weight[usable]
     if not weight.sum() > 0.0:

@@ -13,12 +13,14 @@ import pandas as pd
 from tobitgp.data.frames import by_label
 from tobitgp.data.sources import is_dask
 from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.roots import area
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES, Question, observed, quantile, remaining
+from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.rows import Labelled
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -40,14 +42,16 @@ _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 class Times:
     """Times of n rows, on the scale of the response, of each of which a posterior is known."""
 
-    posterior: Nodes | Estimates  # of the rows that differ
+    posterior: Nodes | Estimates | Sampled  # of the rows that differ
     which: IntArray  # (n,), the one that each row is like
 
     @classmethod
-    def of(cls, posterior: Nodes | Estimates) -> Times:
+    def of(cls, posterior: Nodes | Estimates | Sampled) -> Times:
         """Rows of a process that are alike are done once."""
         if isinstance(posterior, Estimates):
             return cls(posterior, np.arange(len(posterior.x[0])))
+        if isinstance(posterior, Sampled):
+            return cls(posterior, np.arange(len(posterior.rows)))
         values = [posterior.mean, posterior.sd, *([posterior.sigma] if posterior.sigma.shape[1] > 1 else [])]
         _, first, which = np.unique(np.vstack(values), axis=1, return_index=True, return_inverse=True)
         return cls(posterior.take(first), which.ravel())
@@ -90,20 +94,40 @@ class Times:
                 "mean": question.number(part.beside_shared_values if shared else part.beside_own_values(*question.at))
             }
 
-        made = self._over(mean, len(rows), (_SHARED if shared else self._components) * len(times), _CELLS)
+        of_each = _SHARED if shared and not isinstance(self.posterior, Sampled) else self._components
+        made = self._over(mean, len(rows), of_each * len(times), _CELLS)
         if level is not None:
 
             def band(span: slice) -> dict[str, Array]:
                 return self.posterior.take(rows[span]).spread_over().band(ask(span), level)
 
             one_by_one = shared and isinstance(self.posterior, Nodes)
-            made |= self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), _BAND_CELLS)
+            cells = _CELLS if isinstance(self.posterior, Sampled) else _BAND_CELLS
+            made |= self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), cells)
         return {name: made.pop(name)[back.ravel()] for name in list(made)}
 
     def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
         """Means of `curve`, hazards and cumulative hazards, (n, m) each."""
         hazard, cumulative = (self.curve(of, times, after, None)["mean"] for of in ("hazard", "cumulative_hazard"))
         return hazard, cumulative
+
+    def cuts(self, last: float) -> Array:
+        """Times up to the last at which hazards may jump."""
+        return np.zeros(0)
+
+    def furthest(self, after: Array | None) -> float:
+        """The last time at which hazards are known."""
+        return np.inf
+
+    @property
+    def new(self) -> RowDistributions:
+        """Distributions of a new response in the rows."""
+        found: RowDistributions = self.posterior.take(self.which).new
+        return found
+
+    def until(self, last: float) -> Times:
+        """With what is known up to a last time."""
+        return self
 
     def survive(self, times: Array) -> Array:
         """Log probability of surviving times (n, m) of each row."""
@@ -129,7 +153,7 @@ class Times:
             found = self.posterior.take(self.which[span]).remaining(orders, after[span], most)
             return {"": found if most is None else np.fmin(found, most)}
 
-        return self._over(chunk, len(after), self._components * _ROOT, _CELLS)[""]
+        return self._over(chunk, len(after), self._held(_ROOT), _CELLS)[""]
 
     def order(self) -> Array:
         """Numbers (n,) by which rows are expected to live longer."""
@@ -147,7 +171,7 @@ class Times:
         def chunk(span: slice) -> dict[str, Array]:
             return self.posterior.take(self.which[span]).band(remaining(p, after[span]), level)
 
-        return self._over(chunk, len(after), self._components * _AVERAGED, _CELLS)
+        return self._over(chunk, len(after), self._held(_AVERAGED), _CELLS)
 
     def warn_beyond(self, last: float) -> None:
         """Say of times up to the last that they rest on what was not seen, where a fit has no form for them."""
@@ -188,7 +212,11 @@ class Times:
     @property
     def _components(self) -> int:
         """Numbers held for each row and time, where every component is worked on by itself."""
-        return len(self.posterior.weight) if isinstance(self.posterior, Nodes) else 1
+        return len(self.posterior.weight) if isinstance(self.posterior, Nodes | Sampled) else 1
+
+    def _held(self, each: int) -> int:
+        """Numbers held for each row, of which a component takes so many, and a draw one."""
+        return self._components * (1 if isinstance(self.posterior, Sampled) else each)
 
     def _over(self, chunk: Callable[[slice], dict[str, Array]], n: int, held: int, cells: int) -> dict[str, Array]:
         """Join what is made of n rows, a chunk at a time, in which each row holds some of so many cells."""

@@ -11,18 +11,9 @@ import pandas as pd
 
 from tobitgp import metrics
 from tobitgp.errors import SpecError
-from tobitgp.results.competing.competing_parts import SeenCauses
-from tobitgp.results.rows import read_scored
 from tobitgp.selection import held_out
 from tobitgp.selection.held_out import HeldOut, Measure, Survival, grid_of
-from tobitgp.typing import Array, BoolArray, IntArray
-
-
-class _Known(NamedTuple):
-    """Rows of which the model of a cause knows something."""
-
-    kept: BoolArray  # (n_data,)
-    response: Any
+from tobitgp.typing import Array, IntArray
 
 
 class Judged(NamedTuple):
@@ -38,8 +29,7 @@ class Judged(NamedTuple):
         """Rows of a fit and those left out."""
         results: Any = held.results
         seen, k = results.parts.seen, 1 + results.causes.index(cause)
-        scored = [read_scored(fit.parts, held.test) for fit in results.parts.fits.values()]
-        new = SeenCauses.of([_Known(one.asked.usable, one.response) for one in scored])
+        new = results._seen_of(held.test, "a measure")
         weight = np.ones(len(new.time)) if held.weight is None else held.weight[new.kept]
         more = {"entry": (seen.entry, new.entry), "weights": (seen.weight, weight)}
         rows = Survival((seen.time, seen.code == k), (new.time, new.code == k), more, new.kept)

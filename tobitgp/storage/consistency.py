@@ -126,8 +126,10 @@ def _check_estimates(parts: LikelihoodParts, q: int) -> None:
             wanted |= {f"root of {name}": (V.root, (k, *V.root.shape[1:2])), f"own part of {name}": (V.own, (k,))}
         else:
             wanted[name] = V, (k, k)
+    if parts.root is not None:
+        wanted["root"] = parts.root, (k, *parts.root.shape[1:2])
     _check_shapes(wanted)
-    _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
+    _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre", "root") if name in wanted})
     if parts.spec.processes or maximum.scores is not None or parts.cov_type not in KINDS:
         raise MalformedError("its parts do not belong together")
     if (maximum.shape is None) != (not parts.shape_name) or not (maximum.shape is None or np.isfinite(maximum.shape)):

@@ -9,9 +9,7 @@ import tobitgp as tg
 from .fits import Case
 from .question import NEW, Question, finite, result
 from .reasons import (
-    CAUSES,
     CLUSTERS,
-    EACH_CAUSE,
     NO_COLUMNS,
     NO_GAUSSIAN,
     NOT_RIGHT,
@@ -71,8 +69,8 @@ CHECKING = [
     Question("k_hat", result("k_hat", 200, rng=1), (ROWLESS, NO_GAUSSIAN, SHARED)),
     Question("score", result("score", NEW)),
     Question("score concordance", concordance, (NO_COLUMNS,)),
-    Question("concordance_index_", result("concordance_index_"), (NO_COLUMNS, ROWLESS, EACH_CAUSE)),
-    Question("conformalise", conformal, (CAUSES, PATHS)),
+    Question("concordance_index_", result("concordance_index_"), (NO_COLUMNS, ROWLESS)),
+    Question("conformalise", conformal, (PATHS,)),
     Question("compare", compared, (ROWLESS,)),
     Question("compare loo", compared_by_loo, (ROWLESS, SHARED)),
     Question("cross_validate", cross_validated_likelihood, (CLUSTERS, ROWLESS), finite),

@@ -9,7 +9,18 @@ import tobitgp as tg
 from .fits import Case
 from .predictions import WHATS
 from .question import NEW, Question, result
-from .reasons import BEYOND, CAUSES, CURED_MEAN, NO_COLUMNS, NOT_PROCESS, NOT_TIME, ONE_CRITERION, PARTS, ROWLESS
+from .reasons import (
+    BEYOND,
+    CAUSES,
+    CURED_MEAN,
+    NO_COLUMNS,
+    NOT_PROCESS,
+    NOT_TIME,
+    ONE_CRITERION,
+    PARTS,
+    ROWLESS,
+    TAILS_OF_CAUSES,
+)
 
 
 def contrasted(case: Case) -> Any:
@@ -20,7 +31,7 @@ def suggested(case: Case) -> Any:
     return tg.suggest(case.res, case.new, 2)
 
 
-OF_TIMES = (NO_COLUMNS, NOT_TIME, CAUSES, ROWLESS)
+OF_TIMES = (NO_COLUMNS, NOT_TIME, ROWLESS)
 EFFECTS = [
     *(
         Question(
@@ -33,11 +44,11 @@ EFFECTS = [
     Question("get_margeff", result("get_margeff", at="mean"), (NO_COLUMNS, CAUSES)),
     Question("standardise survival", result("standardise", "arm", "survival", [1.0]), (NO_COLUMNS, ROWLESS, PARTS)),
     Question("standardise rmst", result("standardise", "arm", "rmst", [2.0]), (*OF_TIMES, PARTS)),
-    Question("standardise median", result("standardise", "arm", "median"), (NO_COLUMNS, CAUSES, ROWLESS, PARTS)),
+    Question("standardise median", result("standardise", "arm", "median"), (NO_COLUMNS, ROWLESS, PARTS)),
     Question(
         "standardise mean",
         result("standardise", "arm", "mean"),
-        (NO_COLUMNS, CAUSES, CURED_MEAN, BEYOND, ROWLESS, PARTS),
+        (NO_COLUMNS, TAILS_OF_CAUSES, CURED_MEAN, BEYOND, ROWLESS, PARTS),
     ),
     Question("standardise df", result("standardise", "arm", "survival", [1.0], df=NEW), (NO_COLUMNS,)),
     Question("contrast", contrasted, (NO_COLUMNS, ROWLESS, PARTS)),

@@ -12,7 +12,6 @@ from .fits import Case
 from .question import NEW, NO_ROWS, PATHS, TIMES, Of, Question, bands, curves, new_rows, no_rows, result
 from .reasons import (
     BEYOND,
-    CAUSES,
     CONSTANT,
     CURED_MEAN,
     NO_COLUMNS,
@@ -21,8 +20,8 @@ from .reasons import (
     NOT_TIMES,
     ONE_CAUSE,
     ONE_EVENT,
-    ONE_HAZARD,
     ONE_ROW_EACH,
+    TAILS_OF_CAUSES,
     WHOLE,
 )
 
@@ -31,7 +30,7 @@ CURVES = {"survival": "survival_function", "cumulative hazard": "cumulative_haza
 
 def curve_questions() -> Iterator[Question]:
     for name, method in CURVES.items():
-        reasons = (NOT_TIMES,) if name == "survival" else (NOT_TIMES, ONE_HAZARD)
+        reasons = (NOT_TIMES,)
         ask = f"predict_{method}"
         yield Question(name, result(ask, NEW, TIMES), reasons, curves)
         yield Question(f"{name} interval", result(ask, NEW, TIMES, interval=0.9), reasons, curves)
@@ -60,18 +59,18 @@ def survival_model(case: Case) -> Any:
     return model.predict_survival_function(case.new, list(case.times)), model.score(case.new)
 
 
-MEANS = (NOT_TIMES, CAUSES, NOT_TIME)
+MEANS = (NOT_TIMES, NOT_TIME)
 LIFETIMES = [
     *curve_questions(),
     *path_questions(),
-    Question("median", result("predict_median", NEW), (NOT_TIMES, CAUSES), new_rows),
-    Question("median interval", result("predict_median", NEW, interval=0.9), (NOT_TIMES, CAUSES, WHOLE), bands),
+    Question("median", result("predict_median", NEW), (NOT_TIMES,), new_rows),
+    Question("median interval", result("predict_median", NEW, interval=0.9), (NOT_TIMES, WHOLE), bands),
+    Question("median conditional_after", result("predict_median", NEW, conditional_after=0.5), (NOT_TIMES,), new_rows),
+    Question("median no rows", result("predict_median", NO_ROWS), (NOT_TIMES,), no_rows),
+    Question("percentile", result("predict_percentile", NEW, p=0.8), (NOT_TIMES,), new_rows),
     Question(
-        "median conditional_after", result("predict_median", NEW, conditional_after=0.5), (NOT_TIMES, CAUSES), new_rows
+        "expectation", result("predict_expectation", NEW), (NOT_TIMES, TAILS_OF_CAUSES, CURED_MEAN, BEYOND), new_rows
     ),
-    Question("median no rows", result("predict_median", NO_ROWS), (NOT_TIMES, CAUSES), no_rows),
-    Question("percentile", result("predict_percentile", NEW, p=0.8), (NOT_TIMES, CAUSES), new_rows),
-    Question("expectation", result("predict_expectation", NEW), (NOT_TIMES, CAUSES, CURED_MEAN, BEYOND), new_rows),
     Question("restricted mean", result("predict_restricted_mean", NEW, t=2.0), MEANS, new_rows),
     Question("restricted mean interval", result("predict_restricted_mean", NEW, t=2.0, interval=0.9), MEANS, bands),
     Question("incidence", result("predict_cumulative_incidence", NEW, TIMES), (ONE_CAUSE,)),

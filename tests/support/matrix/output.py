@@ -78,7 +78,7 @@ def model_evidence(case: Case) -> Any:
 OUTPUT = [
     Question("plot", result("plot")),
     Question("plot_terms", result("plot_terms"), (NO_LINE, CAUSES)),
-    Question("plot_effect", result("plot_effect", "z"), (NO_COLUMNS, CAUSES)),
+    Question("plot_effect", result("plot_effect", "z"), (NO_COLUMNS,)),
     Question("plot_residuals", result("plot_residuals")),
     Question("plot_forest", result("plot_forest"), (NO_COLUMNS,)),
     Question("plot_survival", result("plot_survival"), (NOT_TIMES, ROWLESS, PARTS)),
@@ -91,8 +91,8 @@ OUTPUT = [
     Question("plot_predictive_check", result("plot_predictive_check"), (ROWLESS, LATE)),
     Question("report", result("report", Of("folder", "fit.html"))),
     Question("save, load", stored, (), same_print),
-    Question("load, predict", predictions_of_stored, (CAUSES,), same_predictions),
-    Question("command predict", predictions_of_the_command, (CAUSES,)),
+    Question("load, predict", predictions_of_stored, (), same_predictions),
+    Question("command predict", predictions_of_the_command),
     Question("Model", model),
     Question("Model.evidence", model_evidence, (NOT_POSTERIOR, PRIORS_ONLY)),
 ]

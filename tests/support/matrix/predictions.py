@@ -20,19 +20,20 @@ from .reasons import (
     PARTS,
     ROWLESS,
     SHARED,
+    TAILS_OF_CAUSES,
     UNSEEN,
     WHOLE,
     Reason,
 )
 
 WHATS: dict[str, tuple[Reason, ...]] = {
-    "median": (CAUSES,),
+    "median": (),
     "latent": (NO_LINE, CAUSES),
-    "uncensored": (CAUSES, CURED_MEAN, BEYOND),
-    "observed": (CAUSES, CURED_MEAN, NO_LIMIT),
-    "conditional": (CAUSES, CURED_MEAN, BEYOND, PARTS),
-    "quantile": (CAUSES,),
-    "prob": (CAUSES,),
+    "uncensored": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND),
+    "observed": (TAILS_OF_CAUSES, CURED_MEAN, NO_LIMIT),
+    "conditional": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND, PARTS),
+    "quantile": (),
+    "prob": (),
     "terms": (NO_LINE, CAUSES),
 }
 MORE: dict[str, dict[str, Any]] = {"quantile": {"q": [0.1, 0.9]}, "prob": {"below": 1.0}}
@@ -84,8 +85,8 @@ def residuals() -> Iterator[Question]:
         "cox_snell": (),
         "martingale": (),
         "deviance": (NO_PREDICTED_ROW, NO_WORST),
-        "response": (CAUSES, CURED_MEAN, BEYOND, PARTS),
-        "pearson": (CAUSES, CURED_MEAN, BEYOND, NO_PREDICTED_ROW, PARTS),
+        "response": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND, PARTS),
+        "pearson": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND, NO_PREDICTED_ROW, PARTS),
     }
     for kind, reasons in more.items():
         yield Question(f"residuals {kind}", result("residuals", kind), (ROWLESS, *reasons), training_rows)
@@ -94,26 +95,26 @@ def residuals() -> Iterator[Question]:
 def draws() -> Iterator[Question]:
     more: dict[str, tuple[Reason, ...]] = {
         "uncensored": (),
-        "latent": (NO_LINE,),
+        "latent": (NO_LINE, CAUSES),
         "observed": (NO_LIMIT,),
         "conditional": (UNSEEN, PARTS),
     }
     yield Question(
-        "sample conditional of the rows", result("sample", None, 3, what="conditional", rng=1), (CAUSES, ROWLESS, PARTS)
+        "sample conditional of the rows", result("sample", None, 3, what="conditional", rng=1), (ROWLESS, PARTS)
     )
-    yield Question("sample no rows", result("sample", NO_ROWS, 3, rng=1), (CAUSES,), no_rows)
+    yield Question("sample no rows", result("sample", NO_ROWS, 3, rng=1), (), no_rows)
     for what, reasons in more.items():
-        yield Question(f"sample {what}", result("sample", NEW, 3, what=what, rng=1), (CAUSES, *reasons))
+        yield Question(f"sample {what}", result("sample", NEW, 3, what=what, rng=1), reasons)
 
 
 PREDICTIONS = [
     *predictions(),
-    Question("predict se", result("predict", NEW, se=True), (CAUSES,), new_rows),
-    Question("predict exclude", result("predict", NEW, exclude="z"), (NO_COLUMNS, CAUSES), new_rows),
-    Question("predict no rows", result("predict", NO_ROWS), (CAUSES,), no_rows),
-    Question("predict polars", predict_polars, (CAUSES,)),
-    Question("predict dask", predict_dask, (CAUSES,)),
-    Question("get_prediction", prediction_table, (CAUSES, CURED_MEAN, BEYOND), new_rows),
+    Question("predict se", result("predict", NEW, se=True), (), new_rows),
+    Question("predict exclude", result("predict", NEW, exclude="z"), (NO_COLUMNS,), new_rows),
+    Question("predict no rows", result("predict", NO_ROWS), (), no_rows),
+    Question("predict polars", predict_polars),
+    Question("predict dask", predict_dask),
+    Question("get_prediction", prediction_table, (TAILS_OF_CAUSES, CURED_MEAN, BEYOND), new_rows),
     Question("predict cured", result("predict", NEW, "cured"), (NOBODY_CURED,)),
     *residuals(),
     *draws(),

@@ -34,10 +34,12 @@ NO_WORST = Reason("The saturated model of counts of a mixture is not defined.", 
 WHOLE = Reason("Quantiles of counts are whole numbers, which have no interval.", ("counts",))
 
 CAUSES = Reason(
-    "A time that another cause may end has no separate distribution. It has cumulative incidences.", ("causes",)
+    "The time of the first event has no location that is linear in terms: each cause has a model.", ("causes",)
 )
-ONE_HAZARD = Reason("Each cause has its own hazard. There is no hazard of all.", ("causes",))
-EACH_CAUSE = Reason("The concordance index is computed for each cause.", ("causes",))
+TAILS_OF_CAUSES = Reason(
+    "The mean time of the first event depends on the tails of all causes, of which censored rows show nothing.",
+    ("causes",),
+)
 ONE_EVENT = Reason("The interface of lifelines knows one kind of event.", ("causes",))
 ONE_CAUSE = Reason("There is only one cause.", (), ("causes",))
 
@@ -73,6 +75,11 @@ NO_GROUPS = Reason("The model has no groups.", (), ("groups",))
 ROWLESS = Reason("The fit keeps no rows of a partitioned data set.", ("no rows",))
 SHARED = Reason("Rows of a group share a frailty, so the likelihood is not a product over rows.", ("frailty",))
 PATHS = Reason("The rows of a subject are one observation, which conformal intervals cannot divide.", ("subjects",))
+PATHS_AVERAGED = Reason(
+    "A row is a part of the time of a subject. Its covariates after its end are unknown, so that averages over rows "
+    "need rows that stand for subjects.",
+    ("subjects",),
+)
 PATHS_SCORED = Reason("The rows of a subject are one observation, which the Brier score cannot divide.", ("subjects",))
 PARTS = Reason(
     "The rows of a subject are parts of one time. One that ends where covariates change is not censored, and an "

@@ -16,8 +16,8 @@ from tobitgp.cli import main
 from tobitgp.errors import ApproximationWarning, DataError, FormulaError, SpecError
 from tobitgp.formula.competing_risks import read_causes
 from tobitgp.numerics.nonparametric import aalen_johansen
-from tobitgp.results.competing.competing_predictions import DRAWS, CauseRows
 from tobitgp.results.competing.competing_results import CompetingRisksResults
+from tobitgp.results.competing.first_times import DRAWS
 from tobitgp.results.competing.incidence import find_rule, integrate, make_rule
 from tobitgp.results.rows import ask
 
@@ -210,9 +210,8 @@ def test_bands_are_quantiles_over_independent_causes():
 def test_parameters_of_causes_are_drawn_by_themselves(formula, family):
     res = tg.fit(formula, exponentials(200), family=family)
     twins = CompetingRisksResults(replace(res.parts, fits={1: res[2], 2: res[2]}))
-    times, new = np.array([5.0]), pd.DataFrame({"x": [0.3]})
-    first, second = CauseRows.of(twins, new, None).drawn(twins, new, times)
-    H = [draws.at(times, np.zeros(1), slice(None))[1].ravel() for draws in (first, second)]
+    drawn = twins._time_rows(pd.DataFrame({"x": [0.3]}), (), bands=True).times.draw(5.0)
+    H = [-cause.logsf(np.full((1, 1), 5.0)).ravel() for cause in drawn.causes]
     assert len(H[0]) == DRAWS
     assert abs(np.corrcoef(*H)[0, 1]) < 4.5 / np.sqrt(DRAWS)
     assert np.std(H[0]) == pytest.approx(np.std(H[1]), rel=0.1)
@@ -563,14 +562,15 @@ def test_files_answer_as_the_fit(mgus2, tmp_path):
             question()
 
 
-def test_other_doors_refuse_causes(mgus2, tmp_path, capsys):
+def test_other_doors_to_causes(mgus2, tmp_path, capsys):
     rows, fit = tmp_path / "rows.csv", tmp_path / "fit.tgp"
     mgus2.to_csv(rows)
     assert main(["fit", "Surv(etime, cause) ~ 1", str(rows), "--family", "weibull"]) == 2
     assert "Competing risks, Surv(time, cause), are fitted in Python" in capsys.readouterr().err
-    tg.fit("Surv(etime, cause) ~ 1", mgus2, family="exponential").save(fit)
-    assert main(["predict", str(fit), str(rows)]) == 2
-    assert "fit.tgp is a fit of competing causes" in capsys.readouterr().err
+    res = tg.fit("Surv(etime, cause) ~ 1", mgus2, family="exponential")
+    res.save(fit)
+    assert main(["predict", str(fit), str(rows)]) == 0
+    assert f"median\n{res.predict(mgus2.head(1)).iloc[0]:.10g}"[:15] in capsys.readouterr().out
     with pytest.raises(SpecError, match="A SurvivalModel has one event"):
         tg.SurvivalModel("age").fit(mgus2, "etime", "cause")
 

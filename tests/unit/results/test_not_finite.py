@@ -54,9 +54,9 @@ def test_the_mean_time_where_some_are_cured():
 def test_competing_causes_refuse_as_other_fits_do(lung):
     data = lung.assign(cause=lung["event"] * (1 + (lung["age"] > 65)))
     res = tg.fit("Surv(time, cause) ~ sex", data, family="weibull")
-    assert not hasattr(res, "predict")
+    assert not hasattr(res, "posterior")
     with pytest.raises(UnavailableError, match="each cause has its own"):
-        res.predict(data)
+        res.posterior(data)
 
 
 def test_risk_sets_of_one_row_say_nothing_against_proportional_hazards():

@@ -8,6 +8,7 @@ from scipy.stats import norm, weibull_min
 import tobitgp as tg
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import DataError, SpecError
+from tobitgp.results.hazards.hazard_parts import DRAWS, drawn_hazards
 
 FORMULA = "Surv(start, stop, event) ~ age + sex"
 CURVES = ("survival_function", "cumulative_hazard", "hazard")
@@ -114,11 +115,11 @@ def test_hazards_of_rows_add_up(piecewise, path):
 
 
 def test_hazards_of_draws_add_up_before_they_are_averaged(smooth, path):
-    before = smooth._asked(path.iloc[[2]], ())[1].hazards([0], 300.0, draws=True)
-    after = smooth._asked(path.iloc[[0]], ())[1].hazards([0], 300.0, draws=True)
+    before = drawn_hazards(smooth.parts, path.iloc[[2]], smooth.parts.cuts, draws=DRAWS)
+    after = drawn_hazards(smooth.parts, path.iloc[[0]], smooth.parts.cuts, draws=DRAWS)
 
     def H(hazards, t):
-        return hazards.cumulative(np.array([[t]]))[0, 0]
+        return -hazards.logsf(np.array([[t]]))[0]
 
     total = H(before, 40.0) + H(after, 150.0) - H(after, 40.0)
     found = smooth.predict_survival_function(path, [150.0], id="who", interval=0.9)["b"].iloc[0]

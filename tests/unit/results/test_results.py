@@ -191,8 +191,8 @@ def test_what_only_other_kinds_have_is_refused_in_words(tobin):
         two.bootstrap()
     lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
     causes = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-    with pytest.raises(UnavailableError, match=r"each cause has its own, as res\[1\].bootstrap"):
-        causes.bootstrap()
+    with pytest.raises(UnavailableError, match=r"each cause has its own, as res\[1\].plot_terms"):
+        causes.plot_terms()
     with pytest.raises(UnavailableError, match="impute is not available of CompetingRisksResults, but of Multivariate"):
         causes.impute()
     for res in (one, two, causes):

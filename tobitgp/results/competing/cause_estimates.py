@@ -1,10 +1,11 @@
-"""Estimates of competing risks: those of each cause beside each other, which are independent of each other."""
+"""Estimates of competing risks: those of each cause beside each other, which are independent of each other: (CR1)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,11 @@ from scipy.linalg import block_diag
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.bordered import dense
+from tobitgp.results import parameter_estimates
 from tobitgp.results.hypotheses import WaldResults, chi_squared
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Linear
-from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.results.competing.competing_results import CompetingRisksResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,195 +43,66 @@ class IndependentLinear:
         return Linear(weight, mean, V, fixed, lost)
 
 
-def conf_int(results: CompetingRisksResults, alpha: float = 0.05) -> pd.DataFrame:
-    """Intervals of ``params``.
+def beside(method: Callable[..., Any], level: str | None = None) -> Any:
+    """A method whose tables of the causes stand below each other, under a level of causes."""
 
-    Parameters
-    ----------
-    alpha : float
-        One minus the probability of the intervals.
+    @wraps(method)
+    def of_causes(results: Any, *args: Any, **options: Any) -> Any:
+        found = {cause: getattr(fit, method.__name__)(*args, **options) for cause, fit in results._fits.items()}
+        return pd.concat(found, names=["cause", level])
 
-    Returns
-    -------
-    DataFrame
-        A row for each ``(cause, parameter)``, columns 0 and 1, in the units of ``params``.
-
-    Raises
-    ------
-    SpecError
-        If alpha is outside (0, 1).
-
-    References
-    ----------
-    (REG8) of the theory pages, of processes (PRE3) and (HYP2); of each cause as by itself.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-    >>> res.conf_int().loc[(2, "sex")].round(2).tolist()
-    [0.17, 1.03]
-    """
-    alpha = check_alpha(alpha)
-    return pd.DataFrame(_beside(results, lambda fit: fit.conf_int(alpha)))
+    return of_causes
 
 
-def summary_frame(results: CompetingRisksResults, alpha: float = 0.05) -> pd.DataFrame:
-    """All parameters of all causes in one table.
+def tables(owner: type, name: str, level: str | None = None) -> Any:
+    """The same of a property."""
 
-    Parameters
-    ----------
-    alpha : float
-        One minus the probability of the intervals.
+    def of_causes(results: Any) -> Any:
+        return pd.concat({cause: getattr(fit, name) for cause, fit in results._fits.items()}, names=["cause", level])
 
-    Returns
-    -------
-    DataFrame
-        A row for each ``(cause, parameter)``, with the columns that the results of a cause have, in their units.
-
-    Raises
-    ------
-    SpecError
-        If alpha is outside (0, 1).
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-    >>> res.summary_frame().loc[1, "coef"].round(2).to_dict()
-    {'Intercept': 6.09, 'sex': 0.26, 'sigma': 0.71}
-    """
-    return pd.DataFrame(_beside(results, lambda fit: fit.summary_frame(alpha)))
+    return _property(of_causes, owner, name)
 
 
-def cov_params(results: CompetingRisksResults) -> pd.DataFrame:
-    """Covariance of ``params``; 0 between causes.
+def sums(owner: type, name: str) -> Any:
+    """A property that is a sum over causes, NaN where one has none."""
 
-    Returns
-    -------
-    DataFrame
-        A row and a column for each ``(cause, parameter)``, in squares of the units of ``params``.
+    def of_causes(results: Any) -> float:
+        return float(sum(getattr(fit, name, np.nan) for fit in results._fits.values()))
 
-    References
-    ----------
-    (CR1) of the theory pages: the likelihood is a product of one factor for each cause.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-    >>> float(res.cov_params().loc[(1, "sex"), (2, "sex")])
-    0.0
-    """
-    tables, index = [fit.cov_params() for fit in results.parts.fits.values()], results.params.index
-    return pd.DataFrame(block_diag(*tables), index=index, columns=index)
+    return _property(of_causes, owner, name)
 
 
-def hazard_ratios(results: CompetingRisksResults, alpha: float = 0.05) -> pd.DataFrame:
-    """Ratios of the hazard of each cause.
+def words(owner: type, name: str, otherwise: str = "") -> Any:
+    """A property that is a word, or several of causes that differ."""
 
-    Parameters
-    ----------
-    alpha : float
-        One minus the probability of the intervals.
+    def of_causes(results: Any) -> str:
+        return ", ".join(dict.fromkeys(getattr(fit, name, otherwise) for fit in results._fits.values()))
 
-    Returns
-    -------
-    DataFrame
-        A row for each ``(cause, column)``, columns as of :meth:`RegressionResults.hazard_ratios`: ratios
-        and their logarithms, pure numbers.
-
-    Raises
-    ------
-    SpecError
-        If alpha is outside (0, 1), or the hazards of a cause have no ratio that is the same at all times.
-
-    References
-    ----------
-    (SUR11), (SUR12) and (CR1) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-    >>> res.hazard_ratios()["exp(coef)"].round(2).to_dict()
-    {(1, 'sex'): 0.7, (2, 'sex'): 0.47}
-    """
-    return pd.DataFrame(_beside(results, lambda fit: fit.hazard_ratios(alpha)))
+    return _property(of_causes, owner, name)
 
 
-def lr_test(results: CompetingRisksResults, other: CompetingRisksResults) -> WaldResults:
-    """Likelihood ratio test against smaller models of the same causes in the same rows.
+def _property(of_causes: Callable[[Any], Any], owner: type, name: str) -> Any:
+    of_causes.__doc__ = getattr(owner, name).__doc__
+    return property(of_causes)
 
-    Parameters
-    ----------
-    other : CompetingRisksResults
-        By maximum likelihood, the model of each cause nested in the one of this fit. Of one cause alone
-        ``res[cause].lr_test(other[cause])`` tests.
 
-    Returns
-    -------
-    WaldResults
-        With ``statistic, pvalue, df``, pure numbers: the sums of the statistics and of the degrees of freedom.
+def documented_as(method: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Signature and words of the same method of other kinds."""
+    return lambda of: wraps(method)(of)
 
-    Raises
-    ------
-    SpecError
-        If ``other`` has other causes, or as of :meth:`RegressionResults.lr_test` for a cause.
 
-    References
-    ----------
-    S. S. Wilks (1938), The large-sample distribution of the likelihood ratio for testing composite hypotheses, *Annals
-    of Mathematical Statistics* 9, 60-62; (CR1) of the theory pages.
+@documented_as(parameter_estimates.cov_params)
+def cov_params(results: Any, kind: Any = None) -> pd.DataFrame:
+    """Covariances of the causes, 0 between them."""
+    every, index = [fit.cov_params(kind) for fit in results._fits.values()], results.params.index
+    return pd.DataFrame(block_diag(*every), index=index, columns=index)
 
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-    >>> res.lr_test(tg.fit("Surv(time, cause) ~ 1", lung, family="weibull"))
-    chi2(2) = 11.68, p = 0.002908
-    """
-    fits = getattr(getattr(other, "parts", None), "fits", {})
+
+@documented_as(LikelihoodResults.lr_test)
+def lr_test(results: Any, other: Any) -> WaldResults:
+    """Sums of the statistics and of the degrees of freedom of the causes."""
+    fits = getattr(other, "_fits", {})
     if list(fits) != list(results.causes):
         raise SpecError(f"lr_test() takes a fit of the same causes: {', '.join(map(repr, results.causes))}.")
-    own: dict[Any, Any] = dict(results.parts.fits)
-    tests = [fit.lr_test(fits[cause]) for cause, fit in own.items()]
+    tests = [fit.lr_test(fits[cause]) for cause, fit in results._fits.items()]
     return chi_squared(sum(test.statistic for test in tests), sum(test.df for test in tests))
-
-
-def anova(results: CompetingRisksResults) -> pd.DataFrame:
-    """Joint test of each term of each cause.
-
-    Returns
-    -------
-    DataFrame
-        Index ``(cause, term)``; columns ``df, chi2, p`` and of processes ``edf``, pure numbers, as of
-        :meth:`RegressionResults.anova`.
-
-    Raises
-    ------
-    SpecError
-        If the model of a cause has no term beside the intercept.
-
-    References
-    ----------
-    (ANO1) to (ANO3) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-    >>> tg.fit("Surv(time, cause) ~ C(sex) + bs(age, df=3)", lung, family="weibull").anova()["df"].loc[2].to_dict()
-    {'C(sex)': 1.0, 'bs(age, df=3)': 3.0}
-    """
-    return pd.DataFrame(_beside(results, lambda fit: fit.anova(), "term"))
-
-
-def _beside(results: CompetingRisksResults, of: Callable[[Any], Any], name: str | None = None) -> Any:
-    """Tables of all causes one below the other."""
-    return pd.concat({cause: of(fit) for cause, fit in results.parts.fits.items()}, names=["cause", name])

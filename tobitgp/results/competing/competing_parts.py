@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.design import DesignState
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.training_summary import Facts
 from tobitgp.formula.competing_risks import Cause
+from tobitgp.formula.spec import ModelSpec
 from tobitgp.results.results import Results
+from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
@@ -34,7 +40,7 @@ class SeenCauses:
         )
 
     @classmethod
-    def of(cls, fits: list[Any]) -> SeenCauses:
+    def of(cls, fits: Sequence[Any]) -> SeenCauses:
         """From the rows that the models of all causes have, ``kept`` among those of the data, and ``response``."""
         n, kept = len(fits[0].kept), np.logical_and.reduce([fit.kept for fit in fits])
         code = np.zeros(n, dtype=np.intp)
@@ -44,9 +50,16 @@ class SeenCauses:
         return cls(response.lower[among], response.entry[among], response.weight[among], code[kept], kept)
 
 
-@dataclass(frozen=True, slots=True)
-class CompetingParts:
-    """Fits of the causes, each of which takes the others for censoring."""
+class Known(NamedTuple):
+    """Rows of which the model of a cause knows something."""
+
+    kept: BoolArray  # (n_data,)
+    response: CensoredResponse
+
+
+@dataclass(frozen=True)
+class CompetingParts(Source):
+    """Fits of the causes, each of which takes the others for censoring; as a source, of the first event of any."""
 
     formulas: tuple[str, ...]  # as written, one for all causes or one for each
     column: str  # of the causes
@@ -54,3 +67,82 @@ class CompetingParts:
     fits: Mapping[Cause, Results]
     counts: pd.Series[int]  # of rows with each cause, censored and dropped
     seen: SeenCauses | None = None
+
+    @property
+    def _first(self) -> Any:
+        return next(iter(self.fits.values())).parts
+
+    @cached_property
+    def spec(self) -> ModelSpec:  # type: ignore[override]
+        """Of the first cause, under the formula as written."""
+        return replace(self._first.spec, formula="\n".join(self.formulas))
+
+    @property
+    def state(self) -> DesignState:  # type: ignore[override]
+        """Of the first cause."""
+        state: DesignState = self._first.state
+        return state
+
+    @cached_property
+    def family(self) -> CauseFamilies:
+        """Families of the causes."""
+        return CauseFamilies(", ".join(dict.fromkeys(fit._family_in_words for fit in self.fits.values())))
+
+    @property
+    def names(self) -> list[str]:
+        """Parameters of all causes, as ``sigma[death]``."""
+        return [f"{name}[{cause}]" for cause, fit in self.fits.items() for name in fit._names]
+
+    @cached_property
+    def facts(self) -> Facts:  # type: ignore[override]
+        """Of the rows that all causes use."""
+        every = [fit.parts.facts for fit in self.fits.values()]
+        dropped, censored = int(self.counts["dropped"]), int(self.counts["censored"])
+        n = int(self.counts.sum()) - dropped
+        counts = {"exact": n - censored, "left": 0, "right": censored, "interval": 0, "dropped": dropped}
+        columns: dict[str, Any] = {}
+        for one in every:
+            columns = one.columns | columns
+        names = tuple(dict.fromkeys(name for one in every for name in one.names))
+        return replace(every[0], n=n, counts=counts, any_censored=censored > 0, names=names, columns=columns)
+
+    @cached_property
+    def training(self) -> TrainingData | None:  # type: ignore[override]
+        """Rows that all causes use, with what is known of the first event."""
+        of = self._first.training
+        if self.seen is None or of is None:
+            return None
+        among, counts = self.seen.kept[of.kept], self.facts.counts
+        design = of.design.rows(among)
+        return replace(of, response=self.seen.response, design=design, kept=self.seen.kept, counts=counts)
+
+    @cached_property
+    def covariates(self) -> pd.DataFrame | None:  # type: ignore[override]
+        """Columns of all causes, of the rows that all use."""
+        frames = [(fit.parts.covariates, fit.parts.training) for fit in self.fits.values()]
+        if self.seen is None or any(frame is None or rows is None for frame, rows in frames):
+            return None
+        kept = [frame.loc[self.seen.kept[rows.kept]] for frame, rows in frames]
+        joined = pd.concat(kept, axis=1)
+        return joined.loc[:, ~joined.columns.duplicated()]
+
+    def among(self, cause: Cause) -> BoolArray:
+        """Which of the rows that a cause uses are used by all, (n_k,)."""
+        assert self.seen is not None
+        kept: BoolArray = self.seen.kept[self.fits[cause].parts.rows.kept]
+        return kept
+
+    def without_rows(self) -> CompetingParts:
+        """Parts that answer the same about new rows."""
+        fits = {cause: fit._without_rows() for cause, fit in self.fits.items()}
+        return replace(self, fits=fits, seen=None)
+
+
+@dataclass(frozen=True, slots=True)
+class CauseFamilies:
+    """What tables and figures ask of a family, of those of several causes."""
+
+    name: str
+    log_time = True
+    estimate_shape = False
+    support = "positive"

@@ -1,26 +1,175 @@
-"""Scores, diagnostics and the figure of competing risks."""
+"""Incidence, residuals, scores, diagnostics and the figure of competing risks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.data.frames import reads_frames
 from tobitgp.data.training_summary import NO_ROWS
+from tobitgp.diagnostics import check as checks
 from tobitgp.diagnostics.residual_tests import Check
 from tobitgp.errors import SpecError
-from tobitgp.results.competing import competing_predictions
-from tobitgp.results.survival import read_times
+from tobitgp.results import times as generic
+from tobitgp.results.competing.cause_estimates import documented_as
+from tobitgp.results.competing.first_times import FirstTimes
+from tobitgp.results.curves import read_grid
+from tobitgp.results.predict import check_level
+from tobitgp.results.residuals import residual_series
+from tobitgp.results.survival import TimeRows, read_times, refuse_dask, rows_of
+from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
     from tobitgp.formula.competing_risks import Cause
     from tobitgp.results.competing.competing_results import CompetingRisksResults
-    from tobitgp.typing import Frame
 
 
 @reads_frames
-def score(results: CompetingRisksResults, df: Frame, cause: Cause | None = None, *, weights: Any = None) -> float:
+def predict_cumulative_incidence(
+    results: CompetingRisksResults,
+    df: Frame | None = None,
+    times: Any = None,
+    cause: Any = None,
+    interval: float | None = None,
+    conditional_after: Any = None,
+    *,
+    exclude: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    r"""Cumulative incidence :math:`F_k(t)`: probability of an event of cause k by time t, beside the other causes.
+
+    With survival of all causes together, :meth:`predict_survival_function`, incidences of all causes add up to one.
+
+    Parameters
+    ----------
+    df : DataFrame or dict of columns, optional
+        By default the training data.
+    times : list of float, optional
+        On the scale of the response; the distinct training durations by default.
+    cause : optional
+        One of ``causes``; all without.
+    interval : float, optional
+        Probability of pointwise bands: quantiles of :math:`F_k(t)` over 2000 draws of the parameters, those of each
+        cause independent of the others'.
+    conditional_after : float, or one for each row (a Series by its labels), optional
+        Time survived already without any event, s, on the scale of the response; ``times`` are then remaining times,
+        and the incidence is :math:`\{F_k(s + t) - F_k(s)\} / S(s)`.
+    exclude : str or list of str
+        Terms that are left out of the models of all causes that have them, as ``"re(hospital)"``.
+
+    Returns
+    -------
+    DataFrame
+        Probabilities: times in the index, columns ``(cause, row)``, of one cause ``row``, NaN where inputs are missing;
+        with ``interval`` also the level ``mean|median|lower|upper``. Of a regression the mean is that at the
+        estimates; of processes the posterior mean, by the predictive hazards of each cause.
+
+    Raises
+    ------
+    SpecError
+        For times that are no finite numbers, an unknown cause or term, an interval outside (0, 1), a dask DataFrame, or
+        lacking training rows.
+    DataError, UnseenLevelError
+        If the rows cannot be used.
+
+    References
+    ----------
+    (CR2) to (CR5) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
+    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
+    >>> res.predict_cumulative_incidence(lung.head(1), [100, 365]).round(3)
+    cause      1      2
+    row        0      0
+    100.0  0.079  0.090
+    365.0  0.328  0.311
+    """
+    refuse_dask(df, "predict_cumulative_incidence", "rows in memory, df.compute()")
+    grid, level = read_grid(results, times), check_level(interval)
+    chosen = range(len(results.causes)) if cause is None else [results._number_of(cause)]
+    rows = rows_of(results, df, exclude)
+    found = cast(FirstTimes, rows.times).incidence(grid, rows.after(conditional_after), level)
+    tables = {results.causes[k]: _table(rows, {name: of[k] for name, of in found.items()}, grid) for k in chosen}
+    if cause is not None:
+        return tables[cause]
+    return pd.concat(tables, axis=1, names=["cause", "row", "statistic"][: 2 + (level is not None)])
+
+
+def _table(rows: TimeRows, found: dict[str, Array], grid: Array) -> pd.DataFrame:
+    """Curves (n, m) of rows as columns."""
+    names, header = list(found), rows.index
+    if len(names) > 1:
+        labels = rows.index.to_flat_index().repeat(len(names))
+        header = pd.MultiIndex.from_arrays([labels, names * len(rows.index)], names=["row", "statistic"])
+    values = np.stack([rows.spread(found[name]) for name in names], axis=1)
+    return pd.DataFrame(values.reshape(-1, len(grid)).T, index=pd.Index(grid), columns=header)
+
+
+def residuals(
+    results: CompetingRisksResults,
+    kind: str = "quantile",
+    rng: int | np.random.Generator | None = None,
+    *,
+    cause: Cause | None = None,
+) -> pd.Series[float]:
+    """Residuals of the training rows: of the time of the first event, or by the model of one cause.
+
+    The cumulative hazard of the first event is the sum of those of the causes, and so are Cox and Snell's and
+    martingale residuals of rows that all causes use. To the model of a cause events of the others are censoring.
+
+    Parameters
+    ----------
+    kind : {"quantile", "cox_snell", "martingale", "deviance"}
+        As of :meth:`RegressionResults.residuals`; pure numbers.
+    rng : int or numpy Generator, optional
+        For the random part of ``"quantile"``; None is deterministic.
+    cause : str or int, optional
+        One of ``causes``, as ``res[cause].residuals(kind)``.
+
+    Returns
+    -------
+    Series
+        Pure numbers, one for each row of the training data, NaN where it was dropped.
+
+    Raises
+    ------
+    SpecError
+        For another ``kind``, an unknown cause, or if the fit holds no training rows.
+
+    References
+    ----------
+    D. R. Cox and E. J. Snell (1968), A general definition of residuals, *JRSS B* 30, 248-275; (CR1) of the theory
+    pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
+    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
+    >>> each = sum(res.residuals("martingale", cause=cause) for cause in res.causes)
+    >>> bool((abs(each - res.residuals("martingale")) < 1e-12).all())
+    True
+    """
+    if cause is not None:
+        found: pd.Series[float] = results[cause].residuals(kind, rng=rng)
+        return found
+    return residual_series(results, kind, rng)
+
+
+@reads_frames
+def score(
+    results: CompetingRisksResults,
+    df: Frame,
+    cause: Cause | None = None,
+    scoring_method: str = "log_likelihood",
+    *,
+    weights: Any = None,
+) -> float:
     """Mean log likelihood of new rows: of their times and causes, or by the model of one cause.
 
     The sum over causes of the scores that their results have, each a mean over the rows of which it knows the
@@ -32,18 +181,20 @@ def score(results: CompetingRisksResults, df: Frame, cause: Cause | None = None,
         With the columns of the model, times and causes included.
     cause : str or int, optional
         One of ``causes``, to whose model other causes are censoring; all without.
+    scoring_method : {"log_likelihood", "concordance_index"}
+        As of :meth:`RegressionResults.score`; the concordance is that of the first event, or of one cause.
     weights : str, (n,) array or Series, optional
         Frequency weights of the rows, or the column that holds them.
 
     Returns
     -------
     float
-        In nats a row.
+        In nats a row, or a share of pairs.
 
     Raises
     ------
     SpecError
-        For an unknown cause, lacking columns, or rows of which nothing is known.
+        For an unknown cause or method, lacking columns, or rows of which nothing is known.
     DataError
         If the rows or weights cannot be used.
 
@@ -59,8 +210,11 @@ def score(results: CompetingRisksResults, df: Frame, cause: Cause | None = None,
     >>> round(res.score(lung[1::2]), 2)
     -5.5
     """
-    chosen = results.causes if cause is None else [results._check_cause(cause)]
-    return float(sum(results[one].score(df, weights=weights) for one in chosen))
+    if cause is not None:
+        return float(results[cause].score(df, scoring_method, weights=weights))
+    if scoring_method != "log_likelihood":
+        return generic.score(results, df, scoring_method, weights=weights)
+    return float(sum(fit.score(df, weights=weights) for fit in results._fits.values()))
 
 
 def concordance_index(results: CompetingRisksResults, cause: Cause, time: float | None = None) -> float:
@@ -98,51 +252,21 @@ def concordance_index(results: CompetingRisksResults, cause: Cause, time: float 
     """
     from tobitgp.metrics import concordance_index
 
-    k, seen = 1 + results.causes.index(results._check_cause(cause)), results.parts.seen
+    k, seen = 1 + results._number_of(cause), results.parts.seen
     if seen is None:
         raise SpecError(f"{NO_ROWS}, whose order could be scored.")
     at = read_times(seen.time[seen.code == k].max() if time is None else time, "time")
     if len(at) > 1 or at[0] <= 0.0:
         raise SpecError(f"time={time!r}: one positive time is needed.")
-    found = competing_predictions.incidences(
-        results, None, competing_predictions.CauseRows.of(results, None, None), at, None
-    )["mean"]
+    found = cast(FirstTimes, rows_of(results, None).times).incidence(at, None, None)["mean"]
     how: dict[str, Any] = {"entry": seen.entry, "weights": seen.weight, "cause": k}
     return concordance_index(seen.time, -found[k - 1, :, 0], seen.code, **how)
 
 
+@documented_as(checks.check)
 def check(results: CompetingRisksResults, *, rng: int | np.random.Generator | None = None) -> Check:
-    """Run the diagnostics of the model of every cause, and say in words what is wrong and what to try.
-
-    Parameters
-    ----------
-    rng : int or numpy Generator, optional
-        For the random points, and draws of the posterior; None is deterministic.
-
-    Returns
-    -------
-    Check
-        Prints in words; ``ok``, ``advice`` and ``table``. Names begin with the cause; p-values are adjusted within
-        it.
-
-    Raises
-    ------
-    SpecError
-        If the fit holds no training rows.
-
-    References
-    ----------
-    (CHK11) to (CHK16) of the theory pages; to the model of a cause events of the others are censoring.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-    >>> found = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull").check()
-    >>> found.table.loc["2: convergence", "verdict"]
-    'good'
-    """
-    every = [(cause, fit.check(rng=rng).findings) for cause, fit in results.parts.fits.items()]
+    """Findings of every cause, whose p-values are adjusted within it."""
+    every = [(cause, fit.check(rng=rng).findings) for cause, fit in results._fits.items()]
     return Check(tuple(one._replace(name=f"{cause}: {one.name}") for cause, found in every for one in found))
 
 

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.linear_columns import INTERCEPT
+from tobitgp.diagnostics import validation
+from tobitgp.diagnostics.elpd import Elpd
+from tobitgp.diagnostics.k_hat import KHat
+from tobitgp.diagnostics.training_draws import training_rows
+from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.first import First
 from tobitgp.errors import SpecError, UnavailableError
-from tobitgp.regression.deviance_residuals import pseudo_r2
-from tobitgp.results import hypotheses, output
-from tobitgp.results.competing import cause_estimates, competing_predictions, competing_questions
-from tobitgp.results.competing.cause_estimates import IndependentLinear
-from tobitgp.results.competing.competing_parts import CompetingParts
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.numerics.sampling import generator
+from tobitgp.regression.deviance_residuals import PseudoR2, pseudo_r2
+from tobitgp.results import anova, figures, hazard_ratios, parameter_estimates, standardise
+from tobitgp.results.averages import Averages, Population, Sought
+from tobitgp.results.comparable import Subject, subject_of
+from tobitgp.results.competing import cause_effects, cause_estimates, cause_refits, competing_questions
+from tobitgp.results.competing.cause_draws import MOVE, CauseDraws, cause_averages, joint_elpd, joint_k_hat
+from tobitgp.results.competing.cause_estimates import IndependentLinear, beside, sums, tables, words
+from tobitgp.results.competing.competing_parts import CompetingParts, Known, SeenCauses
+from tobitgp.results.competing.first_times import DRAWS, FirstTimes
+from tobitgp.results.likelihood import bootstrap
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import CovKind
-from tobitgp.results.predict import check_alpha, check_flag
+from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions
+from tobitgp.results.process.process_results import GPResults
+from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.residuals import Tails
+from tobitgp.results.results import Results
+from tobitgp.results.rows import Asked, Scored, ask
+from tobitgp.results.survival import TimeRows
+from tobitgp.results.terms import find_terms, model_terms
+from tobitgp.results.times import Scores
 from tobitgp.results.unavailable import missing_attribute
+from tobitgp.results.views import ModelData, ModelView
+from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
     from tobitgp.formula.competing_risks import Cause
 
 
-class CompetingRisksResults:
+class CompetingRisksResults(Results):
     """Models of the hazards of several causes, by :func:`tobitgp.fit` of ``Surv(time, cause) ~ ...``.
 
     Every cause has a model of its own, in which events of the other causes are censoring. ``res["death"]`` are the
@@ -58,22 +85,29 @@ class CompetingRisksResults:
     {'Intercept': 5.88, 'sex': 0.6, 'sigma': 0.81}
     """
 
+    _parts: CompetingParts
+    _location_words = "mean time up to the last"
+
     def __init__(self, parts: CompetingParts):
-        self.parts, self.causes = parts, tuple(parts.fits)
+        self._parts, self.causes = parts, tuple(parts.fits)
+        self._causes = self.causes
         for fit in parts.fits.values():
             fit._of_cause = True
 
     def __getitem__(self, cause: Cause) -> Any:
-        return self.parts.fits[self._check_cause(cause)]
+        return self._parts.fits[self.causes[self._number_of(cause)]]
 
-    def __getattr__(self, name: str) -> Any:
-        parts = self.__dict__.get("parts")
-        cause, fit = next(iter(parts.fits.items())) if parts is not None else ("", None)
-        if name.startswith("_") or not hasattr(type(fit), name):
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of what the causes have by themselves where it is."""
+            for cause, fit in self.__dict__["_parts"].fits.items() if "_parts" in self.__dict__ else ():
+                if not name.startswith("_") and hasattr(type(fit), name):
+                    words = (
+                        f"Competing risks have no {name!r} in common; each cause has its own, as res[{cause!r}].{name}."
+                    )
+                    raise UnavailableError(words)
             return missing_attribute(self, name)
-        raise UnavailableError(
-            f"Competing risks have no {name!r} in common; each cause has its own, as res[{cause!r}].{name}."
-        )
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -87,31 +121,26 @@ class CompetingRisksResults:
         )
 
     @property
+    def _fits(self) -> dict[Any, Any]:
+        return dict(self._parts.fits)
+
+    @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions the columns that new data need."""
-        return (self.formula, *(text for fit in self.parts.fits.values() for text in fit._column_texts))
+        return (self.formula, *(text for fit in self._fits.values() for text in fit._column_texts))
 
     @property
     def _read(self) -> str:
         """What was read, in words."""
-        censored = self.parts.censored
+        censored = self._parts.censored
         words = "nobody censored" if censored is None else f"censored where it is {censored!r}"
-        return f"{len(self.causes)} causes of {self.parts.column!r}, {words}"
+        return f"{len(self.causes)} causes of {self._parts.column!r}, {words}"
 
-    def _check_cause(self, cause: Any) -> Any:
+    def _number_of(self, cause: Any) -> int:
         if not pd.api.types.is_scalar(cause) or cause not in self.causes:
             raise SpecError(f"cause={cause!r} is none of the causes: {', '.join(map(repr, self.causes))}.")
-        return cause
-
-    def _sum(self, name: str) -> float:
-        return float(sum(getattr(fit, name, np.nan) for fit in self.parts.fits.values()))
+        return self.causes.index(cause)
 
     # -- the fit ------------------------------------------------------------------------------------------------------
-
-    @property
-    def formula(self) -> str:
-        """As written: a text; of several formulas one below the other."""
-        return "\n".join(self.parts.formulas)
 
     @property
     def nobs(self) -> float:
@@ -121,214 +150,284 @@ class CompetingRisksResults:
     @property
     def counts(self) -> pd.Series[int]:
         """Number of rows with an event of each cause, ``censored`` and ``dropped``, by name."""
-        return self.parts.counts.copy()
+        return self._parts.counts.copy()
+
+    @property
+    def model(self) -> ModelView:
+        """Formula, specification of the first cause, and names of columns and parameters, as ``sex[death]``."""
+        parts = self._parts
+        response = parts.formulas[0].partition("~")[0].strip()
+        data = ModelData(parts.names, parts.covariates)
+        return ModelView(self.formula, parts.spec, response, list(self._testable(None)[1]), data)
+
+    @property
+    def _specifications(self) -> list[ModelSpec]:
+        return [fit.parts.spec for fit in self._fits.values()]
+
+    @property
+    def _subjects(self) -> Mapping[Any, Subject]:
+        return {cause: subject_of(fit) for cause, fit in self._fits.items()}
+
+    @property
+    def _estimated(self) -> bool:
+        """Whether all causes were fitted by maximum likelihood."""
+        return all(fit.evidence_kind == "loglik" for fit in self._fits.values())
+
+    @property
+    def _n_free(self) -> float:
+        return float(sum(fit._n_free for fit in self._fits.values()))
+
+    def _criterion(self) -> tuple[str, str]:
+        if self._estimated:
+            return "Log likelihood", f"{self.llf:.2f}"
+        return "Log evidence", f"{self.log_evidence:.2f}"
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """Values at the maximum on their natural scales, of the causes with a posterior, as ``sd(gp(x))[death]``."""
+        every = ((cause, getattr(fit, "hyperparameters", {})) for cause, fit in self._fits.items())
+        return {f"{name}[{cause}]": value for cause, found in every for name, value in found.items()}
 
     @property
     def converged(self) -> bool:
         """Whether the fits of all causes did."""
-        return all(fit.converged for fit in self.parts.fits.values())
+        return all(fit.converged for fit in self._fits.values())
 
     @property
-    def llf(self) -> float:
-        """Maximised log likelihood of times and causes in nats, the sum over causes; NaN of a posterior.
+    def _pseudo_r2(self) -> PseudoR2:
+        return pseudo_r2(self.llf, self.llnull, self.nobs)
 
-        References
-        ----------
-        (CR1) of the theory pages.
-        """
-        return self._sum("llf")
+    df_model = sums(GPResults, "df_model")
+    llf = sums(LikelihoodResults, "llf")
+    llnull = sums(LikelihoodResults, "llnull")
+    log_evidence = sums(GPResults, "log_evidence")
+    log_evidence_integrated = sums(GPResults, "log_evidence_integrated")
+    elbo = sums(GPResults, "elbo")
+    prsquared = LikelihoodResults.prsquared
+    method = words(Results, "method")
+    evidence_kind = words(GPResults, "evidence_kind")
+    cov_type = words(LikelihoodResults, "cov_type", "posterior sd")
+    fit_history = tables(LikelihoodResults, "fit_history", "stage")
+    priors = tables(GPResults, "priors")
+    params = tables(Results, "params")
+    bse = tables(Results, "bse")
+    tvalues = tables(Results, "tvalues")
+    pvalues = tables(Results, "pvalues")
 
-    @property
-    def log_evidence(self) -> float:
-        """Log evidence of times and causes in nats, the sum over causes; NaN by maximum likelihood.
-
-        References
-        ----------
-        (CR1) of the theory pages.
-        """
-        return self._sum("log_evidence")
-
-    @property
-    def log_evidence_integrated(self) -> float:
-        """The same in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
-
-        (HYP7) of the theory pages.
-        """
-        return self._sum("log_evidence_integrated")
-
-    @property
-    def df_model(self) -> float:
-        """Number of parameters of all causes, effective ones of processes."""
-        return self._sum("df_model")
-
-    @property
-    def aic(self) -> float:
-        """``2 k - 2 llf`` on the scale of deviances, k the number of parameters of all causes; NaN of a posterior.
-
-        References
-        ----------
-        Akaike (1974), A new look at the statistical model identification, *IEEE Transactions on Automatic Control* 19,
-        716-723.
-        """
-        return self._sum("aic")
-
-    @property
-    def bic(self) -> float:
-        """``k log nobs - 2 llf`` on the scale of deviances, k that of parameters of all causes; NaN of a posterior.
-
-        References
-        ----------
-        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
-        """
-        return self._sum("bic")
-
-    @property
-    def elbo(self) -> float:
-        """Evidence lower bound of times and causes in nats, the sum over causes; NaN by maximum likelihood.
-
-        References
-        ----------
-        (SIT7) and (CR1) of the theory pages.
-        """
-        return self._sum("elbo")
-
-    @property
-    def llnull(self) -> float:
-        """Maximised log likelihood with intercepts only, in nats, the sum over causes; NaN of a posterior.
-
-        (REG2) and (CR1) of the theory pages.
-        """
-        return self._sum("llnull")
-
-    @property
-    def prsquared(self) -> float:
-        """McFadden's pseudo R2, ``1 - llf / llnull``, a pure number; NaN of a posterior.
-
-        References
-        ----------
-        McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in Econometrics*.
-        """
-        return pseudo_r2(self.llf, self.llnull, self.nobs).mcfadden
-
-    @property
-    def method(self) -> str:
-        """Name of the method: a word, or several of causes that differ."""
-        return ", ".join(dict.fromkeys(fit.method for fit in self.parts.fits.values()))
-
-    @property
-    def fit_history(self) -> pd.DataFrame:
-        """Stages of the fits, with the columns that the results of a cause have, index ``(cause, stage)``."""
-        fits: Any = self.parts.fits
-        return pd.concat({cause: fit.fit_history for cause, fit in fits.items()}, names=["cause", "stage"])
-
-    @property
-    def evidence_kind(self) -> str:
-        """What ``log_evidence`` is of each cause, or ``"loglik"``: a word, or several of causes that differ."""
-        return ", ".join(dict.fromkeys(fit.evidence_kind for fit in self.parts.fits.values()))
-
-    @property
-    def priors(self) -> pd.DataFrame:
-        """Priors that were used, index ``(cause, parameter)``; columns and units as of :attr:`GPResults.priors`.
-
-        They are (PRI2) and (HYP1) of the theory pages.
-        """
-        fits: Any = self.parts.fits
-        return pd.DataFrame(pd.concat({cause: fit.priors for cause, fit in fits.items()}, names=["cause"]))
-
-    @property
-    def params(self) -> pd.Series[float]:
-        """Estimates of the parameters, index ``(cause, parameter)``; units as in the results of a cause."""
-        return self._series("params")
-
-    @property
-    def bse(self) -> pd.Series[float]:
-        """Standard errors of ``params``, index and units the same.
-
-        References
-        ----------
-        (CR1) of the theory pages: estimates of different causes are independent.
-        """
-        return self._series("bse")
-
-    @property
-    def tvalues(self) -> pd.Series[float]:
-        """``params`` over their standard errors, index ``(cause, parameter)``; NaN where zero is no value to test.
-
-        Pure numbers, of each cause as by itself: (REG10) and (CR1) of the theory pages.
-        """
-        return self._series("tvalues")
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided tail probabilities, index ``(cause, parameter)``; NaN where zero is no value to test.
-
-        Of each cause as by itself: (REG10), (PRE3) and (CR1) of the theory pages.
-        """
-        return self._series("pvalues")
-
-    def _series(self, name: str) -> pd.Series[float]:
-        found = {cause: getattr(fit, name) for cause, fit in self.parts.fits.items()}
-        return pd.Series(pd.concat(found, names=["cause", None]))
-
-    def _testable(self, kind: CovKind | None) -> tuple[IndependentLinear, list[str]]:
+    def _testable(self, kind: CovKind | None) -> tuple[Any, list[str]]:
         """Coefficients that hypotheses are about, and their names, as ``sex[death]``."""
-        every = {cause: fit._testable(kind) for cause, fit in self.parts.fits.items()}
+        every = {cause: fit._testable(kind) for cause, fit in self._fits.items()}
         names = [f"{name}[{cause}]" for cause, (_, columns) in every.items() for name in columns]
         return IndependentLinear([linear for linear, _ in every.values()]), names
 
-    conf_int = cause_estimates.conf_int
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        for cause, fit in self._fits.items():
+            yield from ((f"{name}[{cause}]", test) for name, test in fit._term_tests())
+
+    def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
+        every = ((cause, fit._forest(terms, alpha, ratios=ratios)) for cause, fit in self._fits.items())
+        return [row._replace(label=f"{cause}: {row.label}") for cause, rows in every for row in rows]
+
+    def _ratio_kind(self) -> Any:
+        return self[self.causes[0]]._ratio_kind()
+
+    conf_int = beside(parameter_estimates.conf_int)
+    summary_frame = beside(parameter_estimates.summary_frame)
     cov_params = cause_estimates.cov_params
-    summary_frame = cause_estimates.summary_frame
-    hazard_ratios = cause_estimates.hazard_ratios
-    anova = cause_estimates.anova
-    t_test = hypotheses.t_test
-    wald_test = hypotheses.wald_test
+    hazard_ratios = beside(hazard_ratios.hazard_ratios)
+    anova = beside(anova.anova, "term")
     lr_test = cause_estimates.lr_test
 
-    def summary(self, alpha: float = 0.05, *, hazard_ratios: bool = False, anova: bool = False) -> Any:
-        """Tables to read: what was read, and the parameters of each cause.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the probability of the intervals.
-        hazard_ratios : bool
-            With a table of ``hazard_ratios()`` of each cause.
-        anova : bool
-            With a table of ``anova()``, a joint test of each term of each cause.
-
-        Returns
-        -------
-        Summary
-            Prints as text; ``as_html()``, ``as_latex()`` and ``as_csv()``.
-
-        Raises
-        ------
-        SpecError
-            If alpha is outside (0, 1).
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-        >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-        >>> str(res.summary()).splitlines()[0].strip()
-        "Competing risks: 2 causes of 'cause', censored where it is 0"
-        """
+    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
         from tobitgp.report.competing_summary import summarise_causes
 
-        found = summarise_causes(self, check_alpha(alpha), ratios=check_flag("hazard_ratios", hazard_ratios))
-        if not check_flag("anova", anova):
-            return found
-        tests = self.anova()
-        return found.with_tests(tests.set_axis([f"{cause}: {term}" for cause, term in tests.index]))
+        return summarise_causes(self, alpha, ratios=ratios is not None)
 
-    # -- questions ----------------------------------------------------------------------------------------------------
+    # -- rows ---------------------------------------------------------------------------------------------------------
 
-    predict_cumulative_incidence = competing_predictions.predict_cumulative_incidence
-    predict_survival_function = competing_predictions.predict_survival_function
-    score = competing_questions.score
+    def _excluded(self, exclude: Any) -> list[list[str]]:
+        """Terms to leave out of the model of each cause, of those that it has; one that none has is refused."""
+        fits = [fit.parts for fit in self._fits.values()]
+        names = [exclude] if isinstance(exclude, str) or not isinstance(exclude, Sequence) else list(exclude)
+        known = [{term.name for term in model_terms(parts)} - {INTERCEPT} for parts in fits]
+        for name in names:
+            if not any(name in terms for terms in known):
+                find_terms(max(fits, key=lambda parts: len(model_terms(parts))), [name])
+        return [[name for name in names if name in terms] for terms in known]
+
+    def _ask(self, new: Frame | None, exclude: Any = (), instead: str = "") -> Asked:
+        if new is None:
+            return ask(self._parts)
+        each = [fit._ask(new, names) for fit, names in zip(self._fits.values(), self._excluded(exclude), strict=True)]
+        usable = np.logical_and.reduce([asked.usable for asked in each])
+        return each[0].among(usable[each[0].usable])
+
+    def _using(self, column: str) -> Any:
+        fits = [fit.parts for fit in self._fits.values()]
+        return next((parts for parts in fits if column in parts.state.input_names), fits[0])
+
+    def _seen_of(self, df: Frame, needed_by: str) -> SeenCauses:
+        """New rows with what is known of their times and causes."""
+        scored = [fit._read_scored(df, needed_by) for fit in self._fits.values()]
+        return SeenCauses.of([Known(one.asked.usable, one.response) for one in scored])
+
+    def _read_scored(self, df: Frame, needed_by: str) -> Scored:
+        seen, asked = self._seen_of(df, needed_by), self._ask(df)
+        return Scored(asked.among(seen.kept[asked.usable]), seen.response)
+
+    def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
+        """Rows of which all causes know the covariates."""
+        names, fits = self._excluded(exclude), list(self._fits.values())
+        rows = [fit._time_rows(df, own, bands=False) for fit, own in zip(fits, names, strict=True)]
+        usable = np.logical_and.reduce([row.usable for row in rows])
+        causes = tuple(replace(row.times, which=row.times.which[usable[row.usable]]) for row in rows)
+
+        def draw(last: float) -> First:
+            return self._first(df, times, DRAWS, last, generator(None), names)
+
+        times = FirstTimes(None, np.arange(usable.sum()), causes, draw, self._followed)  # type: ignore[arg-type]
+        return TimeRows(rows[0].index, usable, times)
+
+    def _first(
+        self,
+        df: Frame | None,
+        times: FirstTimes,
+        draws: int,
+        last: float,
+        rng: np.random.Generator,
+        exclude: Sequence[Sequence[str]] | None = None,
+    ) -> First:
+        """Draws of the distributions of all causes, whose parameters are independent."""
+        fits, out = list(self._fits.values()), []
+        asked = [fit._ask(df, names) for fit, names in zip(fits, exclude or [()] * len(fits), strict=True)]
+        usable = np.logical_and.reduce([each.usable for each in asked])
+        for fit, each, cause in zip(fits, asked, times.causes, strict=True):
+            out.append(fit._drawn_times(each.among(usable[each.usable]), cause, draws, last, rng))
+        return First(tuple(out))
+
+    def _moved(self, df: Frame, times: FirstTimes) -> list[First] | None:
+        """For each cause distributions (n, 2 k) with its estimates moved along a root of their covariance, up and down.
+
+        None where the distributions of a cause are no function of estimates of one likelihood.
+        """
+        fits = list(self._fits.values())
+        each = [fit._moved_times(fit._ask(df), MOVE) for fit in fits]
+        if any(one is None for one in each):
+            return None
+        usable = np.logical_and.reduce([fit._ask(df).usable for fit in fits])
+        assert usable.all()
+        still = [cause.new.take(np.s_[:, None]) for cause in times.causes]
+        return [First((*still[:k], moved, *still[k + 1 :])) for k, moved in enumerate(each) if moved is not None]
+
+    @property
+    def _followed(self) -> float | None:
+        """The last time that was seen, where rows are held."""
+        seen = self._parts.seen
+        return None if seen is None else float(seen.time.max())
+
+    _whats = ("median", "quantile", "prob")
+    _whats_of = " of the first event; each cause has its own, as res[cause].predict()"
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        what, level = check_what(what, self._whats, self._whats_of), check_level(options["interval"])
+        asks, listed = read_questions(what, options["q"], options["below"], options["above"])
+        exclude, se = options["exclude"], bool(options["se"])
+        asked, times = self._ask(new, exclude), cast(FirstTimes, self._time_rows(new, exclude, bands=False).times)
+        found = {key: times.statistics(make(True, asked), level, se=se) for key, make in asks.items()}
+        return prediction_table(what, asked, found, listed=listed, bands=se or level is not None)
+
+    def _tails(self, asked: Asked) -> Tails:
+        every = [(self._parts.among(cause), fit._tails(fit._ask(None))) for cause, fit in self._fits.items()]
+
+        def log_survival(times: Array) -> Array:
+            total = np.zeros(len(times))
+            for among, tails in every:
+                at = np.ones(len(among))
+                at[among] = np.log(times) if tails.log else times
+                total += tails.log_probability(at, np.full(len(at), np.inf))[among]
+            return total
+
+        return Tails.of_survival(log_survival, self._parts.rows.response)
+
+    def _times_left_out(self) -> FirstTimes:
+        every = [(self._parts.among(cause), fit._times_left_out()) for cause, fit in self._fits.items()]
+        causes = tuple(replace(times, which=times.which[among]) for among, times in every)
+        return replace(cast(FirstTimes, self._time_rows(None, (), bands=False).times), causes=causes)
+
+    def _location(self) -> Array:
+        return self._time_rows(None, (), bands=False).times.order()
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        rows = self._read_scored(df, "score()")
+        seen, known = rows.response, self._time_rows(df, (), bands=False)
+        order = known.times.order()[rows.asked.usable[known.usable]]
+        return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, order)
+
+    def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
+        known = self._time_rows(df, (), bands=False)
+        times, last = known.times, known.times.furthest(None)
+        part = replace(times, which=times.which[rows.asked.usable[known.usable]])
+        below = -np.expm1(part.survive(np.clip(y, 0.0, last)[:, None])[:, 0])
+        return np.where(np.isposinf(y), 1.0, below)
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "conditional")
+
+    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
+        stream, asked = generator(rng), self._ask(new, exclude)
+        each = [
+            fit._sample(new, draws, what, names, stream)
+            for fit, names in zip(self._fits.values(), self._excluded(exclude), strict=True)
+        ]
+        return asked, np.min([y[asked.usable[own.usable]] for own, y in each], axis=0)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> CauseDraws:
+        training_rows(self._parts, question)
+        stream = generator(rng)
+        each = tuple(fit._draws(draws, stream, question) for fit in self._fits.values())
+        return CauseDraws(each, tuple(self._parts.among(cause) for cause in self.causes))
+
+    def _make_elpd(self, by: str, draws: int, rng: Rng, method: str = "auto") -> Elpd:
+        training_rows(self._parts, f"{by}()")
+        stream = generator(rng)
+        found = {cause: fit._make_elpd(by, draws, stream, method) for cause, fit in self._fits.items()}
+        return joint_elpd(found, self._parts)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        stream = generator(rng)
+        return joint_k_hat([fit._k_hat(draws, stream) for fit in self._fits.values()])
+
+    def _refuse_dependent(self, question: str) -> None:
+        for fit in self._fits.values():
+            if fit.bootstrap:  # which says why where a kind has none
+                fit._refuse_dependent(question)
+
+    def _units(self) -> None:
+        """Rows are drawn by themselves."""
+
+    def _refits(self, statistic: bootstrap.Statistic | None) -> cause_refits.CauseRefits:
+        return cause_refits.CauseRefits(self, statistic)
+
+    def _averages(self, population: Population, sought: Sought) -> Averages:
+        return cause_averages(self, population, sought)
+
+    def _without_rows(self) -> CompetingRisksResults:
+        return CompetingRisksResults(self._parts.without_rows())
+
+    predict_cumulative_incidence = competing_questions.predict_cumulative_incidence
+    residuals = competing_questions.residuals
+    score = competing_questions.score  # type: ignore[assignment]
     concordance_index = competing_questions.concordance_index
     check = competing_questions.check
+    bootstrap = bootstrap.bootstrap
+    influence = cause_refits.influence
+    profile_interval = cause_refits.profile_interval
+    k_hat = validation.k_hat
+    standardise = standardise.standardise
+    marginal_effects = cause_effects.marginal_effects
     plot_cumulative_incidence = competing_questions.plot_cumulative_incidence
-    save = output.save
+    plot = competing_questions.plot_cumulative_incidence
+    plot_forest = figures.plot_forest
+    plot_residuals = figures.plot_residuals
+    plot_effect = figures.plot_effect

@@ -1,4 +1,4 @@
-"""Cumulative incidence from the hazards of all causes, by quadrature: (CR2) and (CR3) of the theory pages."""
+"""Incidence, and areas below survival, from the hazards of all causes by quadrature: (CR2) and (CR3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tobitgp.typing import Array, IntArray
 
 Curves = Callable[[Array], tuple[Array, Array]]  # times (q,) -> hazards and cumulative hazards (K, n, q, ...)
 _POINTS, _FEW = 12, 4  # of a panel, and of one that is narrow
-_EARLY = 1e-9  # cumulative hazard of all causes up to which it stands for incidence
+EARLY = 1e-9  # cumulative hazard of all causes up to which it stands for incidence
 _TOLERANCE, _HALVINGS = 1e-9, 6
 _DECADES = 60
 
@@ -44,33 +44,35 @@ def make_rule(first: float, times: Array, breaks: Array, width: float) -> Rule:
     return Rule(at, np.concatenate(weights) * at, np.searchsorted(at, times, side="right") - 1)
 
 
-def integrate(rule: Rule, curves: Curves, nodes: int | None = None) -> Array:
-    """Incidence (K, n, m, ...) by hazards at the nodes, at some of these at a time."""
+def integrate(rule: Rule, curves: Curves, nodes: int | None = None, *, area: bool = False) -> Array:
+    """Incidence (K, n, m, ...) by hazards at the nodes, at some of these at a time; or the ``area`` below survival."""
     out, total = None, np.zeros(())
     for part in row_chunks(0, len(rule.times), nodes or len(rule.times)):
         hazard, cumulative = curves(rule.times[part])
         # Nodes are on the third axis; where draws follow, weights must reach over these.
         weights = rule.weights[part].reshape(-1, *[1] * (hazard.ndim - 3))
         with np.errstate(invalid="ignore", over="ignore"):
-            steps = np.where(weights > 0.0, hazard * np.exp(-cumulative.sum(axis=0)), 0.0) * weights
+            alive = np.exp(-cumulative.sum(axis=0))
+            steps = np.where(weights > 0.0, alive[None] if area else hazard * alive, 0.0) * weights
         if part.start == 0:
-            steps[:, :, 0] = cumulative[:, :, 0]
+            steps[:, :, 0] = rule.times[0] if area else cumulative[:, :, 0]
         sums = total + np.cumsum(steps, axis=2)
         total = sums[:, :, -1:]
         if out is None:
             out = np.zeros((*sums.shape[:2], len(rule.upto), *sums.shape[3:]))
         here = (rule.upto >= part.start) & (rule.upto < part.stop)
-        out[:, :, here] = np.minimum(sums[:, :, rule.upto[here] - part.start], 1.0)
+        found = sums[:, :, rule.upto[here] - part.start]
+        out[:, :, here] = found if area else np.minimum(found, 1.0)
     assert out is not None
     return out
 
 
-def start_of(curves: Curves, times: Array) -> float:
+def start_of(curves: Curves, times: Array, early: float = EARLY) -> float:
     """A time before all that are asked about up to which next to nothing happens."""
     positive = times[times > 0.0]
     tried = float(positive.min()) * 10.0 ** -np.arange(_DECADES + 1.0)
-    early = (curves(tried)[1].sum(axis=0) <= _EARLY).all(axis=0)
-    return float(tried[np.argmax(early) if early.any() else -1])
+    small = (curves(tried)[1].sum(axis=0) <= early).all(axis=0)
+    return float(tried[np.argmax(small) if small.any() else -1])
 
 
 def find_rule(curves: Curves, first: float, times: Array, breaks: Array) -> Rule:

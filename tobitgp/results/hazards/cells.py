@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
+from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.hazard_formula import BAND, EVENT, EXPOSURE, TIME, WEIGHT
 from tobitgp.priors.kernels import KERNELS
@@ -222,11 +223,6 @@ def log_middles(cuts: Array) -> Array:
 def exposures(start: Array, end: Array, cuts: Array) -> Array:
     """Length of the part of (start, end] that lies in each band, (n, K)."""
     return np.clip(np.minimum(end[:, None], cuts[1:]) - np.maximum(start[:, None], cuts[:-1]), 0.0, None)
-
-
-def band_of(times: Array, cuts: Array) -> IntArray:
-    """The band in which each time lies, the last of later ones."""
-    return np.clip(np.searchsorted(cuts, times, side="left") - 1, 0, len(cuts) - 2)
 
 
 def make_cells(frame: pd.DataFrame, risk: AtRisk, cuts: Array, stratum: str | None) -> pd.DataFrame:

@@ -1,22 +1,26 @@
-"""Draws of hazards: what is likely of the rows of a fit, and new times."""
+"""Draws of hazards: likelihoods of the rows of a fit, new times, and averages over rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics.training_draws import Draws, on_grid
-from tobitgp.engines import row_chunks
+from tobitgp.distributions.piecewise import Piecewise
+from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
 from tobitgp.kinds.regression import RegressionParts
+from tobitgp.numerics.roots import where_it_ends
 from tobitgp.numerics.sampling import open_uniform
-from tobitgp.results.hazards.bands import Hazards
+from tobitgp.results.averages import Averages, Drawn, Estimated, Population, Sought
 from tobitgp.results.hazards.cell_times import FURTHEST
 from tobitgp.results.hazards.cells import AtRisk
-from tobitgp.results.hazards.hazard_parts import HazardParts, extended, log_hazards
+from tobitgp.results.hazards.hazard_parts import HazardParts, drawn_hazards, extended
+from tobitgp.results.hazards.log_hazards import drawn_locations, moments_of_rows
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.likelihood.likelihood_draws import draw_changes
 from tobitgp.results.process.process_draws import JointProcess
@@ -24,6 +28,7 @@ from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
 _CHUNK = 8_000_000
+_CELLS = 4_000_000  # numbers that averages hold at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +60,10 @@ class HazardDraws(Draws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`; (PH1)."""
-        for rows, hazards in drawn_hazards(self.parts, self.frame, self.parts.cuts, self.size, self.seed):
-            entry, exit, event = self.risk.entry[rows], self.risk.exit[rows], self.risk.event[rows]
-            H = hazards.cumulative(np.column_stack([entry, exit]))
-            log_h = np.log(hazards.hazard(exit[:, None])[:, 0])
-            yield rows, on_grid(np.where(event[:, None], log_h, 0.0) - (H[:, 1] - H[:, 0]))
+        for rows, y in hazards_of_chunks(self.parts, self.frame, self.parts.cuts, self.size, self.seed):
+            entry, exit, event = self.risk.entry[rows][:, None], self.risk.exit[rows][:, None], self.risk.event[rows]
+            seen = np.where(event[:, None], y.logpdf(exit), y.logsf(exit))
+            yield rows, on_grid(seen - y.logsf(entry))
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`; times after the entry of each row."""
@@ -79,6 +83,10 @@ class JointHazards(JointPosterior):
         """See `JointPosterior`."""
         return False
 
+    def moments(self, asked: Asked) -> tuple[Array, Array]:
+        """Of the log hazard less the baseline's."""
+        return moments_of_rows(self.parts, asked)
+
     def draw(
         self,
         asked: Asked,
@@ -90,6 +98,8 @@ class JointHazards(JointPosterior):
         window: tuple[Array, Array] | None = None,
     ) -> Array:
         """See `JointPosterior`."""
+        if not noise:
+            return drawn_locations(self.parts, asked, draws, int(rng.integers(2**32)))
         start = np.zeros(len(self.frame)) if window is None else np.maximum(window[0], 0.0)
         if known is not None:
             censored = known[0] < known[1]
@@ -99,13 +109,12 @@ class JointHazards(JointPosterior):
         return out if known is None else np.where(censored[:, None], out, known[0][:, None])
 
 
-def drawn_hazards(
+def hazards_of_chunks(
     parts: HazardParts, frame: pd.DataFrame, cuts: Array, draws: int, seed: int, exclude: Any = ()
-) -> Iterator[tuple[slice, Hazards]]:
+) -> Iterator[tuple[slice, Piecewise]]:
     """Chunks of rows, and draws of their hazards, by the same parameters in all."""
     for rows in row_chunks(0, len(frame), max(_CHUNK // (draws * len(cuts)), 1)):
-        found = log_hazards(parts, frame.iloc[rows], cuts, exclude, draws=draws, seed=seed)
-        yield rows, Hazards.of(cuts, found)
+        yield rows, drawn_hazards(parts, frame.iloc[rows], cuts, exclude, draws=draws, seed=seed)
 
 
 def drawn_times(
@@ -122,6 +131,53 @@ def drawn_times(
     if parts.family.baseline != "piecewise":
         cuts = extended(cuts, FURTHEST * cuts[-1])
     seed = int(rng.integers(2**32)) if seed is None else seed
-    for rows, hazards in drawn_hazards(parts, frame, cuts, draws, seed, exclude):
-        begin = hazards.cumulative(entry[rows][:, None])[:, 0]
-        yield rows, hazards.time_at(begin - np.log(open_uniform(rng, begin.shape)))
+    for rows, y in hazards_of_chunks(parts, frame, cuts, draws, seed, exclude):
+        alive = y.logsf(entry[rows][:, None])
+        yield rows, replace(y, goes_on=False).survived(alive + np.log(open_uniform(rng, alive.shape)))
+
+
+def hazard_averages(parts: HazardParts, population: Population, sought: Sought, cuts: Array) -> Averages:
+    """Averages over rows, of draws that have the same parameters in all of them: (STD4) of the theory pages.
+
+    ``cuts`` reach to the last time that is asked about. By maximum likelihood averages are those at the estimates, with
+    the covariance of draws.
+    """
+    if sought.what == "mean":
+        raise SpecError("The mean time rests on the hazard beyond the last one seen; what='rmst' does not.")
+    frames = [population.frame.iloc[population.rows(setting)] for setting in range(population.settings)]
+    seed, n, made = int(population.rng.integers(2**32)), len(population.weight), []
+
+    def under(share: Array, draws: int, seed: int) -> Array:
+        each = (drawn_hazards(parts, frame, cuts, draws=draws, seed=seed) for frame in frames)
+        return np.stack([_average(replace(y, goes_on=False), share, sought) for y in each])
+
+    with single_blas_thread():
+        for part in row_chunks(0, population.draws, max(_CELLS // n, 1)):
+            share = np.repeat(population.weight[:, None], part.stop - part.start, axis=1)
+            if population.resampled:
+                share = population.rng.standard_gamma(share)
+            made.append(under(share / share.sum(axis=0), share.shape[1], seed + part.start))
+    drawn = np.concatenate(made, axis=2)
+    if not parts.estimated:
+        return Drawn(drawn)
+    estimate = under((population.weight / population.weight.sum())[:, None], 0, 0)[..., 0]
+    away = drawn - drawn.mean(axis=2, keepdims=True)
+    return Estimated(sought, estimate, np.einsum("ams,bms->mab", away, away) / drawn.shape[2])
+
+
+def _average(y: Piecewise, share: Array, sought: Sought) -> Array:
+    """Averages (m, S) of rows with shares (n, S), each given survival of ``after``."""
+    after = 0.0 if sought.after is None else sought.after
+    if sought.what == "rmst":
+        return np.stack([(share * y.restricted_mean(t, after)).sum(axis=0) for t in sought.times.tolist()])
+    alive = y.logsf(np.full((1, 1), after))
+
+    def survival(times: Array) -> Array:
+        return np.asarray((share * np.exp(y.logsf(after + times[None]) - alive)).sum(axis=0))
+
+    if sought.what == "median":
+        low, high = np.zeros(share.shape[1]), np.full(share.shape[1], y.cuts[-1] - after)
+        found = where_it_ends(lambda times: survival(times) > 0.5, low, high)
+        return np.where(survival(high) > 0.5, np.inf, found)[None]  # where it does not fall so far
+    found = np.stack([survival(np.full(share.shape[1], t)) for t in sought.times.tolist()])
+    return 1.0 - found if sought.what == "risk" else found

@@ -1,8 +1,10 @@
-"""What a fit of proportional hazards was made from, and its log hazards in bands of time."""
+"""What a fit of proportional hazards was made from, and the hazards of rows in bands of time."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache as cached
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,12 @@ import pandas as pd
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
+from tobitgp.distributions.averaged import Averaged
+from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.regression import RegressionParts
+from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame
 from tobitgp.results.likelihood.likelihood_draws import JointEstimates
 from tobitgp.results.process.process_draws import JointProcess
@@ -23,6 +28,7 @@ from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
 DRAWS = 1000
+_HELD = 20_000_000  # rows times draws that are held at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +82,10 @@ def extended(cuts: Array, last: float) -> Array:
     return np.concatenate([cuts, further])
 
 
-@dataclass(frozen=True, slots=True)
-class LogHazards:
-    """Log hazards of n rows in K bands, ``level[i] + profile[group[i], k]``, of S draws of the parameters."""
-
-    level: Array  # (n, S), of the first band
-    profile: Array  # (P, K, S), less those of the first band
-    group: IntArray  # (n,), rows of one stratum whose coefficients change over time alike
-    begin: Array  # (P,), first entries, before which nothing is known of hazards
-
-    def rows(self) -> Array:
-        """All of them, (n, K, S)."""
-        return self.level[:, None] + self.profile[self.group]
-
-
-def log_hazards(
+def drawn_hazards(
     parts: HazardParts, frame: pd.DataFrame, cuts: Array, exclude: Any = (), *, draws: int, seed: int = 0
-) -> LogHazards:
-    """Log hazards of rows, at the estimates without draws.
+) -> Piecewise:
+    """Hazards of rows in bands, of draws of the parameters, or without draws at the estimates.
 
     The parameters of a draw are those of the seed, whichever rows are asked about.
     """
@@ -101,14 +93,43 @@ def log_hazards(
     own = [name.strip("`") for name in (*written.varying, written.stratum) if name is not None]
     group, size = alike_rows(frame[own]), max(draws, 1)
     if not n:
-        return LogHazards(np.zeros((0, size)), np.zeros((0, K, size)), group, np.zeros(0))
+        return Piecewise.of_logs(cuts, np.zeros((0, size)), np.zeros((1, K, size)), group, parts.cuts[:1])
     first = np.unique(group, return_index=True)[1]
     rows = np.concatenate([np.arange(n), np.repeat(first, K)])
     bands = np.concatenate([np.zeros(n, int), np.tile(np.arange(K), len(first))])
     cells = cell_frame(frame.iloc[rows], bands, cuts, written.stratum)
-    found = -_locations(parts.cells, ask(parts.cells, cells, exclude), draws, seed)
+    found = -locations_of(parts.cells, ask(parts.cells, cells, exclude), draws, seed)
     profile = found[n:].reshape(len(first), K, -1)
-    return LogHazards(found[:n], profile - profile[:, :1], group, begins_of(parts, frame.iloc[first]))
+    begins = begins_of(parts, frame.iloc[first])
+    return Piecewise.of_logs(cuts, found[:n], profile - profile[:, :1], group, begins)
+
+
+def hazards_of_rows(
+    parts: HazardParts, frame: pd.DataFrame, cuts: Array, exclude: Any = (), *, goes_on: bool = False
+) -> Callable[[IntArray, bool], Piecewise]:
+    """What gives hazards of some of the rows, under draws or at the estimates; all are made once, where there is room.
+
+    Each row is done once, however often it is asked about.
+    """
+
+    def some(rows: IntArray, draws: bool) -> Piecewise:
+        differ, back = np.unique(rows, return_inverse=True)
+        found = drawn_hazards(parts, frame.iloc[differ], cuts, exclude, draws=DRAWS if draws else 0)
+        return replace(found.take(back.ravel()), goes_on=goes_on)
+
+    every = cached(lambda draws: some(np.arange(len(frame)), draws))
+    room = len(frame) * DRAWS <= _HELD
+    return lambda rows, draws: every(draws).take(rows) if room else some(rows, draws)
+
+
+def sampled(
+    parts: HazardParts, frame: pd.DataFrame, cuts: Array, exclude: Any = (), *, goes_on: bool = False
+) -> Sampled:
+    """Weighted draws of the times of rows; by maximum likelihood a new response is that at the estimates."""
+    hazards = hazards_of_rows(parts, frame, cuts, exclude, goes_on=goes_on)
+    weight, every = np.full(DRAWS, 1.0 / DRAWS), np.arange(len(frame))
+    best = (lambda rows: Averaged(hazards(rows, False), np.ones(1))) if parts.estimated else None
+    return Sampled(lambda rows: hazards(rows, True), weight, every, best)
 
 
 def begins_of(parts: HazardParts, frame: pd.DataFrame) -> Array:
@@ -131,7 +152,7 @@ def expected_level(parts: HazardParts, frame: pd.DataFrame) -> Array:
     return np.asarray(-(nodes.weight @ nodes.mean))
 
 
-def _locations(cells: Parts | RegressionParts, asked: Asked, draws: int, seed: int) -> Array:
+def locations_of(cells: Parts | RegressionParts, asked: Asked, draws: int, seed: int) -> Array:
     """Draws (n, S) of the locations of cells, or their estimates (n, 1)."""
     if isinstance(cells, Parts):
         return JointProcess(cells).locations(asked, draws, seed)

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.outcome import check_response
+from tobitgp.diagnostics import validation
+from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.piecewise import band_of
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import UnavailableError
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.sampling import generator
-from tobitgp.results import figures, standardise
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import Question
+from tobitgp.results import column_effects, figures, joint, standardise
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
+from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.hazard_ratios import HAZARD, Kind
-from tobitgp.results.hazards import hazard_questions
-from tobitgp.results.hazards.cell_paths import along_hazards
+from tobitgp.results.hazards import hazard_questions, piecewise_likelihood
 from tobitgp.results.hazards.cell_times import HazardTimes
-from tobitgp.results.hazards.cells import at_risk, band_of, exposures
-from tobitgp.results.hazards.hazard_averages import hazard_averages
-from tobitgp.results.hazards.hazard_draws import HazardDraws, JointHazards
-from tobitgp.results.hazards.hazard_parts import HazardParts, expected_level
-from tobitgp.results.hazards.hazard_predictions import predict_hazards
+from tobitgp.results.hazards.cells import at_risk, exposures
+from tobitgp.results.hazards.hazard_draws import HazardDraws, JointHazards, hazard_averages
+from tobitgp.results.hazards.hazard_parts import HazardParts, drawn_hazards, expected_level
+from tobitgp.results.hazards.log_hazards import effect_on_rows, location_of_rows, terms_of_rows
 from tobitgp.results.hazards.proportionality import (
     proportionality_findings,
     tested_columns,
 )
+from tobitgp.results.hazards.row_paths import along_hazards
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.paths import Paths
@@ -40,12 +47,13 @@ from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_rows
-from tobitgp.results.survival import TimeRows
-from tobitgp.results.terms import OFFSET, fill_columns, find_terms, model_terms
-from tobitgp.results.times import Scores
+from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
+from tobitgp.results.survival import TimeRows, Times
+from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.unavailable import NO_PRIORS
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array, Frame, IntArray
+
+_ENDS = ("value", "low", "high")  # of a row of a forest plot
 
 
 class HazardResults(Results):
@@ -215,43 +223,60 @@ class HazardResults(Results):
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
-    def _asked(self, df: Frame | None, exclude: Any) -> tuple[Asked, HazardTimes]:
-        """Rows, and the times of those that can be used."""
-        asked = ask(self._parts, df, exclude)
-        return asked, HazardTimes.of_rows(self._parts, self._covariates(df, asked, exclude), exclude)
+    _whats_of = " of proportional hazards"
+    _whats = ("median", "quantile", "prob", "latent", "terms")
 
-    def _covariates(self, df: Frame | None, asked: Asked, exclude: Any = ()) -> pd.DataFrame:
-        """Columns of the rows that can be used, with values in those that only excluded terms use."""
-        if df is None:
-            assert self._parts.covariates is not None
-            return self._parts.covariates
-        filled = fill_columns(self._parts, df, find_terms(self._parts, exclude))
-        return pd.DataFrame(filled)[list(self._parts.state.input_names)][asked.usable]
+    def _times(self, asked: Asked) -> HazardTimes:
+        """Times of rows, up to the last exit."""
+        return HazardTimes.of_rows(self._parts, asked.frame, asked.excluded)
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
-        asked, times = self._asked(df, exclude)
-        return TimeRows(asked.index, asked.usable, times)
+        asked = ask(self._parts, df, exclude)
+        return TimeRows(asked.index, asked.usable, self._times(asked))
+
+    def _answer(
+        self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
+    ) -> list[dict[str, Array]]:
+        times = self._times(asked)
+        return [
+            (location_of_rows(self._parts, asked) if question.of_means else times).statistics(question, level, se=se)
+            for question in questions
+        ]
+
+    def _terms(self, asked: Asked) -> dict[str, Nodes | Estimates]:
+        return terms_of_rows(self._parts, asked)
+
+    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
+        return effect_on_rows(self._parts, change, rows, asked)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        return self.cells._k_hat(draws, rng)
+
+    def _drawn_times(
+        self, asked: Asked, times: Times, draws: int, last: float, rng: np.random.Generator
+    ) -> RowDistributions:
+        known = cast(HazardTimes, times)
+        rows, seed = known.frame.iloc[known.which], int(rng.integers(2**32))
+        return drawn_hazards(known.parts, rows, known.cuts(last), known.exclude, draws=draws, seed=seed)
 
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         return along_hazards(self._parts, of, paths, level)
 
-    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        return predict_hazards(self, new, what, **options)
+    def _order(self, asked: Asked) -> Array:
+        return self._times(asked).order()
 
-    def _scores(self, df: Frame, scoring_method: str) -> Scores:
-        asked, seen = read_scored(self._parts, df)
-        times = HazardTimes.of_rows(self._parts, self._covariates(df, asked), ())
-        values = times.log_likelihoods(at_risk(seen)) if scoring_method == "log_likelihood" else times.order()
-        return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
+    def _likelihoods(self, rows: Scored) -> Array:
+        at_risk(rows.response)
+        return self._times(rows.asked).log_likelihoods(rows.response)
 
     def _tails(self, asked: Asked) -> Tails:
-        times = HazardTimes.of_rows(self._parts, self._covariates(None, asked), ())
+        times = self._times(asked)
         return Tails.of_survival(lambda at: times.survive(at[:, None])[:, 0], self._parts.rows.response)
 
     def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
-        times = HazardTimes.of_rows(self._parts, self._covariates(df, rows.asked), ())
+        times = self._times(rows.asked)
         last = times.furthest(None)
-        below = -np.expm1(times.survive(np.clip(y, 0.0, last)[:, None], last)[:, 0])
+        below = -np.expm1(Times.survive(times.until(last), np.clip(y, 0.0, last)[:, None])[:, 0])
         return np.where(np.isposinf(y), 1.0, below)
 
     @property
@@ -261,7 +286,7 @@ class HazardResults(Results):
 
     @property
     def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored", "conditional")
+        return ("uncensored", "latent", "conditional")
 
     def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
         asked, known = ask(self._parts, new, exclude), None
@@ -269,9 +294,8 @@ class HazardResults(Results):
             asked, seen = response_of_rows(self._parts, new, asked)
             check_response(seen, log_time=True, labels=asked.labels.to_numpy())
             known = seen.within_window
-        frame = self._covariates(new, asked, exclude)
-        size, joint = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, frame, exclude)
-        return asked, joint.draw(asked, size, noise=True, rng=generator(rng), known=known)
+        size, rows = read_draws(draws, rows=len(asked.index)), JointHazards(self._parts, asked.frame, exclude)
+        return asked, rows.draw(asked, size, noise=what != "latent", rng=generator(rng), known=known)
 
     def _location(self) -> Array:
         assert self._parts.covariates is not None
@@ -303,6 +327,10 @@ class HazardResults(Results):
             times.warn_before(after if sought.after is not None else float(sought.times.min()))
         return found
 
+    def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
+        rows = self.cells._forest(self._own_terms() if terms is None else terms, alpha, ratios=True)
+        return rows if ratios else [row._replace(**{k: np.log(getattr(row, k)) for k in _ENDS}) for row in rows]
+
     def _ratio_kind(self) -> Kind:
         return Kind(HAZARD, -1.0)
 
@@ -322,10 +350,32 @@ class HazardResults(Results):
     def _without_rows(self) -> HazardResults:
         return HazardResults(self._parts.without_rows())
 
+    def _refuse_dependent(self, question: str) -> None:
+        piecewise_likelihood.cells_at_maximum(self._parts, question)
+
+    def _refits(self, statistic: Any) -> piecewise_likelihood.Drawn:
+        return piecewise_likelihood.Drawn(self, statistic)
+
+    def _units(self) -> IntArray | None:
+        return None
+
+    llnull = cached_property(piecewise_likelihood.llnull)
+    prsquared = property(piecewise_likelihood.prsquared)
+    profile_interval = piecewise_likelihood.profile_interval
+    _profile = piecewise_likelihood.profile_interval
+    lr_test = piecewise_likelihood.lr_test
+    bootstrap = piecewise_likelihood.bootstrap
+    influence = piecewise_likelihood.influence
     group_effects = hazard_questions.group_effects
     proportionality = hazard_questions.proportionality
     hazard_ratios = hazard_questions.hazard_ratios
     plot_forest = hazard_questions.plot_forest
     plot = hazard_questions.plot
     standardise = standardise.standardise
+    posterior = joint.posterior
+    marginal_effects = column_effects.marginal_effects
+    get_margeff = column_effects.marginal_effects
+    k_hat = validation.k_hat
     plot_effect = figures.plot_effect
+    plot_terms = figures.plot_terms
+    plot_residuals = figures.plot_residuals

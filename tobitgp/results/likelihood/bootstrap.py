@@ -16,13 +16,13 @@ from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.frames import read_clusters
 from tobitgp.data.row_warnings import are_whole
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
-from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+    pass
 
 METHODS = ("percentile", "basic", "bca")
 _DEPENDENT = 1e-10
@@ -102,7 +102,7 @@ class BootstrapResults:
 
 
 def bootstrap(
-    results: LikelihoodResults,
+    results: Any,
     n: int = 999,
     groups: Any = None,
     statistic: Statistic | None = None,
@@ -161,15 +161,17 @@ def bootstrap(
     >>> again.summary_frame().shape, again.failed
     ((4, 6), 0)
     """
-    parts, rng = results.parts, generator(rng)
     results._refuse_dependent("bootstrap()")
+    return resampled(results._refits(statistic), n, groups, rng)
+
+
+def resampled(refit: Any, n: int, groups: Any, rng: int | np.random.Generator | None) -> BootstrapResults:
+    """Fits to rows that are drawn again."""
+    results, parts, rng = refit.results, refit.parts, generator(rng)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
         raise SpecError(f"n={n!r}: a whole number of at least 2 is needed.")
-    if statistic is not None and not callable(statistic):
-        raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
-    if not parts.maximum.converged:
+    if not results.converged:
         raise SpecError("bootstrap() starts from a maximum, and this fit has not converged; see its warning.")
-    refit = _Refit(results, statistic)
     weight = parts.rows.response.weight
     code = _read_groups(parts, groups) if groups is not None else results._units()
     code = code if code is not None or are_whole(weight) else np.arange(len(weight))
@@ -194,7 +196,7 @@ def bootstrap(
     )
 
 
-def _read_groups(parts: LikelihoodParts, groups: Any) -> IntArray:
+def _read_groups(parts: Source, groups: Any) -> IntArray:
     """Clusters (n,) of the rows used."""
     training = parts.rows
     if isinstance(groups, str) and (parts.covariates is None or groups not in parts.covariates):
@@ -216,7 +218,7 @@ def _drawn(weight: Array, code: IntArray | None, rng: np.random.Generator) -> Ar
     return rng.multinomial(round(total), weight / total).astype(np.float64)
 
 
-def _left_out(refit: _Refit, weight: Array, code: IntArray | None) -> pd.DataFrame:
+def _left_out(refit: Any, weight: Array, code: IntArray | None) -> pd.DataFrame:
     """Numbers of the fits without each row or cluster in turn, rows of weight c as often."""
     units = np.arange(len(weight)) if code is None else code
     rows = []
@@ -250,25 +252,29 @@ def _undetermined(H: Columns, known: Array, columns: Sequence[str]) -> tuple[Arr
     return out, lost
 
 
-class _Refit:
+def statistic_series(results: Any, statistic: Statistic | None) -> pd.Series[float]:
+    """Numbers that are drawn: all parameters, or a statistic of the fit."""
+    if statistic is None:
+        return pd.Series(results.params)
+    found = statistic(results)
+    try:
+        return pd.Series(found if np.ndim(found) else [found], dtype=np.float64)
+    except (TypeError, ValueError):
+        kind = type(found).__name__
+        raise SpecError(f"statistic= gives a {kind}: a number, a Series or an array is needed.") from None
+
+
+class Refit:
     """Fits of the same model to the same rows with other weights."""
 
-    def __init__(self, results: LikelihoodResults, statistic: Statistic | None):
+    def __init__(self, results: Any, statistic: Statistic | None):
+        if statistic is not None and not callable(statistic):
+            raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
         self.results, self.parts, self.statistic = results, results.parts, statistic
-        self.best = self._series(results)
+        self.best = statistic_series(results, statistic)
 
-    def _series(self, results: Any) -> pd.Series[float]:
-        if self.statistic is None:
-            return pd.Series(results.params)
-        found = self.statistic(results)
-        try:
-            return pd.Series(found if np.ndim(found) else [found], dtype=np.float64)
-        except (TypeError, ValueError):
-            kind = type(found).__name__
-            raise SpecError(f"statistic= gives a {kind}: a number, a Series or an array is needed.") from None
-
-    def __call__(self, weight: Array) -> Array | None:
-        """Numbers under weights (n,), None where there is no maximum."""
+    def again(self, weight: Array) -> tuple[Any, BoolArray] | None:
+        """Results under weights (n,) and which columns these do not determine, None where there is no maximum."""
         parts, lost = self.parts.reweighted(weight), np.zeros(len(self.parts.columns), dtype=np.bool_)
         try:
             with warnings.catch_warnings():
@@ -280,12 +286,26 @@ class _Refit:
                     known, lost = _undetermined(parts.rows.design.H, known, parts.columns)
                     fixed = {name: float(v) for name, v in zip(parts.columns, known, strict=True) if not np.isnan(v)}
                     found = parts.again(fixed)
-            if not found.maximum.converged:
-                return None
-            if self.statistic is not None:
-                return np.asarray(self._series(type(self.results)(found)), dtype=np.float64)
         except TobitGPError:
             return None
-        values = found.reported(found.maximum.parameters[None])[0]
+        return (type(self.results)(found), lost) if found.maximum.converged else None
+
+    def parameters(self, found: Any) -> Array:
+        """Parameters of results as they are reported."""
+        parts = found.parts
+        return np.asarray(parts.reported(parts.maximum.parameters[None])[0])
+
+    def __call__(self, weight: Array) -> Array | None:
+        """Numbers under weights (n,), None where there is no maximum."""
+        made = self.again(weight)
+        if made is None:
+            return None
+        found, lost = made
+        if self.statistic is not None:
+            try:
+                return np.asarray(statistic_series(found, self.statistic), dtype=np.float64)
+            except TobitGPError:
+                return None
+        values = self.parameters(found)
         values[: len(lost)][lost] = np.nan
         return values

@@ -13,9 +13,9 @@ from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, 
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import LikelihoodParts, drawn_rows, moved_rows
-from tobitgp.numerics.bordered import Factored, leading, of_sums, variances
+from tobitgp.numerics.bordered import leading, of_sums
 from tobitgp.numerics.sampling import open_uniform
-from tobitgp.regression.maximum import hide, is_lost, normal_root
+from tobitgp.regression.maximum import hide
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
@@ -119,7 +119,9 @@ def draw_estimates(
 
 def draw_changes(parts: LikelihoodParts, draws: int, rng: np.random.Generator, *, question: str) -> tuple[Array, Array]:
     """Draws (k, draws) of the parameters less their estimates, and their squared length in standard deviations."""
-    root = estimate_root(parts)
+    if not parts.has_errors:
+        raise SpecError("Some estimates have no standard error: nothing can be drawn.")
+    root = parts.draw_root
     inside = np.square(root).sum(axis=0) > 0.0
     for times in _MORE:
         z = rng.standard_normal((root.shape[1], times * draws))
@@ -131,16 +133,6 @@ def draw_changes(parts: LikelihoodParts, draws: int, rng: np.random.Generator, *
         f"Hardly any draw of the parameters has a baseline that rises, and {question} rests on draws; give a "
         "smaller df."
     )
-
-
-def estimate_root(parts: LikelihoodParts) -> Array:
-    """A root R (k, m) of the covariance ``R R'`` of the estimates, columns of zeros where that is singular."""
-    V, variance = parts.covariance, variances(parts.covariance)
-    if not np.isfinite(variance).all() or is_lost(variance, variances(parts.unidentified)).any():
-        raise SpecError("Some estimates have no standard error: nothing can be drawn.")
-    if isinstance(V, Factored):
-        return np.hstack([V.root, np.diag(np.sqrt(V.own))[:, V.own > 0.0]])
-    return normal_root(V)
 
 
 def drawn_responses(

@@ -15,6 +15,8 @@ from tobitgp.diagnostics.k_hat import BY_SIMULATION, KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.distributions.first import Joined
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import (
     LikelihoodParts,
@@ -32,6 +34,7 @@ from tobitgp.regression.deviance_residuals import PseudoR2, pseudo_r2
 from tobitgp.regression.maximum import known
 from tobitgp.results import column_effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
+from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
@@ -216,6 +219,10 @@ class LikelihoodResults(Results):
         """Units (n,) of rows that the bootstrap draws together; None of independent rows."""
         return None
 
+    def _refits(self, statistic: bootstrap.Statistic | None) -> bootstrap.Refit:
+        """Fits of the same model under other weights, for the bootstrap."""
+        return bootstrap.Refit(self, statistic)
+
     # -- what questions need ------------------------------------------------------------------------------------------
 
     @property
@@ -299,6 +306,12 @@ class LikelihoodResults(Results):
         y = drawn_responses(drawn_rows(self._parts, asked.design, change), size, stream, ends)
         return asked, y if shown is None else np.clip(y, shown[0][:, None], shown[1][:, None])
 
+    def _moved_times(self, asked: Asked, step: float) -> RowDistributions | None:
+        if not self._parts.has_errors:
+            return None
+        change = step * np.hstack([self._parts.draw_root, -self._parts.draw_root])
+        return Joined(tuple(drawn_rows(self._parts, asked.design, change)), np.arange(change.shape[1]))
+
     def _draws(self, draws: int, rng: Rng, question: str) -> EstimateDraws:
         self._refuse_dependent(question)
         return draw_estimates(self._parts, draws, rng, question=question)
@@ -314,6 +327,9 @@ class LikelihoodResults(Results):
     @property
     def _has_ratios(self) -> bool:
         return self._parts.family.log_time
+
+    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
+        return column_effects.likelihood_effect(self._parts, change, rows, asked, averaged=averaged)
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         return self._linear.combine(contrasts.columns, -contrasts.offset)

@@ -14,19 +14,19 @@ from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.distributions.baselines import GompertzBaseline
 from tobitgp.errors import SpecError
 from tobitgp.kinds.parametric import ParametricParts
-from tobitgp.results import hazard_ratios
+from tobitgp.results import figures, hazard_ratios
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.hazard_ratios import HAZARD, ODDS, Contrasts, Kind
 from tobitgp.results.hazards.cells import at_risk
+from tobitgp.results.hazards.hazard_questions import without_strata
 from tobitgp.results.hazards.proportionality import (
     proportionality_findings,
     proportionality_table,
     tested_columns,
 )
-from tobitgp.results.hazards.ratios import without_strata
+from tobitgp.results.hazards.row_paths import along_parametric
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.likelihood.parametric_paths import along_parametric
 from tobitgp.results.likelihood.parametric_times import TimesOfBaseline, warn_infinite
 from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parameter_estimates import Linear
@@ -300,9 +300,10 @@ class ParametricHazardResults(LikelihoodResults):
         >>> res.plot_forest().get_xlabel()
         'hazard ratio, 95% interval'
         """
-        from tobitgp.report.forest import plot_forest
+        return figures.plot_forest(self, True, terms, alpha=alpha, ax=ax)
 
-        return plot_forest(self, True, self._own_terms() if terms is None else terms, alpha=alpha, ax=ax)
+    def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
+        return figures.forest_rows(self, self._own_terms() if terms is None else terms, alpha, ratios=ratios)
 
     def plot(self, *, interval: float | None = 0.95) -> Any:
         """Hazard of a row with typical covariates, in each stratum.

@@ -17,6 +17,8 @@ from tobitgp.results.predict import check_alpha
 if TYPE_CHECKING:
     from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 
+_IMPOSSIBLE = 1e6  # nats below the maximum
+
 
 def profile_interval(results: LikelihoodResults, name: str, alpha: float = 0.05) -> tuple[float, float]:
     """Interval of a parameter by the profile likelihood, which need not be symmetric.
@@ -80,7 +82,10 @@ def profile_interval(results: LikelihoodResults, name: str, alpha: float = 0.05)
         at = min(max(at, low), high)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = parts.again({name: float(np.exp(at) if positive else at)})
+            try:
+                found = parts.again({name: float(np.exp(at) if positive else at)})
+            except SpecError:  # a baseline that does not rise has no likelihood
+                return _IMPOSSIBLE
         return parts.llf - found.llf - drop
 
     error, ends = _step(results, name, value if positive else 1.0), []

@@ -306,7 +306,7 @@ def asked_together(
     if latent and place is not None:
         skip |= {place + (gp.linear is not None)}
     n = len(design.offset)
-    return own, Asked(pd.RangeIndex(n), np.ones(n, dtype=bool), design, partial(no_limits, n), skip)
+    return own, Asked(pd.RangeIndex(n), np.ones(n, dtype=bool), design, partial(no_limits, n), skip, own[0].covariates)
 
 
 def default_rows(results: MultivariateResults, new: Frame | None) -> Frame | None:

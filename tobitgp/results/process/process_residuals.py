@@ -21,7 +21,7 @@ def process_tails(parts: Parts, asked: Asked) -> Tails:
     nodes, seen = nodes_of(parts, asked.design), seen_in_training(parts)
     window = (seen.entry, seen.exit) if seen.truncated else None
     ends = seen.lower, seen.upper, seen.entry, seen.exit
-    return Tails(lambda low, high: log_probability(nodes, low, high, window), *ends)
+    return Tails(lambda low, high: log_probability(nodes, low, high, window), *ends, log=parts.family.log_time)
 
 
 def pearson_residuals(parts: Parts, asked: Asked) -> Array:

@@ -25,6 +25,7 @@ from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.results import column_effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Drawn, Population, Sought
+from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.hazard_ratios import Contrasts, scaled
 from tobitgp.results.parameter_estimates import Linear, Transformed, hyper_estimates, linear_posterior, slope_posterior
 from tobitgp.results.predict import check_level
@@ -361,6 +362,9 @@ class GPResults(Results):
 
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return process_findings(self, rng)
+
+    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
+        return column_effects.process_effect(self._parts, change, rows, asked)
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         if contrasts.rows is None or contrasts.same is None:

@@ -7,7 +7,7 @@ from scipy import stats
 
 import tobitgp as tg
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError
-from tobitgp.results.likelihood.bootstrap import _drawn, _Refit
+from tobitgp.results.likelihood.bootstrap import Refit, _drawn
 
 FORMULA = "y ~ x + g | censor(0)"
 
@@ -32,8 +32,8 @@ def test_a_draw_is_the_fit_of_its_rows(res, panel):
     """Censored rows stay censored, and rows that were drawn twice count twice."""
     weight = _drawn(np.ones(300), None, np.random.default_rng(1))
     again = tg.fit(FORMULA, panel.loc[panel.index.repeat(weight.astype(int))].reset_index(drop=True))
-    np.testing.assert_allclose(_Refit(res, None)(weight), again.params, rtol=1e-7)
-    effect = _Refit(res, lambda one: one.marginal_effects("observed")["dydx"])(weight)
+    np.testing.assert_allclose(Refit(res, None)(weight), again.params, rtol=1e-7)
+    effect = Refit(res, lambda one: one.marginal_effects("observed")["dydx"])(weight)
     np.testing.assert_allclose(effect, again.marginal_effects("observed")["dydx"], rtol=1e-5)
 
 
@@ -102,7 +102,7 @@ def test_levels_that_are_not_drawn(tobin):
     """Nothing is known of their coefficients, nor of any of the factor without its base level."""
     data = tobin.assign(g=["a", "b", "c", "d"] + ["a", "b"] * 8)
     res = tg.fit("durable ~ C(g) + age", data, method="mle")
-    refit = _Refit(res, None)
+    refit = Refit(res, None)
     weight = np.ones(20)
     weight[3] = 0.0
     less = refit(weight)

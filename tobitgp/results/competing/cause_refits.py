@@ -1,0 +1,135 @@
+"""Competing risks by maximum likelihood fitted again: the bootstrap, profile intervals, the influence of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError, TobitGPError
+from tobitgp.formula.functions import nearest
+from tobitgp.results.likelihood.bootstrap import Statistic, statistic_series
+from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.formula.competing_risks import Cause
+    from tobitgp.results.competing.competing_results import CompetingRisksResults
+
+
+class CauseRefits:
+    """Fits of all causes to the same rows with other weights."""
+
+    def __init__(self, results: CompetingRisksResults, statistic: Statistic | None):
+        self.results, self.parts, self.statistic = results, results.parts, statistic
+        if statistic is not None and not callable(statistic):
+            raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
+        if not all(results.parts.among(cause).all() for cause in results.causes):
+            raise SpecError("bootstrap() draws rows for all causes, whose models use different ones here; drop the "
+                            "rows in which a column of any cause is missing, and fit again.")  # fmt: skip
+        self.refits = {cause: fit._refits(None) for cause, fit in results._fits.items()}
+        self.best = statistic_series(results, statistic)
+
+    def __call__(self, weight: Array) -> Array | None:
+        """Numbers under weights (n,), None where a cause has no maximum."""
+        if self.statistic is None:
+            each = [refit(weight) for refit in self.refits.values()]
+            return None if any(one is None for one in each) else np.concatenate(each)
+        made = {cause: refit.again(weight) for cause, refit in self.refits.items()}
+        fits = {cause: one[0] for cause, one in made.items() if one is not None}
+        if len(fits) < len(made):
+            return None
+        seen, kept = self.results.parts.seen, weight > 0.0
+        assert seen is not None
+        drawn = replace(seen, time=seen.time[kept], entry=seen.entry[kept], weight=weight[kept], code=seen.code[kept],
+                        kept=next(iter(fits.values())).parts.rows.kept)  # fmt: skip
+        counts = self.results.counts
+        for k, cause in enumerate((*self.results.causes, "censored"), 1):
+            counts[cause] = int((drawn.code == (k if cause != "censored" else 0)).sum())
+        again = type(self.results)(replace(self.results.parts, fits=fits, counts=counts, seen=drawn))
+        try:
+            return np.asarray(statistic_series(again, self.statistic), dtype=np.float64)
+        except TobitGPError:
+            return None
+
+
+def influence(results: CompetingRisksResults, *, scaled: bool = False) -> pd.DataFrame:
+    """Approximate change of the estimates of all causes when a row is added: one Newton step.
+
+    Parameters
+    ----------
+    scaled : bool
+        In standard errors (dfbetas).
+
+    Returns
+    -------
+    DataFrame
+        In the units of the estimates, positive ones as logarithms: a row for each row of the training data, columns
+        ``(cause, parameter)``.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows, or a cause has not converged or is no maximum of a likelihood.
+
+    References
+    ----------
+    (REG9) and (CR1) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
+    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
+    >>> res.influence()[(2, "sex")].abs().nlargest(1).round(3).tolist()
+    [0.037]
+    """
+    found = {cause: fit.influence(scaled=scaled) for cause, fit in results._fits.items()}
+    return pd.concat(found, axis=1, names=["cause", None])
+
+
+def profile_interval(
+    results: CompetingRisksResults, name: str, alpha: float = 0.05, *, cause: Cause | None = None
+) -> Any:
+    """Interval of a parameter by the profile likelihood, of one cause or of each that has it.
+
+    Parameters
+    ----------
+    name : str
+        A parameter of a cause.
+    alpha : float
+        Probability left out of the interval.
+    cause : str or int, optional
+        One of ``causes``; all that have the parameter without.
+
+    Returns
+    -------
+    tuple of float, or DataFrame
+        Lower and upper end, in the units of the parameter; without ``cause`` a row for each cause, columns 0 and 1.
+
+    Raises
+    ------
+    SpecError
+        For another name or cause, and as of :meth:`RegressionResults.profile_interval`.
+
+    References
+    ----------
+    (ECO3) and (CR1) of the theory pages: the likelihood is a product of one factor for each cause.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
+    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
+    >>> res.profile_interval("sex").round(2).to_numpy().tolist()
+    [[-0.04, 0.58], [0.2, 1.07]]
+    """
+    if cause is not None:
+        return results[cause].profile_interval(name, alpha)
+    having = [one for one, fit in results._fits.items() if name in fit._names]
+    if not having:
+        known = list(dict.fromkeys(own for fit in results._fits.values() for own in fit._names))
+        raise SpecError(f"{name!r} is no parameter{nearest(str(name), known)}; the causes have {', '.join(known)}.")
+    ends = [results[one].profile_interval(name, alpha) for one in having]
+    return pd.DataFrame(ends, index=pd.Index(having, name="cause"))

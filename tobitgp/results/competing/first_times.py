@@ -1,0 +1,238 @@
+"""Times of the first event of any cause, and the incidence of each: (CR1) to (CR5) of the theory pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from tobitgp.distributions.first import First
+from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
+from tobitgp.posterior.questions import Question, quantile, remaining
+from tobitgp.posterior.sampled import Sampled
+from tobitgp.results.competing.incidence import (
+    EARLY,
+    Curves,
+    Rule,
+    find_rule,
+    integrate,
+    make_rule,
+    predictive,
+    start_of,
+)
+from tobitgp.results.survival import STATISTICS, Times
+from tobitgp.typing import Array, IntArray
+
+DRAWS = 2000
+_TRIED = 8  # rows on which the quadrature is tried
+_CELLS = 2_000_000  # rows times times (times draws) that are held at once
+_ROOT = 200  # of these for each row, where it looks for a root
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTimes(Times):
+    """Times of the first event of any cause in rows; given the covariates the causes are independent."""
+
+    causes: tuple[Times, ...]  # of the same rows
+    draw: Callable[[float], First]  # draws (n, S) of their distributions, for times up to a last one
+    followed: float | None = None  # the last time that was seen
+
+    @property
+    def positive(self) -> bool:
+        """See `Times`."""
+        return True
+
+    def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
+        """See `Times`; quantiles of the curve over draws of the parameters."""
+        begin = self._begin(after)
+        each = [cause.curve(of, times, after, None)["mean"] for cause in self._each()]
+        out = {"mean": np.prod(each, axis=0) if of == "survival" else np.sum(each, axis=0)}
+        if level is not None:
+            band = partial(self._of_curve, of, times, begin)
+            out |= self._of_draws(band, self._last(times, begin), level, DRAWS * len(times), (len(times),))
+        return out
+
+    def incidence(self, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
+        """Probability (K, n, m) of an event of each cause by times: ``mean``, with a level all of ``STATISTICS``."""
+        return self._integrals(times, after, level, area=False)
+
+    def until(self, last: float) -> FirstTimes:
+        """See `Times`."""
+        if np.isinf(last):
+            return self
+        return replace(self, causes=tuple(cause.until(last) for cause in self.causes))
+
+    def survive(self, times: Array) -> Array:
+        """See `Times`."""
+        return np.sum([cause.survive(times) for cause in self._each()], axis=0)
+
+    def cuts(self, last: float) -> Array:
+        """See `Times`."""
+        return np.unique(np.concatenate([cause.cuts(last) for cause in self.causes]))
+
+    def furthest(self, after: Array | None) -> float:
+        """See `Times`."""
+        return min(cause.furthest(after) for cause in self.causes)
+
+    @property
+    def new(self) -> First:
+        """See `Times`."""
+        return First(tuple(cause.new for cause in self._each()))
+
+    def known(self, last: float) -> Sampled:
+        """Distributions of the first event under draws, and of a new response, up to a last time."""
+        drawn, until = self.draw(last) if len(self.which) else None, self.until(last)
+
+        def of_rows(rows: IntArray) -> First:
+            causes = [cause.posterior.take(cause.which[rows]).new for cause in until.causes]
+            return First(tuple(causes))
+
+        def under_draws(rows: IntArray) -> First:
+            assert drawn is not None
+            return drawn.take(rows)
+
+        return Sampled(under_draws, np.full(DRAWS, 1.0 / DRAWS), self.which, of_rows)
+
+    def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
+        """Of a question about rows, (n,)."""
+        last = self.furthest(None) if question.response else float(np.max(question.at, initial=0.0))
+        if not question.response:
+            self.warn_beyond(last)
+        return self.known(last).statistics(question, level, se=se)
+
+    def percentile(self, p: float, after: Array | None) -> Array:
+        """See `Times`; infinite where survival does not fall so far."""
+        return self.percentiles((p,), self._begin(after))[:, 0]
+
+    def percentiles(self, orders: Sequence[float], after: Array, most: float | None = None) -> Array:
+        """See `Times`; infinite where survival does not fall so far up to `furthest`."""
+        furthest = self.furthest(after)
+        until = self.until(furthest)
+
+        def chunk(span: slice) -> dict[str, Array]:
+            causes = [cause.posterior.take(cause.which[self.which[span]]).new for cause in until.causes]
+            y, start = First(tuple(causes)), after[span]
+            return {"": np.stack([y.remaining(p, start) for p in orders], axis=1)}
+
+        found = self._over(chunk, len(after), _ROOT, _CELLS)[""]
+        found = np.where(found + after[:, None] > furthest, np.inf, found)
+        return found if most is None else np.fmin(found, most)
+
+    def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
+        """See `Times`."""
+        begin = self._begin(after)
+        question = quantile(True, 1.0 - p) if after is None else remaining(p, begin)
+        return self.known(self.furthest(begin)).band(question, level)
+
+    def order(self) -> Array:
+        """See `Times`; by means up to the last time that was seen, since many medians may be infinite."""
+        return Times.order(self) if self.followed is None else self.clipped(self.followed, None)["mean"]
+
+    def mean(self) -> Array:
+        """See `Times`."""
+        return self.new.mean()
+
+    def clipped(self, t: float, level: float | None) -> dict[str, Array]:
+        """See `Times`."""
+        found = self._integrals(np.array([t]), None, level, area=True)
+        return {name: values[0, :, 0] for name, values in found.items()}
+
+    def warn_beyond(self, last: float) -> None:
+        """See `Times`."""
+        for cause in self.causes:
+            cause.warn_beyond(last)
+
+    # -- how these are computed ---------------------------------------------------------------------------------------
+
+    def _each(self, span: slice = slice(None)) -> list[Times]:
+        """Times of some of the rows, by cause."""
+        return [replace(cause, which=cause.which[self.which[span]]) for cause in self.causes]
+
+    def _begin(self, after: Array | None) -> Array:
+        """Times survived, 0 where none are given, (n,)."""
+        if after is not None and (after < 0.0).any():
+            raise SpecError("conditional_after= takes times that were survived; none is negative.")
+        return np.zeros(len(self.which)) if after is None else after
+
+    def _last(self, times: Array, begin: Array) -> float:
+        """The last time of any row."""
+        return float(times.max() + begin.max(initial=0.0))
+
+    def _of_curve(self, of: str, times: Array, begin: Array, drawn: First, span: slice) -> Array:
+        """A curve of draws in some rows, (n, m, S)."""
+        known, start = drawn.take((self.which[span], None)), begin[span, None, None]
+        now = start + times[:, None]
+        if of == "hazard":
+            return np.exp(known.log_hazard(now))
+        gap = known.rates(now, start)[1].sum(axis=0)
+        return np.exp(-gap) if of == "survival" else gap
+
+    def _of_draws(
+        self,
+        of: Callable[[First, slice], Array],
+        last: float,
+        level: float,
+        held: int,
+        shape: tuple[int, ...],
+    ) -> dict[str, Array]:
+        """Quantiles of what draws of some rows give, (n, ..., S), each row of which holds so many numbers."""
+        n, made = len(self.which), []
+        drawn = self.draw(last) if n else None
+        for span in row_chunks(0, n, max(_CELLS // held, 1)):
+            assert drawn is not None
+            made.append(_quantiles(of(drawn, span), level))
+        return {name: np.concatenate([np.zeros((0, *shape)), *(one[name] for one in made)]) for name in STATISTICS[1:]}
+
+    def _integrals(self, times: Array, after: Array | None, level: float | None, *, area: bool) -> dict[str, Array]:
+        """Incidences (K, n, m), or areas below survival (1, n, m), by one quadrature for means and draws."""
+        begin, m, K = self._begin(after), len(times), 1 if area else len(self.causes)
+        n, names = len(begin), STATISTICS[:1] if level is None else STATISTICS
+        if not n or not (times > 0.0).any():
+            return dict.fromkeys(names, np.zeros((K, n, m)))
+        last = self._last(times, begin)
+        breaks = np.unique(self.cuts(last)[:, None] - np.unique(begin))
+        drawn, made = None if level is None else self.draw(last), []
+        with single_blas_thread():
+            for span in row_chunks(0, n, 1 if drawn else max(_CELLS // (4 * (m + len(breaks)) + 600), 1)):
+                first, rule_of = self._scale(span, times, after)
+                rule = find_rule(rule_of, first, times, breaks)
+                size = max(_CELLS // (len(self.causes) * (span.stop - span.start)), 1)
+                made.append({"mean": integrate(rule, self._curves(span, after), size, area=area)})
+                if drawn is not None and level is not None:
+                    of = partial(_drawn_rates, drawn.take((self.which[span], None)), begin[span, None, None])
+                    found = integrate(rule, of, max(_CELLS // (len(self.causes) * DRAWS), 1), area=area)
+                    made[-1] |= _quantiles(found, level)
+        return {name: np.concatenate([one[name] for one in made], axis=1) for name in names}
+
+    def rule(self, times: Array, after: Array | None, *, early: float, width: float) -> Rule:
+        """Nodes of integrals over time in all rows, from where cumulative hazards are as small as ``early``."""
+        begin = self._begin(after)
+        breaks = np.unique(self.cuts(self._last(times, begin))[:, None] - np.unique(begin))
+        return make_rule(self._scale(slice(None), times, after, early)[0], times, breaks, width)
+
+    def _curves(self, span: slice, after: Array | None) -> Curves:
+        """Predictive hazards of some of the rows."""
+        return predictive(self._each(span), None if after is None else after[span])
+
+    def _scale(self, span: slice, times: Array, after: Array | None, early: float = EARLY) -> tuple[float, Curves]:
+        """A time before which next to nothing happens in some rows, and curves of a few from low to high hazards."""
+        curves, at = self._curves(span, after), np.arange(len(self.which))[span]
+        order = np.argsort(curves(times.max(keepdims=True))[1].sum(axis=0)[:, 0], kind="stable")
+        few = at[order[np.unique(np.linspace(0, len(order) - 1, _TRIED).astype(np.intp))]]
+        some = replace(self, which=self.which[few])
+        return start_of(curves, times, early), some._curves(slice(None), None if after is None else after[few])
+
+
+def _drawn_rates(known: First, begin: Array, times: Array) -> tuple[Array, Array]:
+    """Draws of hazards and cumulative hazards of some rows, (K, n, q, S) each."""
+    return known.rates(begin + times[:, None], begin)
+
+
+def _quantiles(values: Array, level: float) -> dict[str, Array]:
+    """``median``, ``lower`` and ``upper`` over the draws on the last axis."""
+    tail = 0.5 - 0.5 * level
+    ends = np.quantile(values, [0.5, tail, 1.0 - tail], axis=-1)
+    return dict(zip(STATISTICS[1:], ends, strict=True))

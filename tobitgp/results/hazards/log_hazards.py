@@ -1,0 +1,115 @@
+"""The log hazard of rows less that of the baseline: its terms and their posterior, and effects of columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.engines import row_chunks
+from tobitgp.errors import SpecError
+from tobitgp.formula.hazard_formula import BAND
+from tobitgp.kinds.likelihood import sum_estimates, term_estimates
+from tobitgp.kinds.regression import RegressionParts
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.results.column_effects import CHUNK, Effect, likelihood_effect, process_effect
+from tobitgp.results.counterfactuals import Change, Rows
+from tobitgp.results.effect_questions import Asked as Effects
+from tobitgp.results.hazards.cell_times import HazardTimes
+from tobitgp.results.hazards.cells import cell_frame
+from tobitgp.results.hazards.hazard_parts import HazardParts, locations_of
+from tobitgp.results.likelihood.likelihood_draws import JointEstimates
+from tobitgp.results.process.process_draws import JointProcess
+from tobitgp.results.process.process_posterior import nodes_of, term_nodes
+from tobitgp.results.rows import Asked, ask
+from tobitgp.results.terms import model_terms
+from tobitgp.typing import Array
+
+
+def without_time(parts: HazardParts, frame: pd.DataFrame, excluded: Any = ()) -> Asked:
+    """Rows as cells of the first band, in which the baseline and what changes over time are zero."""
+    names = [excluded] if isinstance(excluded, str) else list(excluded)
+    cells = cell_frame(frame, np.zeros(len(frame), dtype=np.intp), parts.cuts, parts.written.stratum)
+    return ask(parts.cells, cells, [*names, *_of_time(parts)], terms=True)
+
+
+def _of_time(parts: HazardParts) -> list[str]:
+    """Terms of cells that make the baseline, or change over time."""
+    known = {*parts.written.of_time, f"C({BAND})", f"C({parts.written.stratum})"}
+    return [term.name for term in model_terms(parts.cells) if term.name in known]
+
+
+def location_of_rows(parts: HazardParts, asked: Asked) -> Nodes | Estimates:
+    """What is known of the log hazard less the baseline's, (n,)."""
+    cells = without_time(parts, asked.frame, asked.excluded)
+    if not isinstance(parts.cells, RegressionParts):
+        return _negative(nodes_of(parts.cells, cells.design, cells.skip))
+    return _negative(sum_estimates(parts.cells, cells.design.H, cells.design.offset))
+
+
+def terms_of_rows(parts: HazardParts, asked: Asked) -> dict[str, Nodes | Estimates]:
+    """Of every term that does not change over time, by its name."""
+    cells = without_time(parts, asked.frame, asked.excluded)
+    of_time, found = _of_time(parts), dict[str, Nodes | Estimates]()
+    if isinstance(parts.cells, RegressionParts):
+        found |= term_estimates(parts.cells, cells.design)
+    else:
+        found |= term_nodes(parts.cells, cells.design, cells.skip)
+    return {name: _negative(known) for name, known in found.items() if name not in of_time}
+
+
+def _negative(known: Nodes | Estimates) -> Nodes | Estimates:
+    """Of minus the location, on its own scale: that of cells is minus the log hazard."""
+    if isinstance(known, Estimates):
+        return replace(known, x=tuple(-x for x in known.x))
+    return replace(known, mean=-known.mean, log=False)
+
+
+def moments_of_rows(parts: HazardParts, asked: Asked) -> tuple[Array, Array]:
+    """Mean (n,) and covariance (n, n) of the same in rows together."""
+    cells = without_time(parts, asked.frame, asked.excluded)
+    joint = JointEstimates(parts.cells) if isinstance(parts.cells, RegressionParts) else JointProcess(parts.cells)
+    mean, covariance = joint.moments(cells)
+    return -mean, covariance
+
+
+def drawn_locations(parts: HazardParts, asked: Asked, draws: int, seed: int) -> Array:
+    """Draws (n, draws) of the same."""
+    return -locations_of(parts.cells, without_time(parts, asked.frame, asked.excluded), draws, seed)
+
+
+def effect_on_rows(parts: HazardParts, change: Change, rows: Rows, asked: Effects) -> Effect:
+    """Effect of a column on the log hazard, or by draws on a number of the distribution of times."""
+    if asked.what == "latent":
+        return _on_log_hazard(parts, change, rows, asked)
+    question = asked.question(True, rows)
+    times = HazardTimes.of_rows(parts, pd.concat(change.frames), ())
+    known, n = times.drawn(times.furthest(None) if question.response else asked.value), len(rows.weight)
+    value, drawn = 0.0, np.zeros(1)
+    share = rows.weight * change.multiplier(by_share=asked.by_share) / change.width
+    for span in row_chunks(0, n, CHUNK):
+        of_rows, every = question.take(span), np.arange(n)[span]
+        for sign, at in ((1.0, every), (-1.0, n + every)):
+            part = known.take(at)
+            with np.errstate(invalid="ignore"):  # of times that are infinite
+                value += sign * float(share[span] @ asked.scaled(part.value(of_rows)))
+                drawn = drawn + sign * (share[span] @ asked.scaled(part.numbers(of_rows)))
+    with np.errstate(invalid="ignore"):
+        return Effect(np.array([value]), np.array([np.var(drawn)]), 0.0, np.array([np.nan]))
+
+
+def _on_log_hazard(parts: HazardParts, change: Change, rows: Rows, asked: Effects) -> Effect:
+    """By the cells at both values, in the other order: their location is minus the log hazard."""
+    if change.variable in parts.written.changing:
+        raise SpecError(
+            f"The coefficient of {change.variable} changes over time: plot() shows it, and what='survival' with times= "
+            "has its effect."
+        )
+    low, high = (without_time(parts, frame).design for frame in change.frames)
+    swapped = replace(change, high=high, low=low)
+    if isinstance(parts.cells, RegressionParts):
+        return likelihood_effect(parts.cells, swapped, rows, asked, averaged=False)
+    return process_effect(parts.cells, swapped, rows, asked)

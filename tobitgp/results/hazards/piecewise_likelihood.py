@@ -1,0 +1,319 @@
+"""The likelihood of a piecewise baseline: fits again, tests, and the influence of rows; (PH1) of the theory pages."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.absorbed import as_dense
+from tobitgp.diagnostics.training_draws import training_rows
+from tobitgp.distributions.piecewise import band_of
+from tobitgp.errors import DataError, SpecError, TobitGPError, UnavailableError
+from tobitgp.kinds.regression import RegressionParts
+from tobitgp.regression.deviance_residuals import dfbeta, pseudo_r2
+from tobitgp.results.comparable import check_same_rows, subject_of
+from tobitgp.results.hazards.cells import alike_rows, at_risk, exposures
+from tobitgp.results.hazards.hazard_parts import HazardParts
+from tobitgp.results.hypotheses import WaldResults, chi_squared, spans
+from tobitgp.results.likelihood import bootstrap as resampling
+from tobitgp.results.likelihood.bootstrap import BootstrapResults
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.rows import ask
+from tobitgp.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.results.hazards.hazard_results import HazardResults
+
+
+def cells_at_maximum(parts: HazardParts, question: str) -> RegressionParts:
+    """The maximum of a fit that has one."""
+    if not isinstance(parts.cells, RegressionParts):
+        raise UnavailableError(
+            f"{question} is not available for a baseline or terms with priors, which have a posterior and no maximum; "
+            "fit linear terms with tg.PH('piecewise') and method='mle'."
+        )
+    training_rows(parts, question)
+    return parts.cells
+
+
+def _numbered(parts: HazardParts) -> tuple[IntArray, IntArray]:
+    """The row of cells (n,) that each row belongs to, and the number (A, K) of each cell, -1 where no one was."""
+    assert parts.covariates is not None
+    alike, risk = alike_rows(parts.covariates), at_risk(parts.rows.response)
+    exposed = np.zeros((int(alike.max()) + 1, len(parts.cuts) - 1))
+    np.add.at(exposed, alike, exposures(risk.entry, risk.exit, parts.cuts) * risk.weight[:, None])
+    there = exposed > 0.0
+    number = np.full(there.shape, -1)
+    number[there] = np.arange(there.sum())
+    return alike, number
+
+
+def _events_and_exposures(parts: HazardParts) -> tuple[Array, Array]:
+    """Events and exposures (n, K) of one copy of each row in the bands."""
+    risk = at_risk(parts.rows.response)
+    exposure = exposures(risk.entry, risk.exit, parts.cuts)
+    event = np.zeros_like(exposure)
+    seen = np.flatnonzero(risk.event)
+    event[seen, band_of(risk.exit[seen], parts.cuts)] = 1.0
+    return event, exposure
+
+
+def reweighted_cells(parts: HazardParts, weight: Array) -> RegressionParts:
+    """The cells of the rows with other weights (n,), those that no one is in left out."""
+    cells = cells_at_maximum(parts, "A fit with other weights")
+    alike, number = _numbered(parts)
+    totals = []
+    for each in _events_and_exposures(parts):
+        total = np.zeros(number.shape)
+        np.add.at(total, alike, each * weight[:, None])
+        totals.append(total[number >= 0])
+    events, exposed = totals
+    kept, own = exposed > 0.0, cells.rows
+    share = np.where(events > 0.0, events, 1.0)
+    time = np.where(kept, exposed / share, 1.0)
+    response = replace(own.response, lower=time, upper=np.where(events > 0.0, time, np.inf), weight=share)
+    every = replace(cells, training=replace(own, response=response))
+    return every.reweighted(np.where(kept, share, 0.0))
+
+
+def fit_again(cells: RegressionParts, fixed: Mapping[str, float]) -> RegressionParts:
+    """The fit of cells with more coefficients of the log hazard fixed."""
+    try:
+        return cells.again({name: -value for name, value in fixed.items()})
+    except DataError as error:  # of levels or bands that no drawn row is in
+        raise SpecError(str(error)) from error
+
+
+def scores_of_rows(parts: HazardParts) -> Array:
+    """Derivatives (n, p) of the log likelihood of one copy of each row in the coefficients of the log hazard."""
+    cells = cells_at_maximum(parts, "influence()")
+    alike, number = _numbered(parts)
+    design = cells.rows.design
+    H, hazard = as_dense(design.H), np.exp(-cells.predictors(design)[0])
+    event, exposure = _events_and_exposures(parts)
+    own = number[alike]
+    left = np.where(own >= 0, event - hazard[own] * exposure, 0.0)
+    out = np.zeros((len(own), H.shape[1]))
+    for k in range(own.shape[1]):
+        out += left[:, [k]] * H[own[:, k]]
+    return out
+
+
+class Drawn(resampling.Refit):
+    """Fits to the cells of rows that were drawn again."""
+
+    def again(self, weight: Array) -> tuple[Any, BoolArray] | None:
+        """Results, and no column that is not determined."""
+        parts: Any = self.results.parts
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                cells = fit_again(reweighted_cells(parts, weight), {})
+        except TobitGPError:
+            return None
+        return (type(self.results)(replace(parts, cells=cells)), np.zeros(0, bool)) if cells.maximum.converged else None
+
+    def parameters(self, found: Any) -> Array:
+        """Log hazard ratios and log hazards of bands."""
+        return np.array(found.params, dtype=np.float64)
+
+
+# -- questions --------------------------------------------------------------------------------------------------------
+
+
+def llnull(results: HazardResults) -> float:
+    """Maximised log likelihood of the baseline alone, in nats: (PH2) of the theory pages.
+
+    Raises
+    ------
+    UnavailableError, SpecError
+        Of a posterior, and if the fit holds no training rows.
+    """
+    parts = results.parts
+    cells = cells_at_maximum(parts, "llnull")
+    return float(fit_again(cells, {name: 0.0 for name in cells.columns if parts.written.is_own(name)}).llf)
+
+
+def prsquared(results: HazardResults) -> float:
+    """McFadden's pseudo R2, ``1 - llf / llnull``, a pure number; NaN where a likelihood is positive.
+
+    References
+    ----------
+    McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in Econometrics*.
+    """
+    return pseudo_r2(results.llf, llnull(results), results._n_units).mcfadden
+
+
+def profile_interval(results: HazardResults, name: str, alpha: float = 0.05) -> tuple[float, float]:
+    """Interval of a log hazard ratio, or the log hazard of a band, by the profile likelihood.
+
+    Parameters
+    ----------
+    name : str
+        One of ``params``.
+    alpha : float
+        Probability left out of the interval.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end on the scale of the log hazard; infinite where the likelihood falls no further.
+
+    Raises
+    ------
+    UnavailableError, SpecError
+        Of a posterior; for another name, an ``alpha`` outside (0, 1), or a fit that holds no training rows.
+
+    References
+    ----------
+    (ECO3) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> family = tg.PH("piecewise", bands=[200, 400])
+    >>> res = tg.fit("Surv(time, event) ~ sex", tg.datasets.load("lung"), family=family, method="mle")
+    >>> [round(end, 2) for end in res.profile_interval("sex")]
+    [-0.86, -0.2]
+    """
+    cells = RegressionResults(cells_at_maximum(results.parts, "profile_interval()"))
+    lower, upper = cells.profile_interval(name, alpha)
+    return -upper, -lower
+
+
+def lr_test(results: HazardResults, other: Any) -> WaldResults:
+    """Likelihood ratio test against a smaller model of the same rows, bands and strata.
+
+    Parameters
+    ----------
+    other : HazardResults
+        By maximum likelihood, nested in this one: with fewer free parameters.
+
+    Returns
+    -------
+    WaldResults
+        With ``statistic, pvalue, df``, pure numbers.
+
+    Raises
+    ------
+    UnavailableError, SpecError
+        Of a posterior; if ``other`` is not nested in this fit, or a fit holds no training rows.
+
+    References
+    ----------
+    S. S. Wilks (1938), The large-sample distribution of the likelihood ratio for testing composite hypotheses, *Annals
+    of Mathematical Statistics* 9, 60-62.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data, how = tg.datasets.load("lung"), {"family": tg.PH("piecewise", bands=[200, 400]), "method": "mle"}
+    >>> larger = tg.fit("Surv(time, event) ~ sex + age", data, **how)
+    >>> larger.lr_test(tg.fit("Surv(time, event) ~ sex", data, **how)).df
+    1
+    """
+    larger, smaller = results.parts, getattr(other, "parts", None)
+    if not isinstance(smaller, HazardParts):
+        raise SpecError(
+            f"lr_test() takes a fit of the same baseline by maximum likelihood, not {type(other).__name__}."
+        )
+    free = [int(cells_at_maximum(parts, "lr_test()").maximum.free.sum()) for parts in (larger, smaller)]
+    check_same_rows({"this model": subject_of(results), "the other": subject_of(other)})
+    one, two = (parts.rows.design for parts in (larger, smaller))
+    why = "" if free[0] > free[1] else "it has as many free parameters, or more"
+    if larger.written.stratum != smaller.written.stratum or not np.array_equal(larger.cuts, smaller.cuts):
+        why = "its baseline has other bands or strata"
+    elif not spans(one.H, one.offset, two.H, two.offset):
+        why = "its linear terms are no case of these"
+    if why:
+        raise SpecError(f"The other model is not nested in this one: {why}. tg.compare(by='aic') ranks any two.")
+    return chi_squared(max(2.0 * (results.llf - other.llf), 0.0), free[0] - free[1])
+
+
+def bootstrap(
+    results: HazardResults, n: int = 999, groups: Any = None, statistic: Any = None, *, rng: Any = None
+) -> BootstrapResults:
+    """Draw rows, or whole clusters of them, again and fit each time, with the same bands of time.
+
+    Parameters
+    ----------
+    n, groups, statistic, rng
+        As of :meth:`RegressionResults.bootstrap`.
+
+    Returns
+    -------
+    BootstrapResults
+        Log hazard ratios and log hazards of the bands, or the statistic in its units.
+
+    Raises
+    ------
+    UnavailableError, SpecError, DataError
+        Of a posterior; of rows that are parts of the time of subjects without ``groups``; else as of
+        :meth:`RegressionResults.bootstrap`.
+
+    References
+    ----------
+    (ECO4) and (ECO5) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> family = tg.PH("piecewise", bands=[200, 400])
+    >>> res = tg.fit("Surv(time, event) ~ sex", tg.datasets.load("lung"), family=family, method="mle")
+    >>> res.bootstrap(20, rng=1).draws.shape
+    (20, 4)
+    """
+    cells_at_maximum(results.parts, "bootstrap()")
+    if results._of_subjects and groups is None:
+        raise SpecError(
+            "bootstrap() draws subjects, whose rows follow each other: give groups=, the subject of each row."
+        )
+    return resampling.resampled(Drawn(results, statistic), n, groups, rng)
+
+
+def influence(results: HazardResults, *, scaled: bool = False) -> pd.DataFrame:
+    """Approximate change of every estimate when a row is added: one Newton step.
+
+    Parameters
+    ----------
+    scaled : bool
+        In standard errors (dfbetas).
+
+    Returns
+    -------
+    DataFrame
+        On the scale of the log hazard: a row for each row of the training data, a column for each parameter.
+
+    Raises
+    ------
+    UnavailableError, SpecError
+        Of a posterior, and if the fit holds no training rows or has not converged.
+
+    References
+    ----------
+    T. M. Therneau and P. M. Grambsch, *Modeling Survival Data* (2000), section 7.1; (REG9) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> family = tg.PH("piecewise", bands=[200, 400])
+    >>> res = tg.fit("Surv(time, event) ~ sex", tg.datasets.load("lung"), family=family, method="mle")
+    >>> res.influence(scaled=True)["sex"].abs().nlargest(1).round(2).tolist()
+    [0.23]
+    """
+    parts = results.parts
+    cells = cells_at_maximum(parts, "influence()")
+    if not cells.maximum.converged:
+        raise SpecError("The fit has not converged, so that the influence of rows on it has no meaning.")
+    p, asked = parts.n_linear, ask(parts)
+    V = np.asarray(cells.maximum.inverse_information)[:p, :p]
+    change = dfbeta(scores_of_rows(parts), V, parts.rows.response.weight)
+    if scaled:
+        se = np.sqrt(np.diag(V))
+        change = np.divide(change, se, out=np.zeros_like(change), where=se > 0.0)
+    return pd.DataFrame(asked.spread(change), index=asked.index, columns=list(cells.columns))
