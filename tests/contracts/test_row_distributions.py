@@ -10,8 +10,6 @@ from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
 from tobitgp.distributions.continued import Continued
 from tobitgp.distributions.cured import Cured
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.interpolated import Interpolated
-from tobitgp.distributions.lattice import Lattice
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
@@ -20,6 +18,7 @@ from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.student import Student
 from tobitgp.distributions.transformed import Transformed
+from tobitgp.distributions.weighted import Interpolated, Lattice
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.hazards.row_paths import AlongRows
 

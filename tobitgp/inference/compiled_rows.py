@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student
 from tobitgp.errors import NumericalError
-from tobitgp.inference.feature_posterior import Gaussian
+from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.method import EP, Laplace, Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.vi import VI
@@ -23,6 +23,10 @@ from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    pass
+
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
 METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
@@ -46,7 +50,7 @@ def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
     )
 
 
-class Change(ctypes.Structure):
+class SiteChange(ctypes.Structure):
     """What rows say of a step, as in ``fixed_point.c``."""
 
     _fields_ = [("squares", ctypes.c_double), ("D", ctypes.c_double), ("dots", ctypes.c_double * 6)]
@@ -65,11 +69,11 @@ class Visitor(NamedTuple):
         return rows.window is None and rows.side is None
 
     def find_steps(
-        self, rows: Rows, A: Array, d: Array, q: Gaussian, sites: Sites, last: Sites, step: Sites
+        self, rows: Rows, A: Array, d: Array, q: FeatureWeights, sites: Sites, last: Sites, step: Sites
     ) -> tuple[float, float, Array]:
         """Squared standardised changes, D, and products with the last step (2, 3); the step itself goes into `step`."""
         held, e = self._begin(rows, d, sites)
-        change, A, root = Change(), np.ascontiguousarray(A), q.factor.root
+        change, A, root = SiteChange(), np.ascontiguousarray(A), q.factor.root
         e.p, e.A, e.w = A.shape[1], library.address(A), library.address(q.w)
         steps = (last.lambda1, last.lambda2, step.lambda1, step.lambda2)
         pointers = (ctypes.c_void_p(library.address(x)) for x in (root, *steps))

@@ -11,7 +11,7 @@ from tobitgp.data.margins import LinearBlock, plain_blocks
 from tobitgp.data.moments import Joint, round_to
 from tobitgp.data.standardisation import Measured
 from tobitgp.errors import NumericalError
-from tobitgp.inference.hyperparameters import Given, linear_means
+from tobitgp.inference.given_parameters import GivenParameters, linear_means
 from tobitgp.priors.coefficients import FLAT, SCALE, WEAK, Layers, default_sd, find_layers, prior_root
 from tobitgp.priors.prior import LevelColumns, LinearPrior
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -61,7 +61,7 @@ class LinearPlan:
 def plan_linear(
     columns: Sequence[str],
     blocks: Sequence[LinearBlock],
-    given: Given,
+    given: GivenParameters,
     factor: LevelColumns | None,
     *,
     intercept: bool,
@@ -73,7 +73,9 @@ def plan_linear(
     p, free = len(mean), 0 if intercept and np.isnan(sd[0]) else None
     blocks = blocks or plain_blocks(columns, intercept=intercept)
     common = beside(p, factor)
-    layers = find_layers(_chosen(blocks, common), len(common), (~np.isnan(sd) | own)[common])
+    place = {int(j): i for i, j in enumerate(common)}
+    chosen = [replace(block, first=place[block.first]) for block in blocks if block.first in place]
+    layers = find_layers(chosen, len(common), (~np.isnan(sd) | own)[common])
     constant = None
     if free is None:
         if layers.constant is not None:
@@ -109,14 +111,8 @@ def _is_reduced(block: LinearBlock) -> bool:
     return not block.numbers and len(block.factors) == 1 and block.size == len(block.factors[0][1]) - 1
 
 
-def _chosen(blocks: Sequence[LinearBlock], common: IntArray) -> list[LinearBlock]:
-    """Blocks of some of the columns, at their places among these."""
-    place = {int(j): i for i, j in enumerate(common)}
-    return [replace(block, first=place[block.first]) for block in blocks if block.first in place]
-
-
 def find_prior(
-    plan: LinearPlan, measured: Measured, given: Given, columns: Sequence[str], scale: float, level: float
+    plan: LinearPlan, measured: Measured, given: GivenParameters, columns: Sequence[str], scale: float, level: float
 ) -> LinearPrior:
     """The prior once the rows are measured, where the response has the sd ``scale``; ``level`` for a constant."""
     p, H = len(plan.mean), measured.H

@@ -1,4 +1,4 @@
-"""Rows as a mixture takes them: by kind, on the scale that is modelled, equal ones put together."""
+"""Rows as a mixture takes them: by kind, on the scale that is modelled, equal ones together; how far they are apart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.typing import Array, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.mixture.family import Family
+    from tobitgp.mixture.family import MixtureFamily
+
 
 Support = Literal["real", "positive", "counts"]
 Kind = Literal["exact", "left", "right", "interval"]
@@ -25,7 +26,7 @@ _SAME = 1e-9  # of the range, within which values are one
 _WIDEST = 5.0  # rounding, in typical distances between values
 
 
-class Units(NamedTuple):
+class MixtureUnits(NamedTuple):
     """Modelled value = (y - shift) / scale, y the response or its logarithm."""
 
     shift: float = 0.0
@@ -33,7 +34,7 @@ class Units(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class MixtureRows:
     """Rows of one kind, on the scale that is modelled."""
 
     kind: Kind
@@ -42,7 +43,7 @@ class Rows:
     width: Array  # (n,), ``upper - lower``, taken before anything was rounded away; of exact rows `rounding_of_ties`
     weight: Array  # (n,), frequency weights, > 0
 
-    def __getitem__(self, rows: slice | IntArray) -> Rows:
+    def __getitem__(self, rows: slice | IntArray) -> MixtureRows:
         """Some of the rows."""
         return take(self, rows)
 
@@ -66,11 +67,11 @@ class Raw(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class WorkingRows:
     """All that a fit sees of the rows; (MIX15) of the theory pages."""
 
-    parts: tuple[Rows, ...]  # one for each kind that occurs
-    units: Units
+    parts: tuple[MixtureRows, ...]  # one for each kind that occurs
+    units: MixtureUnits
     constant: float  # what the log likelihood of these rows needs to be that of the response as written
     total: float  # weight of all rows
     exact: float  # weight of the exact rows
@@ -83,7 +84,7 @@ class Working:
 
 
 def read_rows(
-    family: Family, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
+    family: MixtureFamily, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
 ) -> Raw:
     """Check rows (n,) and bring them to a common form; those that exclude nothing contribute 0 and are left out."""
     lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
@@ -100,7 +101,9 @@ def read_rows(
     return Raw(lower[says], upper[says], weight[says], np.flatnonzero(says))
 
 
-def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True, ties: bool = False) -> Working:
+def arrange(
+    family: MixtureFamily, raw: Raw, units: MixtureUnits, *, collapse: bool = True, ties: bool = False
+) -> WorkingRows:
     """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many.
 
     With ``ties``, exact rows that share a value are taken for rounded, as are times of 0 in exponential components.
@@ -115,7 +118,7 @@ def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True, ti
             lower[at_zero] = upper[at_zero] = 0.25 * ends[(ends > 0.0) & np.isfinite(ends)].min(initial=1.0)
     for kind, at in zip(KINDS, raw.of_kinds(), strict=True):
         if len(at):
-            part = Rows(kind, lower[at], upper[at], width[at], raw.weight[at])
+            part = MixtureRows(kind, lower[at], upper[at], width[at], raw.weight[at])
             parts.append(_collapse(part) if collapse else part)
     y, w = raw.lower[exact], raw.weight[exact]
     total, seen = float(raw.weight.sum()), float(w.sum())
@@ -124,7 +127,7 @@ def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True, ti
         constant -= float(w @ np.log(y))
     if family.support == "counts":
         constant -= float(w @ gammaln(y + 1.0))
-    return Working(tuple(parts), units, constant, total, seen)
+    return WorkingRows(tuple(parts), units, constant, total, seen)
 
 
 def rounding_of_ties(y: Array, weight: Array) -> Array:
@@ -148,7 +151,7 @@ def rounding_of_ties(y: Array, weight: Array) -> Array:
     return out
 
 
-def subset(working: Working, size: int) -> Working:
+def subset(working: WorkingRows, size: int) -> WorkingRows:
     """About ``size`` rows with the weight of all, every kind in proportion and evenly over its values."""
     rows = sum(len(part) for part in working.parts)
     parts = []
@@ -161,7 +164,7 @@ def subset(working: Working, size: int) -> Working:
     return replace(working, parts=tuple(parts))
 
 
-def to_working(family: Family, raw: Raw, units: Units) -> tuple[Array, Array, Array]:
+def to_working(family: MixtureFamily, raw: Raw, units: MixtureUnits) -> tuple[Array, Array, Array]:
     """Ends and width on the scale that is modelled, (n,) each."""
     lower, upper = raw.lower, raw.upper
     shift, scale = units
@@ -174,7 +177,7 @@ def to_working(family: Family, raw: Raw, units: Units) -> tuple[Array, Array, Ar
     return (lower - shift) / scale, (upper - shift) / scale, width
 
 
-def _collapse(part: Rows) -> Rows:
+def _collapse(part: MixtureRows) -> MixtureRows:
     """Give equal rows one place with the sum of their weights, where a sample shows that many are equal."""
     ends = part.lower if part.kind == "right" else part.upper
     if part.kind == "interval":
@@ -187,7 +190,7 @@ def _collapse(part: Rows) -> Rows:
     return replace(part[first], weight=weight)
 
 
-def _refuse_impossible(family: Family, lower: Array, upper: Array, weight: Array, labels: Array | None) -> None:
+def _refuse_impossible(family: MixtureFamily, lower: Array, upper: Array, weight: Array, labels: Array | None) -> None:
     """Refuse rows of probability 0, and rows that are none; lower, upper, weight, labels (n,)."""
     if not len(lower) == len(upper) == len(weight) or lower.ndim != 1:
         raise DataError(f"lower, upper and weight need one length, not {len(lower)}, {len(upper)} and {len(weight)}.")
@@ -216,3 +219,72 @@ def check_number(k: Any, rows: int | None = None) -> int:
     if rows is not None and k > rows:
         raise SpecError(f"mixture({k}) has more components than there are rows that say something ({rows}).")
     return int(k)
+
+
+_PART = 0.3  # of the distance of rows; a unit of rounding has .29 of itself for standard deviation
+_FEWEST = 3
+_EQUAL = 1e-14  # distance of values, in their size, that rounding makes
+_OF_WIDTH = 1.0 / 3.0  # of an interval, a part of which takes nothing from the probability of its inside
+_MOST = 0.001**0.5  # of the standard deviation of all rows
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpacing:
+    """Where rows lie, each value as often as it is there, or often enough: how narrow a component may be.
+
+    A Gaussian component on one value, or on equal ones, has an infinite likelihood. A bound of its spread in proportion
+    to that of all rows ends this, and holds groups too that are narrow beside the distance between them. So the bound
+    is local, (EM8) of the theory pages: a part of the distance from the mean to the nearest log2(n) rows (about as many
+    of n values crowd together by chance), or of the unit to which equal values were rounded. It is never above .0316 of
+    the standard deviation of all rows. Hathaway (1985), A constrained formulation of maximum-likelihood estimation for
+    normal mixture distributions, *Annals of Statistics* 13, 795-800, says why a bound is needed.
+    """
+
+    rows: int  # how many next to a mean say how far apart rows lie there
+    values: Array  # (m,), ascending
+    unit: Array  # (m,), what a value may have been rounded to; 0 of one that is there once
+
+    def least(self, centre: Array) -> Array:
+        """Smallest standard deviations of components with these means, of any shape."""
+        values, unit, end = self.values, self.unit, len(self.values) - 1
+        at = values.searchsorted(centre)
+        runs = np.arange(-self.rows, 1).reshape(-1, *(1,) * centre.ndim)
+        first = np.minimum(np.maximum(at + runs, 0), max(end + 1 - self.rows, 0))
+        last = np.minimum(first + self.rows - 1, end)
+        reach = np.maximum(centre - values[first], values[last] - centre).min(axis=0)
+        left, right = np.maximum(at - 1, 0), np.minimum(at, end)
+        unit = np.where(centre - values[left] < values[right] - centre, unit[left], unit[right])
+        return np.minimum(_PART * np.maximum(reach, unit), _MOST)
+
+
+def spacing_of(working: WorkingRows) -> RowSpacing:
+    """Where rows lie on the scale that is modelled: values, limits, and middles of intervals."""
+    values, weight, width = (np.concatenate(each) for each in zip(*map(_places, working.parts), strict=True))
+    same = _EQUAL * (np.abs(values).max() + abs(working.units.shift) / working.units.scale)
+    order = np.argsort(values, kind="stable")
+    values, weight, width = values[order], weight[order], width[order]
+    first = np.flatnonzero(np.diff(values, prepend=-np.inf) > same)
+    values, weight, width = values[first], np.add.reduceat(weight, first), np.maximum.reduceat(width, first)
+    gaps = np.diff(values, prepend=-np.inf, append=np.inf)
+    typical = float(np.median(gaps[1:-1])) if len(values) > 1 else np.inf
+    rows = max(_FEWEST, int(np.log2(working.total))) if working.total > 1.0 else _FEWEST
+    copies = np.where(width > 0.0, rows, np.clip(np.rint(weight), 1, rows)).astype(np.intp)
+    rounded = np.where(copies > 1, np.minimum(np.minimum(gaps[:-1], gaps[1:]), typical), 0.0)
+    unit = np.maximum(np.where(width > 0.0, _OF_WIDTH * width, rounded), same)
+    return RowSpacing(rows, np.repeat(values, copies), np.repeat(unit, copies))
+
+
+def _places(rows: MixtureRows) -> tuple[Array, Array, Array]:
+    """Where rows lie, their weights, and widths of intervals; (n,) each."""
+    if rows.kind == "interval":
+        return rows.lower + 0.5 * rows.width, rows.weight, rows.width
+    ends = rows.lower if rows.kind == "right" else rows.upper
+    return ends, rows.weight, np.zeros(len(rows))
+
+
+Floor = float | Array | RowSpacing
+
+
+def least(floor: Floor, centre: Array) -> Array:
+    """Smallest spreads about centres."""
+    return floor.least(centre) if isinstance(floor, RowSpacing) else np.broadcast_to(floor, centre.shape)

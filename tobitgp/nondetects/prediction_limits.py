@@ -8,13 +8,11 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.answers import Limit, limit_of, percent
-from tobitgp.nondetects.arguments import read_choice, read_count, read_resamples
 from tobitgp.nondetects.limits import COUNTED_AS_DETECTS
 from tobitgp.nondetects.resampling import MANY, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import Sample, read_values
-from tobitgp.nondetects.sample_families import FamilyName
-from tobitgp.nondetects.sample_likelihood import MaximumLikelihood, maximise
+from tobitgp.nondetects.sample_likelihood import FamilyName, MaximumLikelihood, maximise
+from tobitgp.nondetects.sample_results import Limit, limit_of, percent, read_choice, read_count, read_resamples
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.results.predict import check_probability
 from tobitgp.typing import Array
@@ -113,9 +111,10 @@ def prediction_limit(
         else:
             ends[at] = exact_prediction(found, each, k, mean_of, sign)
             notes = (COUNTED_AS_DETECTS,) if sample.censored.any() else ()
+    new = f"mean{'s' * (k > 1)} of {mean_of} new values" if mean_of > 1 else f"new value{'s' * (k > 1)}"
     return limit_of(
         sample,
-        title=f"{side.capitalize()} {percent(level)} prediction limit of {_new(k, mean_of)}",
+        title=f"{side.capitalize()} {percent(level)} prediction limit of {k} {new}",
         method=f"{method} ({family})",
         estimate=found.percentile(0.5),
         lower=float(ends[0]),
@@ -125,11 +124,6 @@ def prediction_limit(
         redrawn=redrawn,
         notes=notes,
     )
-
-
-def _new(k: int, mean_of: int) -> str:
-    of = f"mean{'s' * (k > 1)} of {mean_of} new values" if mean_of > 1 else f"new value{'s' * (k > 1)}"
-    return f"{k} {of}"
 
 
 class Simulated(NamedTuple):

@@ -13,7 +13,7 @@ from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, 
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import LikelihoodParts, drawn_rows, moved_rows
-from tobitgp.numerics.factored import leading, of_sums
+from tobitgp.numerics.bordered import leading, of_sums
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.maximum import hide
 from tobitgp.results.joint import JointPosterior
