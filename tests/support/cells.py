@@ -15,7 +15,9 @@ from support.transformations import TRANSFORMATIONS, Transformation, exact_rows,
 
 QUICK = {"regression", "noise scale", "entry", "process", "groups", "several", "strata", "start-stop"}
 # Answers on a scale that is not the response's or its logarithm.
-OWN_UNIT = {"box-cox": ("latent", "sigma")} | dict.fromkeys(("spline", "strata", "frailty", "start-stop"), ("latent",))
+OWN_UNIT = {"box-cox": ("latent", "sigma")} | dict.fromkeys(
+    ("spline", "strata", "frailty", "start-stop", "hazard", "smooth hazard", "changing effect"), ("latent",)
+)
 PRODUCT = "the product alone, without gp(x) beside it, is another model at another origin"
 UNDEFINED = {
     ("entry", "follow-up in two pieces"): "an accelerated time needs the covariates from time 0 on",

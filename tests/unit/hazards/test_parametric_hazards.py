@@ -14,7 +14,7 @@ from scipy.optimize import approx_fprime, minimize
 import tobitgp as tg
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
-from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, DataError, SpecError
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression.hazard_likelihood import HazardModel, hazard_problem
 
@@ -461,8 +461,7 @@ def test_residuals_scores_and_checks(lung):
     assert res.score(lung) == pytest.approx(res.llf / len(lung))
     assert res.concordance_index_ == pytest.approx(aft.concordance_index_)
     spline = tg.fit(LINEAR, lung, family=SPLINE)
-    with pytest.warns(ApproximationWarning, match="not to be trusted"):
-        assert spline.loo().elpd < spline.llf
+    assert spline.loo().elpd < spline.llf
     assert spline.k_hat().k < 0.7
     table = spline.check(rng=1).table
     assert table.loc["proportional hazards", "verdict"] == "good"
@@ -589,7 +588,7 @@ def test_files_that_are_none(lung, tmp_path, change, words):
     from dataclasses import replace
 
     res = tg.fit("Surv(time, event) ~ age", lung, family=WEIBULL)
-    tg.ParametricHazardResults(replace(res.parts, **change)).save(tmp_path / "fit.tgp")
+    tg.ParametricHazardResults(replace(res.parts.without_rows(), **change)).save(tmp_path / "fit.tgp")
     with pytest.raises(DataError, match=words):
         tg.load(tmp_path / "fit.tgp")
 

@@ -541,7 +541,7 @@ def test_nobody_lives_beyond_the_last_band(piecewise, smooth, lung):
     with pytest.warns(ApproximationWarning, match="reverts to its prior"):
         assert smooth.predict_survival_function(row, [2000.0]).iloc[0, 0] < 0.02
     with pytest.raises(SpecError, match="one of 'median', 'quantile', 'prob'"):
-        smooth.predict(row, "latent")
+        smooth.predict(row, "uncensored")
 
 
 @pytest.mark.parametrize("which", ["smooth", "piecewise"])

@@ -84,7 +84,7 @@ class JointHazards(JointPosterior):
         return False
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
-        """Of the log hazard less the baseline's."""
+        """Of the log hazard but for processes of time."""
         return moments_of_rows(self.parts, asked)
 
     def draw(

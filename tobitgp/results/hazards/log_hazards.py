@@ -1,4 +1,4 @@
-"""The log hazard of rows less that of the baseline: its terms and their posterior, and effects of columns."""
+"""The log hazard of rows but for processes of time: its terms and their posterior, and effects of columns."""
 
 from __future__ import annotations
 
@@ -30,20 +30,15 @@ from tobitgp.typing import Array
 
 
 def without_time(parts: HazardParts, frame: pd.DataFrame, excluded: Any = ()) -> Asked:
-    """Rows as cells of the first band, in which the baseline and what changes over time are zero."""
+    """Rows as cells of the first band, where processes of time are zero: those of the baseline and of coefficients."""
     names = [excluded] if isinstance(excluded, str) else list(excluded)
     cells = cell_frame(frame, np.zeros(len(frame), dtype=np.intp), parts.cuts, parts.written.stratum)
-    return ask(parts.cells, cells, [*names, *_of_time(parts)], terms=True)
-
-
-def _of_time(parts: HazardParts) -> list[str]:
-    """Terms of cells that make the baseline, or change over time."""
-    known = {*parts.written.of_time, f"C({BAND})", f"C({parts.written.stratum})"}
-    return [term.name for term in model_terms(parts.cells) if term.name in known]
+    of_time = [term.name for term in model_terms(parts.cells) if term.name in parts.written.of_time]
+    return ask(parts.cells, cells, [*names, *of_time], terms=True)
 
 
 def location_of_rows(parts: HazardParts, asked: Asked) -> Nodes | Estimates:
-    """What is known of the log hazard less the baseline's, (n,)."""
+    """What is known of the log hazard but for processes of time, of a piecewise baseline in the first band, (n,)."""
     cells = without_time(parts, asked.frame, asked.excluded)
     if not isinstance(parts.cells, RegressionParts):
         return _negative(nodes_of(parts.cells, cells.design, cells.skip))
@@ -51,14 +46,15 @@ def location_of_rows(parts: HazardParts, asked: Asked) -> Nodes | Estimates:
 
 
 def terms_of_rows(parts: HazardParts, asked: Asked) -> dict[str, Nodes | Estimates]:
-    """Of every term that does not change over time, by its name."""
+    """Of every term of it, by its name."""
     cells = without_time(parts, asked.frame, asked.excluded)
-    of_time, found = _of_time(parts), dict[str, Nodes | Estimates]()
+    found = dict[str, Nodes | Estimates]()
     if isinstance(parts.cells, RegressionParts):
         found |= term_estimates(parts.cells, cells.design)
     else:
         found |= term_nodes(parts.cells, cells.design, cells.skip)
-    return {name: _negative(known) for name, known in found.items() if name not in of_time}
+    names = {name: parts.written.baseline if name == f"C({BAND})" else name for name in found}
+    return {names[name]: _negative(known) for name, known in found.items() if name not in parts.written.of_time}
 
 
 def _negative(known: Nodes | Estimates) -> Nodes | Estimates:
