@@ -12,7 +12,7 @@ from tobitgp.formula.formula_response import read_parts, read_response
 from tobitgp.formula.formula_terms import read_terms, split_parts
 from tobitgp.formula.functions import nearest, read_functions
 from tobitgp.formula.gp import settle_lines
-from tobitgp.formula.linear_terms import Terms, check_linear, linear_text, main_effects, plain_columns
+from tobitgp.formula.linear_terms import LinearTerms, check_linear, linear_text, main_effects, plain_columns
 from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ParameterSpec, ScaleSpec, Variable
 from tobitgp.formula.syntax import Syntax, Token, read_side, tokenize
 
@@ -163,7 +163,11 @@ def split_sides(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, .
 
 
 def _linear_fields(
-    syntax: Syntax, terms: Terms, columns: Collection[str] | None, left: Sequence[Variable], outside: Iterable[str] = ()
+    syntax: Syntax,
+    terms: LinearTerms,
+    columns: Collection[str] | None,
+    left: Sequence[Variable],
+    outside: Iterable[str] = (),
 ) -> tuple[dict[str, Any], list[Variable]]:
     """Fields of a :class:`LinearPart`, and all columns that were met, left of ``~`` and here."""
     dot = next((token.start for token in syntax.tokens if token.role == "dot"), None)
@@ -205,7 +209,9 @@ def _columns_of_dot(formula: str, dot: int, columns: Collection[str] | None, tak
     return others
 
 
-def _check_columns(formula: str, variables: Iterable[Variable], terms: Terms, columns: Collection[str] | None) -> None:
+def _check_columns(
+    formula: str, variables: Iterable[Variable], terms: LinearTerms, columns: Collection[str] | None
+) -> None:
     """Refuse the first name in the text that is no column, with the nearest that are, or those that are not text."""
     named = [*((v.start, v.name) for v in variables), *terms.removed.items()]
     unknown = [] if columns is None else sorted(item for item in named if item[1] not in set(columns))
@@ -226,7 +232,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_LISTED]) + ", ..." * (len(names) > _LISTED)
 
 
-def _check_names(syntax: Syntax, terms: Terms, variables: Iterable[Variable]) -> None:
+def _check_names(syntax: Syntax, terms: LinearTerms, variables: Iterable[Variable]) -> None:
     """Refuse a process that was given the name of another term."""
     others = {"Intercept", "offset", *(v.name for v in variables if v.role == "linear")}
     others |= {syntax.text(term) for _, term in terms.linear}

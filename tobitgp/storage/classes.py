@@ -30,9 +30,9 @@ from tobitgp.inference.structured import Field
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
-from tobitgp.mixture.evidence_bound import Bayes, Points, State
+from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Points
 from tobitgp.mixture.mixture_priors import ComponentPrior
-from tobitgp.mixture.mixture_rows import Units as MixtureUnits
+from tobitgp.mixture.mixture_rows import MixtureUnits
 from tobitgp.numerics.arrow import Factor
 from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.crossed import CrossedFactor
@@ -98,7 +98,7 @@ CLASSES: dict[str, type] = {
         SVBCM,
         Sites,
         SplineBaseline,
-        State,
+        MixtureUnits,
         StructuredTermAt,
         Tried,
         Units,
@@ -107,7 +107,7 @@ CLASSES: dict[str, type] = {
         Vecchia,
         WeibullBaseline,
     )
-} | {"MixtureUnits": MixtureUnits}
+} | {"State": MixtureState}
 
 # Written by name.
 REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
