@@ -16,7 +16,6 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student
 from tobitgp.errors import NumericalError
-from tobitgp.inference.feature_posterior import Gaussian
 from tobitgp.inference.method import EP, Laplace, Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.vi import VI
@@ -30,7 +29,7 @@ from tobitgp.priors.prior import DenseFeatures
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.inference.feature_posterior import Layout
+    from tobitgp.inference.feature_posterior import Gaussian, Layout
 
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import join
-from tobitgp.data.frames import answers_in_kind, reads_frames
-from tobitgp.data.row_arguments import read_weights
+from tobitgp.data.frames import answers_in_kind, read_weights, reads_frames
 from tobitgp.data.sources import is_dask
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
@@ -66,7 +65,7 @@ def predict(
     se : bool
         Give standard errors.
     q : float or list of float, optional
-        Orders of quantiles.
+        Orders of quantiles, probabilities.
     below, above : float or list of float, optional
         Limits of ``"prob"``, on the scale of the responses.
     exclude : str or list of str
@@ -374,7 +373,10 @@ def posterior(
 
 
 def concordance_index(results: MultivariateResults) -> Any:
-    """Concordance index of each response in the rows of the fit: a Series, as of `GPResults.concordance_index_`."""
+    """Concordance index of each response in the rows of the fit, between 0 and 1: a Series.
+
+    It is that of Harrell et al. (1982), Evaluating the yield of medical tests, *JAMA* 247.
+    """
     return pd.Series({name: results[name].concordance_index_ for name in results.responses})
 
 
@@ -395,7 +397,7 @@ def score(
         With all columns of the formula.
     scoring_method : {"log_likelihood", "concordance_index"}
         As of :meth:`GPResults.score`.
-    weights : str or array, optional
+    weights : str or (n,) array, optional
         Frequency weights of the rows.
     response : str, optional
         The values of this response alone.

@@ -18,7 +18,7 @@ from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design, Groups
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import Facts, measure_facts, remember
+from tobitgp.data.training_summary import Facts, measure_facts
 from tobitgp.formula import parse_formula, parse_scale_formula
 from tobitgp.formula.mvbind import EACH
 from tobitgp.formula.spec import ModelSpec, ResponseKind
@@ -67,7 +67,8 @@ class ResponseState(DesignState):
             effect = X[place], code
             X, groups = _without(X, place), _without(groups, place)
         rest = stacked.offset, groups, stacked.scale, stacked.spread
-        return ResponseDesign(own.H, own.columns, X, *rest, effect, np.zeros(len(own.offset), dtype=bool))
+        inner = np.zeros(len(own.offset), dtype=bool)
+        return ResponseDesign(own.H, own.columns, X, *rest, effect=effect, inner=inner)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,9 +205,9 @@ def with_rows(parts: Parts, stacked: Parts, data: pd.DataFrame, seen: SeenRespon
     kept[at] = True
     counts = count_kinds(response) | {"dropped": n - len(at)}
     found = measure_facts(response, design.groups)
-    training = TrainingData(response, design, state, found, data.index, kept, counts)
+    training = TrainingData(state, found, counts, response, design, data.index, kept)
     covariates = keep_covariates(training, data)
-    facts = remember(training, named_columns([parts.spec], list(data.columns)), covariates)
+    facts = training.facts(named_columns([parts.spec], list(data.columns)), covariates)
     problem = replace(parts.gp.problem, order=np.arange(len(at)))
     order, points = stacked.gp.problem.order, stacked.fitted.points
     sites = [site_order(point, order) for point in points]

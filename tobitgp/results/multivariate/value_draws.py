@@ -35,7 +35,7 @@ def values_of(parts: MultivariateParts, rows: tuple[TrainingData, ...]) -> Train
     )
     counts = {kind: sum(one.counts[kind] for one in rows) for kind in COUNTS} | {"dropped": parts.dropped}
     design, found = parts.stacked.rows.design, measure_facts(response, ())
-    return TrainingData(response, design, parts.stacked.state, found, index, np.ones(len(index), dtype=bool), counts)
+    return TrainingData(parts.stacked.state, found, counts, response, design, index, np.ones(len(index), dtype=bool))
 
 
 def order_of_values(parts: MultivariateParts) -> IntArray:
