@@ -375,7 +375,7 @@ def posterior(
 def concordance_index(results: MultivariateResults) -> Any:
     """Concordance index of each response in the rows of the fit, between 0 and 1: a Series.
 
-    It is that of Harrell et al. (1982), Evaluating the yield of medical tests, *JAMA* 247.
+    It is (MET2) of the theory pages, as of :attr:`GPResults.concordance_index_`.
     """
     return pd.Series({name: results[name].concordance_index_ for name in results.responses})
 
