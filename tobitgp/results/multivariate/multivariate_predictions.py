@@ -98,7 +98,8 @@ def predict(
     >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
     >>> res.predict({"age": [50.0]}).round(0).to_dict("list")
     {'durable': [-3.0], 'quant': [243.0]}
-    >>> res.predict({"age": [50.0]}, "prob", above=0.0, response="durable").round(2)
+    >>> res.predict({"age": [50.0]}, "prob", above=0.0, response="durable").round(2).to_list()
+    [0.32]
     """
     options: dict[str, Any] = {"interval": interval, "se": se, "q": q, "below": below, "above": above}
     options["exclude"] = exclude
