@@ -25,7 +25,7 @@ from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.array_fit import resolve_mixture_family
-from tobitgp.mixture.family import Family as MixtureFamily
+from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal

@@ -17,7 +17,7 @@ from tobitgp.distributions.student import Student
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled, compiled_rows, partitioned
 from tobitgp.inference.compiled_rows import find_noise
-from tobitgp.inference.fixed_point import Model, settle
+from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.partitioned import cut
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.priors.block import Inputs
@@ -40,12 +40,12 @@ def without_core():
 def both(problem, blocks, theta, method, start=None, likelihood=GAUSSIAN):
     """Settled by the core and without it."""
     data, theta = cut(problem, [block.inputs for block in blocks], start), np.asarray(theta, float)
-    model = Model(data, blocks, likelihood)
+    model = FeatureModel(data, blocks, likelihood)
     assert model.plan is not None
     assert find_noise(method, likelihood) is not None
     got = settle(model, data, theta, method, slopes=True)
     with without_core():
-        return got, settle(Model(data, blocks, likelihood), data, theta, method, slopes=True)
+        return got, settle(FeatureModel(data, blocks, likelihood), data, theta, method, slopes=True)
 
 
 def assert_equal(got, want):
@@ -157,7 +157,7 @@ def test_rows_in_parts(name, noise, monkeypatch):
     theta = np.array([*prior, *shape, np.log(0.4)])
     monkeypatch.setattr(partitioned, "PART_ROWS", 5)
     data = cut(problem, [block.inputs for block in blocks])
-    assert Model(data, blocks, likelihood).plan is None
+    assert FeatureModel(data, blocks, likelihood).plan is None
     visits, visit = [], compiled_rows.Visitor.find_steps
 
     def count(*args):
@@ -165,10 +165,10 @@ def test_rows_in_parts(name, noise, monkeypatch):
         return visit(*args)
 
     monkeypatch.setattr(compiled_rows.Visitor, "find_steps", count)
-    got = settle(Model(data, blocks, likelihood), data, theta, tight(name), slopes=True)
+    got = settle(FeatureModel(data, blocks, likelihood), data, theta, tight(name), slopes=True)
     assert visits
     monkeypatch.setattr(library, "load", lambda: None)
-    want = settle(Model(data, blocks, likelihood), data, theta, tight(name), slopes=True)
+    want = settle(FeatureModel(data, blocks, likelihood), data, theta, tight(name), slopes=True)
     assert got.iterations == want.iterations
     np.testing.assert_allclose(got.evidence, want.evidence, rtol=NEAR, atol=NEAR)
     np.testing.assert_allclose(got.gradient, want.gradient, rtol=NEAR, atol=NEAR)
@@ -214,7 +214,7 @@ def test_chains_of_rows_in_several_parts(name, monkeypatch):
     assert len(got.data.partitions) > 1
     assert_equal(got, want)
     np.testing.assert_allclose(got.gradient, alone.gradient, rtol=NEAR, atol=NEAR)
-    again = settle(Model(got.data, blocks, GAUSSIAN), got.data, theta, tight(name))
+    again = settle(FeatureModel(got.data, blocks, GAUSSIAN), got.data, theta, tight(name))
     assert again.iterations <= 2
     np.testing.assert_allclose(again.evidence, got.evidence, rtol=NEAR)
 

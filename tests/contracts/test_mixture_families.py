@@ -9,7 +9,7 @@ from support.mixtures import NAMES, largest_drop
 
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
 from tobitgp.mixture.family import Sums
-from tobitgp.mixture.mixture_rows import Rows, Units
+from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits
 
 families = pytest.mark.parametrize("name", NAMES)
 THETA = {
@@ -44,7 +44,7 @@ def rows(name, kind):
         high = low
     lower = np.full(4, -np.inf) if kind == "left" else low
     upper = np.full(4, np.inf) if kind == "right" else high
-    return Rows(kind, lower, upper, high - low, np.ones(4))
+    return MixtureRows(kind, lower, upper, high - low, np.ones(4))
 
 
 def scores(family, theta, some):
@@ -78,8 +78,8 @@ def test_statistics_are_scores(name, kind):
 def test_left_inside_and_right_make_one(name):
     family, theta = MIXTURE_FAMILIES[name], np.array(THETA[name])
     inside = rows(name, "interval")
-    left = Rows("left", np.full(4, -np.inf), inside.lower, np.full(4, np.inf), np.ones(4))
-    right = Rows("right", inside.upper, np.full(4, np.inf), np.full(4, np.inf), np.ones(4))
+    left = MixtureRows("left", np.full(4, -np.inf), inside.lower, np.full(4, np.inf), np.ones(4))
+    right = MixtureRows("right", inside.upper, np.full(4, np.inf), np.full(4, np.inf), np.ones(4))
     total = sum(np.exp(family.terms(some, theta).log_p) for some in (left, inside, right))
     np.testing.assert_allclose(total, 1.0, rtol=1e-12)
 
@@ -87,7 +87,7 @@ def test_left_inside_and_right_make_one(name):
 @families
 def test_intervals_hold_the_integral_of_the_density(name):
     family, theta = MIXTURE_FAMILIES[name], np.array(THETA[name])
-    distribution = family.distribution(theta, Units())
+    distribution = family.distribution(theta, MixtureUnits())
     some = rows(name, "interval")
     log_p = family.terms(some, theta).log_p
     for i in range(4):
@@ -107,7 +107,7 @@ def test_log_densities_of_exact_rows_are_those_of_the_distribution(name):
     family, theta = MIXTURE_FAMILIES[name], np.array(THETA[name])
     some = rows(name, "exact")
     y = np.exp(some.lower) if family.logarithm else some.lower
-    distribution = family.distribution(theta, Units())
+    distribution = family.distribution(theta, MixtureUnits())
     lost = np.log(y) if family.logarithm else 0.0
     got = family.terms(some, theta).log_p - lost
     if distribution.discrete:  # without the part that is the same for all components
@@ -195,7 +195,7 @@ def test_gaussian_lines_are_straight_in_natural_parameters():
 @families
 def test_the_predictive_distribution_integrates_the_parameters_out(name):
     family, q = MIXTURE_FAMILIES[name], np.array(Q[name])
-    distribution = family.predictive(q, Units())
+    distribution = family.predictive(q, MixtureUnits())
     rng = np.random.default_rng(3)
     x = np.array([0.0, 2.0, 7.0]) if distribution.discrete else np.array([0.3, 1.0, 2.5])
     draws = 200_000
@@ -207,7 +207,7 @@ def test_the_predictive_distribution_integrates_the_parameters_out(name):
             theta = np.stack([q[0, j] + rng.normal(size=draws) / np.sqrt(q[1, j] * lam), -0.5 * np.log(lam)])
         else:
             theta = np.stack([np.log(lam), np.full(draws, q[2, j])]) if name == "weibull" else np.log(lam)[None]
-        plain = family.distribution(theta, Units())
+        plain = family.distribution(theta, MixtureUnits())
         for got, exact in (
             (plain.log_density(x), distribution.log_density(x)[j]),
             (plain.log_sf(x), distribution.log_sf(x)[j]),

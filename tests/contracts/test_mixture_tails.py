@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
-from tobitgp.mixture.mixture_rows import Rows
+from tobitgp.mixture.mixture_rows import MixtureRows
 
 INF = np.inf
 # Ends in standard deviations, in means of the times, in counts at a rate of 3, and in Weibull log times.
@@ -70,7 +70,7 @@ def test_masses_and_statistics(name, ends):
     low, high = (np.array([end]) for end in ends)
     kind = "right" if np.isposinf(high[0]) else "left" if np.isneginf(low[0]) else "interval"
     with np.errstate(all="ignore"):
-        rows = Rows(kind, low, high, high - low, np.ones(1))
+        rows = MixtureRows(kind, low, high, high - low, np.ones(1))
         terms = MIXTURE_FAMILIES[name].terms(rows, np.array(THETA[name]))
     with mp.workdps(400):
         mass, statistics = EXACT[name](*(mp.mpf(float(end)) for end in ends))

@@ -10,7 +10,7 @@ import pandas as pd
 from tobitgp.data.arrays import join
 from tobitgp.data.margins import part_blocks
 from tobitgp.data.prepare import prepare, prepare_partitions
-from tobitgp.data.sources import Given, Source
+from tobitgp.data.sources import InMemory, PartitionedSource
 from tobitgp.engines import LocalPartitions
 from tobitgp.formula import parse_formula
 from tobitgp.inference.assembly import plan_rows
@@ -25,9 +25,9 @@ def cut_source(frame, cuts, make=LocalPartitions):
     parts = [frame.iloc[a:b] for a, b in itertools.pairwise(edges)]
 
     def choose(names):
-        return make([Given(i, part[list(names)], f"partition {i}") for i, part in enumerate(parts)])
+        return make([InMemory(i, part[list(names)], f"partition {i}") for i, part in enumerate(parts)])
 
-    return Source(tuple(frame.columns), choose)
+    return PartitionedSource(tuple(frame.columns), choose)
 
 
 def in_memory(formula, frame, *, family="gaussian", functions=None, options=None, **given):

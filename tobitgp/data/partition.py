@@ -89,7 +89,7 @@ class Tabled:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UsedRows:
     """Rows of a partition that are used."""
 
     number: int
@@ -172,7 +172,7 @@ class Counted:
             warnings.warn(f"{says}, and {dropped}: {why}", UserWarning, stacklevel=user_level())
 
 
-class Seen(NamedTuple):
+class SeenRows(NamedTuple):
     """What the rows of a partition tell before there is a design."""
 
     counted: Counted
@@ -209,8 +209,8 @@ class Found(NamedTuple):
     """What became of the rows of a partition; nothing is kept where incomplete ones are refused."""
 
     complete: Complete
-    seen: Seen | None = None
-    kept: Kept | None = None
+    seen: SeenRows | None = None
+    kept: UsedRows | None = None
 
 
 def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> Found:
@@ -234,8 +234,8 @@ def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> Found:
     precision = None if partition.precision is None else partition.precision[rows]
     total = 0.0 if precision is None else float((precision * response.weight).sum())
     examples = table if asked.whole else table.take(representatives(spec, asked.scale, table))
-    kept = Kept(partition.number, place, rows, table, response, precision)
-    seen = Seen(counted.inside(place), examples, (total, float(response.weight.sum())))
+    kept = UsedRows(partition.number, place, rows, table, response, precision)
+    seen = SeenRows(counted.inside(place), examples, (total, float(response.weight.sum())))
     return Found(complete, seen, asked.keep("rows", kept))
 
 
@@ -288,6 +288,7 @@ def make_rows(found: Found, asked: Request, state: DesignState) -> tuple[DataPar
         facts = replace(facts, columns=columns)
     H = [design.H, *([] if design.scale is None else [design.scale.W])]
     H += [X for X, part in zip(design.X, state.effects, strict=True) if part is not None]
+    H += [each.W for each in design.formulas]
     slopes = tuple(np.any(X != 0.0, axis=0) for X in design.X)
     rows = DataPartition(kept.number, kept.place, kept.table.index, kept.response, design)
     return asked.keep("rows", rows), Learnt(tuple(map(Independence.of, H)), slopes, facts)

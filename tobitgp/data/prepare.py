@@ -20,11 +20,11 @@ from tobitgp.data.linear_columns import check_independence, row_wise
 from tobitgp.data.partition import (
     Complete,
     DataPartition,
-    Kept,
     Learnt,
     Missing,
     Request,
-    Seen,
+    SeenRows,
+    UsedRows,
     describe,
     keep_rows,
     make_rows,
@@ -32,7 +32,7 @@ from tobitgp.data.partition import (
     read_partition,
 )
 from tobitgp.data.schema import Schema, head, merge_schemas
-from tobitgp.data.sources import Given, Source
+from tobitgp.data.sources import InMemory, PartitionedSource
 from tobitgp.data.table import Table, join_tables, read_table
 from tobitgp.data.training_summary import (
     ColumnFacts,
@@ -122,8 +122,8 @@ def prepare(
     _check_options(missing, censored)
     inputs = input_names(spec, scale)
     asked = Request(spec, scale, inputs, weights, var_weights, missing, censored, log_time, whole=True, store=None)
-    found = _read(LocalPartitions([Given(0, data)]), asked)
-    kept: Kept = found.kept.collect(attrgetter("kept"))[0]
+    found = _read(LocalPartitions([InMemory(0, data)]), asked)
+    kept: UsedRows = found.kept.collect(attrgetter("kept"))[0]
     rows: DataPartition = found.made.collect(itemgetter(0))[0]
     index = found.tables.collect(attrgetter("table.index"))[0]
     return TrainingData(found.state, found.facts, found.counts, rows.response, rows.design, index, kept.rows)
@@ -131,7 +131,7 @@ def prepare(
 
 def prepare_partitions(
     spec: ModelSpec,
-    source: Source,
+    source: PartitionedSource,
     *,
     scale: ScaleSpec | None = None,
     weights: str | None = None,
@@ -149,7 +149,7 @@ def prepare_partitions(
             raise SpecError(f"{what}= of partitioned data is the name of one of their columns.")
         if name is not None and name not in source.columns:
             raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, list(source.columns))}")
-    for part in (spec,) if scale is None else (spec, scale):
+    for part in filter(None, (spec, scale, *spec.formulas)):
         row_wise(part)
     inputs = input_names(spec, scale)
     asked = Request(spec, scale, inputs, weights, var_weights, missing, censored, log_time, whole=False, store=store)
@@ -167,7 +167,7 @@ class _Read(NamedTuple):
     tables: Partitions  # of Tabled
     kept: Partitions  # of Found
     made: Partitions  # of (DataPartition, Learnt)
-    seen: list[Seen]
+    seen: list[SeenRows]
     state: DesignState
     facts: RowFacts
     counts: dict[str, int]
@@ -182,7 +182,7 @@ def _read(partitions: Partitions, asked: Request) -> _Read:
     complete: Complete = merge(kept.collect(attrgetter("complete")))
     if not asked.whole:
         complete.judge(asked.missing)
-    seen: list[Seen] = kept.collect(attrgetter("seen"))
+    seen: list[SeenRows] = kept.collect(attrgetter("seen"))
     counted = merge([item.counted for item in seen])
     counted.judge(asked.missing)
 
@@ -214,7 +214,7 @@ def _learn_schema(asked: Request, tables: Partitions) -> tuple[ModelSpec, Schema
         raise DataError("The data have no rows")
     schema = merge_schemas([item for _, item in described], asked.text_names)
     table = head(schema)
-    for part in (asked.spec, asked.scale):
+    for part in (asked.spec, asked.scale, *asked.spec.formulas):
         if part is not None:
             check_dates(part, table)
     return recognise_duration(recognise_text(asked.spec, table), table), schema

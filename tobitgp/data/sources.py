@@ -23,7 +23,7 @@ ROWS = 2**18  # of a partition, about
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InMemory:
     """A partition in memory."""
 
     number: int
@@ -50,7 +50,7 @@ class Delayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PartitionedSource:
     """A partitioned table."""
 
     columns: tuple[Any, ...]  # their names
@@ -89,7 +89,7 @@ def find_client(engine: Any, data: Any) -> Any:
     return engine
 
 
-def dask_source(data: Any, client: Any) -> Source:
+def dask_source(data: Any, client: Any) -> PartitionedSource:
     """Partitions of a dask DataFrame: on the workers of a client, or computed here one after the other."""
 
     def choose(names: Sequence[str]) -> Partitions:
@@ -97,17 +97,17 @@ def dask_source(data: Any, client: Any) -> Source:
         if client is None:
             return LocalPartitions([Delayed(i, item, f"partition {i}") for i, item in enumerate(partitions)])
         futures = client.compute(partitions)
-        given = [client.submit(Given, i, item, f"partition {i}", pure=False) for i, item in enumerate(futures)]
+        given = [client.submit(InMemory, i, item, f"partition {i}", pure=False) for i, item in enumerate(futures)]
         return DaskPartitions(client, given)
 
     columns = list(data.columns)
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"The data have several columns named {twice!r}; rename all but one")
-    return Source(tuple(columns), choose, client is None)
+    return PartitionedSource(tuple(columns), choose, client is None)
 
 
-def frame_source(data: Any, client: Any) -> Source:
+def frame_source(data: Any, client: Any) -> PartitionedSource:
     """A DataFrame or dict of columns in memory, cut into partitions that are sent to the workers of a client."""
 
     def choose(names: Sequence[str]) -> Partitions:
@@ -115,9 +115,9 @@ def frame_source(data: Any, client: Any) -> Source:
         threads = max(1, sum(client.nthreads().values()))
         size = max(1, min(ROWS, -(-len(frame) // threads)))
         cuts = [frame.iloc[start : start + size] for start in range(0, max(len(frame), 1), size)]
-        return DaskPartitions.from_values(client, [Given(i, cut) for i, cut in enumerate(cuts)])
+        return DaskPartitions.from_values(client, [InMemory(i, cut) for i, cut in enumerate(cuts)])
 
-    return Source(tuple(data.columns if isinstance(data, pd.DataFrame) else data), choose, here=False)
+    return PartitionedSource(tuple(data.columns if isinstance(data, pd.DataFrame) else data), choose, here=False)
 
 
 SUFFIXES = (".parquet", ".pq")
@@ -150,10 +150,10 @@ class RowGroups:
         return frame[columns]
 
 
-Loader = Given | Delayed | RowGroups  # one partition of a table: its number, its name in messages, and load()
+Loader = InMemory | Delayed | RowGroups  # one partition of a table: its number, its name in messages, and load()
 
 
-def parquet_source(path: Any, client: Any) -> Source:
+def parquet_source(path: Any, client: Any) -> PartitionedSource:
     """Files that a path, a pattern or a folder names: read here, or by the workers of a client."""
     files = find_files(path)
     opened = [_open(file) for file in files]
@@ -170,7 +170,7 @@ def parquet_source(path: Any, client: Any) -> Source:
         partitions = [replace(part, columns=tuple(names), number=i) for i, part in enumerate(parts)]
         return LocalPartitions(partitions) if client is None else DaskPartitions.from_values(client, partitions)
 
-    return Source(columns, choose, client is None)
+    return PartitionedSource(columns, choose, client is None)
 
 
 def find_files(path: Any) -> list[str]:
@@ -238,7 +238,7 @@ def arrow_to_pandas(table: Any) -> pd.DataFrame:
     return frame
 
 
-def open_source(data: Any, engine: Any = None) -> Source | None:
+def open_source(data: Any, engine: Any = None) -> PartitionedSource | None:
     """The partitions of data that are not worked on as a whole."""
     client = find_client(engine, data)
     if isinstance(data, str | os.PathLike):

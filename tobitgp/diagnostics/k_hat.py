@@ -14,7 +14,7 @@ from tobitgp.diagnostics.training_draws import chunks, training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.rows_together import Drawn, draw
+from tobitgp.inference.rows_together import DrawnWeights, draw
 from tobitgp.numerics.sampling import generator, good_shape, smooth
 from tobitgp.results.likelihood.likelihood_draws import EstimateDraws
 from tobitgp.results.process.process_draws import refuse_censoring_noises
@@ -110,7 +110,7 @@ def regression_k_hat(draws: EstimateDraws, remedy: str = OF_REGRESSION) -> KHat:
     return _judge(log_ratio, remedy)
 
 
-def _log_ratio(parts: Parts, drawn: Drawn, sites: Sites, rows: slice, seed: int) -> Array:
+def _log_ratio(parts: Parts, drawn: DrawnWeights, sites: Sites, rows: slice, seed: int) -> Array:
     """Weighted log likelihood of some rows under draws, less what their sites say, (S,).
 
     What the features leave of f is integrated out under Gaussian noise, and drawn elsewhere.

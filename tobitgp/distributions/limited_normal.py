@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tobitgp.distributions.distribution_arguments import broadcast, documented, read_numbers, read_parameters, read_size
-from tobitgp.distributions.segment import FAR, Window, window
+from tobitgp.distributions.segment import FAR, StandardWindow, window
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
@@ -24,7 +24,7 @@ class LimitedNormal(ABC):
     scale: Array
     lower: Array  # limits, infinite where there is none
     upper: Array
-    _window: Window
+    _window: StandardWindow
 
     def __init__(
         self, mean: ArrayLike, sd: ArrayLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None

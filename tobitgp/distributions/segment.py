@@ -108,7 +108,7 @@ def _tail(a: Array) -> Array:
     return np.stack([np.ones_like(h), delta, 2.0 * delta * delta - third(-a, h, delta) / h]) / h
 
 
-class Window(NamedTuple):
+class StandardWindow(NamedTuple):
     r"""Where a window lies on a normal density, and what it holds; arrays of one shape."""
 
     anchor: Array  # point of the window nearest to the mean
@@ -136,7 +136,7 @@ class Window(NamedTuple):
         return np.exp(-0.5 * self.e * self.e - HALF_LOG_2PI) * self.mass
 
 
-def window(mean: Array, sd: Array, lower: Array, upper: Array) -> Window:
+def window(mean: Array, sd: Array, lower: Array, upper: Array) -> StandardWindow:
     """Look at N(mean, sd^2) through (lower, upper)."""
     mean, sd, lower, upper = np.broadcast_arrays(mean, sd, lower, upper)
     anchor = np.clip(mean, lower, upper)
@@ -145,12 +145,12 @@ def window(mean: Array, sd: Array, lower: Array, upper: Array) -> Window:
         below, above = _width(anchor - lower, sd), _width(upper - anchor, sd)
         left, right = segment(np.abs(e), below), segment(np.abs(e), above)
         mass = left[0] + right[0]
-        return Window(
+        return StandardWindow(
             anchor, e, below, above, left[0], right[0], (right[1] - left[1]) / mass, (right[2] + left[2]) / mass
         )
 
 
-def log_tails(seen: Window, t: Array, from_lower: Array, from_upper: Array) -> tuple[Array, Array]:
+def log_tails(seen: StandardWindow, t: Array, from_lower: Array, from_upper: Array) -> tuple[Array, Array]:
     """Log probabilities of lying below and above t, given the window."""
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         log_below = _log_part(seen, seen.left, t, from_lower)
@@ -158,7 +158,7 @@ def log_tails(seen: Window, t: Array, from_lower: Array, from_upper: Array) -> t
         return _sharpen(log_below, log_above), _sharpen(log_above, log_below)
 
 
-def quantile(seen: Window, q: Array, p: Array) -> Array:
+def quantile(seen: StandardWindow, q: Array, p: Array) -> Array:
     """Position t below which a share q lies, and above which p = 1 - q."""
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         a, mass = np.abs(seen.e), seen.mass
@@ -176,7 +176,7 @@ def _width(gap: Array, sd: Array) -> Array:
     return np.where(gap > 0.0, np.clip(gap / sd, 1.0 / _LARGEST, FAR), 0.0)
 
 
-def _log_part(seen: Window, rest: Array, t: Array, gap: Array) -> Array:
+def _log_part(seen: StandardWindow, rest: Array, t: Array, gap: Array) -> Array:
     """Log share of the window below t, ``rest`` of it below the anchor, the end at a distance ``gap``; or mirrored."""
     a, out = np.abs(seen.e), np.clip(-t, 0.0, FAR)
     part = segment(a + out, np.where(t < 0.0, gap, t), rows=1)[0] + np.where(t < 0.0, 0.0, rest)

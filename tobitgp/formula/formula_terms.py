@@ -6,7 +6,7 @@ import ast
 
 from tobitgp.formula.expressions import bind, check_expression, literal
 from tobitgp.formula.gp import holds_process, read_process
-from tobitgp.formula.linear_terms import Terms, flatten, read_constant
+from tobitgp.formula.linear_terms import LinearTerms, flatten, read_constant
 from tobitgp.formula.spec import MixtureTerm
 from tobitgp.formula.syntax import Syntax, called, is_dot
 
@@ -30,9 +30,9 @@ def split_parts(syntax: Syntax) -> tuple[ast.expr, list[ast.expr]]:
     return node, parts[::-1]
 
 
-def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
+def read_terms(syntax: Syntax, node: ast.expr) -> LinearTerms:
     """Sort the terms; linear ones are checked by :func:`check_linear`, once ``.`` is known."""
-    terms, signed = Terms(), flatten(node)
+    terms, signed = LinearTerms(), flatten(node)
     mixed = [term for _, term in signed if called(term) == "mixture"]
     if mixed:
         terms.mixture, terms.intercept = _read_mixture(syntax, mixed[0], signed), False

@@ -18,7 +18,7 @@ MAX_PRODUCTS = 10_000
 
 
 @dataclass(slots=True)
-class Terms:
+class LinearTerms:
     """The terms of a formula, as they are collected."""
 
     intercept: bool = True
@@ -55,7 +55,7 @@ def read_constant(syntax: Syntax, node: ast.Constant) -> bool:
     return bool(node.value)
 
 
-def check_linear(syntax: Syntax, terms: Terms, others: Sequence[str]) -> None:
+def check_linear(syntax: Syntax, terms: LinearTerms, others: Sequence[str]) -> None:
     """Check the linear terms and bound their expansion."""
     total = 0
     for sign, term in terms.linear:
@@ -124,7 +124,7 @@ def _check_total(syntax: Syntax, node: ast.expr, total: int) -> None:
         syntax.fail(node, f"The terms would expand to {total:,} products; at most {MAX_PRODUCTS:,} are formed")
 
 
-def linear_text(syntax: Syntax, terms: Terms, others: Sequence[str]) -> str:
+def linear_text(syntax: Syntax, terms: LinearTerms, others: Sequence[str]) -> str:
     """Write the checked linear terms in formulaic's grammar, intercept first."""
     text = "1" if terms.intercept else "0"
     columns = {v.start for v in syntax.variables if v.role == "linear"} | set(terms.removed)
@@ -153,7 +153,7 @@ def _rewrite(syntax: Syntax, node: ast.expr, columns: set[int], others: Sequence
     return text
 
 
-def plain_columns(syntax: Syntax, terms: Terms, others: Sequence[str]) -> tuple[str, ...] | None:
+def plain_columns(syntax: Syntax, terms: LinearTerms, others: Sequence[str]) -> tuple[str, ...] | None:
     """Columns of a linear part that holds nothing but bare columns, else None."""
     names: list[str] = []
     for sign, term in terms.linear:
@@ -164,7 +164,7 @@ def plain_columns(syntax: Syntax, terms: Terms, others: Sequence[str]) -> tuple[
     return tuple(name for name in dict.fromkeys(names) if name not in terms.removed.values())
 
 
-def main_effects(syntax: Syntax, terms: Terms) -> set[str]:
+def main_effects(syntax: Syntax, terms: LinearTerms) -> set[str]:
     """Labels of what stands among the linear terms by itself, or in a product that has its factors too."""
     found, pending = set[str](), [term for sign, term in terms.linear if sign > 0]
     while pending:

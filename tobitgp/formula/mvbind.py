@@ -25,7 +25,7 @@ _LONG = "stack the rows, and write the formula of one response"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ResponseTerms:
     """Terms that every response has."""
 
     linear: str  # as right of '~'
@@ -47,8 +47,8 @@ class Wide:
     labels: tuple[str, ...]  # (J,), of the responses as written
     formulas: tuple[str, ...]  # (J,), of each by itself, without covariates
     linear: str  # formula of the first response by its linear terms
-    terms: Terms
-    scale: Terms  # of log sigma
+    terms: ResponseTerms
+    scale: ResponseTerms  # of log sigma
     sigma: str | None  # its formula as written
     rescor: bool  # whether residuals of a row may correlate
 
@@ -139,10 +139,10 @@ def _limits(syntax: Syntax, node: ast.expr) -> str:
     return f" | censor({', '.join(syntax.text(end) for end in ends)})"
 
 
-def _read_scale(sigma: str | None) -> Terms:
+def _read_scale(sigma: str | None) -> ResponseTerms:
     """Terms of log sigma, of which every response has its own."""
     if sigma is None:
-        return Terms("1", True, (), "1")
+        return ResponseTerms("1", True, (), "1")
     text = one_line(sigma)
     before, _, after = split_sides(text, "sigma= is empty; write sigma='~ z'", "sigma= begins with '~', as in '~ z'")
     if before or not after:
@@ -154,7 +154,7 @@ def _read_scale(sigma: str | None) -> Terms:
     return terms
 
 
-def _read_terms(syntax: Syntax, node: ast.expr) -> Terms:
+def _read_terms(syntax: Syntax, node: ast.expr) -> ResponseTerms:
     """Linear terms as written; processes and random effects as those of the stacked rows."""
     intercept, linear, others, alone = True, "", [], ""
     for name in names_in(node):
@@ -172,7 +172,7 @@ def _read_terms(syntax: Syntax, node: ast.expr) -> Terms:
         else:
             linear += f" {'+' if sign > 0 else '-'} {text}"
     linear = f"{int(intercept)}{linear}"
-    return Terms(linear, intercept, tuple(others), linear + alone)
+    return ResponseTerms(linear, intercept, tuple(others), linear + alone)
 
 
 def _of_one(syntax: Syntax, term: ast.expr) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tobitgp.formula.expressions import read_group, read_name, read_options
 from tobitgp.formula.functions import PLACES, PROCESSES
-from tobitgp.formula.linear_terms import Terms, check_linear, flatten, linear_text, plain_columns, read_constant
+from tobitgp.formula.linear_terms import LinearTerms, check_linear, flatten, linear_text, plain_columns, read_constant
 from tobitgp.formula.spec import EffectsPart, Expression, GPTerm
 from tobitgp.formula.syntax import Syntax, called, is_dot, operands
 
@@ -82,7 +82,7 @@ def _read_crossed(syntax: Syntax, node: ast.expr) -> tuple[Expression, ...]:
 def _read_columns(syntax: Syntax, node: ast.expr) -> EffectsPart:
     """The columns whose coefficients differ between groups, as a linear part."""
     met, coded = len(syntax.variables), len(syntax.codings)
-    terms = Terms()
+    terms = LinearTerms()
     for sign, term in flatten(node):
         if isinstance(term, ast.Constant):
             terms.intercept = read_constant(syntax, term) == (sign > 0)

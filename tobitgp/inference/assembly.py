@@ -142,11 +142,11 @@ def plan_rows(
     rows = KnownRows(response, outcome(response, log_time=family.log_time, labels=labels), design)
     noises = row_noises(rows.known, given, labels)
     of_scale = () if design.scale is None else design.scale.columns
-    names = Names(design.columns, effects, of_scale, blocks, scale_blocks)
+    names = ColumnNames(design.columns, effects, of_scale, blocks, scale_blocks)
     return make_plan(spec, names, LocalPartitions([rows]), family, given, noises), rows
 
 
-class Names(NamedTuple):
+class ColumnNames(NamedTuple):
     """Names of columns."""
 
     linear: tuple[str, ...]
@@ -247,7 +247,7 @@ def _join_inputs(
 
 def make_plan(
     spec: ModelSpec,
-    names: Names,
+    names: ColumnNames,
     partitions: Partitions,
     family: Family,
     given: GivenParameters,
@@ -324,7 +324,9 @@ def measure_rows(rows: KnownRows, joint: bool, joint_W: bool) -> Measured:
     return standardisation.measure_rows(rows, joint=joint, joint_W=joint_W)
 
 
-def _scale_layers(names: Names, scales: Sequence[HyperParameter], given: GivenParameters) -> tuple[Layers, BoolArray]:
+def _scale_layers(
+    names: ColumnNames, scales: Sequence[HyperParameter], given: GivenParameters
+) -> tuple[Layers, BoolArray]:
     """What the columns of log sigma span beside its intercept, and which are held: of coefficients that were given."""
     known = {*given.fixed, *(given.priors or {})}
     held = np.array([hyper.name in known or given.drops(hyper.name) for hyper in scales], dtype=np.bool_)

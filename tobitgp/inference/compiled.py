@@ -31,7 +31,7 @@ from tobitgp.inference.feature_posterior import (
 )
 from tobitgp.inference.method import EP, Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
-from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
+from tobitgp.inference.site_updates import CHUNK_ROWS, Setting, SiteChunk, SitesState
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
@@ -55,7 +55,7 @@ class Member(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompiledPlan:
     """What stays of an evaluation while parameters move: the rows and the blocks, and where outputs lie."""
 
     part: RowPartition
@@ -69,7 +69,7 @@ class Plan:
     outputs: Mapping[str, int]  # where each begins in one piece of memory, in numbers; its end last
 
     @classmethod
-    def of(cls, data: PartitionedRows, blocks: Sequence[Block], *, together: bool = False) -> Plan | None:
+    def of(cls, data: PartitionedRows, blocks: Sequence[Block], *, together: bool = False) -> CompiledPlan | None:
         """For rows in one part; None where the core is not there, or does not know the rows or the blocks.
 
         With ``together``, beside a chain, all columns are common to the groups and kept.
@@ -95,10 +95,10 @@ class Plan:
         return cls(part, members, groups, parameters, stored, rows, made, (*held, *arrays), outputs)
 
     @cached_property
-    def chunks(self) -> list[Chunk]:
+    def chunks(self) -> list[SiteChunk]:
         """The rows in the chunks in which they are visited elsewhere."""
         return [
-            Chunk(rows, span, tuple(at.rows(span) for at in self.part.inputs), False)
+            SiteChunk(rows, span, tuple(at.rows(span) for at in self.part.inputs), False)
             for rows, span in spans(self.part.rows, CHUNK_ROWS)
         ]
 
@@ -183,7 +183,7 @@ class Plan:
         found = e.evidence, e.iterations, e.residual, bool(e.converged), e.p + e.m
         return Settled(theta, *found, answer.gradient() if slopes else None, here, answer.posterior)
 
-    def _given(self, theta: Sequence[Array], blocks: Any, slopes: bool) -> dict[int, Given]:
+    def _given(self, theta: Sequence[Array], blocks: Any, slopes: bool) -> dict[int, GivenFeatures]:
         """Make the columns of blocks that the core does not know."""
         given = {}
         for t, (member, own) in enumerate(zip(self.members, theta, strict=True)):
@@ -194,7 +194,7 @@ class Plan:
             A = np.ascontiguousarray(features.A)
             if member.place == "spread":
                 A = spread_columns(A, inputs.code, at.size * _size(at.grouping))
-            given[t] = Given(at, features, A)
+            given[t] = GivenFeatures(at, features, A)
             blocks[t].size, blocks[t].X = A.shape[1], library.address(A)
         return given
 
@@ -208,7 +208,7 @@ class Beside(NamedTuple):
     gradient: Array
 
 
-class Given(NamedTuple):
+class GivenFeatures(NamedTuple):
     """A block whose columns were made here."""
 
     at: BlockAt
@@ -242,13 +242,13 @@ def _outputs(n: int, stored: int, members: Sequence[Member], groups: int) -> dic
 class _Answer:
     """What an evaluation left."""
 
-    plan: Plan
+    plan: CompiledPlan
     e: library.Evaluation
     blocks: Any
     memory: Array
     theta: Array
     own: Sequence[Array]
-    given: Mapping[int, Given]
+    given: Mapping[int, GivenFeatures]
     method: Method
     likelihood: Likelihood
     sites: Sites
@@ -312,11 +312,11 @@ class _Answer:
         factor = Factor(self._square("L", p), None if T is None else T.copy(), None if U is None else U.copy())
         w = self._array("w", p + groups * m).copy()
         setting = Setting(at, layout, self.method, Spread(self.likelihood), e.sigma)
-        state = State(part, setting, self._chunks(layout), self.sites)
+        state = SitesState(part, setting, self._chunks(layout), self.sites)
         found = e.evidence, e.iterations, e.residual, bool(e.converged)
         return Posterior(self.theta, at, layout, w, factor, *found, states=LocalPartitions([state]))
 
-    def _chunks(self, layout: Layout) -> tuple[Chunk, ...]:
+    def _chunks(self, layout: Layout) -> tuple[SiteChunk, ...]:
         """The rows with the features found, where these are of all rows."""
         e, plan, chunks = self.e, self.plan, []
         known = [replace(chunk, conjugate=self.likelihood.is_conjugate(chunk.rows)) for chunk in plan.chunks]

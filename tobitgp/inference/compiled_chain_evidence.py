@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.compiled import library
 from tobitgp.data.arrays import join, take
 from tobitgp.engines import LocalPartitions
-from tobitgp.inference.compiled import Beside, Plan
+from tobitgp.inference.compiled import Beside, CompiledPlan
 from tobitgp.inference.feature_posterior import Settled
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites
@@ -24,9 +24,9 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class ChainPlan:
-    """As `Plan`, where some of the blocks stand in a chain."""
+    """As `CompiledPlan`, where some of the blocks stand in a chain."""
 
-    plan: Plan  # of the other blocks, for all rows in one part
+    plan: CompiledPlan  # of the other blocks, for all rows in one part
     structure: Markov
     standing: BoolArray  # which of the blocks' parameters are those of the chain
     knot: np.ndarray  # (n,), where each of these rows stands in the chain
@@ -46,7 +46,7 @@ class ChainPlan:
         knot = structure.rank[knots.of_row]
         part, order = _gathered(data.partitions.items, others, knot)
         here = replace(data, partitions=LocalPartitions([part]))
-        plan = Plan.of(here, [blocks[t] for t in others], together=True)
+        plan = CompiledPlan.of(here, [blocks[t] for t in others], together=True)
         if plan is None:
             return None
         standing = np.repeat(stands, [block.n_parameters for block in blocks])

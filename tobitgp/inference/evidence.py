@@ -13,10 +13,10 @@ import numpy as np
 
 from tobitgp.data.arrays import Problem
 from tobitgp.engines import LocalPartitions, add_up
-from tobitgp.inference.feature_posterior import NO_SITES, Gaussian, Posterior, block_slopes
+from tobitgp.inference.feature_posterior import NO_SITES, FeatureWeights, Posterior, block_slopes
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites
-from tobitgp.inference.site_updates import Chunk, State, final_moments, final_sites, slopes_of, unexplained
+from tobitgp.inference.site_updates import SiteChunk, SitesState, final_moments, final_sites, slopes_of, unexplained
 from tobitgp.inference.structured import structure_gradient
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
@@ -44,10 +44,10 @@ def explained(posterior: Posterior, likelihood: Likelihood) -> Explained:
     return Explained(expected - 0.5 * (q.quadratic + q.log_det - effective), effective)
 
 
-def expectation(state: State, q: Gaussian, likelihood: Likelihood) -> list[Any]:
+def expectation(state: SitesState, q: FeatureWeights, likelihood: Likelihood) -> list[Any]:
     """``sum E_q log p(y | f)`` and ``sum lambda2 v_p`` over some rows."""
 
-    def visit(chunk: Chunk) -> tuple[float, float]:
+    def visit(chunk: SiteChunk) -> tuple[float, float]:
         m = state.marginals(chunk, q)[1]
         value = likelihood.expected(chunk.rows, m.m, m.v_p + m.d, state.setting.sigma, slopes=False).value
         return float(chunk.rows.weight @ value), float(m.lambda2 @ m.v_p)
@@ -67,7 +67,7 @@ def evidence_gradient(posterior: Posterior, method: Method) -> Array:
     return np.concatenate([*by_block, noise])
 
 
-def _with_structure(by_block: list[Array], q: Gaussian, implicit: Array | None) -> list[Array]:
+def _with_structure(by_block: list[Array], q: FeatureWeights, implicit: Array | None) -> list[Array]:
     """Gradients by block, those of the structure's terms from all of it."""
     assert q.structured is not None
     which = q.structured.field.blocks.tolist()
@@ -98,10 +98,10 @@ def _implicit(posterior: Posterior) -> Implicit:
     return Implicit(weights, rest[knots.of_row], u - field.U[:, 1:] @ weights)
 
 
-def implicit_sums(state: State, q: Gaussian) -> list[Any]:
+def implicit_sums(state: SitesState, q: FeatureWeights) -> list[Any]:
     """``A' u`` over some rows, whose known sites add nothing."""
 
-    def visit(chunk: Chunk) -> tuple[Array]:
+    def visit(chunk: SiteChunk) -> tuple[Array]:
         A, marginals = state.marginals(chunk, q)
         implicit = slopes_of(state.setting, chunk.rows, marginals).implicit
         return (np.zeros_like(q.w) if implicit is None else A.adjoint(implicit[0]),)
@@ -109,7 +109,7 @@ def implicit_sums(state: State, q: Gaussian) -> list[Any]:
     return add_up(visit(chunk) for chunk in state.others())
 
 
-def implicit_rows(state: State, q: Gaussian) -> Array:
+def implicit_rows(state: SitesState, q: FeatureWeights) -> Array:
     """Laplace's u in some rows, (n,); zero where sites are known."""
     out = np.zeros(len(state.part))
     for chunk in state.others():
@@ -119,11 +119,11 @@ def implicit_rows(state: State, q: Gaussian) -> Array:
     return out
 
 
-def slope_sums(state: State, q: Gaussian, implicit: Implicit | None) -> list[Any]:
+def slope_sums(state: SitesState, q: FeatureWeights, implicit: Implicit | None) -> list[Any]:
     """Derivatives in the noise parameters, and the sums for each block's ``finish``, over some rows."""
     blocks, layout = state.setting.blocks, state.setting.layout
 
-    def visit(chunk: Chunk) -> list[Any]:
+    def visit(chunk: SiteChunk) -> list[Any]:
         parts, A, d = state.features(chunk, slopes=True)
         A, marginals, whitened = state.marginals_of(chunk, q, A, d)
         s = slopes_of(state.setting, chunk.rows, marginals)

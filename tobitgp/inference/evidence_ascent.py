@@ -12,7 +12,7 @@ from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
 from tobitgp.inference.evidence import precisions_of
 from tobitgp.inference.feature_posterior import Posterior, Settled
-from tobitgp.inference.fixed_point import Kept, Model, settle
+from tobitgp.inference.fixed_point import FeatureModel, Kept, settle
 from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows
@@ -53,10 +53,10 @@ class Objective:
     evaluations: int = 0
     iterations: int = 0
     failures: int = 0  # evaluations of which the fixed point was given up
-    model: Model = field(init=False)
+    model: FeatureModel = field(init=False)
 
     def __post_init__(self) -> None:
-        self.model = Model(self.data, self.blocks, self.likelihood, self.kept)
+        self.model = FeatureModel(self.data, self.blocks, self.likelihood, self.kept)
 
     @property
     def precisions(self) -> Array:
@@ -221,7 +221,7 @@ def _signed(vectors: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ClimbEnd:
     """Where a climb ended."""
 
     objective: Objective
@@ -240,7 +240,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Maximum(End):
+class EvidenceMaximum(ClimbEnd):
     """Where a search ended."""
 
     root: Array  # (k_free, k_open), ``T`` with ``T T'`` the inverse curvature along its principal axes
@@ -276,7 +276,7 @@ def climb(
     return clip(origin + T @ best.x)
 
 
-def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float, max_iter: int) -> Maximum:
+def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float, max_iter: int) -> EvidenceMaximum:
     """BFGS steps from an inverse curvature known beforehand, until less than ``tol`` nats are left or none gains."""
     value, gradient = objective.value_and_gradient(free)
     length = 1.0
@@ -294,14 +294,14 @@ def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float
             free, value, gradient, length = trial, new_value, new_gradient, 1.0
         elif along <= 0.0:  # nothing was learnt of the curvature
             length *= 0.5
-    return Maximum(objective, free, value, principal_axes(inverse), 0.5 * float(gradient @ inverse @ gradient))
+    return EvidenceMaximum(objective, free, value, principal_axes(inverse), 0.5 * float(gradient @ inverse @ gradient))
 
 
-def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
+def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> EvidenceMaximum:
     """Newton steps with a differenced Hessian until the gain left, (HYP3), is below ``tol`` nats."""
     value, gradient = objective.value_and_gradient(free)
     if not len(free):
-        return Maximum(objective, free, value, np.zeros((0, 0)), 0.0)
+        return EvidenceMaximum(objective, free, value, np.zeros((0, 0)), 0.0)
     # Where no step gains, the density is more curved than over the usual difference; but that says more of it around.
     for width in _WIDTHS:
         free, value, gradient, root, gain = _newton(objective, free, value, gradient, width, tol=tol, max_iter=max_iter)
@@ -309,7 +309,7 @@ def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> M
             break
     if width != _WIDTHS[0]:
         root = _newton_step(objective, free, gradient, _WIDTHS[0])[0]
-    return Maximum(objective, free, value, root, gain)
+    return EvidenceMaximum(objective, free, value, root, gain)
 
 
 def _newton(

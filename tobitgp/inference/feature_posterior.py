@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from tobitgp.engines import Partitions
-from tobitgp.inference.compiled_rows import find_marginals
+from tobitgp.inference.compiled_marginals import find_marginals
 from tobitgp.inference.partitioned import PartitionedRows, Sites
 from tobitgp.inference.structured import Field, StructuredRows
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope, SpreadColumns, inner_products
@@ -192,7 +192,7 @@ NO_SITES = Sites(np.zeros(0), np.zeros(0))
 NO_LEVEL = np.zeros((0, 0)), np.zeros((0, 0))
 
 
-class Gaussian(NamedTuple):
+class FeatureWeights(NamedTuple):
     """``q(w) = N(w, B^-1)``: mean (M,), the factor of B, and what a structured part makes of the rows."""
 
     w: Array
@@ -249,9 +249,9 @@ class Posterior:
         return float(np.exp(self.theta[-1]))
 
     @property
-    def q(self) -> Gaussian:
+    def q(self) -> FeatureWeights:
         """The posterior of the weights."""
-        return Gaussian(self.w, self.factor, self.structured)
+        return FeatureWeights(self.w, self.factor, self.structured)
 
     @property
     def rows(self) -> Partitions:

@@ -14,11 +14,11 @@ from tobitgp.data.arrays import join
 from tobitgp.engines import Partitions, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
-from tobitgp.inference.compiled import Plan
+from tobitgp.inference.compiled import CompiledPlan
 from tobitgp.inference.compiled_chain_evidence import ChainPlan
 from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.evidence import evidence_gradient
-from tobitgp.inference.feature_posterior import Gaussian, Posterior, Settled, lay_out
+from tobitgp.inference.feature_posterior import FeatureWeights, Posterior, Settled, lay_out
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
 from tobitgp.inference.structured import StructuredPosterior
@@ -47,23 +47,23 @@ def find_posterior(
     data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood
 ) -> Posterior:
     """Find the method's fixed point at given parameters, theta (k,)."""
-    return settle(Model(data, blocks, likelihood), data, theta, method).posterior
+    return settle(FeatureModel(data, blocks, likelihood), data, theta, method).posterior
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class FeatureModel:
     """What stays while parameters move: rows wherever their sites are, blocks and likelihood."""
 
     data: InitVar[PartitionedRows]
     blocks: Sequence[Block]
     likelihood: Likelihood
     kept: Kept | None = None  # features that stay
-    plan: Plan | ChainPlan | None = field(init=False)  # for the compiled core, where it knows rows and blocks
+    plan: CompiledPlan | ChainPlan | None = field(init=False)  # for the compiled core, where it knows rows and blocks
 
     def __post_init__(self, data: PartitionedRows) -> None:
         object.__setattr__(self, "likelihood", self.likelihood.over(data.kinds))
         known = self.kept is None and not data.n_scales  # to the core
-        plan = ChainPlan.of(data, self.blocks) or Plan.of(data, self.blocks) if known else None
+        plan = ChainPlan.of(data, self.blocks) or CompiledPlan.of(data, self.blocks) if known else None
         object.__setattr__(self, "plan", plan)
 
 
@@ -79,7 +79,13 @@ class Kept(Protocol):
 
 
 def settle(
-    model: Model, data: PartitionedRows, theta: Array, method: Method, *, slopes: bool = False, windows: bool = True
+    model: FeatureModel,
+    data: PartitionedRows,
+    theta: Array,
+    method: Method,
+    *,
+    slopes: bool = False,
+    windows: bool = True,
 ) -> Settled:
     """The method's fixed point at given parameters, theta (k,), from the sites of the data; its gradient if asked."""
     likelihood, data = model.likelihood, at_scale(data, model.blocks, theta)
@@ -110,7 +116,7 @@ def at_scale(data: PartitionedRows, blocks: Sequence[Block], theta: Array) -> Pa
 
 
 def _settle(
-    model: Model,
+    model: FeatureModel,
     data: PartitionedRows,
     theta: Array,
     method: Method,
@@ -148,7 +154,7 @@ class _Beginning(NamedTuple):
 
     setting: site_updates.Setting
     states: Partitions
-    known: Known
+    known: SettledRows
     room: site_updates.Room
 
 
@@ -164,7 +170,7 @@ def _begin(
     room = site_updates.Room(CACHE_BYTES // size, size <= SOUGHT_BYTES)
     states = data.partitions.map(site_updates.begin, setting, room, windows)
     knots = next((block.knots for block in blocks if isinstance(block, StructuredTerm)), None)
-    known: Known
+    known: SettledRows
     if knots is None:
         nothing = (
             identity(layout.p, layout.m, layout.size, sparse=layout.has_sparse),
@@ -179,7 +185,7 @@ def _begin(
     return _Beginning(setting, states, known, room)
 
 
-def _completed(model: Model, found: Settled, method: Method) -> Posterior:
+def _completed(model: FeatureModel, found: Settled, method: Method) -> Posterior:
     """The posterior of the sites found."""
     setting, states, known, _ = _begin(found.data, model.blocks, found.theta, method, model.likelihood, True)
     q, ended = known.posterior(states), (found.evidence, found.iterations, found.residual, found.converged)
@@ -205,13 +211,13 @@ def _fixed_point(
     return Posterior(theta, at, layout, q.w, q.factor, evidence, *ended, q.structured, end.states, field)
 
 
-class Known(Protocol):
+class SettledRows(Protocol):
     """What stays known of the rows while sites are sought."""
 
-    def evidence(self, states: Partitions, q: Gaussian) -> float:
+    def evidence(self, states: Partitions, q: FeatureWeights) -> float:
         """D of the rows whose sites are known."""
 
-    def posterior(self, states: Partitions) -> Gaussian:
+    def posterior(self, states: Partitions) -> FeatureWeights:
         """The posterior with the sites at hand."""
 
 
@@ -221,13 +227,13 @@ class _BesideStructure:
 
     rows: StructuredPosterior
 
-    def evidence(self, states: Partitions, q: Gaussian) -> float:
+    def evidence(self, states: Partitions, q: FeatureWeights) -> float:
         """By a visit to the rows."""
         return sum(states.collect(site_updates.known_evidence, q))
 
-    def posterior(self, states: Partitions) -> Gaussian:
+    def posterior(self, states: Partitions) -> FeatureWeights:
         """From all sites together."""
-        return Gaussian(*self.rows.given(join(states.collect(site_updates.all_sites))))
+        return FeatureWeights(*self.rows.given(join(states.collect(site_updates.all_sites))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,31 +245,31 @@ class KnownSites:
     yy: float
     D: float
 
-    def evidence(self, states: Partitions, q: Gaussian) -> float:
+    def evidence(self, states: Partitions, q: FeatureWeights) -> float:
         """Their D: it lacks ``sum lambda2 (y - a'w)^2 / 2``, which needs no visit to these rows."""
         w = q.w
         return self.D - 0.5 * (self.yy - 2.0 * float(self.r @ w) + float(w @ (multiply(self.B, w) - w)))
 
-    def posterior(self, states: Partitions) -> Gaussian:
+    def posterior(self, states: Partitions) -> FeatureWeights:
         """``q(w)`` with the sums for B and r over all other rows."""
         B, r = add_up([(self.B, self.r), add_up(states.collect(site_updates.site_sums))])
         factor = factorise(B)
-        return Gaussian(factor.solve(r), factor)
+        return FeatureWeights(factor.solve(r), factor)
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class FixedPoint:
     """Where an iteration ended."""
 
     states: Partitions
-    q: Gaussian
+    q: FeatureWeights
     D: float
     iterations: int
     residual: float
     converged: bool
 
 
-def iterate(states: Partitions, known: Known, method: Method, likelihood: Likelihood) -> End:
+def iterate(states: Partitions, known: SettledRows, method: Method, likelihood: Likelihood) -> FixedPoint:
     """Fixed-point iteration on the sites that are sought, damped and accelerated.
 
     What ascends must not fall from step to step. Expectation propagation has nothing that rises: it takes damped steps
@@ -282,16 +288,16 @@ def iterate(states: Partitions, known: Known, method: Method, likelihood: Likeli
         states = states.map(site_updates.visit, q)
         found = add_up(states.collect(site_updates.sums_of))
         if not found:
-            return End(states, q, 0.0, 0, 0.0, True)
+            return FixedPoint(states, q, 0.0, 0, 0.0, True)
         n, squares, D, dots, *equations = found
         gap = float(np.sqrt(squares / n))
         if gap < method.tol or iteration == method.max_iterations:
-            return End(states, q, float(D), iteration, gap, gap < method.tol)
+            return FixedPoint(states, q, float(D), iteration, gap, gap < method.tol)
         value = _merit(ascends, known.evidence(states, q), q, float(D)) if ascends else -np.inf
         progress = progress.after(gap, value)
         near = ascends is not None and gap < NEAR
         if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if ascends else LONG_PATIENCE):
-            return End(states, q, float(D), iteration, gap, near)
+            return FixedPoint(states, q, float(D), iteration, gap, near)
         if ascends and value < merit - _slack(merit):
             rho = rho if is_mixed else SHORTEN * rho
             states, is_mixed = back.map(site_updates.take_step, rho), False
@@ -339,7 +345,7 @@ def _slack(merit: float) -> float:
     return 1e-10 * max(1.0, abs(merit)) if np.isfinite(merit) else 0.0
 
 
-def _shorten(known: Known, states: Partitions, rho: float) -> tuple[Partitions, Gaussian, float]:
+def _shorten(known: SettledRows, states: Partitions, rho: float) -> tuple[Partitions, FeatureWeights, float]:
     """Posterior after the longest step tried that leaves one, and its length; the sites follow."""
     while rho > SHORTEST**6:
         rho *= SHORTEN
@@ -355,7 +361,7 @@ def _cosines(dots: Array) -> float:
     return float(np.sum(np.divide(dots[:, 0], size, out=np.zeros_like(size), where=size > 0.0)))
 
 
-def _merit(ascends: str, known: float, q: Gaussian, D: float) -> float:
+def _merit(ascends: str, known: float, q: FeatureWeights, D: float) -> float:
     """What an ascending method must not lose, with D of the rows whose sites are known and of the others."""
     joint = D + known - 0.5 * q.quadratic
     return joint - 0.5 * q.log_det if ascends == "bound" else joint

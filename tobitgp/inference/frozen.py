@@ -18,11 +18,11 @@ from tobitgp.data.arrays import Rows
 from tobitgp.engines import Partitions, add_up
 from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import implicit_sums
-from tobitgp.inference.feature_posterior import Gaussian, Layout, Settled, join_features, lay_out
+from tobitgp.inference.feature_posterior import FeatureWeights, Layout, Settled, join_features, lay_out
 from tobitgp.inference.fixed_point import SOUGHT_BYTES, iterate
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
-from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Setting, State
+from tobitgp.inference.site_updates import CHUNK_ROWS, Setting, SiteChunk, SitesState
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import (
@@ -46,12 +46,12 @@ from tobitgp.typing import Array
 class KeptRows(NamedTuple):
     """What stays of a part's rows."""
 
-    known: tuple[Chunk, ...]  # whose sites are known
-    sought: tuple[Chunk, ...]
-    sums: tuple[Any, ...]  # over those that are known, where there are any, as in `Known`
+    known: tuple[SiteChunk, ...]  # whose sites are known
+    sought: tuple[SiteChunk, ...]
+    sums: tuple[Any, ...]  # over those that are known, where there are any, as in `KnownMoments`
 
 
-class Known(NamedTuple):
+class KnownMoments(NamedTuple):
     """What the rows whose sites are known say of the weights, if sigma were 1."""
 
     G: Arrow  # A' diag(precision) A
@@ -72,7 +72,7 @@ class Frozen:
     blocks: Sequence[Block]
     at: tuple[BlockAt, ...]
     layout: Layout
-    known: Known
+    known: KnownMoments
     from_flat: ClassVar[bool] = False
 
     @classmethod
@@ -85,8 +85,8 @@ class Frozen:
         setting = Setting(at, layout, method, Spread(method.view(likelihood.over(data.kinds).at(theta))), 1.0)
         kept = data.partitions.map(keep, setting, 8 * data.n * layout.row_features <= SOUGHT_BYTES)
         G = tuple(0.0 * part for part in identity(layout.p, layout.m, layout.size))
-        nothing = Known(G, np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0, 0.0)
-        known = Known(*add_up([nothing, *filter(None, kept.collect(known_sums))]))
+        nothing = KnownMoments(G, np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0, 0.0)
+        known = KnownMoments(*add_up([nothing, *filter(None, kept.collect(known_sums))]))
         return cls(blocks, at, layout, known), replace(data, partitions=kept)
 
     def settle(
@@ -109,21 +109,23 @@ class Frozen:
 
 def keep(part: RowPartition, setting: Setting, features: bool) -> RowPartition:
     """The part with what stays of its rows: the sums over known ones, features of the others if there is space."""
-    known: list[Chunk] = []
-    sought: list[Chunk] = []
+    known: list[SiteChunk] = []
+    sought: list[SiteChunk] = []
     for rows, span in spans(part.rows, CHUNK_ROWS):
-        chunk = Chunk(rows, span, tuple(at.rows(span) for at in part.inputs), setting.likelihood.is_conjugate(rows))
+        chunk = SiteChunk(rows, span, tuple(at.rows(span) for at in part.inputs), setting.likelihood.is_conjugate(rows))
         (known if chunk.conjugate else sought).append(chunk)
 
-    def with_features(chunk: Chunk) -> Chunk:
+    def with_features(chunk: SiteChunk) -> SiteChunk:
         _, A, d = join_features(setting.layout, setting.blocks, chunk.inputs)
         return replace(chunk, inputs=(), kept=(((), A, d),))
 
-    def sums(chunk: Chunk) -> Known:
+    def sums(chunk: SiteChunk) -> KnownMoments:
         A, rows = join_features(setting.layout, setting.blocks, chunk.inputs)[1], chunk.rows
         precision, D = _precision(rows), setting.method.exact_part(rows, rows.limit, np.zeros(len(rows)), 1.0)
         y = precision * rows.limit
-        return Known(A.gram(precision), A.adjoint(y), float(y @ rows.limit), float(D.sum()), float(rows.weight.sum()))
+        return KnownMoments(
+            A.gram(precision), A.adjoint(y), float(y @ rows.limit), float(D.sum()), float(rows.weight.sum())
+        )
 
     of_known = tuple(add_up(map(sums, known)))
     kept = map(with_features, sought) if features else sought
@@ -131,7 +133,7 @@ def keep(part: RowPartition, setting: Setting, features: bool) -> RowPartition:
 
 
 def known_sums(part: RowPartition) -> tuple[Any, ...]:
-    """As in `Known`."""
+    """As in `KnownMoments`."""
     assert part.kept is not None
     return part.kept.sums
 
@@ -141,7 +143,7 @@ def _precision(rows: Rows) -> Array:
     return rows.weight / np.square(rows.noise(1.0))
 
 
-def begin(part: RowPartition, setting: Setting, windows: bool) -> State:
+def begin(part: RowPartition, setting: Setting, windows: bool) -> SitesState:
     """Sites that are known, the others where they start or flat."""
     assert part.kept is not None
     sites = Sites(*np.zeros((2, len(part)))) if part.sites is None else part.sites.copy()
@@ -151,13 +153,13 @@ def begin(part: RowPartition, setting: Setting, windows: bool) -> State:
     chunks = part.kept.sought
     if not windows:
         chunks = tuple(replace(chunk, rows=replace(chunk.rows, window=None)) for chunk in chunks)
-    return State(part, setting, chunks, sites)
+    return SitesState(part, setting, chunks, sites)
 
 
-def noise_slopes(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
+def noise_slopes(state: SitesState, q: FeatureWeights, implicit: Array | None) -> list[Any]:
     """Derivatives in the noise parameters over the rows whose sites are sought; the mode moves by ``A implicit``."""
 
-    def visit(chunk: Chunk) -> list[Array]:
+    def visit(chunk: SiteChunk) -> list[Array]:
         A, marginals = state.marginals(chunk, q)
         s = site_updates.slopes_of(state.setting, chunk.rows, marginals)
         moved = 0.0 if implicit is None or s.implicit is None else s.implicit[1] @ A.times(implicit)
@@ -273,7 +275,7 @@ class MovedFactor(Factor):
 class _There:
     """Frozen blocks at given parameters."""
 
-    known: Known
+    known: KnownMoments
     layout: Layout
     blocks: Sequence[BlockAt]
     root: Root
@@ -291,12 +293,12 @@ class _There:
         root_of_all = Root(*map(_block_diagonal, roots.values()))
         return cls(frozen.known, frozen.layout, blocks, root_of_all, float(np.exp(theta[-1])))
 
-    def evidence(self, states: Partitions, q: Gaussian) -> float:
+    def evidence(self, states: Partitions, q: FeatureWeights) -> float:
         """D of the rows whose sites are known."""
         known = self.known
         return known.D - known.weight * np.log(self.sigma) - 0.5 * known.misfit(q.w) / self.sigma**2
 
-    def posterior(self, states: Partitions) -> Gaussian:
+    def posterior(self, states: Partitions) -> FeatureWeights:
         """Of the weights ``R w``, with the sums over the rows whose sites are sought, (FEA12)."""
         root, layout, precision = self.root, self.layout, self.sigma**-2
         known = tuple(precision * part for part in self.known.G), precision * self.known.r
@@ -304,14 +306,14 @@ class _There:
         unit = identity(layout.p, layout.m, layout.size)
         factor = factorise(tuple(eye + part for eye, part in zip(unit, root.around(G), strict=True)))
         w = factor.solve(root.adjoint(r))
-        return Gaussian(root.times(w), MovedFactor(factor.L, factor.T, factor.U, R=root, w=w))
+        return FeatureWeights(root.times(w), MovedFactor(factor.L, factor.T, factor.U, R=root, w=w))
 
-    def implicit(self, states: Partitions, q: Gaussian) -> Array:
+    def implicit(self, states: Partitions, q: FeatureWeights) -> Array:
         """How the whitened weights of the mode move, (LA5)."""
         sums = add_up(states.collect(implicit_sums, q))
         return q.factor.solve(self.root.adjoint(sums[0])) if sums else np.zeros_like(q.w)
 
-    def gradient(self, theta: Array, q: Gaussian, u: Array | None, by_noise: Sequence[Array]) -> Array:
+    def gradient(self, theta: Array, q: FeatureWeights, u: Array | None, by_noise: Sequence[Array]) -> Array:
         """Of the evidence, (FEA13) and (FEA14); ``by_noise`` is of the rows whose sites are sought."""
         factor, layout = q.factor, self.layout
         assert isinstance(factor, MovedFactor)

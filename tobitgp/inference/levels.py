@@ -13,7 +13,7 @@ from scipy.sparse.linalg import splu
 from tobitgp.engines import add_up
 from tobitgp.inference.evidence import sites_of
 from tobitgp.inference.feature_posterior import NO_LEVEL, Posterior, linear_places
-from tobitgp.inference.site_updates import Chunk, State, all_weights
+from tobitgp.inference.site_updates import SiteChunk, SitesState, all_weights
 from tobitgp.inference.structured import Field
 from tobitgp.numerics.arrow import by_group
 from tobitgp.priors.prior import Prior
@@ -22,7 +22,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 _SPANNED = 1e-9  # of the squared length of an indicator
 
 
-class Held(NamedTuple):
+class HeldLevels(NamedTuple):
     """A block whose levels linear columns hold, or some of them; the same whatever the parameters."""
 
     weight: Array  # (L,), of the rows of each level
@@ -34,7 +34,7 @@ class Held(NamedTuple):
         return np.asarray(self.share.any(axis=1))
 
 
-def held_levels(posterior: Posterior, prior: Prior) -> dict[int, Held]:
+def held_levels(posterior: Posterior, prior: Prior) -> dict[int, HeldLevels]:
     """The blocks whose levels are held, while the rows are at hand."""
     field, held = posterior.field, {}
     several = [] if field is None or len(field.blocks) == 1 else field.blocks.tolist()  # held as their sum
@@ -50,7 +50,7 @@ def held_levels(posterior: Posterior, prior: Prior) -> dict[int, Held]:
     return held
 
 
-def _held(gram: Any, linear: Array, weight: Array) -> Held:
+def _held(gram: Any, linear: Array, weight: Array) -> HeldLevels:
     """From the Gram matrix of the columns, and sums (L, p) of these and (L,) of weights over the rows of each level."""
     diagonal = gram.diagonal()
     size, absent = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), np.where(diagonal > 0.0, 0.0, 1.0)
@@ -63,10 +63,10 @@ def _held(gram: Any, linear: Array, weight: Array) -> Held:
         share = np.where(np.abs(share) > _SPANNED * np.abs(share).max(), share, 0.0) / size
     held = weight - np.einsum("lp,lp->l", share, linear) <= _SPANNED * weight
     # A level that no linear columns hold is the process's own.
-    return Held(weight, np.where(held[:, None], share, 0.0))
+    return HeldLevels(weight, np.where(held[:, None], share, 0.0))
 
 
-def without_rows(posterior: Posterior, held: Mapping[int, Held]) -> Posterior:
+def without_rows(posterior: Posterior, held: Mapping[int, HeldLevels]) -> Posterior:
     """The posterior with its sites, and the mean features of the rows of each level that is held, in their place."""
     levels = [NO_LEVEL] * len(posterior.blocks)
     if held:
@@ -78,7 +78,7 @@ def without_rows(posterior: Posterior, held: Mapping[int, Held]) -> Posterior:
     return replace(posterior, levels=tuple(levels), field=field, sites=sites, structured=None, states=None, pairs=None)
 
 
-def _with_level(posterior: Posterior, held: Mapping[int, Held]) -> Field | None:
+def _with_level(posterior: Posterior, held: Mapping[int, HeldLevels]) -> Field | None:
     """The structured part with the weights of its level, where linear columns hold that of its only term."""
     field, structured = posterior.field, posterior.structured
     if field is None or structured is None or len(field.blocks) > 1 or field.block not in held:
@@ -90,10 +90,10 @@ def _with_level(posterior: Posterior, held: Mapping[int, Held]) -> Field | None:
     return replace(field, level=np.where(held[field.block].levels[group], weight / total[group], 0.0))
 
 
-def linear_sums(state: State, blocks: Sequence[int], at: IntArray) -> list[Any]:
+def linear_sums(state: SitesState, blocks: Sequence[int], at: IntArray) -> list[Any]:
     """Gram matrix (p, p) of linear features with weights ``at`` (p,); sums (L, p + 1) of these and of 1 by level."""
 
-    def sums(chunk: Chunk) -> Iterator[Any]:
+    def sums(chunk: SiteChunk) -> Iterator[Any]:
         linear, c = state.features(chunk)[1].columns(at), chunk.rows.weight[:, None]
         yield linear.T @ (c * linear if isinstance(linear, np.ndarray) else linear.multiply(c).tocsr())
         for t in blocks:
@@ -103,12 +103,12 @@ def linear_sums(state: State, blocks: Sequence[int], at: IntArray) -> list[Any]:
     return add_up(list(sums(chunk)) for chunk in state.chunks)
 
 
-def feature_sums(state: State, blocks: Sequence[int]) -> list[Any]:
+def feature_sums(state: SitesState, blocks: Sequence[int]) -> list[Any]:
     """For each block sums (L, m) of its features by level."""
     return add_up([_by_level(state, chunk, t, state.features(chunk)[0][t].A) for t in blocks] for chunk in state.chunks)
 
 
-def _by_level(state: State, chunk: Chunk, block: int, values: Any) -> Any:
+def _by_level(state: SitesState, chunk: SiteChunk, block: int, values: Any) -> Any:
     """Weighted sums (L, k) of values (n, k), an array or a sparse matrix."""
     weight, code, grouping = chunk.rows.weight, chunk.inputs[block].code, state.setting.blocks[block].grouping
     if code is None or grouping is None:

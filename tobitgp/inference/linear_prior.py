@@ -73,7 +73,9 @@ def plan_linear(
     p, free = len(mean), 0 if intercept and np.isnan(sd[0]) else None
     blocks = blocks or plain_blocks(columns, intercept=intercept)
     common = beside(p, factor)
-    layers = find_layers(_chosen(blocks, common), len(common), (~np.isnan(sd) | own)[common])
+    place = {int(j): i for i, j in enumerate(common)}
+    chosen = [replace(block, first=place[block.first]) for block in blocks if block.first in place]
+    layers = find_layers(chosen, len(common), (~np.isnan(sd) | own)[common])
     constant = None
     if free is None:
         if layers.constant is not None:
@@ -107,12 +109,6 @@ def _is_whole(block: LinearBlock) -> bool:
 def _is_reduced(block: LinearBlock) -> bool:
     """Whether a block has an indicator of each level of one factor but the first."""
     return not block.numbers and len(block.factors) == 1 and block.size == len(block.factors[0][1]) - 1
-
-
-def _chosen(blocks: Sequence[LinearBlock], common: IntArray) -> list[LinearBlock]:
-    """Blocks of some of the columns, at their places among these."""
-    place = {int(j): i for i, j in enumerate(common)}
-    return [replace(block, first=place[block.first]) for block in blocks if block.first in place]
 
 
 def find_prior(

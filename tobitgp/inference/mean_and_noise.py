@@ -18,7 +18,7 @@ from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import nats_left
-from tobitgp.inference.evidence_ascent import EPFailure, Maximum, climb
+from tobitgp.inference.evidence_ascent import EPFailure, EvidenceMaximum, climb
 from tobitgp.inference.feature_posterior import Posterior, Settled
 from tobitgp.inference.method import EP, Method
 from tobitgp.inference.multistart import LOOSE
@@ -103,7 +103,7 @@ def _completed(data: PartitionedRows, theta: Array, method: Method, likelihood: 
 class PairSearch(Search):
     """The stages of a fit with processes in log sigma."""
 
-    def run(self) -> Maximum:
+    def run(self) -> EvidenceMaximum:
         """The maximum, from that with one noise scale; no site with negative precision where these do not converge."""
         assert isinstance(self.method, EP)
         theta, sites = self._with_one_scale()
@@ -117,7 +117,7 @@ class PairSearch(Search):
         except (NumericalError, EPFailure):
             raise NumericalError(_NO_END) from None
 
-    def _highest(self, theta: Array, data: PartitionedRows) -> Maximum:
+    def _highest(self, theta: Array, data: PartitionedRows) -> EvidenceMaximum:
         """The highest of the maxima that starts lead to."""
         starts = self._starts(theta)
         if not self.parameters.n_free:
@@ -168,7 +168,7 @@ class PairSearch(Search):
         places = np.arange(len(self.parameters.names))
         return (places >= first) & (places < end)
 
-    def _maximised(self, theta: Array, data: PartitionedRows) -> Maximum:
+    def _maximised(self, theta: Array, data: PartitionedRows) -> EvidenceMaximum:
         """Newton steps on all rows, inducing inputs chosen anew between."""
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", data, self.prior, theta, precisions(data), CAP)

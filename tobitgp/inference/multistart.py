@@ -17,7 +17,7 @@ import numpy as np
 from tobitgp.data.arrays import Problem, Rows
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
-from tobitgp.inference.evidence_ascent import End, Objective, climb, is_heavy
+from tobitgp.inference.evidence_ascent import ClimbEnd, Objective, climb, is_heavy
 from tobitgp.inference.hyperparameters import SHAPES, Parameters
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.normal_functions import mills
@@ -228,17 +228,17 @@ class Tries:
         """Value at a start, for a first choice among many."""
         return self._at(start, None, ROUGH).value(start)
 
-    def end(self, start: Array) -> End:
+    def end(self, start: Array) -> ClimbEnd:
         """Where a start leads."""
         objective = self._at(start, None, LOOSE)
         free = climb(objective, start, tol=CLIMBED, max_iter=self.max_iter)
         again = self._at(free, objective, LOOSE)
-        return End(again, free, again.value(free))
+        return ClimbEnd(again, free, again.value(free))
 
-    def ends(self, candidates: Sequence[Array]) -> list[End]:
+    def ends(self, candidates: Sequence[Array]) -> list[ClimbEnd]:
         """Ends of the starts from which something can be computed."""
 
-        def end(start: Array) -> End | NumericalError:
+        def end(start: Array) -> ClimbEnd | NumericalError:
             try:
                 return self.end(start)
             except NumericalError as error:
@@ -246,12 +246,12 @@ class Tries:
 
         sizes = [(o.data.n, o.last.row_features) for o in self.made if o.last is not None]
         found = map_independent(end, candidates, heavy=any(is_heavy(*size) for size in sizes))
-        ends = [one for one in found if isinstance(one, End)]
+        ends = [one for one in found if isinstance(one, ClimbEnd)]
         if not ends:
             raise next(one for one in found if isinstance(one, NumericalError))
         return ends
 
-    def beside(self, found: End) -> list[End]:
+    def beside(self, found: ClimbEnd) -> list[ClimbEnd]:
         """End of the better neighbour of the best end, if it is another one; looked for where little is lost there."""
         with contextlib.suppress(NumericalError):
             near = [(self.rough_value(start), start) for start in neighbours(self.parameters, found.free)]
@@ -266,9 +266,9 @@ class Tries:
         return self.made[-1]
 
 
-def other_maxima(found: End, ends: Sequence[End]) -> list[tuple[float, Array]]:
+def other_maxima(found: ClimbEnd, ends: Sequence[ClimbEnd]) -> list[tuple[float, Array]]:
     """Ends with a valley between them and the best one: by how much they are lower, and theta there (k,)."""
-    others: list[End] = []
+    others: list[ClimbEnd] = []
     for end in sorted(ends, key=value_of, reverse=True):
         if all(np.abs(end.free - seen.free).max(initial=0.0) > APART for seen in (found, *others)) and (
             found.objective.value(0.5 * (found.free + end.free)) < end.value - VALLEY

@@ -16,7 +16,14 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.errors import NumericalError, SpecError
-from tobitgp.inference.feature_posterior import Gaussian, Layout, block_features, block_slopes, lay_out, place_columns
+from tobitgp.inference.feature_posterior import (
+    FeatureWeights,
+    Layout,
+    block_features,
+    block_slopes,
+    lay_out,
+    place_columns,
+)
 from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_once
@@ -34,7 +41,7 @@ EXACT, CENSORED = 2.0, 0.5  # precision of h that a row's site starts with: Fish
 class PairGaussian(NamedTuple):
     """Posterior of the weights, and of f and h in the rows."""
 
-    q: Gaussian
+    q: FeatureWeights
     mean: Array  # (n, 2)
     V: Array  # (n, 2, 2), in what the features span
     whitened: tuple[Slope, Slope]
@@ -98,7 +105,7 @@ class PairRows:
         V = np.empty((len(self.d), 2, 2))
         (V[:, 0, 0], of_f), (V[:, 1, 1], of_h) = (factor.begin(A) for A in self.A)
         V[:, 0, 1] = V[:, 1, 0] = inner_products(of_f, of_h)
-        return PairGaussian(Gaussian(w, factor), np.column_stack([A.times(w) for A in self.A]), V, (of_f, of_h))
+        return PairGaussian(FeatureWeights(w, factor), np.column_stack([A.times(w) for A in self.A]), V, (of_f, of_h))
 
     @property
     def start(self) -> Sites:

@@ -22,8 +22,8 @@ from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference import evidence
 from tobitgp.inference import search as stages
-from tobitgp.inference.assembly import GPModel, Names, Plan, block_inputs, make_plan, scale_problem
-from tobitgp.inference.evidence_ascent import Maximum, Objective, is_heavy
+from tobitgp.inference.assembly import ColumnNames, GPModel, Plan, block_inputs, make_plan, scale_problem
+from tobitgp.inference.evidence_ascent import EvidenceMaximum, Objective, is_heavy
 from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.fitted import (
     MAX_DIMENSION,
@@ -38,7 +38,7 @@ from tobitgp.inference.fitted import (
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.hyperparameters import Parameters, words_for_little_noise
-from tobitgp.inference.levels import Held, held_levels, without_rows
+from tobitgp.inference.levels import HeldLevels, held_levels, without_rows
 from tobitgp.inference.mean_and_noise import PairSearch
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
@@ -73,7 +73,7 @@ def assemble_partitions(
     size = stages.SAMPLE_ROWS if size is None else size
     partitions = data.partitions.map(know_rows, family.log_time, data.store)
     blocks = (part_blocks(data.state, scale=scale) for scale in (False, True))
-    names = Names(data.columns, data.state.effect_columns, data.state.scale_columns, *blocks)
+    names = ColumnNames(data.columns, data.state.effect_columns, data.state.scale_columns, *blocks)
     plan = make_plan(spec, names, partitions, family, given)
     n = plan.measured.n
     if any(term.approximation in ("markov", "vecchia") for term in spec.processes):
@@ -222,7 +222,7 @@ def named_suspects(parameters: Parameters, weight: Array, rows: float) -> Iterat
         raise NumericalError(f"The computation broke down: {str(error).rstrip('.')}. Look at {suspects}.") from None
 
 
-def _finish(search: Search, maximum: Maximum) -> FittedGP:
+def _finish(search: Search, maximum: EvidenceMaximum) -> FittedGP:
     pilot = maximum.posterior
     centre = as_asked(search, maximum.objective, pilot)
     integrate, k = search.settings.integrate, maximum.root.shape[1]
@@ -268,7 +268,7 @@ def is_affordable(n: int, m: int, k: int) -> bool:
 
 
 def _integrate(
-    search: Search, maximum: Maximum, pilot: Posterior, centre: Posterior, held: Mapping[int, Held]
+    search: Search, maximum: EvidenceMaximum, pilot: Posterior, centre: Posterior, held: Mapping[int, HeldLevels]
 ) -> tuple[list[Posterior], Array, float]:
     """Posteriors on a design around the maximum, their weights (HYP6), and the log marginal evidence (HYP7)."""
     objective, T = maximum.objective, maximum.root
@@ -332,7 +332,7 @@ def _told_of_others(search: Search) -> str:
     return f"; another start ended at a maximum {less:.2g} nats lower, start={{{there}}}"
 
 
-def _complaint(centre: Posterior, method: Method, maximum: Maximum) -> str:
+def _complaint(centre: Posterior, method: Method, maximum: EvidenceMaximum) -> str:
     if not centre.converged:
         found = f"The posterior did not converge in {centre.iterations} iterations (residual {centre.residual:.1e})."
         if centre.iterations >= method.max_iterations:
@@ -370,7 +370,7 @@ def evaluate(task: Task, method: Method, settings: Settings, *, gradient: bool) 
         return Evaluated(value, slopes, search.last, posterior.converged)
 
 
-def _slopes(maximum: Maximum, posterior: Posterior, method: Method) -> Array:
+def _slopes(maximum: EvidenceMaximum, posterior: Posterior, method: Method) -> Array:
     """Gradient (k,) of the evidence of a posterior."""
     if posterior.pairs is None:
         return evidence.evidence_gradient(posterior, method)

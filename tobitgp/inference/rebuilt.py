@@ -16,7 +16,7 @@ from tobitgp.engines import LocalPartitions, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference.feature_posterior import Layout, Posterior, join_features
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.site_updates import State
+from tobitgp.inference.site_updates import SitesState
 from tobitgp.numerics.arrow import Factor, factorise, identity
 from tobitgp.numerics.linear_algebra import cholesky
 from tobitgp.priors.block import BlockAt, Inputs
@@ -93,7 +93,7 @@ def together(points: Sequence[Posterior], rows: Posterior) -> tuple[Posterior, .
     return tuple(points) if state is None else Posteriors(points, _packed(state.part.inputs))
 
 
-def _state(posterior: Posterior) -> State | None:
+def _state(posterior: Posterior) -> SitesState | None:
     """The rows, where they are all in one place, of kernels and columns without groups."""
     parts = posterior.rows
     plain = all(type(block) in (KernelFeatures, DenseFeatures) for block in posterior.blocks)
@@ -101,7 +101,7 @@ def _state(posterior: Posterior) -> State | None:
     alone = not posterior.noise and posterior.pairs is None and type(posterior.factor) is Factor
     if not (plain and common and alone and isinstance(parts, LocalPartitions) and len(parts) == 1):
         return None
-    return parts.items[0] if isinstance(parts.items[0], State) else None
+    return parts.items[0] if isinstance(parts.items[0], SitesState) else None
 
 
 def _packed(inputs: Sequence[Inputs]) -> tuple[Inputs, ...]:

@@ -114,7 +114,7 @@ def _factor_of_distinct(block: KernelFeatures | LevelCurvesAt, X: Array, code: I
     return columns.T
 
 
-class Drawn(NamedTuple):
+class DrawnWeights(NamedTuple):
     """Draws of a posterior."""
 
     w: Array  # (M, S)
@@ -139,16 +139,16 @@ class Drawn(NamedTuple):
         A, d = posterior.noise_features(inputs)
         return A.times(self.w), d
 
-    def rows(self, at: slice) -> Drawn:
+    def rows(self, at: slice) -> DrawnWeights:
         """For some of the rows."""
         return self if self.knot is None else self._replace(knot=self.knot[at])
 
 
-def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.random.Generator) -> Drawn:
+def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.random.Generator) -> DrawnWeights:
     """Draw weights, and the structured part where the rows are."""
     z = rng.standard_normal((len(posterior.w), draws))
     if posterior.field is None:
-        return Drawn(posterior.w[:, None] + posterior.factor.colour(z))
+        return DrawnWeights(posterior.w[:, None] + posterior.factor.colour(z))
     field, knot = posterior.field.extended(inputs[posterior.field.block])
     e, size, A = field.at.draw(draws, rng), np.maximum(field.lambda2, 0.0), field.U[:, 1:]
     seen = size > 0.0
@@ -161,7 +161,7 @@ def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.ran
     t_A = field.r[:, None] + share.T @ noise + rest - field.gram @ z - A.T @ e
     V0 = field.at.condition(field.lambda2).solve(np.concatenate([t, A], axis=1))
     w = posterior.factor.colour(posterior.factor.whiten(t_A - A.T @ V0[:, :draws]))
-    return Drawn(z + w, e + V0[:, :draws] - V0[:, draws:] @ w, knot)
+    return DrawnWeights(z + w, e + V0[:, :draws] - V0[:, draws:] @ w, knot)
 
 
 def _indicators(field: Field, inputs: Sequence[Inputs], skip: frozenset[int]) -> tuple[Field, Array]:

@@ -19,7 +19,7 @@ from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.screening_cells import (
     Cells,
-    Term,
+    ScreenedTerm,
     bring_together,
     cut_cells,
     join_cells,
@@ -43,7 +43,7 @@ _JITTER = 1e-9
 _gain = attrgetter("gain")
 
 
-class Candidate(NamedTuple):
+class ScaleCandidate(NamedTuple):
     """Other parameters of one term."""
 
     kind: Kind  # in place of the term's own, or a component beside it
@@ -65,14 +65,14 @@ class Candidate(NamedTuple):
 class Screened(NamedTuple):
     """What a screening found."""
 
-    best: Candidate | None  # none where no length-scale is sought
+    best: ScaleCandidate | None  # none where no length-scale is sought
     n: int  # number of candidates
     shortest: tuple[tuple[int, float], ...]  # positions in theta of the length-scales that were varied
 
 
 def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kind, *, fixed: bool = False) -> Screened:
     """Predict what other length-scales of each process, fixed ones too where asked, would gain at a maximum."""
-    found: list[Candidate] = []
+    found: list[ScaleCandidate] = []
     least: list[tuple[int, float]] = []
     if kind == "add" and posterior.field is not None:
         return Screened(None, 0, ())
@@ -95,12 +95,12 @@ def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kin
 
 
 def _try_all(
-    term: Term, candidates: Sequence[Array], cells: Cells, parameters: Parameters, theta: Array, kind: Kind
-) -> list[Candidate]:
+    term: ScreenedTerm, candidates: Sequence[Array], cells: Cells, parameters: Parameters, theta: Array, kind: Kind
+) -> list[ScaleCandidate]:
     """All candidates with every second sd, the best of them with the others too."""
     sds, rest = SDS[kind], (cells, parameters, theta, kind)
 
-    def rough(own: Array) -> list[Candidate]:
+    def rough(own: Array) -> list[ScaleCandidate]:
         return _try(term, own, sds[1::2], *rest)
 
     tried = map_independent(rough, candidates, heavy=len(cells.x) > MANY_CELLS)
@@ -110,8 +110,14 @@ def _try_all(
 
 
 def _try(
-    term: Term, own: Array, tried: Sequence[float], cells: Cells, parameters: Parameters, theta: Array, kind: Kind
-) -> list[Candidate]:
+    term: ScreenedTerm,
+    own: Array,
+    tried: Sequence[float],
+    cells: Cells,
+    parameters: Parameters,
+    theta: Array,
+    kind: Kind,
+) -> list[ScaleCandidate]:
     """Several sds with the same length-scales, those of ``own`` (k_t,)."""
     width, sds = term.widths(own), np.log(tried)
     wide, which = bring_together(cells, width)
@@ -141,7 +147,7 @@ def _try(
         there[first] = start
         if kind == "replace":
             gain += parameters.log_prior(there)[0] - parameters.log_prior(theta)[0]
-        found.append(Candidate(kind, float(gain), there, term.index, first + term.scales, float(sd), z))
+        found.append(ScaleCandidate(kind, float(gain), there, term.index, first + term.scales, float(sd), z))
     return found
 
 
@@ -159,7 +165,7 @@ class System(NamedTuple):
     covariances: tuple[Array, ...]
 
 
-def _replaced(cells: Cells, block: IntArray, term: Term, theta: Array) -> System:
+def _replaced(cells: Cells, block: IntArray, term: ScreenedTerm, theta: Array) -> System:
     """Pseudo-observations of the term alone: covariances of the candidate and of the fit."""
     root = np.sqrt(cells.precision[block])
     x = cells.x[block]
@@ -168,7 +174,7 @@ def _replaced(cells: Cells, block: IntArray, term: Term, theta: Array) -> System
     return System(cells.pseudo[block] / root, now)
 
 
-def _added(cells: Cells, block: IntArray, term: Term, theta: Array) -> System:
+def _added(cells: Cells, block: IntArray, term: ScreenedTerm, theta: Array) -> System:
     """Scores under the fit, of covariance R = D - V V', and what a component of unit sd adds to it."""
     D, V = cells.precision[block], cells.loadings[block]
     L = cholesky(np.diag(D * (1.0 + _JITTER)) - V @ V.T)

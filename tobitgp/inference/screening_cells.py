@@ -19,7 +19,7 @@ from tobitgp.engines import row_chunks
 from tobitgp.inference.feature_posterior import Posterior, join_features, place_columns
 from tobitgp.inference.input_scaling import FEW_DISTINCT, spacing
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Joined, State
+from tobitgp.inference.site_updates import CHUNK_ROWS, Joined, SiteChunk, SitesState
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import Prior
@@ -32,7 +32,7 @@ _SILENT = 1e-9  # site precisions, standardised, that hold no information
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ScreenedTerm:
     """A process to screen."""
 
     index: int  # among the processes
@@ -95,7 +95,7 @@ def fold(covariance: Covariance, X: Array, theta: Array) -> Array:
     return X
 
 
-def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
+def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[ScreenedTerm]:
     """The processes with a length-scale to vary, of inputs with enough distinct values."""
     first, linear, found = 0, 0 if prior.linear is None else 1, []
     for t, gp in enumerate(prior.gps):
@@ -118,7 +118,7 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
             shortest = LONGEST if apart is None else min(apart.shortest, LONGEST)
             extent = np.where(extent > 0.0, extent, 1.0)
             varied = np.array(scales)
-            found.append(Term(t, linear + t, gp.covariance, places, theta[places], varied, extent, shortest))
+            found.append(ScreenedTerm(t, linear + t, gp.covariance, places, theta[places], varied, extent, shortest))
     return found
 
 
@@ -133,17 +133,17 @@ class Cells(NamedTuple):
     loadings: Array  # (c, p), sums of lambda2 A L^-T; no columns where no component is to be added
 
 
-def part_cells(state: State, posterior: Posterior, term: Term, width: Array, loadings: bool) -> Cells:
+def part_cells(state: SitesState, posterior: Posterior, term: ScreenedTerm, width: Array, loadings: bool) -> Cells:
     """Cells of a part of the rows."""
 
-    def cells(c: Chunk) -> Cells:
+    def cells(c: SiteChunk) -> Cells:
         made = state.features(c)
         return row_cells(posterior, c.inputs, made, state.sites.rows(c.span), term, loadings, state.part.places(c.span))
 
     return join_cells(map(cells, state.chunks), width)
 
 
-def kept_cells(posterior: Posterior, prior: Prior, term: Term, loadings: bool) -> list[Cells]:
+def kept_cells(posterior: Posterior, prior: Prior, term: ScreenedTerm, loadings: bool) -> list[Cells]:
     """Cells of all rows of a fit that has ended."""
 
     def cells(span: slice) -> Cells:
@@ -159,7 +159,7 @@ def row_cells(
     inputs: Sequence[Inputs],
     made: Joined,
     sites: Sites,
-    term: Term,
+    term: ScreenedTerm,
     loadings: bool,
     places: slice | None = None,  # among the rows at hand
 ) -> Cells:
@@ -182,7 +182,12 @@ def row_cells(
 
 
 def _beside_structure(
-    posterior: Posterior, inputs: Sequence[Inputs], term: Term, by_features: Array, m_t: Array, places: slice | None
+    posterior: Posterior,
+    inputs: Sequence[Inputs],
+    term: ScreenedTerm,
+    by_features: Array,
+    m_t: Array,
+    places: slice | None,
 ) -> tuple[Array, Array]:
     """Means of f and of the term, from those parts of them that are features'."""
     field = posterior.field

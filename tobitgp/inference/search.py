@@ -16,7 +16,7 @@ from tobitgp.inference import multistart
 from tobitgp.inference.evidence import COARSE, nats_left, precisions_of
 from tobitgp.inference.evidence_ascent import (
     EPFailure,
-    Maximum,
+    EvidenceMaximum,
     Objective,
     ascend_with,
     climb,
@@ -33,7 +33,7 @@ from tobitgp.inference.input_scaling import log_scales
 from tobitgp.inference.method import EP, Method, loosened
 from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
-from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
+from tobitgp.inference.screening import MOST_LOADINGS, Kind, ScaleCandidate, screen
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises
@@ -91,7 +91,7 @@ class Search:
         )
         self.first_cap, self.cap = SHORT_CAP if self.single else FIRST_CAP, CAP
 
-    def run(self) -> Maximum:
+    def run(self) -> EvidenceMaximum:
         """The maximum, in what was maximised."""
         theta = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start)
         try:
@@ -108,7 +108,7 @@ class Search:
         maximum = self._with_neighbours(maximum)
         return self._move(maximum) if self.prior.moves else maximum
 
-    def _with_neighbours(self, maximum: Maximum) -> Maximum:
+    def _with_neighbours(self, maximum: EvidenceMaximum) -> EvidenceMaximum:
         """The maximum with neighbours for features where twice as many would change less than features leave."""
         left, objective = nats_left(maximum.posterior), maximum.objective
         if left <= COARSE or self.problem.n < self.data.n or maximum.posterior.field is not None:
@@ -131,7 +131,7 @@ class Search:
                 self.prior = features
         return maximum
 
-    def _find(self, theta: Array) -> Maximum:
+    def _find(self, theta: Array) -> EvidenceMaximum:
         """Search and maximum."""
         if not self.parameters.n_free:
             return self._maximise(theta)
@@ -150,7 +150,7 @@ class Search:
                 expected = self._freeze(theta, inverse)
         return self._screen(self._as_started(self._maximise(theta, scale, inverse, expected)))
 
-    def _near(self, theta: Array, covariance: Array) -> Maximum:
+    def _near(self, theta: Array, covariance: Array) -> EvidenceMaximum:
         """The maximum near that of a fit of nearly the same rows, without a search for others."""
         if self.problem.n == self.data.n:
             return self._maximise(theta)
@@ -179,7 +179,7 @@ class Search:
             finally:
                 self.method = method
 
-    def _as_started(self, maximum: Maximum) -> Maximum:
+    def _as_started(self, maximum: EvidenceMaximum) -> EvidenceMaximum:
         """The maximum, or a higher one from where the user starts; on few rows that start was followed before."""
         started = self.parameters.free & ~np.isnan(self.parameters.start)
         if self.problem.n <= SEARCH_ROWS or not started.any():
@@ -187,7 +187,7 @@ class Search:
         found = self._from(np.where(started, self.parameters.start, maximum.theta), maximum, "start=")
         return maximum if found is None or found.value < maximum.value else found
 
-    def _screen(self, maximum: Maximum) -> Maximum:
+    def _screen(self, maximum: EvidenceMaximum) -> EvidenceMaximum:
         """The maximum, or a higher one from where a screening of all rows predicts it."""
         octave = self._other_octave(maximum)
         ends = [] if octave is None else [maximum, octave]
@@ -213,7 +213,7 @@ class Search:
             self.stages.append(("highest maximum", 0, 0, maximum.value))
         return maximum
 
-    def _other_octave(self, known: Maximum) -> Maximum | None:
+    def _other_octave(self, known: EvidenceMaximum) -> EvidenceMaximum | None:
         """Where a multiple of a period leads on all rows, if it begins near the maximum or above."""
         found: list[tuple[float, Array]] = []
         if self.problem.n < self.data.n:  # its sample was asked
@@ -226,7 +226,7 @@ class Search:
         value, theta = max(found, key=itemgetter(0), default=(-np.inf, known.theta))
         return self._from(theta, known, "a multiple of the period") if value > known.value - FAR else None
 
-    def _worth_a_climb(self, posterior: Posterior, value: float) -> Candidate | None:
+    def _worth_a_climb(self, posterior: Posterior, value: float) -> ScaleCandidate | None:
         """The candidate with most to gain, if it is much."""
         for kind, least in WORTH.items():
             # Beside long tails an outlier's site is all but flat, and its score no sign of another component.
@@ -243,7 +243,7 @@ class Search:
                 return best
         return None
 
-    def _holds(self, candidate: Candidate, posterior: Posterior) -> bool:
+    def _holds(self, candidate: ScaleCandidate, posterior: Posterior) -> bool:
         """Whether a structure confirms, with no cells and all knots, what is predicted of its parameters."""
         field, first = posterior.field, 0 if self.prior.linear is None else 1
         if field is None or candidate.term + first not in field.blocks:
@@ -252,7 +252,7 @@ class Search:
         theta = [parts[block - first] for block in field.blocks.tolist()]
         return gain_of_parameters(field, posterior.w, theta) >= WORTH[candidate.kind]
 
-    def _from(self, theta: Array, known: Maximum, why: str) -> Maximum | None:
+    def _from(self, theta: Array, known: EvidenceMaximum, why: str) -> EvidenceMaximum | None:
         """Maximum on all rows that a climb from there leads to; None where it is the known one or far below it."""
         try:
             if self.grows:
@@ -347,7 +347,7 @@ class Search:
         root = maximum.root / self.growth.factor(self.copies)[:, None]
         return maximum.theta, root @ root.T
 
-    def _freeze(self, theta: Array, inverse: Array) -> Maximum | None:
+    def _freeze(self, theta: Array, inverse: Array) -> EvidenceMaximum | None:
         """Maximum on all rows with features that stay, where these are enough."""
         scales = np.array(self.parameters.roles)[self.parameters.free] == "lengthscale"
         assert self.precision is not None
@@ -391,8 +391,8 @@ class Search:
         theta: Array,
         scale: Array | None = None,
         inverse: Array | None = None,
-        expected: Maximum | None = None,
-    ) -> Maximum:
+        expected: EvidenceMaximum | None = None,
+    ) -> EvidenceMaximum:
         """Runs on all rows, inducing inputs chosen anew between; from a curvature of a subset or an inverse one.
 
         What features that stay led to needs no more than its value confirmed.
@@ -416,7 +416,9 @@ class Search:
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", data, self.prior, theta, precision, self.cap)
             free = theta[self.parameters.free]
-            if expected is not None and self._agreed(objective.value(free), expected):
+            # To a finer tolerance than is usual, features made anew are climbed on.
+            near = expected is not None and self.tol >= SAMPLE_TOL
+            if expected is not None and near and abs(objective.value(free) - expected.value) < AGREED:
                 maximum = replace(expected, objective=objective, value=objective.value(free))
             elif inverse is not None:
                 steps, tol = min(self.settings.max_iter, BFGS_STEPS), self._tolerance(objective, free)
@@ -435,11 +437,7 @@ class Search:
             precision = precision if sampled else objective.precisions
         return maximum
 
-    def _agreed(self, value: float, expected: Maximum) -> bool:
-        """Whether features made anew confirm a maximum; to a finer tolerance than is usual they are climbed on."""
-        return self.tol >= SAMPLE_TOL and abs(value - expected.value) < AGREED
-
-    def _polished(self, objective: Objective, free: Array) -> Maximum:
+    def _polished(self, objective: Objective, free: Array) -> EvidenceMaximum:
         """Newton steps to the maximum, from where L-BFGS-B leads if they do not reach it."""
         steps, tol = min(self.settings.max_iter, NEWTON_STEPS), self._tolerance(objective, free)
         maximum = polish(objective, free, tol=tol, max_iter=steps)
@@ -465,7 +463,7 @@ class Search:
         more, self.cap = most > self.cap, max(most, self.cap)
         return more
 
-    def _move(self, maximum: Maximum) -> Maximum:
+    def _move(self, maximum: EvidenceMaximum) -> EvidenceMaximum:
         """Maximum with inducing inputs that ascended a bound; the one before where that finds nothing better."""
         objective = maximum.objective
         starts = [(objective.blocks, maximum.posterior)]
@@ -537,7 +535,7 @@ class Search:
         self.stages.append((stage, objective.evaluations, objective.iterations, value))
 
 
-def near_enough(maximum: Maximum) -> bool:
+def near_enough(maximum: EvidenceMaximum) -> bool:
     """Whether a Newton step would gain nothing beside what features leave."""
     return maximum.gain_left <= max(CONVERGED, SHARE_OF_GAP * nats_left(maximum.posterior))
 

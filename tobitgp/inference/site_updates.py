@@ -16,7 +16,7 @@ from tobitgp.data.arrays import Rows
 from tobitgp.engines import add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled_rows
-from tobitgp.inference.feature_posterior import Gaussian, Layout, join_features
+from tobitgp.inference.feature_posterior import FeatureWeights, Layout, join_features
 from tobitgp.inference.method import Marginals, Method, Slopes
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
 from tobitgp.likelihoods.censoring_noise import Spread
@@ -48,7 +48,7 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class SiteChunk:
     """Rows of one kind."""
 
     rows: Rows
@@ -60,12 +60,12 @@ class Chunk:
     d: Array | None = None  # (n,), what features leave of the prior variance, once they were made
 
 
-class State(NamedTuple):
+class SitesState(NamedTuple):
     """A part in the middle of an iteration."""
 
     part: RowPartition
     setting: Setting
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[SiteChunk, ...]
     sites: Sites
     here: Sites | None = None  # where the step last taken began; None before the first
     step: Sites | None = None  # the step last taken
@@ -77,7 +77,7 @@ class State(NamedTuple):
         """Number of rows of every kind."""
         return tuple(map(len, self.part.rows))
 
-    def others(self) -> Iterator[Chunk]:
+    def others(self) -> Iterator[SiteChunk]:
         """Rows whose sites are sought."""
         return (chunk for chunk in self.chunks if not chunk.conjugate)
 
@@ -86,18 +86,20 @@ class State(NamedTuple):
         """Where these are, after the others."""
         return slice(min((chunk.span.start for chunk in self.others()), default=len(self.part)), len(self.part))
 
-    def features(self, chunk: Chunk, *, slopes: bool = False) -> Joined:
+    def features(self, chunk: SiteChunk, *, slopes: bool = False) -> Joined:
         """Features block by block, all of them as ``A``, and the summed residual ``d`` (n,)."""
         if chunk.kept and (chunk.for_slopes or not slopes):
             return chunk.kept[0]
         return join_features(self.setting.layout, self.setting.blocks, chunk.inputs, slopes=slopes)
 
-    def marginals(self, chunk: Chunk, q: Gaussian) -> tuple[Loadings, Marginals]:
+    def marginals(self, chunk: SiteChunk, q: FeatureWeights) -> tuple[Loadings, Marginals]:
         """The loadings of f given the structured part, and the marginals, of a chunk's rows."""
         _, A, d = self.features(chunk)
         return self.marginals_of(chunk, q, A, d)[:2]
 
-    def marginals_of(self, chunk: Chunk, q: Gaussian, A: Loadings, d: Array) -> tuple[Loadings, Marginals, Slope]:
+    def marginals_of(
+        self, chunk: SiteChunk, q: FeatureWeights, A: Loadings, d: Array
+    ) -> tuple[Loadings, Marginals, Slope]:
         """The same from the features, and these loadings whitened."""
         A, mean, variance = q.given_structure(A, self.part.places(chunk.span))
         v_p, whitened = q.factor.begin(A)
@@ -116,7 +118,7 @@ class Room(NamedTuple):
 NO_ROOM = Room(0, False)
 
 
-def begin(part: RowPartition, setting: Setting, room: Room, windows: bool = True) -> State:
+def begin(part: RowPartition, setting: Setting, room: Room, windows: bool = True) -> SitesState:
     """Set the sites that are known (SIT4), the others to where they start or to flat ones.
 
     The sums are ``A' diag(lambda2) A``, ``A' lambda1`` and ``y' Lambda y`` of the rows whose sites are known, and their
@@ -140,7 +142,7 @@ def begin(part: RowPartition, setting: Setting, room: Room, windows: bool = True
     return state._replace(sums=sums, chunks=tuple(chunks))
 
 
-def arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) -> State:
+def arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) -> SitesState:
     """Chunks whose features are kept where there is space; untruncated without windows."""
     n = len(part)
     sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
@@ -148,30 +150,30 @@ def arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) ->
     chunks = []
     for rows, span in spans(seen, SPARSE_ROWS if setting.layout.has_sparse else CHUNK_ROWS):
         inputs, conjugate = tuple(at.rows(span) for at in part.inputs), setting.likelihood.is_conjugate(rows)
-        chunk = Chunk(rows, span, inputs, conjugate, for_slopes=room.times > 1)
+        chunk = SiteChunk(rows, span, inputs, conjugate, for_slopes=room.times > 1)
         if room.times or (room.sought and not conjugate):
             kept = join_features(setting.layout, setting.blocks, inputs, slopes=chunk.for_slopes)
             chunk = replace(chunk, kept=(kept,), d=kept[2])
         chunks.append(chunk)
-    return State(part, setting, tuple(chunks), sites)
+    return SitesState(part, setting, tuple(chunks), sites)
 
 
-def seeded(part: RowPartition, setting: Setting, q: Gaussian) -> RowPartition:
+def seeded(part: RowPartition, setting: Setting, q: FeatureWeights) -> RowPartition:
     """The part with sites that the posterior of other rows leads to: each row meets it as its cavity."""
     state = visit(arranged(replace(part, sites=None), setting, NO_ROOM, True), q)
     assert state.step is not None
     return ended(state._replace(sites=state.step))
 
 
-def sums_of(state: State) -> tuple[Any, ...]:
+def sums_of(state: SitesState) -> tuple[Any, ...]:
     """What the last visit summed."""
     return state.sums
 
 
-def site_sums(state: State) -> list[Any]:
+def site_sums(state: SitesState) -> list[Any]:
     """``A' diag(lambda2) A`` and ``A' lambda1`` of the rows whose sites are sought."""
 
-    def sums(chunk: Chunk) -> tuple[Any, ...]:
+    def sums(chunk: SiteChunk) -> tuple[Any, ...]:
         A, sites = state.features(chunk)[1], state.sites.rows(chunk.span)
         if library.load() is None or A.own is not None or A.spread is not None:
             return A.gram(sites.lambda2), A.adjoint(sites.lambda1)
@@ -184,7 +186,7 @@ def site_sums(state: State) -> list[Any]:
     return found
 
 
-def visit(state: State, q: Gaussian) -> State:
+def visit(state: SitesState, q: FeatureWeights) -> SitesState:
     """Find the step from the sites to the method's.
 
     The sums are: how many rows; their squared standardised changes (SIT10); D; inner products of this step and the last
@@ -196,7 +198,7 @@ def visit(state: State, q: Gaussian) -> State:
     last = state.step or Sites(*np.zeros((2, len(state.sites.lambda1))))
     visitor = None if q.structured is not None else _visitor(state.setting)
 
-    def move(chunk: Chunk) -> tuple[Any, ...]:
+    def move(chunk: SiteChunk) -> tuple[Any, ...]:
         _, A, d = state.features(chunk)
         if visitor is not None and A.own is None and A.spread is None and visitor.knows(chunk.rows):
             at = [sites.rows(chunk.span) for sites in (state.sites, last, step)]
@@ -240,14 +242,14 @@ def slopes_of(setting: Setting, rows: Rows, at: Marginals) -> Slopes:
     return setting.method.slopes(setting.likelihood, rows, at, setting.sigma)
 
 
-def take_step(state: State, rho: float) -> State:
+def take_step(state: SitesState, rho: float) -> SitesState:
     """Go a part of the step last found from where it was; what is remembered of the points before stays true."""
     assert state.here is not None
     assert state.step is not None
     return state._replace(sites=state.here.plus(state.step, rho))
 
 
-def flatten(state: State) -> State:
+def flatten(state: SitesState) -> SitesState:
     """Flat sites where they are sought."""
     sites = state.sites.copy()
     for chunk in state.others():
@@ -255,7 +257,7 @@ def flatten(state: State) -> State:
     return state._replace(sites=sites)
 
 
-def mix(state: State, gamma: Array, rho: float, floor: float) -> State:
+def mix(state: SitesState, gamma: Array, rho: float, floor: float) -> SitesState:
     """Take the accelerated step."""
     if state.history is None:  # no rows whose sites are sought
         return state
@@ -265,22 +267,22 @@ def mix(state: State, gamma: Array, rho: float, floor: float) -> State:
     return state._replace(sites=sites)
 
 
-def forget(state: State) -> State:
+def forget(state: SitesState) -> SitesState:
     """Nothing remembered but the step last found."""
     return state._replace(history=state.history and remember(None, state.history.point, state.history.step))
 
 
-def _flat(state: State, sites: Sites) -> Array:
+def _flat(state: SitesState, sites: Sites) -> Array:
     """Standardised natural parameters of the rows whose sites are sought, in a row."""
     sigma = state.setting.sigma
     return np.concatenate([sigma * sites.lambda1[state.sought], sigma**2 * sites.lambda2[state.sought]])
 
 
-def known_evidence(state: State, q: Gaussian) -> float:
+def known_evidence(state: SitesState, q: FeatureWeights) -> float:
     """Evidence part D of the rows whose sites are known."""
     method, sigma = state.setting.method, state.setting.sigma
 
-    def D(chunk: Chunk) -> float:
+    def D(chunk: SiteChunk) -> float:
         _, A, d = state.features(chunk)
         A, mean, _ = q.given_structure(A, state.part.places(chunk.span))
         return float(method.exact_part(chunk.rows, A.times(q.w) + mean, d, sigma).sum())
@@ -288,38 +290,38 @@ def known_evidence(state: State, q: Gaussian) -> float:
     return sum(D(chunk) for chunk in state.chunks if chunk.conjugate)
 
 
-def ended(state: State) -> RowPartition:
+def ended(state: SitesState) -> RowPartition:
     """The part with the sites it has come to."""
     return replace(state.part, sites=state.sites)
 
 
-def all_sites(state: State) -> Sites:
+def all_sites(state: SitesState) -> Sites:
     """Those of the part's rows."""
     return state.sites
 
 
-def all_weights(state: State) -> Array:
+def all_weights(state: SitesState) -> Array:
     """Frequency weights of the part's rows."""
     return np.concatenate([rows.weight for rows in state.part.rows])
 
 
-def all_features(state: State) -> Array:
+def all_features(state: SitesState) -> Array:
     """``A`` of the part's rows, (n, M), where no groups are held apart."""
     return np.concatenate([state.features(chunk)[1].common for chunk in state.chunks])
 
 
-def final_sites(state: State) -> tuple[tuple[int, ...], tuple[Array, Array]]:
+def final_sites(state: SitesState) -> tuple[tuple[int, ...], tuple[Array, Array]]:
     """Number of rows of every kind, and both natural parameters."""
     return state.sizes, (state.sites.lambda1, state.sites.lambda2)
 
 
-def final_moments(state: State, q: Gaussian) -> tuple[tuple[int, ...], tuple[Array, Array]]:
+def final_moments(state: SitesState, q: FeatureWeights) -> tuple[tuple[int, ...], tuple[Array, Array]]:
     """Number of rows of every kind, mean and variance of f in the rows."""
     found = [state.marginals(chunk, q)[1] for chunk in state.chunks]
     return state.sizes, (np.concatenate([q.m for q in found]), np.concatenate([q.v_p + q.d for q in found]))
 
 
-def unexplained(state: State) -> float:
+def unexplained(state: SitesState) -> float:
     """``1/2 sum lambda2 d`` over the rows whose sites hold information, (FEA8)."""
     precision = np.maximum(state.sites.lambda2, 0.0)
     left = ((chunk, state.features(chunk)[2] if chunk.d is None else chunk.d) for chunk in state.chunks)

@@ -10,14 +10,24 @@ import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
-from tobitgp.mixture.coordinate_ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run, to_come
-from tobitgp.mixture.evidence_bound import Bayes, Model, Points, State
-from tobitgp.mixture.family import Family
+from tobitgp.mixture.coordinate_ascent import Ascended, Stop, Stream, chunks_of, climb, partial_fit, run, to_come
+from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
+from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.fitted_mixture import Mixture, MixtureFit, describe, order_components
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
-from tobitgp.mixture.mixture_rows import Floor, Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
+from tobitgp.mixture.mixture_rows import (
+    Floor,
+    MixtureRows,
+    MixtureUnits,
+    Raw,
+    WorkingRows,
+    arrange,
+    check_number,
+    read_rows,
+    subset,
+)
 from tobitgp.mixture.rates import Exponential, Poisson
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
@@ -37,12 +47,12 @@ _GAIN = 1e-3  # nats for which a round was not in vain
 _JUDGED_PASSES, _LEFT = 6, 0.1  # passes and nats that say whether stochastic steps have come to an optimum
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
-MIXTURE_FAMILIES: dict[str, Family] = {
+MIXTURE_FAMILIES: dict[str, MixtureFamily] = {
     family.name: family for family in (Gaussian(), Lognormal(), Exponential(), Poisson(), Weibull())
 }
 
 
-def resolve_mixture_family(name: object) -> Family:
+def resolve_mixture_family(name: object) -> MixtureFamily:
     """The family of a name."""
     if isinstance(name, str) and name in MIXTURE_FAMILIES:
         return MIXTURE_FAMILIES[name]
@@ -50,7 +60,9 @@ def resolve_mixture_family(name: object) -> Family:
     raise SpecError(f"family={name!r} is not supported for mixtures; choose one of {allowed}.")
 
 
-def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float) -> ComponentPrior:
+def read_prior(
+    family: MixtureFamily, prior: Mapping[str, Any] | None, units: MixtureUnits, typical: float
+) -> ComponentPrior:
     """The components' prior, on the scale that is modelled, given or for rows of a typical size."""
     if prior is None:
         return family.default_prior(typical)
@@ -123,7 +135,7 @@ def _prepare(
     k: int = 2,
     weights: Weights | None = None,
     prior: Mapping[str, Any] | None = None,
-) -> tuple[Model, Working, Raw]:
+) -> tuple[Model, WorkingRows, Raw]:
     """The model, and the rows on the scale that is modelled and in the user's units."""
     kind = resolve_mixture_family(family)
     raw = read_rows(kind, lower, upper, weight, labels)
@@ -140,13 +152,13 @@ def _prepare(
     return model, arrange(kind, raw, units, ties=model.adapts), raw
 
 
-def _typical(family: Family, raw: Raw) -> float:
+def _typical(family: MixtureFamily, raw: Raw) -> float:
     """Mean of the rows on the scale that is modelled, which is 1 or 0 but for counts."""
     typical = float(np.average(crude_values(family, raw), weights=raw.weight)) if family.free_of == "nothing" else 1.0
     return typical if typical > 0.0 else 1.0
 
 
-def _floor(family: Family, given: float | None, working: Working) -> Floor:
+def _floor(family: MixtureFamily, given: float | None, working: WorkingRows) -> Floor:
     if given is None:
         return family.floor(working)
     return given**0.5 if family.free_of == "location and scale" else given
@@ -156,7 +168,7 @@ def _stop(method: Method, total: float) -> Stop:
     return Stop(max(method.tol * total, 1e-9), method.max_iter, method.relax, method.check)
 
 
-def _ascend(model: Model, working: Working, method: Method, rng: np.random.Generator) -> tuple[Climb, Array]:
+def _ascend(model: Model, working: WorkingRows, method: Method, rng: np.random.Generator) -> tuple[Ascended, Array]:
     """The highest end, and the ends of all ascents."""
     k = model.k
     some = subset(working, STAGE_ROWS) if sum(map(len, working.parts)) > STAGED_ABOVE else working
@@ -185,7 +197,7 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
     return best, np.array([one.value for one in climbs])
 
 
-def _judged(model: Model, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:
+def _judged(model: Model, chunks: Sequence[MixtureRows], best: Ascended, stop: Stop) -> Ascended:
     """The end of stochastic steps, converged where a few passes say that less than a tenth of a nat is left."""
     more = climb(model, chunks, best.state, replace(stop, passes=_JUDGED_PASSES)).trace
     gains = np.diff(more)
@@ -193,19 +205,21 @@ def _judged(model: Model, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Cl
     return replace(best, converged=bool(left < _LEFT))
 
 
-def _climb_all(model: Model, chunks: Sequence[Rows], begins: Sequence[State], stop: Stop) -> list[Climb]:
+def _climb_all(
+    model: Model, chunks: Sequence[MixtureRows], begins: Sequence[MixtureState], stop: Stop
+) -> list[Ascended]:
     heavy = len(begins) > 1 and model.k * sum(map(len, chunks)) > _HEAVY
     return map_independent(lambda state: climb(model, chunks, state, stop), begins, heavy=heavy)
 
 
 def _best_of_more(
     model: Points,
-    working: Working,
-    chunks: Sequence[Rows],
-    begins: Sequence[State],
+    working: WorkingRows,
+    chunks: Sequence[MixtureRows],
+    begins: Sequence[MixtureState],
     stop: Stop,
     rng: np.random.Generator,
-) -> list[State]:
+) -> list[MixtureState]:
     """As many states at most, the highest after some passes from these and from others, no two of them alike."""
     k, number = model.k, len(begins)
     light = k * sum(map(len, chunks)) <= _LIGHT
@@ -218,15 +232,15 @@ def _best_of_more(
 
 def _climb_beside(
     model: Model,
-    working: Working,
-    chunks: Sequence[Rows],
-    ends: Sequence[Climb],
+    working: WorkingRows,
+    chunks: Sequence[MixtureRows],
+    ends: Sequence[Ascended],
     stop: Stop,
     number: int,
     rng: np.random.Generator,
-) -> list[Climb]:
+) -> list[Ascended]:
     """Up to so many ascents from moves of the highest end, one a round, as long as they lead higher."""
-    best, found, failed = _highest(model, ends), list[Climb](), 0
+    best, found, failed = _highest(model, ends), list[Ascended](), 0
     k, trial = model.k, replace(stop, passes=_TRIAL_PASSES)
     moves, at_once = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES))), 1
     thorough = isinstance(model, Points) and k * sum(map(len, chunks)) <= _LIGHT
@@ -245,9 +259,9 @@ def _climb_beside(
     return found
 
 
-def _unlike(model: Model, climbs: Sequence[Climb], number: int) -> list[State]:
+def _unlike(model: Model, climbs: Sequence[Ascended], number: int) -> list[MixtureState]:
     """States of the highest ends, no two of them alike."""
-    kept = list[tuple[Array, State]]()
+    kept = list[tuple[Array, MixtureState]]()
     for one in sorted(climbs, key=lambda one: -worth(model, one)):
         order = np.argsort(model.family.location(model.view(one.state).theta))
         theta = model.view(one.state).theta[:, order]
@@ -256,11 +270,11 @@ def _unlike(model: Model, climbs: Sequence[Climb], number: int) -> list[State]:
     return [state for _, state in kept[:number]]
 
 
-def _highest(model: Model, climbs: Sequence[Climb]) -> Climb:
+def _highest(model: Model, climbs: Sequence[Ascended]) -> Ascended:
     return max(climbs, key=lambda one: worth(model, one))
 
 
-def worth(model: Model, end: Climb) -> float:
+def worth(model: Model, end: Ascended) -> float:
     """Objective less log n for each component that a bound alone keeps from closing in on one of n values; (EM9)."""
     if not isinstance(model, Points) or model.k == 1:
         return end.value

@@ -23,10 +23,10 @@ import numpy as np
 
 from tobitgp.engines import add_up, row_chunks
 from tobitgp.errors import NumericalError
-from tobitgp.mixture.evidence_bound import Model, State
-from tobitgp.mixture.family import Family, Sums, Terms
+from tobitgp.mixture.evidence_bound import MixtureState, Model
+from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums
 from tobitgp.mixture.methods import SVBCM
-from tobitgp.mixture.mixture_rows import Rows, Units, Working, arrange, read_rows
+from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits, WorkingRows, arrange, read_rows
 from tobitgp.numerics.linear_algebra import History, extrapolated, remember
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
@@ -45,18 +45,22 @@ _NOISE = 1e-6
 _SHRINK, _GROW = 0.25, 2.0
 
 
-def chunks_of(working: Working, k: int) -> list[Rows]:
+def chunks_of(working: WorkingRows, k: int) -> list[MixtureRows]:
     """Views of the rows, in chunks of one kind."""
     size = max(256, CHUNK_ENTRIES // k)
     return [part[at] for part in working.parts for at in row_chunks(0, len(part), size)]
 
 
 def sum_over(
-    chunks: Iterable[Rows], family: Family, theta: Array, log_weight: Array, assign: np.random.Generator | None = None
+    chunks: Iterable[MixtureRows],
+    family: MixtureFamily,
+    theta: Array,
+    log_weight: Array,
+    assign: np.random.Generator | None = None,
 ) -> Sums:
     """Sums of a pass; theta (D, K), log_weight (K,)."""
 
-    def one(rows: Rows) -> tuple[float, Array, Array]:
+    def one(rows: MixtureRows) -> tuple[float, Array, Array]:
         terms = family.terms(rows, theta)
         log_norm, r = _responsibilities(terms.log_p, log_weight)
         if assign is not None:
@@ -70,13 +74,13 @@ def sum_over(
     return Sums(*sums) if sums else Sums(0.0, np.zeros(k), np.zeros((0, k)))
 
 
-def sums_given(rows: Rows, r: Array, family: Family, theta: Array) -> Sums:
+def sums_given(rows: MixtureRows, r: Array, family: MixtureFamily, theta: Array) -> Sums:
     """Sums at given responsibilities (K, n) in place of the model's own."""
     r = r * rows.weight
     return Sums(np.nan, r.sum(axis=1), _statistics(family.terms(rows, theta), r))
 
 
-def probabilities(rows: Rows, family: Family, theta: Array, log_weight: Array) -> Array:
+def probabilities(rows: MixtureRows, family: MixtureFamily, theta: Array, log_weight: Array) -> Array:
     """Responsibilities (K, n) of some rows."""
     with np.errstate(all="ignore"):
         return _responsibilities(family.terms(rows, theta).log_p, log_weight)[1]
@@ -101,7 +105,7 @@ def _drawn(r: Array, rng: np.random.Generator) -> Array:
     return drawn
 
 
-def _statistics(terms: Terms, r: Array) -> Array:
+def _statistics(terms: RowStatistics, r: Array) -> Array:
     return np.stack([r @ t if t.ndim == 1 else np.einsum("kn,kn->k", r, t) for t in terms.statistics])
 
 
@@ -116,10 +120,10 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Climb:
+class Ascended:
     """The end of an ascent."""
 
-    state: State
+    state: MixtureState
     sums: Sums  # of the pass at the state
     trace: Array  # (T,), objective after every accepted pass, without constants; it falls by rounding at most
     passes: int  # passes over the rows, those that were taken back among them
@@ -141,7 +145,7 @@ class Extrapolation:
     radius: float = np.inf  # longest jump, in posterior standard deviations
     size: float = 0.0  # length of the last one proposed
 
-    def propose(self, model: Model, state: State, goal: State, counts: Array) -> State | None:
+    def propose(self, model: Model, state: MixtureState, goal: MixtureState, counts: Array) -> MixtureState | None:
         """Note a state and its step's goal, and extrapolate; None where nothing follows from so few states."""
         with np.errstate(all="ignore"):
             if not len(self.scale):
@@ -166,14 +170,14 @@ class Extrapolation:
         self.radius = max(self.radius, _GROW * self.size) if higher else _SHRINK * self.size
 
 
-def evaluate(model: Model, chunks: Sequence[Rows], state: State) -> tuple[float, Sums]:
+def evaluate(model: Model, chunks: Sequence[MixtureRows], state: MixtureState) -> tuple[float, Sums]:
     """Objective at a state, and the sums of its pass."""
     theta, log_weight, penalty = model.view(state)
     sums = sum_over(chunks, model.family, theta, log_weight)
     return sums.log_norm - penalty, sums
 
 
-def climb(model: Model, chunks: Sequence[Rows], start: State, stop: Stop) -> Climb:
+def climb(model: Model, chunks: Sequence[MixtureRows], start: MixtureState, stop: Stop) -> Ascended:
     """Ascend from a state: what lowers the objective is taken back, and a shorter step tried, last a cautious one."""
     state, (value, sums) = start, evaluate(model, chunks, start)
     if not np.isfinite(value):
@@ -199,12 +203,12 @@ def climb(model: Model, chunks: Sequence[Rows], start: State, stop: Stop) -> Cli
         trace.append(value)
         if factor != JUMP:
             step = min(max(factor, 1.0) * _GROWTH, _LONGEST) if stop.relax and factor >= 1.0 else 1.0
-    return Climb(state, sums, np.array(trace), passes, still >= _STILL)
+    return Ascended(state, sums, np.array(trace), passes, still >= _STILL)
 
 
 def _tries(
-    model: Model, state: State, sums: Sums, step: float, past: Extrapolation | None
-) -> Iterator[tuple[float, State]]:
+    model: Model, state: MixtureState, sums: Sums, step: float, past: Extrapolation | None
+) -> Iterator[tuple[float, MixtureState]]:
     """Where to go from a state, the boldest first, with the factor by which each stretches the step to its goal."""
     goal = model.improve(state, sums)
     jump = None if past is None else past.propose(model, state, goal, sums.counts)
@@ -228,8 +232,8 @@ class Stream:
     """A fit that goes on as rows arrive."""
 
     model: Model
-    state: State
-    units: Units  # those of the first rows, kept
+    state: MixtureState
+    units: MixtureUnits  # those of the first rows, kept
     settings: SVBCM
     step: int = 0  # steps taken
     seen: float = 0.0  # weight of the rows seen
@@ -257,7 +261,9 @@ def partial_fit(
     return replace(stream, state=state, step=stream.step + 1, seen=seen)
 
 
-def run(model: Model, working: Working, state: State, settings: SVBCM, rng: np.random.Generator) -> State:
+def run(
+    model: Model, working: WorkingRows, state: MixtureState, settings: SVBCM, rng: np.random.Generator
+) -> MixtureState:
     """Take ``settings.n_steps`` steps over the rows."""
     parts = [part[np.lexsort((part.upper, part.lower))] for part in working.parts]
     ends = np.cumsum([len(part) for part in parts])
@@ -276,8 +282,14 @@ def run(model: Model, working: Working, state: State, settings: SVBCM, rng: np.r
 
 
 def step_along(
-    model: Model, state: State, batch: Sequence[Rows], size: float, t: int, settings: SVBCM, rng: np.random.Generator
-) -> State:
+    model: Model,
+    state: MixtureState,
+    batch: Sequence[MixtureRows],
+    size: float,
+    t: int,
+    settings: SVBCM,
+    rng: np.random.Generator,
+) -> MixtureState:
     """One step by a batch of which each row represents ``size`` rows."""
     theta, log_weight, _ = model.view(state)
     assign = rng if settings.statistics == "sampled" else None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from scipy.special import digamma, expit, gammaln, polygamma
 
-from tobitgp.mixture.mixture_rows import Floor, Rows, Support, Units, Working
+from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -148,14 +148,14 @@ class Sums(NamedTuple):
     statistics: Array  # (S, K), expected statistics of the family, weighted by responsibility
 
 
-class Terms(NamedTuple):
+class RowStatistics(NamedTuple):
     """Some rows under each component."""
 
     log_p: Array  # (K, n), log density of exact rows
     statistics: tuple[Array, ...]  # (K, n), what the update of the components needs
 
 
-class Family(ABC):
+class MixtureFamily(ABC):
     r"""A family of components :math:`f(y | \theta_k)` with prior and posterior of P hyper-parameters each.
 
     Under a posterior with hyper-parameters q the expected log density of a row is that of the *plug-in* parameters
@@ -174,7 +174,7 @@ class Family(ABC):
     positive: ClassVar[tuple[bool, ...]]  # which hyper-parameters have no other bound than 0
 
     @abstractmethod
-    def terms(self, rows: Rows, theta: Array) -> Terms:
+    def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:
         """Log density or mass of rows and their statistics under plug-in parameters (D, K)."""
 
     def reference(self, k: int) -> Array:
@@ -205,7 +205,7 @@ class Family(ABC):
     def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
         """What the learnt hyper-parameters multiply in minus the expected log prior of each component, (H, K)."""
 
-    def prior_to_working(self, prior: Array, units: Units) -> Array:
+    def prior_to_working(self, prior: Array, units: MixtureUnits) -> Array:
         """A prior (P,) given in the user's units."""
         return prior
 
@@ -234,7 +234,7 @@ class Family(ABC):
         """Curvature of KL[q || .] at q, (P, P, K): Fisher's information of q."""
 
     @abstractmethod
-    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
+    def estimates(self, q: Array, units: MixtureUnits) -> tuple[Array, Array]:
         """The user's parameters (R, K) of posteriors, and their derivatives in q, (R, P, K)."""
 
     @abstractmethod
@@ -250,7 +250,7 @@ class Family(ABC):
         """Derivative of the log likelihood in theta, (D, K)."""
 
     @abstractmethod
-    def floor(self, working: Working) -> Floor:
+    def floor(self, working: WorkingRows) -> Floor:
         """What keeps the likelihood of these rows finite, and is not felt elsewhere."""
 
     @abstractmethod
@@ -272,11 +272,11 @@ class Family(ABC):
         return np.zeros(theta.shape[1], dtype=np.bool_)
 
     @abstractmethod
-    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
+    def point_estimates(self, theta: Array, units: MixtureUnits) -> tuple[Array, Array]:
         """The user's parameters (R, K) of point estimates, and their derivatives in theta, (R, D, K)."""
 
     @abstractmethod
-    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+    def predictive(self, q: Array, units: MixtureUnits) -> ComponentDistribution:
         """Distribution of a new value, its parameters integrated out."""
 
     def with_mean(self, q: Array) -> Array:
@@ -284,7 +284,7 @@ class Family(ABC):
         return q
 
     @abstractmethod
-    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+    def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         """Distribution of a new value at given parameters."""
 
     def unbounded_slopes(self, values: Array, slopes: Array) -> Array:

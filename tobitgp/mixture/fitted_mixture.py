@@ -24,12 +24,12 @@ from scipy.special import ndtri
 
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.mixture.coordinate_ascent import Climb, chunks_of, evaluate, probabilities, sum_over
-from tobitgp.mixture.evidence_bound import Bayes, Model, Points, State
+from tobitgp.mixture.coordinate_ascent import Ascended, chunks_of, evaluate, probabilities, sum_over
+from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
 from tobitgp.mixture.family import blocks
 from tobitgp.mixture.methods import EMCM, SVBCM, Method
 from tobitgp.mixture.mixture_priors import DirichletProcess
-from tobitgp.mixture.mixture_rows import Raw, Units, Working, arrange, read_rows
+from tobitgp.mixture.mixture_rows import MixtureUnits, Raw, WorkingRows, arrange, read_rows
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.numerics.log_probabilities import weighted
 from tobitgp.numerics.roots import slope
@@ -46,9 +46,9 @@ class Mixture:
     """A mixture at a state. Component arrays are ordered by mean, under a Dirichlet process empty ones last."""
 
     model: Model  # `Bayes` or `Points`, on the scale that is modelled
-    state: State  # posterior or point estimates, on the scale that is modelled, in the model's own order of components
+    state: MixtureState  # posterior or point estimates on the scale that is modelled, components in its order
     order: IntArray  # (K,), where each component stands in the state; not 0, 1, ... only under a Dirichlet process
-    units: Units  # of the scale that is modelled
+    units: MixtureUnits  # of the scale that is modelled
 
     @property
     def k(self) -> int:
@@ -251,7 +251,7 @@ def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
     return mean, variance
 
 
-def order_components(model: Model, state: State, counts: Array) -> IntArray:
+def order_components(model: Model, state: MixtureState, counts: Array) -> IntArray:
     """Where the first, second, ... component stands in a state, (K,): by mean, under a process empty ones last."""
     location = model.family.location(model.view(state).theta)
     return np.lexsort((location, _is_process(model) & (counts < HELD)))
@@ -261,7 +261,7 @@ def _is_process(model: Model) -> bool:
     return isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess)
 
 
-def describe(model: Model, method: Method, working: Working, best: Climb, ends: Array, raw: Raw) -> MixtureFit:
+def describe(model: Model, method: Method, working: WorkingRows, best: Ascended, ends: Array, raw: Raw) -> MixtureFit:
     """Put the components in order, and say what a user should be warned of."""
     state, (theta, log_weight, _) = best.state, model.view(best.state)
     order = order_components(model, state, best.sums.counts)
@@ -295,7 +295,14 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
 
 
 def _notes(
-    model: Model, method: Method, best: Climb, working: Working, placed: Array, counts: Array, medians: Array, raw: Raw
+    model: Model,
+    method: Method,
+    best: Ascended,
+    working: WorkingRows,
+    placed: Array,
+    counts: Array,
+    medians: Array,
+    raw: Raw,
 ) -> tuple[str, ...]:
     """Notes; ``placed`` (K,) are expected rows that say where a value lies: exact ones, and those between two ends."""
     notes = []

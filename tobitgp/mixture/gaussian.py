@@ -25,14 +25,14 @@ from tobitgp.distributions.student import Student
 from tobitgp.mixture.family import (
     NEARLY,
     ComponentDistribution,
-    Family,
+    MixtureFamily,
+    RowStatistics,
     Sums,
-    Terms,
     gamma_divergence,
     gamma_information,
 )
 from tobitgp.mixture.mixture_priors import ComponentPrior, learning
-from tobitgp.mixture.mixture_rows import Floor, Rows, Support, Units, Working, least, spacing_of
+from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows, least, spacing_of
 from tobitgp.numerics.truncated_moments import between, lower_tail, moments
 from tobitgp.typing import Array, BoolArray
 
@@ -43,7 +43,7 @@ _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True, slots=True)
-class LocationScale(ComponentDistribution):
+class LocationScaleComponents(ComponentDistribution):
     """Distributions of ``loc + scale Z``, (K,) each, Z normal, or of its exponential."""
 
     loc: Array
@@ -96,7 +96,7 @@ class LocationScale(ComponentDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class Normal(LocationScale):
+class NormalComponents(LocationScaleComponents):
     """Normal distributions of mean and standard deviation (K,)."""
 
     def limiting_hazard(self) -> Array:
@@ -116,7 +116,7 @@ class Normal(LocationScale):
 
 
 @dataclass(frozen=True, slots=True)
-class LogNormal(LocationScale):
+class LogNormalComponents(LocationScaleComponents):
     """Exponentials of normal distributions."""
 
     log: ClassVar[bool] = True
@@ -146,7 +146,7 @@ class LogNormal(LocationScale):
 
 
 @dataclass(frozen=True, slots=True)
-class StudentT(LocationScale):
+class StudentT(LocationScaleComponents):
     """Student's t distributions with degrees of freedom (K,)."""
 
     df: Array
@@ -156,7 +156,7 @@ class StudentT(LocationScale):
         return np.stack([of(Student(df), *rows) for df, *rows in zip(self.df.tolist(), *finite, strict=True)])
 
     def _tail(self, z: Array) -> Array:
-        below = LocationScale._tail(self, z)
+        below = LocationScaleComponents._tail(self, z)
         return np.where(np.isneginf(z), -np.inf, np.where(np.isposinf(z), 0.0, below))
 
     def rvs(self, rng: np.random.Generator) -> Array:
@@ -190,7 +190,7 @@ def _truncated(a: Array, b: Array, half: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian(Family):
+class Gaussian(MixtureFamily):
     """Components N(mean, sd^2): statistics are standardised value and square, point estimates mean and log sd."""
 
     name: ClassVar[str] = "gaussian"
@@ -200,11 +200,11 @@ class Gaussian(Family):
     hyperparameters: ClassVar[tuple[str, ...]] = ("mean", "tau", "a", "b")
     positive: ClassVar[tuple[bool, ...]] = (False, True, True, True)
 
-    def terms(self, rows: Rows, theta: Array) -> Terms:
+    def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:
         mean, sd = theta[0][:, None], np.exp(theta[1])[:, None]
         if rows.kind == "interval":
             log_p, *statistics = between((rows.lower - mean) / sd, 0.5 * (rows.width / sd))
-            return Terms(log_p, tuple(statistics))
+            return RowStatistics(log_p, tuple(statistics))
         z = (rows.lower if rows.kind == "right" else rows.upper) - mean
         z /= sd
         if rows.kind == "exact":
@@ -213,13 +213,13 @@ class Gaussian(Family):
                 square += (rows.width / sd) ** 2 / 12.0
             log_p = -0.5 * square
             log_p -= theta[1][:, None] + _HALF_LOG_2PI
-            return Terms(log_p, (z, square))
+            return RowStatistics(log_p, (z, square))
         if rows.kind == "right":
             np.negative(z, out=z)
         log_p, h = lower_tail(z)
         z *= h
         np.subtract(1.0, z, out=z)
-        return Terms(log_p, (h if rows.kind == "right" else np.negative(h, out=h), z))
+        return RowStatistics(log_p, (h if rows.kind == "right" else np.negative(h, out=h), z))
 
     def location(self, theta: Array) -> Array:
         return theta[0]
@@ -236,7 +236,7 @@ class Gaussian(Family):
         of = {1: 0.5 * (1.0 / tau + a / b * (mean - prior.values[0]) ** 2), 3: a / b}
         return np.array([of[at] for at in prior.learnt.tolist()]).reshape(-1, q.shape[1])
 
-    def prior_to_working(self, prior: Array, units: Units) -> Array:
+    def prior_to_working(self, prior: Array, units: MixtureUnits) -> Array:
         mean, tau, a, b = prior
         return np.array([(mean - units.shift) / units.scale, tau, a, b / units.scale**2])
 
@@ -288,7 +288,7 @@ class Gaussian(Family):
         out[2:, 2:] = gamma_information(a, b)
         return out
 
-    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
+    def estimates(self, q: Array, units: MixtureUnits) -> tuple[Array, Array]:
         """Sd is 1 / sqrt(E lambda)."""
         values, of = self.point_estimates(self.plug_in(q)[0], units)
         slopes = [of[:, 0], 0.0 * of[:, 0], -0.5 * of[:, 1] / q[2], 0.5 * of[:, 1] / q[3]]
@@ -321,7 +321,7 @@ class Gaussian(Family):
         z, square = sums.statistics
         return np.stack([z * np.exp(-theta[1]), square - sums.counts])
 
-    def floor(self, working: Working) -> Floor:
+    def floor(self, working: WorkingRows) -> Floor:
         return spacing_of(working)
 
     def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
@@ -332,20 +332,20 @@ class Gaussian(Family):
     def narrow(self, theta: Array, floor: Floor) -> BoolArray:
         return np.asarray(theta[1] <= np.log(least(floor, theta[0])) + NEARLY)
 
-    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
+    def point_estimates(self, theta: Array, units: MixtureUnits) -> tuple[Array, Array]:
         sd = units.scale * np.exp(theta[1])
         slopes = np.zeros((2, *theta.shape))
         slopes[0, 0], slopes[1, 1] = units.scale, sd
         return np.stack([units.shift + units.scale * theta[0], sd]), slopes
 
-    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+    def predictive(self, q: Array, units: MixtureUnits) -> ComponentDistribution:
         """Eq. 34."""
         mean, tau, a, b = q
         kind, scale = LogStudentT if self.logarithm else StudentT, np.sqrt(b / a * (1.0 + 1.0 / tau))
         return kind(units.shift + units.scale * mean, units.scale * scale, 2.0 * a)
 
-    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
-        kind = LogNormal if self.logarithm else Normal
+    def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
+        kind = LogNormalComponents if self.logarithm else NormalComponents
         return kind(units.shift + units.scale * theta[0], units.scale * np.exp(theta[1]))
 
 

@@ -12,7 +12,7 @@ from tobitgp.errors import SpecError
 
 
 @dataclass(frozen=True, slots=True)
-class Ascent:
+class MixtureAscent:
     """What every method says of its ascents; see `VBCM`."""
 
     n_init: int = 10
@@ -31,7 +31,7 @@ class Ascent:
 
 
 @dataclass(frozen=True, slots=True)
-class VBCM(Ascent):
+class VBCM(MixtureAscent):
     """Variational Bayes for mixtures with censored data, by coordinate ascent.
 
     Parameters
@@ -72,7 +72,7 @@ class VBCM(Ascent):
 
 
 @dataclass(frozen=True, slots=True)
-class SVBCM(Ascent):
+class SVBCM(MixtureAscent):
     """Stochastic VBCM: steps along natural parameters by batches of rows, then batch passes to the optimum.
 
     Step t has length ``(delay + t)^-forgetting``. Batches hold rows spread evenly over kinds and values, each row with
@@ -123,7 +123,7 @@ class SVBCM(Ascent):
 
 
 @dataclass(frozen=True, slots=True)
-class EMCM(Ascent):
+class EMCM(MixtureAscent):
     """Maximum likelihood by the EM algorithm for mixtures with censored data.
 
     Parameters

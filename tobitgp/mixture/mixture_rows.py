@@ -14,7 +14,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.typing import Array, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.mixture.family import Family
+    from tobitgp.mixture.family import MixtureFamily
 
 
 Support = Literal["real", "positive", "counts"]
@@ -26,7 +26,7 @@ _SAME = 1e-9  # of the range, within which values are one
 _WIDEST = 5.0  # rounding, in typical distances between values
 
 
-class Units(NamedTuple):
+class MixtureUnits(NamedTuple):
     """Modelled value = (y - shift) / scale, y the response or its logarithm."""
 
     shift: float = 0.0
@@ -34,7 +34,7 @@ class Units(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class MixtureRows:
     """Rows of one kind, on the scale that is modelled."""
 
     kind: Kind
@@ -43,7 +43,7 @@ class Rows:
     width: Array  # (n,), ``upper - lower``, taken before anything was rounded away; of exact rows `rounding_of_ties`
     weight: Array  # (n,), frequency weights, > 0
 
-    def __getitem__(self, rows: slice | IntArray) -> Rows:
+    def __getitem__(self, rows: slice | IntArray) -> MixtureRows:
         """Some of the rows."""
         return take(self, rows)
 
@@ -67,11 +67,11 @@ class Raw(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class WorkingRows:
     """All that a fit sees of the rows; (MIX15) of the theory pages."""
 
-    parts: tuple[Rows, ...]  # one for each kind that occurs
-    units: Units
+    parts: tuple[MixtureRows, ...]  # one for each kind that occurs
+    units: MixtureUnits
     constant: float  # what the log likelihood of these rows needs to be that of the response as written
     total: float  # weight of all rows
     exact: float  # weight of the exact rows
@@ -84,7 +84,7 @@ class Working:
 
 
 def read_rows(
-    family: Family, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
+    family: MixtureFamily, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
 ) -> Raw:
     """Check rows (n,) and bring them to a common form; those that exclude nothing contribute 0 and are left out."""
     lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
@@ -101,7 +101,9 @@ def read_rows(
     return Raw(lower[says], upper[says], weight[says], np.flatnonzero(says))
 
 
-def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True, ties: bool = False) -> Working:
+def arrange(
+    family: MixtureFamily, raw: Raw, units: MixtureUnits, *, collapse: bool = True, ties: bool = False
+) -> WorkingRows:
     """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many.
 
     With ``ties``, exact rows that share a value are taken for rounded, as are times of 0 in exponential components.
@@ -116,7 +118,7 @@ def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True, ti
             lower[at_zero] = upper[at_zero] = 0.25 * ends[(ends > 0.0) & np.isfinite(ends)].min(initial=1.0)
     for kind, at in zip(KINDS, raw.of_kinds(), strict=True):
         if len(at):
-            part = Rows(kind, lower[at], upper[at], width[at], raw.weight[at])
+            part = MixtureRows(kind, lower[at], upper[at], width[at], raw.weight[at])
             parts.append(_collapse(part) if collapse else part)
     y, w = raw.lower[exact], raw.weight[exact]
     total, seen = float(raw.weight.sum()), float(w.sum())
@@ -125,7 +127,7 @@ def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True, ti
         constant -= float(w @ np.log(y))
     if family.support == "counts":
         constant -= float(w @ gammaln(y + 1.0))
-    return Working(tuple(parts), units, constant, total, seen)
+    return WorkingRows(tuple(parts), units, constant, total, seen)
 
 
 def rounding_of_ties(y: Array, weight: Array) -> Array:
@@ -149,7 +151,7 @@ def rounding_of_ties(y: Array, weight: Array) -> Array:
     return out
 
 
-def subset(working: Working, size: int) -> Working:
+def subset(working: WorkingRows, size: int) -> WorkingRows:
     """About ``size`` rows with the weight of all, every kind in proportion and evenly over its values."""
     rows = sum(len(part) for part in working.parts)
     parts = []
@@ -162,7 +164,7 @@ def subset(working: Working, size: int) -> Working:
     return replace(working, parts=tuple(parts))
 
 
-def to_working(family: Family, raw: Raw, units: Units) -> tuple[Array, Array, Array]:
+def to_working(family: MixtureFamily, raw: Raw, units: MixtureUnits) -> tuple[Array, Array, Array]:
     """Ends and width on the scale that is modelled, (n,) each."""
     lower, upper = raw.lower, raw.upper
     shift, scale = units
@@ -175,7 +177,7 @@ def to_working(family: Family, raw: Raw, units: Units) -> tuple[Array, Array, Ar
     return (lower - shift) / scale, (upper - shift) / scale, width
 
 
-def _collapse(part: Rows) -> Rows:
+def _collapse(part: MixtureRows) -> MixtureRows:
     """Give equal rows one place with the sum of their weights, where a sample shows that many are equal."""
     ends = part.lower if part.kind == "right" else part.upper
     if part.kind == "interval":
@@ -188,7 +190,7 @@ def _collapse(part: Rows) -> Rows:
     return replace(part[first], weight=weight)
 
 
-def _refuse_impossible(family: Family, lower: Array, upper: Array, weight: Array, labels: Array | None) -> None:
+def _refuse_impossible(family: MixtureFamily, lower: Array, upper: Array, weight: Array, labels: Array | None) -> None:
     """Refuse rows of probability 0, and rows that are none; lower, upper, weight, labels (n,)."""
     if not len(lower) == len(upper) == len(weight) or lower.ndim != 1:
         raise DataError(f"lower, upper and weight need one length, not {len(lower)}, {len(upper)} and {len(weight)}.")
@@ -255,7 +257,7 @@ class RowSpacing:
         return np.minimum(_PART * np.maximum(reach, unit), _MOST)
 
 
-def spacing_of(working: Working) -> RowSpacing:
+def spacing_of(working: WorkingRows) -> RowSpacing:
     """Where rows lie on the scale that is modelled: values, limits, and middles of intervals."""
     values, weight, width = (np.concatenate(each) for each in zip(*map(_places, working.parts), strict=True))
     same = _EQUAL * (np.abs(values).max() + abs(working.units.shift) / working.units.scale)
@@ -272,7 +274,7 @@ def spacing_of(working: Working) -> RowSpacing:
     return RowSpacing(rows, np.repeat(values, copies), np.repeat(unit, copies))
 
 
-def _places(rows: Rows) -> tuple[Array, Array, Array]:
+def _places(rows: MixtureRows) -> tuple[Array, Array, Array]:
     """Where rows lie, their weights, and widths of intervals; (n,) each."""
     if rows.kind == "interval":
         return rows.lower + 0.5 * rows.width, rows.weight, rows.width

@@ -16,9 +16,16 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from scipy.special import betainc, digamma, gammaincinv, ndtr
 
-from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.family import (
+    ComponentDistribution,
+    MixtureFamily,
+    RowStatistics,
+    Sums,
+    gamma_divergence,
+    gamma_information,
+)
 from tobitgp.mixture.mixture_priors import ComponentPrior, learning
-from tobitgp.mixture.mixture_rows import Floor, Rows, Support, Units, Working, least
+from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows, least
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics import log_probabilities as counts
 from tobitgp.numerics.truncated_moments import share
@@ -29,7 +36,7 @@ _OF_LEAST, _OF_A_COUNT = 0.01, 1e-6
 _LOG_TINY = -575.0  # where the incomplete beta function soon underflows
 
 
-class RateFamily(Family):
+class RateFamily(MixtureFamily):
     """Families of one rate, with a gamma posterior (a, b), log rate for point estimate, and y for statistic."""
 
     __slots__ = ()
@@ -89,12 +96,12 @@ class RateFamily(Family):
         times[:, free] = gammaincinv(a, ndtr(z[:, 0, free])) / a
         return np.asarray(theta + np.log(np.maximum(times, _SMALLEST))[:, None])
 
-    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
+    def estimates(self, q: Array, units: MixtureUnits) -> tuple[Array, Array]:
         a, b = q
         rate = a / b / units.scale
         return rate[None], np.stack([rate / a, -rate / b])[None]
 
-    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
+    def point_estimates(self, theta: Array, units: MixtureUnits) -> tuple[Array, Array]:
         rate = np.exp(theta) / units.scale
         return rate, rate[None]
 
@@ -107,25 +114,25 @@ class Exponential(RateFamily):
     support: ClassVar[Support] = "positive"
     free_of: ClassVar[Literal["scale"]] = "scale"
 
-    def terms(self, rows: Rows, theta: Array) -> Terms:
+    def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:
         """Table 1 and eq. 43."""
         rate = np.exp(theta[0])[:, None]
         if rows.kind == "exact":
-            return Terms(theta[0][:, None] - rate * rows.lower, (rows.lower,))
+            return RowStatistics(theta[0][:, None] - rate * rows.lower, (rows.lower,))
         if rows.kind == "right":
-            return Terms(-rate * rows.lower, (rows.lower + 1.0 / rate,))
+            return RowStatistics(-rate * rows.lower, (rows.lower + 1.0 / rate,))
         width = rows.upper if rows.kind == "left" else rows.width
         t = rate * width
         log_p, inside = np.log(-np.expm1(-t)), width * share(t)
         if rows.kind == "interval":
             log_p -= rate * rows.lower
             inside += rows.lower
-        return Terms(log_p, (inside,))
+        return RowStatistics(log_p, (inside,))
 
     def events_and_exposure(self, sums: Sums) -> Array:
         return np.stack([sums.counts, sums.statistics[0]])
 
-    def floor(self, working: Working) -> Floor:
+    def floor(self, working: WorkingRows) -> Floor:
         """A part of the least time or limit: only zeros and left-censored times draw a mean below that."""
         ends = np.concatenate(working.joined()[:2])
         return _OF_LEAST * float(ends[(ends > 0.0) & np.isfinite(ends)].min(initial=1.0))
@@ -140,14 +147,14 @@ class Exponential(RateFamily):
     def evenly(self, values: Array) -> Array:
         return np.log(np.maximum(values, 1e-6))
 
-    def prior_to_working(self, prior: Array, units: Units) -> Array:
+    def prior_to_working(self, prior: Array, units: MixtureUnits) -> Array:
         return np.array([prior[0], prior[1] / units.scale])
 
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         a, b = q
         return np.log(a / b)[None], digamma(a) - np.log(a)
 
-    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+    def predictive(self, q: Array, units: MixtureUnits) -> ComponentDistribution:
         """Eq. 46, a Lomax distribution."""
         a, b = q
         return Burr(units.scale * b, np.ones_like(b), a)
@@ -155,7 +162,7 @@ class Exponential(RateFamily):
     def with_mean(self, q: Array) -> Array:
         return np.stack([np.maximum(q[0], 2.0), q[1]])
 
-    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+    def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         return WeibullDistribution(units.scale * np.exp(-theta[0]), np.ones(theta.shape[1]))
 
 
@@ -167,25 +174,25 @@ class Poisson(RateFamily):
     support: ClassVar[Support] = "counts"
     free_of: ClassVar[Literal["nothing"]] = "nothing"
 
-    def terms(self, rows: Rows, theta: Array) -> Terms:
+    def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:
         """Log densities of exact rows lack ``-log y!``, which is the same for all components."""
         log_rate = theta[0][:, None]
         rate = np.exp(log_rate)
         low, high = rows.lower, rows.upper
         if rows.kind == "exact":
-            return Terms(log_rate * low - rate, (low,))
+            return RowStatistics(log_rate * low - rate, (low,))
         if rows.kind == "interval":
             log_p = counts.log_between(low, high, rate)
             moved = np.exp(counts.log_count(low, rate) - log_p) - np.exp(counts.log_count(high, rate) - log_p)
-            return Terms(log_p, (np.clip(rate * (1.0 + moved), low + 1.0, high),))
+            return RowStatistics(log_p, (np.clip(rate * (1.0 + moved), low + 1.0, high),))
         tail, end = (counts.log_at_least, low) if rows.kind == "right" else (counts.log_below, high)
         log_p = tail(end + 1.0, rate)
-        return Terms(log_p, (rate * np.exp(tail(end, rate) - log_p),))
+        return RowStatistics(log_p, (rate * np.exp(tail(end, rate) - log_p),))
 
     def events_and_exposure(self, sums: Sums) -> Array:
         return np.stack([sums.statistics[0], sums.counts])
 
-    def floor(self, working: Working) -> Floor:
+    def floor(self, working: WorkingRows) -> Floor:
         """A rate at which fewer than a millionth of a count is expected in all rows together."""
         return _OF_A_COUNT / working.total
 
@@ -211,11 +218,11 @@ class Poisson(RateFamily):
         log_rate = digamma(a) - np.log(b)
         return log_rate[None], np.exp(log_rate) - a / b
 
-    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+    def predictive(self, q: Array, units: MixtureUnits) -> ComponentDistribution:
         """Eq. 47."""
         return NegativeBinomial(q[0], q[1])
 
-    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+    def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         return PoissonDistribution(np.exp(theta[0]))
 
     def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:

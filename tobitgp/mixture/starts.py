@@ -16,10 +16,10 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.errors import DataError
-from tobitgp.mixture.coordinate_ascent import Climb, Stop, chunks_of, climb, probabilities, sums_given
-from tobitgp.mixture.evidence_bound import Bayes, Model, Points, State
-from tobitgp.mixture.family import Family, Sums
-from tobitgp.mixture.mixture_rows import Raw, Rows, Units, Working, arrange, subset, to_working
+from tobitgp.mixture.coordinate_ascent import Ascended, Stop, chunks_of, climb, probabilities, sums_given
+from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
+from tobitgp.mixture.family import MixtureFamily, Sums
+from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits, Raw, WorkingRows, arrange, subset, to_working
 from tobitgp.mixture.predictive import Predictive, draw_between
 from tobitgp.numerics.normal_functions import known_range, telling_ends
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -40,10 +40,10 @@ _ELSEWHERE = 0.01  # its share of all other rows, so that it does not close in o
 _EVENLY = (0.7548776662466927, 0.5698402909980532)  # steps whose multiples, modulo 1, fill the square
 
 
-def choose_units(family: Family, raw: Raw) -> Units:
+def choose_units(family: MixtureFamily, raw: Raw) -> MixtureUnits:
     """Location and scale of what is behind the rows: where some are censored, those of one component fitted to them."""
     if family.free_of == "nothing":
-        return Units()
+        return MixtureUnits()
     crude, exact = _crude_units(family, raw), raw.lower == raw.upper
     between = ~exact & np.isfinite(raw.lower) & np.isfinite(raw.upper)
     if not (between.any() or (exact.any() and not exact.all())):
@@ -56,14 +56,14 @@ def choose_units(family: Family, raw: Raw) -> Units:
     if family.free_of == "location and scale":
         shift, ratio = theta[0, 0], np.exp(theta[1, 0])
     else:
-        middle = family.distribution(theta, Units()).ppf(np.array([0.5]))[0, 0]
+        middle = family.distribution(theta, MixtureUnits()).ppf(np.array([0.5]))[0, 0]
         shift, ratio = (np.log(middle), 1.0) if family.logarithm else (0.0, middle)
     if not (abs(shift) < _FARTHEST and 1.0 / _FARTHEST < ratio < _FARTHEST):
         return crude
-    return Units(float(crude.shift + crude.scale * shift), float(crude.scale * ratio))
+    return MixtureUnits(float(crude.shift + crude.scale * shift), float(crude.scale * ratio))
 
 
-def _crude_units(family: Family, raw: Raw) -> Units:
+def _crude_units(family: MixtureFamily, raw: Raw) -> MixtureUnits:
     """Location and scale of limits, midpoints and values."""
     values, weight = crude_values(family, raw), raw.weight
     if family.free_of == "scale":
@@ -71,11 +71,15 @@ def _crude_units(family: Family, raw: Raw) -> Units:
         middle = values[order][np.searchsorted(np.cumsum(weight[order]), 0.5 * weight.sum())]
         with np.errstate(over="ignore"):
             _refuse_size(np.exp(middle) if family.logarithm else middle, 1.0 / _LARGEST)
-        return Units(float(middle), 1.0) if family.logarithm else Units(0.0, float(middle) if middle > 0.0 else 1.0)
+        return (
+            MixtureUnits(float(middle), 1.0)
+            if family.logarithm
+            else MixtureUnits(0.0, float(middle) if middle > 0.0 else 1.0)
+        )
     _refuse_size(float(np.abs(values).max()), _LEAST)
     centre = float(np.average(values, weights=weight))
     sd = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
-    return Units(centre, sd if sd > 1e-12 * abs(centre) else 1.0)
+    return MixtureUnits(centre, sd if sd > 1e-12 * abs(centre) else 1.0)
 
 
 def _refuse_size(size: float, least: float) -> None:
@@ -84,9 +88,9 @@ def _refuse_size(size: float, least: float) -> None:
         raise DataError(f"The size of the response is {size:.3g}; express it in units in which it is nearer to 1.")
 
 
-def crude_values(family: Family, raw: Raw) -> Array:
+def crude_values(family: MixtureFamily, raw: Raw) -> Array:
     """One value a row, (n,), on the scale of Units, far limits drawn in."""
-    lower, upper, _ = to_working(family, raw, Units())
+    lower, upper, _ = to_working(family, raw, MixtureUnits())
     bottom, top = known_range(lower, upper)
     lower, upper = telling_ends(lower, upper, bottom, top)
     values, (both, _, _) = _middles(lower, upper, 0.5 * bottom + 0.5 * top)
@@ -105,7 +109,7 @@ def _middles(lower: Array, upper: Array, centre: float) -> tuple[Array, list[Boo
         return np.select(kinds, [0.5 * lower + 0.5 * upper, lower, upper], centre), kinds
 
 
-def starts(model: Model, working: Working, k: int, number: int, rng: np.random.Generator) -> list[State]:
+def starts(model: Model, working: WorkingRows, k: int, number: int, rng: np.random.Generator) -> list[MixtureState]:
     """Some states, four of five from k-means++, the others from random responsibilities."""
     some = subset(working, _MOST_ROWS)
     out = []
@@ -120,7 +124,7 @@ def starts(model: Model, working: Working, k: int, number: int, rng: np.random.G
     return out
 
 
-def cut(model: Model, working: Working, k: int, rng: np.random.Generator) -> list[State]:
+def cut(model: Model, working: WorkingRows, k: int, rng: np.random.Generator) -> list[MixtureState]:
     """States that give each component the rows between two cuts, at the widest gaps, at ranks, and evenly spread."""
     rows = imputed(model.family, subset(working, _MOST_ROWS), rng)
     values = model.family.evenly(rows.upper)
@@ -140,8 +144,14 @@ def cut(model: Model, working: Working, k: int, rng: np.random.Generator) -> lis
 
 
 def moved(
-    model: Model, working: Working, state: State, number: int, rng: np.random.Generator, *, crowded: bool = False
-) -> list[State]:
+    model: Model,
+    working: WorkingRows,
+    state: MixtureState,
+    number: int,
+    rng: np.random.Generator,
+    *,
+    crowded: bool = False,
+) -> list[MixtureState]:
     """States beside an optimum, in each of which one component by turns takes rows that lie next to each other."""
     theta, log_weight, _ = model.view(state)
     k, some = len(log_weight), subset(working, _MOST_ROWS)
@@ -166,7 +176,7 @@ def moved(
     return [one for one in out if np.isfinite(one.components).all()]
 
 
-def _crowded(model: Model, rows: Rows, theta: Array, log_weight: Array, rank: Array) -> Array:
+def _crowded(model: Model, rows: MixtureRows, theta: Array, log_weight: Array, rank: Array) -> Array:
     """Of each length the two runs of rows (their share, rank of the middle) that a mixture expects least."""
     order, found = np.argsort(rows.upper), []
     y, rank = rows.upper[order], rank[order]
@@ -183,27 +193,29 @@ def _crowded(model: Model, rows: Rows, theta: Array, log_weight: Array, rank: Ar
     return np.array(found).reshape(-1, 2)
 
 
-def _state(model: Model, rows: Rows, r: Array, theta: Array) -> State:
+def _state(model: Model, rows: MixtureRows, r: Array, theta: Array) -> MixtureState:
     """The state to which responsibilities (k, n) of exact rows lead."""
     with np.errstate(all="ignore"):
         return model.first(theta, Sums(*sums_given(rows, r, model.family, theta)))
 
 
-def _drawn(family: Family, working: Working, theta: Array, log_weight: Array, rng: np.random.Generator) -> Rows:
+def _drawn(
+    family: MixtureFamily, working: WorkingRows, theta: Array, log_weight: Array, rng: np.random.Generator
+) -> MixtureRows:
     """One exact row for each, a value drawn from a fitted distribution standing for what is censored."""
     lower, upper, weight = working.joined()
     share = np.exp(log_weight - log_weight.max())
-    predictive = Predictive(share / share.sum(), family.distribution(theta, Units()))
+    predictive = Predictive(share / share.sum(), family.distribution(theta, MixtureUnits()))
     with np.errstate(all="ignore"):
         if family.logarithm:
             y = np.where(lower == upper, upper, np.log(draw_between(predictive, np.exp(lower), np.exp(upper), rng)))
         else:
             y = draw_between(predictive, lower, upper, rng)
     y = np.where(np.isfinite(y), y, _middles(lower, upper, 0.0)[0])  # shapes near 0 draw beyond all numbers
-    return Rows("exact", y, y, np.zeros_like(y), weight)
+    return MixtureRows("exact", y, y, np.zeros_like(y), weight)
 
 
-def imputed(family: Family, working: Working, rng: np.random.Generator) -> Rows:
+def imputed(family: MixtureFamily, working: WorkingRows, rng: np.random.Generator) -> MixtureRows:
     """One exact row for each, censored ones at random half a standard deviation beyond their limit in the mean."""
     lower, upper, weight = working.joined()
     y, (both, right, left) = _middles(*telling_ends(lower, upper, *known_range(lower, upper)), 0.0)
@@ -214,7 +226,7 @@ def imputed(family: Family, working: Working, rng: np.random.Generator) -> Rows:
         y[left] -= away[left]
     else:
         y[left] *= rng.random(int(left.sum()))
-    return Rows("exact", y, y, np.zeros_like(y), weight)
+    return MixtureRows("exact", y, y, np.zeros_like(y), weight)
 
 
 def nearest_centre(values: Array, weight: Array, k: int, rng: np.random.Generator) -> IntArray:
@@ -236,7 +248,7 @@ def nearest_centre(values: Array, weight: Array, k: int, rng: np.random.Generato
     return label
 
 
-def drop_components(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:
+def drop_components(model: Bayes, chunks: Sequence[MixtureRows], best: Ascended, stop: Stop) -> Ascended:
     """Go on with components in the order of their size, which suits sticks, and without each where that is better."""
     best = _better(best, climb(model, chunks, _by_size(model, best), stop))
     smallest = np.flatnonzero(best.sums.counts > _HELD)
@@ -246,18 +258,18 @@ def drop_components(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Sto
     return _better(best, climb(model, chunks, _by_size(model, best), stop))
 
 
-def _by_size(model: Bayes, best: Climb) -> State:
+def _by_size(model: Bayes, best: Ascended) -> MixtureState:
     order = np.argsort(-best.sums.counts, kind="stable")
     weights = model.weights.posterior(best.state.weights, best.sums.counts[order])
     return best.state.ordered(weights, order)
 
 
-def _without(model: Bayes, best: Climb, j: int) -> State:
+def _without(model: Bayes, best: Ascended, j: int) -> MixtureState:
     counts, statistics = best.sums.counts.copy(), best.sums.statistics.copy()
     counts[j] = statistics[:, j] = 0.0
     return model.improve(best.state, best.sums._replace(counts=counts, statistics=statistics))
 
 
-def _better(one: Climb, other: Climb) -> Climb:
+def _better(one: Ascended, other: Ascended) -> Ascended:
     """The higher end, with the passes of both."""
     return replace(other if other.value > one.value else one, passes=one.passes + other.passes)

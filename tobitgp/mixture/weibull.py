@@ -17,14 +17,14 @@ from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 from tobitgp.mixture.family import (
     NEARLY,
     ComponentDistribution,
-    Family,
+    MixtureFamily,
+    RowStatistics,
     Sums,
-    Terms,
     gamma_divergence,
     gamma_information,
 )
 from tobitgp.mixture.mixture_priors import ComponentPrior, learning
-from tobitgp.mixture.mixture_rows import Floor, Rows, Support, Units, Working
+from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows
 from tobitgp.numerics.truncated_moments import share
 from tobitgp.typing import Array, BoolArray
 
@@ -152,7 +152,7 @@ class WeibullDistribution(Lifetimes):
 
 
 @dataclass(frozen=True, slots=True)
-class Weibull(Family):
+class Weibull(MixtureFamily):
     """Components of survival function ``exp(-(y / scale)^shape)``.
 
     Statistics are e^t, the derivative of the log density in the shape, and the second ones in u and the shape. Point
@@ -168,23 +168,23 @@ class Weibull(Family):
     positive: ClassVar[tuple[bool, ...]] = (True, True, True)
 
     @np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore")
-    def terms(self, rows: Rows, theta: Array) -> Terms:
+    def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:
         u, shape = theta[0][:, None], theta[1][:, None]
         low, high = rows.lower, rows.upper
         if rows.kind == "exact":
             t = np.clip(u + shape * low, -_LARGEST_T, _LARGEST_T)
             w = np.exp(t)
             first = w, 1.0 / shape + low - w * low
-            return Terms(t + np.log(shape) - w, (*first, -w, -w * low, -w * low * low - 1.0 / shape**2))
+            return RowStatistics(t + np.log(shape) - w, (*first, -w, -w * low, -w * low * low - 1.0 / shape**2))
         if rows.kind == "right":
             w = -np.exp(np.clip(u + shape * low, -_LARGEST_T, _LARGEST_T))
             along = w * low
-            return Terms(w.copy(), (1.0 - w, along, w, along, along * low))
+            return RowStatistics(w.copy(), (1.0 - w, along, w, along, along * low))
         if rows.kind == "left":
             w = np.exp(np.clip(u + shape * high, -_LARGEST_T, _LARGEST_T))
             g = w / np.expm1(w)
             g2 = g * (1.0 - w - g)
-            return Terms(np.log(-np.expm1(-w)), (w * share(w), g * high, g2, g2 * high, g2 * high * high))
+            return RowStatistics(np.log(-np.expm1(-w)), (w * share(w), g * high, g2, g2 * high, g2 * high * high))
         return _interval_terms(rows, u, shape)
 
     def reference(self, k: int) -> Array:
@@ -243,7 +243,7 @@ class Weibull(Family):
         out[2, 2] = _SHAPE_INFORMATION * q[0] / q[2] ** 2
         return out
 
-    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
+    def estimates(self, q: Array, units: MixtureUnits) -> tuple[Array, Array]:
         a, b, shape = q
         values, slopes = self.point_estimates(np.stack([np.log(a / b), shape]), units)
         return values, np.stack([slopes[:, 0] / a, -slopes[:, 0] / b, slopes[:, 1]], axis=1)
@@ -266,7 +266,7 @@ class Weibull(Family):
     def score(self, theta: Array, sums: Sums) -> Array:
         return np.stack([sums.counts - sums.statistics[0], sums.statistics[1]])
 
-    def floor(self, working: Working) -> Floor:
+    def floor(self, working: WorkingRows) -> Floor:
         return 0.0
 
     def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
@@ -277,14 +277,14 @@ class Weibull(Family):
         return np.asarray(np.log(theta[1]) >= np.log(LARGEST_SHAPE) - NEARLY)
 
     @np.errstate(over="ignore")
-    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
+    def point_estimates(self, theta: Array, units: MixtureUnits) -> tuple[Array, Array]:
         u, shape = theta
         scale = np.exp(np.minimum(units.shift - u / shape, _LARGEST_LOG))
         slopes = np.zeros((2, *theta.shape))
         slopes[0, 0], slopes[0, 1], slopes[1, 1] = -scale / shape, scale * u / shape**2, 1.0
         return np.stack([scale, shape]), slopes
 
-    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+    def predictive(self, q: Array, units: MixtureUnits) -> ComponentDistribution:
         """A Burr distribution at the estimated shape."""
         a, b, shape = q
         return Burr(np.exp(units.shift + np.log(b) / shape), shape, a)
@@ -292,7 +292,7 @@ class Weibull(Family):
     def with_mean(self, q: Array) -> Array:
         return np.stack([np.maximum(q[0], 2.0 / np.minimum(q[2], 1.0)), q[1], q[2]])
 
-    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+    def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         return WeibullDistribution(*self.point_estimates(theta, units)[0])
 
     def unbounded_slopes(self, values: Array, slopes: Array) -> Array:
@@ -306,7 +306,7 @@ class Weibull(Family):
         return np.stack([shape * (theta[0] / theta[1] - moves[:, 0]), shape], axis=1)
 
 
-def _interval_terms(rows: Rows, u: Array, shape: Array) -> Terms:
+def _interval_terms(rows: MixtureRows, u: Array, shape: Array) -> RowStatistics:
     """Mass exp(-A) - exp(-B) of an interval, A and B its ends as cumulative hazards, and D = B - A."""
     low, high = rows.lower, rows.upper
     A = np.exp(np.clip(u + shape * low, -_LARGEST_T, _LARGEST_T))
@@ -319,7 +319,7 @@ def _interval_terms(rows: Rows, u: Array, shape: Array) -> Terms:
     log_p = np.log(-np.expm1(-D)) - A
     first = A + D * share(D), j * along - A * low
     curvature = j * D + jj * D * D - A, j * along + jj * D * along - A * low
-    return Terms(log_p, (*first, *curvature, j * bent + jj * along * along - A * low * low))
+    return RowStatistics(log_p, (*first, *curvature, j * bent + jj * along * along - A * low * low))
 
 
 def _newton(theta: Array, sums: Sums, a0: float, b0: float, precision: float) -> tuple[Array, Array]:

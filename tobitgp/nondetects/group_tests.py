@@ -232,7 +232,9 @@ class _Test:
         rows = np.any(list(groups.values()), axis=0)
         part, code = sample.take(rows), _codes(groups)[rows]
         if self.method == "mle":
-            return (*_likelihood_ratio(part, code), np.nan)
+            res = _fit_lognormal(part, code)
+            ratio = max(2.0 * (res.llf - res.llnull), 0.0)
+            return ratio, float(chdtrc(code.max(), ratio)), np.nan
         if not order_of(part).scores().any():
             return 0.0, 1.0, np.nan  # no two values are of known order
         if self.method == "permutation":
@@ -269,13 +271,6 @@ def _fit_lognormal(sample: Sample, code: IntArray) -> Any:
     sample.check_positive("method='mle'")
     data = {"lower": np.maximum(sample.lower, 0.0), "upper": sample.upper, "group": [f"{k:09d}" for k in code]}
     return fit("interval(lower, upper) ~ group", data, family="lognormal")
-
-
-def _likelihood_ratio(sample: Sample, code: IntArray) -> tuple[float, float]:
-    """Likelihood ratio of equal distributions, and its tail."""
-    res = _fit_lognormal(sample, code)
-    statistic = max(2.0 * (res.llf - res.llnull), 0.0)
-    return statistic, float(chdtrc(code.max(), statistic))
 
 
 def _ratios(sample: Sample, groups: Groups) -> tuple[pd.Series[float], pd.Series[float]]:

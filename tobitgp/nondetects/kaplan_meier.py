@@ -22,7 +22,7 @@ from scipy.special import stdtrit
 
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.sample_results import read_choice
-from tobitgp.numerics.nonparametric import RiskSets, risk_sets
+from tobitgp.numerics.nonparametric import SurvivalSteps, risk_sets
 from tobitgp.typing import Array, BoolArray, IntArray
 
 Tail = Literal["efron", "smallest_detect", "bounds"]
@@ -84,7 +84,7 @@ def kaplan_meier_of(sample: Sample, km_tail: Tail = "efron") -> KaplanMeier:
     return KaplanMeier(values, cdf, lower, upper, below, smallest, len(sample), mean, bounds, sd, se)
 
 
-def standard_error(sets: RiskSets, end: float) -> float:
+def standard_error(sets: SurvivalSteps, end: float) -> float:
     """Greenwood's standard error of the mean, with the factor m / (m - 1) of m events; areas up to ``end``."""
     widths = np.diff(np.minimum(np.append(sets.times, end), end))
     area = np.cumsum((widths * sets.survival)[::-1])[::-1]

@@ -33,7 +33,7 @@ _DISTINCT = 4
 _METHODS = ("auto", "permutation", "normal")
 
 
-class Concordance(NamedTuple):
+class KendallScore(NamedTuple):
     """Kendall's S with what its correlations and its variance are made of."""
 
     score: int
@@ -47,7 +47,7 @@ class Concordance(NamedTuple):
         return self.score / self.pairs, self.score / float(np.sqrt(float(self.ordered[0]) * self.ordered[1]))
 
 
-def concordance(y: Sample, x: Sample) -> Concordance:
+def concordance(y: Sample, x: Sample) -> KendallScore:
     """Compare all pairs of rows, (NDT20) and (NDT22), a thousand rows with all at a time."""
     of_y, of_x, n = order_of(y), order_of(x), len(y)
     score, in_y, in_x = 0, 0, 0
@@ -58,7 +58,7 @@ def concordance(y: Sample, x: Sample) -> Concordance:
         in_y, in_x = in_y + int(np.count_nonzero(a)), in_x + int(np.count_nonzero(b))
     triples = [float(np.sum(order.scores() ** 2)) - count for order, count in ((of_y, in_y), (of_x, in_x))]
     variance = triples[0] * triples[1] / (n * (n - 1.0) * (n - 2.0)) + float(in_y) * in_x / (2.0 * n * (n - 1.0))
-    return Concordance(score // 2, n * (n - 1) // 2, (in_y // 2, in_x // 2), variance)
+    return KendallScore(score // 2, n * (n - 1) // 2, (in_y // 2, in_x // 2), variance)
 
 
 def nada_variance(y: Sample, x: Sample) -> float:

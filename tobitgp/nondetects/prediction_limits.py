@@ -111,9 +111,10 @@ def prediction_limit(
         else:
             ends[at] = exact_prediction(found, each, k, mean_of, sign)
             notes = (COUNTED_AS_DETECTS,) if sample.censored.any() else ()
+    new = f"mean{'s' * (k > 1)} of {mean_of} new values" if mean_of > 1 else f"new value{'s' * (k > 1)}"
     return limit_of(
         sample,
-        title=f"{side.capitalize()} {percent(level)} prediction limit of {_new(k, mean_of)}",
+        title=f"{side.capitalize()} {percent(level)} prediction limit of {k} {new}",
         method=f"{method} ({family})",
         estimate=found.percentile(0.5),
         lower=float(ends[0]),
@@ -123,11 +124,6 @@ def prediction_limit(
         redrawn=redrawn,
         notes=notes,
     )
-
-
-def _new(k: int, mean_of: int) -> str:
-    of = f"mean{'s' * (k > 1)} of {mean_of} new values" if mean_of > 1 else f"new value{'s' * (k > 1)}"
-    return f"{k} {of}"
 
 
 class Simulated(NamedTuple):

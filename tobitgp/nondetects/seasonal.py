@@ -14,7 +14,7 @@ from tobitgp.data.frames import aligned
 from tobitgp.errors import DataError
 from tobitgp.nondetects.kendall import (
     FEW,
-    Concordance,
+    KendallScore,
     check_ranks,
     concordance,
     monte_carlo,
@@ -25,7 +25,7 @@ from tobitgp.nondetects.kendall import (
 from tobitgp.nondetects.sample import Sample, groups_of
 from tobitgp.nondetects.sample_results import PERMUTATIONS, NondetectResults, describe, in_words, read_count
 from tobitgp.nondetects.theil_sen import (
-    Steps,
+    SlopeSteps,
     check_slope,
     lowest,
     median_residual,
@@ -98,7 +98,7 @@ class SeasonalKendallResults(NondetectResults):
     pvalue_normal: float
     pvalue_permutation: float
     pvalue_error: float
-    steps: Steps
+    steps: SlopeSteps
 
     @property
     def params(self) -> pd.Series[float]:
@@ -201,13 +201,16 @@ def seasonal_kendall(
     normal, p, error = score_tail(score, _variance(seasons, serial)), np.nan, np.nan
     drawn = not serial and all(len(s.y) <= FEW for s in seasons)
     if drawn:
-        p, error = _permutation_p(seasons, score, n_permutations, generator(rng))
+        stream = generator(rng)
+        each = [permuted_scores(order_of(s.y), order_of(s.time), n_permutations, stream) for s in seasons]
+        p, error = monte_carlo(score, np.sum(each, axis=0))
     steps = steps_of([(s.y, s.time) for s in seasons])
     slope = steps.zero()
+    how = "covariances of seasons" if serial else "normal approximation"
     used_y, used_time = of_y.take(rows), of_time.take(rows)
     return SeasonalKendallResults(
         title="Seasonal Kendall test with non-detects",
-        method=_label(serial, n_permutations if drawn else 0),
+        method=f"{n_permutations} permutations within seasons" if drawn else how,
         samples=describe({"all": used_y} | {s.name: s.y for s in seasons}),
         statistic=float(score),
         pvalue=p if drawn else normal,
@@ -223,13 +226,6 @@ def seasonal_kendall(
         pvalue_error=error,
         steps=steps,
     )
-
-
-def _label(serial: bool, drawn: int) -> str:
-    """What a table calls the test."""
-    if drawn:
-        return f"{drawn} permutations within seasons"
-    return "covariances of seasons" if serial else "normal approximation"
 
 
 def _split(y: Sample, time: Sample, labels: pd.Series[Any]) -> tuple[list[Season], BoolArray, list[str]]:
@@ -274,19 +270,13 @@ def _covariances(seasons: Sequence[Season]) -> Array:
     return np.asarray(out)
 
 
-def _permutation_p(seasons: Sequence[Season], score: int, draws: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Tail of S among those of values permuted within seasons, and its Monte Carlo error."""
-    drawn = sum(permuted_scores(order_of(s.y), order_of(s.time), draws, rng) for s in seasons)
-    return monte_carlo(score, np.asarray(drawn))
-
-
 def _heterogeneity(z: Sequence[float]) -> pd.Series[float]:
     """Chi-squared of equal trends in all seasons, (NDT28)."""
     squares, df = float(np.sum((np.array(z) - np.mean(z)) ** 2)), len(z) - 1
     return pd.Series({"chi2": squares, "df": df, "pvalue": chdtrc(df, squares) if df else np.nan})
 
 
-def _table(seasons: Sequence[Season], found: Sequence[Concordance]) -> pd.DataFrame:
+def _table(seasons: Sequence[Season], found: Sequence[KendallScore]) -> pd.DataFrame:
     """What each season has by itself."""
     rows = {}
     for s, f in zip(seasons, found, strict=True):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _MOST_PAIRS = 20_000_000
 
 
-class Steps(NamedTuple):
+class SlopeSteps(NamedTuple):
     """Kendall's S of the residuals y - b x and x, which falls in b by steps at the slopes of pairs."""
 
     slope: Array  # (m,), ascending
@@ -51,13 +51,13 @@ class Steps(NamedTuple):
         return lower, self.crossing(-reach)[1]
 
 
-def steps_of(groups: Sequence[tuple[Sample, Sample]]) -> Steps:
+def steps_of(groups: Sequence[tuple[Sample, Sample]]) -> SlopeSteps:
     """S as a function of the slope, summed over groups of y and x that are compared within themselves, (NDT24)."""
     parts = [_steps_within(y, x) for y, x in groups]
     slope, drop = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     order = np.argsort(slope, kind="stable")
     before = sum(part[2] for part in parts)
-    return Steps(slope[order], before - np.cumsum(drop[order]), before)
+    return SlopeSteps(slope[order], before - np.cumsum(drop[order]), before)
 
 
 def _steps_within(y: Sample, x: Sample) -> tuple[Array, Array, float]:
@@ -125,7 +125,7 @@ class TheilSenResults(NondetectResults):
     slope: float
     tau_a: float
     variance: float
-    steps: Steps
+    steps: SlopeSteps
     draws: Array | None = None
 
     @property
@@ -144,7 +144,7 @@ class TheilSenResults(NondetectResults):
         return [*rows, ("P-value, normal:", in_words(self.pvalue))]
 
 
-def slope_interval(steps: Steps, variance: float, draws: Array | None, alpha: float) -> tuple[float, float]:
+def slope_interval(steps: SlopeSteps, variance: float, draws: Array | None, alpha: float) -> tuple[float, float]:
     """Ends of an interval of the slope, (NDT26), or quantiles of draws where there are some."""
     check_alpha(alpha)
     if draws is None:

@@ -9,7 +9,7 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.sample_results import in_words
-from tobitgp.nondetects.theil_sen import TheilSenResults, lowest, theil_sen
+from tobitgp.nondetects.theil_sen import lowest, theil_sen
 from tobitgp.nondetects.value_order import read_columns
 from tobitgp.report.axes import (
     BLUE,
@@ -75,7 +75,9 @@ def plot_trend(
     (of_y, of_x), _ = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
     ax = given_or_new(ax)
     _draw_values(ax, of_y, of_x, lowest(of_y, floor))
-    _draw_line(ax, of_x, res)
+    ends = np.array([of_x.values.min(), of_x.values.max()])
+    label = f"Akritas-Theil-Sen: slope {res.slope:.3g}, p = {in_words(res.pvalue)}"
+    ax.plot(ends, res.intercept + res.slope * ends, color=BLUE, linewidth=1.8, label=label, zorder=3)
     return finish(ax, *names)
 
 
@@ -90,10 +92,3 @@ def _draw_values(ax: Any, y: Sample, x: Sample, floor: float) -> None:
     look = {"color": VERMILION, "markerfacecolor": "white", "markersize": 1.3 * size, "markeredgewidth": 1.0}
     ax.plot(x.values[c], y.values[c], "v", label=f"non-detect, below ({c.sum()})", **look)
     ax.set_ylim(bottom=bottom)
-
-
-def _draw_line(ax: Any, x: Sample, res: TheilSenResults) -> None:
-    """The line over the range of x, with its slope and p in the legend."""
-    ends = np.array([x.values.min(), x.values.max()])
-    label = f"Akritas-Theil-Sen: slope {res.slope:.3g}, p = {in_words(res.pvalue)}"
-    ax.plot(ends, res.intercept + res.slope * ends, color=BLUE, linewidth=1.8, label=label, zorder=3)

@@ -80,7 +80,7 @@ def _positive(x: Array) -> Array:
     return x
 
 
-class Pair(NamedTuple):
+class KnotPair(NamedTuple):
     """Where the pairs of one level are."""
 
     left: slice  # of its elements
@@ -100,7 +100,7 @@ class Halving:
 
     size: int  # N, of elements: some follow the last, so that this too is in the middle of a pair
     at: IntArray  # (n,), place of each element in turn
-    pairs: tuple[Pair, ...]  # at each level, from the leaves
+    pairs: tuple[KnotPair, ...]  # at each level, from the leaves
 
 
 def halving(n: int) -> Halving:
@@ -113,25 +113,16 @@ def halving(n: int) -> Halving:
         rest //= 2
     pairs = []
     for h in [few << level for level in reversed(range(levels))]:
-        pairs.append(Pair(slice(0, h), slice(h, 2 * h), slice(size - 2 * h, size - h)))
+        pairs.append(KnotPair(slice(0, h), slice(h, 2 * h), slice(size - 2 * h, size - h)))
     for step in [1 << level for level in range((few - 1).bit_length())]:
-        pairs.append(Pair(slice(0, None, 2), slice(1, None, 2), slice(size - few + step - 1, size, 2 * step)))
+        pairs.append(KnotPair(slice(0, None, 2), slice(1, None, 2), slice(size - few + step - 1, size, 2 * step)))
     return Halving(size, place * few + rest, tuple(pairs))
 
 
-def cuts(n: int, S: int) -> Iterator[slice]:
-    """Elements (S, S, n) a few at a time."""
-    step = CHUNK // S**2
+def cuts(n: int, numbers: int, most: int = CHUNK) -> Iterator[slice]:
+    """A few of n elements at a time, which hold so many numbers each."""
+    step = max(most // numbers, 1)
     return (slice(i, i + step) for i in range(0, n, step))
-
-
-def _columns(k: int, numbers: int) -> Iterator[slice]:
-    step = max(COLUMNS // numbers, 1)
-    return (slice(i, i + step) for i in range(0, k, step))
-
-
-def _empty(S: int, n: int, count: int) -> list[Array]:
-    return [np.empty((S, S, n)) for _ in range(count)]
 
 
 def read(x: Array, h: Sequence[int]) -> Array:
@@ -184,10 +175,10 @@ def _carried(X: Array, A: Array, J: Array, C: Array, out: Array | None = None) -
     return congruence(product(gain, X), A, C, out), gain
 
 
-class Level(NamedTuple):
+class ReducedChain(NamedTuple):
     """What columns meet at one level, for each of its pairs of elements 1 and 2."""
 
-    pair: Pair
+    pair: KnotPair
     A2_E: Array  # (S, S, N), as are all but the last two
     E_A1: Array
     C1: Array
@@ -207,14 +198,14 @@ class Chain:
     Phi: Array  # (S, S, N)
     C: Array  # (S, S, N)
     h: tuple[int, ...]  # components of which f is the sum
-    pairs: tuple[Pair, ...]
+    pairs: tuple[KnotPair, ...]
 
     def condition(self, lambda2: Array) -> ConditionedChain:
         """Condition on sites of precisions ``lambda2`` (N,): (MKV5) to (MKV8)."""
         S, _, N = self.C.shape
-        A, C, J, kc, kphi = *_empty(S, N, 3), np.empty((S, N)), np.empty((S, N))
+        A, C, J, kc, kphi = *np.empty((3, S, S, N)), *np.empty((2, S, N))
         log_det = 0.0
-        for cut in cuts(N, S):
+        for cut in cuts(N, S**2):
             leaf = Leaf.of(self.Phi[..., cut], self.C[..., cut], lambda2[cut], self.h)
             for whole, part in zip((A, C, J, kc, kphi), leaf, strict=False):
                 whole[..., cut] = part
@@ -222,8 +213,8 @@ class Chain:
         up = []
         for pair in self.pairs:
             (A1, A2), (C1, C2), (J1, J2) = map(pair.split, (A, C, J))
-            A, C, J, A2_E, E_A1 = _empty(S, A1.shape[-1], 5)
-            for cut in cuts(A1.shape[-1], S):
+            A, C, J, A2_E, E_A1 = np.empty((5, S, S, A1.shape[-1]))
+            for cut in cuts(A1.shape[-1], S**2):
                 a1, c1, j1, a2, c2, j2 = (X[..., cut] for X in (A1, C1, J1, A2, C2, J2))
                 E, det = inverse_beside_identity(c1, j2)
                 log_det += float(np.log(det).sum())
@@ -237,18 +228,20 @@ class Chain:
         while up:
             pair, A2_E, E_A1, A1, C1, J1, A2, C2, J2 = up.pop()
             n = A1.shape[-1]
-            P, G, forward, backward, (by_mu, by_g) = P[..., :n], G[..., :n], *_empty(S, n, 2), np.empty((2, S, n))
-            levels.append(Level(pair, A2_E, E_A1, C1, J2, P, forward, G, backward, by_mu, by_g))
-            below_P, below_G = _empty(S, 2 * n, 2)
+            P, G, (forward, backward) = P[..., :n], G[..., :n], np.empty((2, S, S, n))
+            by_mu, by_g = np.empty((2, S, n))
+            levels.append(ReducedChain(pair, A2_E, E_A1, C1, J2, P, forward, G, backward, by_mu, by_g))
+            below_P, below_G = np.empty((2, S, S, 2 * n))
             below_P[..., pair.left], below_G[..., pair.right] = P, G
             middle_P, middle_G = below_P[..., pair.right], below_G[..., pair.left]
-            for cut in cuts(n, S):
+            for cut in cuts(n, S**2):
                 a1, c1, j1, a2, c2, j2, p, g = (X[..., cut] for X in (A1, C1, J1, A2, C2, J2, P, G))
                 p, forward[..., cut] = _carried(p, a1, j1, c1, middle_P[..., cut])
                 g, backward[..., cut] = _carried(g, transposed(a2), c2, j2, middle_G[..., cut])
                 by_mu[:, cut] = read(inverse_beside_identity(p, g)[0], self.h)
                 np.einsum("jn,jin->in", by_mu[:, cut], p, out=by_g[:, cut])
-            _put(read(by_g, self.h), variance[pair.middle])
+            middle = variance[pair.middle]  # a last pair may be left over, which has no knot there
+            middle[:] = read(by_g, self.h)[: len(middle)]
             P, G = below_P, below_G
         return ConditionedChain(self, lambda2, log_det, variance, tuple(levels), P[..., :N], G[..., :N], kc, kphi)
 
@@ -257,15 +250,10 @@ class Chain:
         S, _, N = self.C.shape
         chain, L = self.condition(np.zeros(N)), _factor(self.C)
         f = np.empty((draws, N))
-        for some in _columns(draws, S * N):
+        for some in cuts(draws, S * N, COLUMNS):
             steps = product(L, rng.standard_normal((S, len(f[some]), N)))
             f[some], *_ = chain.sweep(steps, np.zeros_like(steps))
         return f
-
-
-def _put(values: Array, into: Array) -> None:
-    """Fill ``into`` (..., n) with values (..., n), of which a last one without a knot may be left over."""
-    into[...] = values[..., : into.shape[-1]]
 
 
 def _factor(C: Array) -> Array:
@@ -285,7 +273,7 @@ class ConditionedChain:
     lambda2: Array  # (N,)
     log_det: float  # log |I + K Lambda|, (MKV7)
     variance: Array  # diag V0, (N,)
-    levels: tuple[Level, ...]  # from the root down
+    levels: tuple[ReducedChain, ...]  # from the root down
     P: Array  # (S, S, N), filtered covariance one element before
     G: Array  # (S, S, N), backward information, own site excluded
     kc: Array  # (S, N), of (MKV5)
@@ -322,14 +310,15 @@ class ConditionedChain:
             g = product(level.backward, g - product(level.G, b2))
             g += eta2
             below_mu[..., level.pair.right], below_g[..., level.pair.left] = mu, g
-            _put(product(level.by_mu[None], mu)[0] + product(level.by_g[None], g)[0], f[:, level.pair.middle])
+            middle = f[:, level.pair.middle]
+            middle[:] = (product(level.by_mu[None], mu) + product(level.by_g[None], g))[0][:, : middle.shape[1]]
             mu, g = below_mu, below_g
         return f, mu[..., :N], g[..., :N]
 
     def _sweeps(self, lambda1: Array) -> Iterator[tuple[slice, Array, Array, Array]]:
         """``sweep`` for natural means (k, N), some of the columns at a time."""
         S, N = self.kc.shape
-        for some in _columns(len(lambda1), S * N):
+        for some in cuts(len(lambda1), S * N, COLUMNS):
             yield some, *self.sweep(self.kc[:, None] * lambda1[some], self.kphi[:, None] * lambda1[some])
 
     def solve(self, lambda1: Array) -> Array:
@@ -347,7 +336,7 @@ class ConditionedChain:
         S, _, N = self.P.shape
         h, Phi = self.chain.h, self.chain.Phi
         D, X, W = np.empty((S, S, N)), np.zeros((S, S, N)), np.empty((S, S, N))
-        for cut in cuts(N, S):
+        for cut in cuts(N, S**2):
             site, E = self._met(cut)
             lost = self.lambda2[cut] * site.k * np.einsum("ijn,jn->in", E, site.c)
             for i in h:
@@ -357,7 +346,7 @@ class ConditionedChain:
             R[list(h)] += self.lambda2[cut] * read(E, h)
             np.negative(R, out=W[..., cut])
         for some, _, mu, g in self._sweeps(lambda1):
-            for cut in cuts(N, S):
+            for cut in cuts(N, S**2):
                 ahead = product(Phi[..., cut], mu[..., cut])
                 rho = g[..., cut] - product(self.G[..., cut], ahead)
                 for i in h:
@@ -366,7 +355,7 @@ class ConditionedChain:
                 signed = signs[some, None] * rho
                 X[..., cut] += np.einsum("ikn,jkn->ijn", signed, mu[..., cut])
                 W[..., cut] += np.einsum("ikn,jkn->ijn", signed, rho)
-        for cut in cuts(N, S):
+        for cut in cuts(N, S**2):
             X[..., cut] += product(product(W[..., cut], Phi[..., cut]), self.P[..., cut])
         return X, W
 

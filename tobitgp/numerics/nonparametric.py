@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
-class RiskSets(NamedTuple):
+class SurvivalSteps(NamedTuple):
     """What Kaplan and Meier's estimate is made of, (m,) each."""
 
     times: Array  # distinct ones, ascending
@@ -60,7 +60,7 @@ def aalen_johansen(
     return times, np.asarray(np.cumsum(np.append(1.0, survival)[:-1] * events / at_risk))
 
 
-def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> RiskSets:
+def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> SurvivalSteps:
     """Events and rows at risk at the distinct times."""
     times, at = np.unique(time, return_inverse=True)
     events, leaving = (np.asarray(np.bincount(at, weights=w), dtype=np.float64) for w in (weight * seen, weight))
@@ -70,7 +70,7 @@ def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None =
         late = np.cumsum(np.bincount(first, weights=weight, minlength=len(times) + 1)[::-1])[::-1]
         # Rounding of the difference must not leave fewer than those who leave.
         at_risk = np.maximum(at_risk - late[1:], leaving)
-    return RiskSets(times, events, at_risk)
+    return SurvivalSteps(times, events, at_risk)
 
 
 _HALVINGS = 30

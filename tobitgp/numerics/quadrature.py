@@ -127,7 +127,7 @@ def narrowness(low: Array, high: Array, t: Array) -> Array:
     return np.sqrt(1.0 + np.square(t) + t * np.maximum(np.maximum(-low, high) - BEYOND, 0.0))
 
 
-class Rule(NamedTuple):
+class QuadratureRule(NamedTuple):
     """Nodes and weights for some of the integrals."""
 
     at: IntArray  # (m,), the integrals
@@ -139,7 +139,7 @@ class Rule(NamedTuple):
 def integrals(function: Function, low: Array, high: Array, t: Array, kinks: Array) -> Array:
     """Integrals (c, n) of n bells over (low, high), whose features are 1 / t wide at kinks (n, m)."""
 
-    def add(values: Array, rule: Rule) -> Array:
+    def add(values: Array, rule: QuadratureRule) -> Array:
         return row_sums(values, rule.weight, rule.row, len(rule.at))
 
     return _integrate(function, add, low, high, t, kinks)
@@ -148,7 +148,7 @@ def integrals(function: Function, low: Array, high: Array, t: Array, kinks: Arra
 def log_integrals(log_function: Function, low: Array, high: Array, t: Array, kinks: Array) -> Array:
     """Logarithms (c, n) of the integrals of positive functions given by theirs; arguments as in :func:`integrals`."""
 
-    def add(values: Array, rule: Rule) -> Array:
+    def add(values: Array, rule: QuadratureRule) -> Array:
         top = np.full((len(values), len(rule.at)), -1e300)
         for largest, line in zip(top, values.max(axis=2), strict=True):
             np.maximum.at(largest, rule.row, line)
@@ -160,7 +160,7 @@ def log_integrals(log_function: Function, low: Array, high: Array, t: Array, kin
 
 
 def _integrate(
-    function: Function, add: Callable[[Array, Rule], Array], low: Array, high: Array, t: Array, kinks: Array
+    function: Function, add: Callable[[Array, QuadratureRule], Array], low: Array, high: Array, t: Array, kinks: Array
 ) -> Array:
     """Values at the nodes of all rows, added up."""
     found = [(rule.at, add(function(rule.x, rule.at[rule.row][:, None]), rule)) for rule in _rules(low, high, t, kinks)]
@@ -171,7 +171,7 @@ def _integrate(
     return out
 
 
-def _rules(low: Array, high: Array, t: Array, kinks: Array) -> Iterator[Rule]:
+def _rules(low: Array, high: Array, t: Array, kinks: Array) -> Iterator[QuadratureRule]:
     """Group rows that need about as many nodes."""
     need = (high - low) * narrowness(low, high, t) / STEP
     smaller = 0
@@ -179,14 +179,14 @@ def _rules(low: Array, high: Array, t: Array, kinks: Array) -> Iterator[Rule]:
         for at in slices(np.flatnonzero((need > smaller) & (need <= size)), size):
             step = (high[at] - low[at]) / size
             x = low[at, None] + step[:, None] * (np.arange(size) + 0.5)
-            yield Rule(at, np.arange(len(at)), x, np.broadcast_to(step[:, None], x.shape))
+            yield QuadratureRule(at, np.arange(len(at)), x, np.broadcast_to(step[:, None], x.shape))
         smaller = size
     steep = np.flatnonzero(need > smaller)
     for at in slices(steep, evaluations(t[steep], kinks.shape[1])):
         scale = np.maximum(t[at], 1.0)
         widest = np.where(high[at] - low[at] > _WIDE, _FINER, 1.0) * scale
         v, weight, row = panel_rule(scale * low[at], scale * high[at], widest, scale[:, None] * kinks[at])
-        yield Rule(at, row, v / scale[row][:, None], weight / scale[row][:, None])
+        yield QuadratureRule(at, row, v / scale[row][:, None], weight / scale[row][:, None])
 
 
 SCRAMBLES = 8

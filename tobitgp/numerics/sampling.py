@@ -59,7 +59,7 @@ _TINY = float(np.log(np.finfo(np.float64).tiny))
 _CHUNK = 128
 
 
-class Smoothed(NamedTuple):
+class SmoothedWeights(NamedTuple):
     """Normalised log weights (n, S), and shapes k (n,): ``-inf`` of equal weights, ``inf`` of a tail too short."""
 
     log_weight: Array
@@ -76,7 +76,7 @@ def good_shape(draws: int) -> float:
     return min(1.0 - 1.0 / float(np.log10(max(draws, 2))), 0.7)
 
 
-def smooth(log_ratio: Array) -> Smoothed:
+def smooth(log_ratio: Array) -> SmoothedWeights:
     """Smooth the largest of the importance weights in each row, (n, S)."""
     n, S = log_ratio.shape
     x = log_ratio - log_ratio.max(axis=1, keepdims=True)
@@ -86,7 +86,7 @@ def smooth(log_ratio: Array) -> Smoothed:
         rows = varies[start : start + _CHUNK]
         k[rows] = _smooth_tails(x, rows, min(tail_length(S), S - 1))
     x -= np.log(np.exp(x).sum(axis=1, keepdims=True))
-    return Smoothed(x, k)
+    return SmoothedWeights(x, k)
 
 
 def _smooth_tails(x: Array, rows: IntArray, length: int) -> Array:

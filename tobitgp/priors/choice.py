@@ -39,7 +39,7 @@ Kind = Literal["markov", "vecchia"]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class StructureCandidate:
     """A process that might stand in a structure."""
 
     term: int  # among the processes
@@ -73,7 +73,7 @@ def choose_blocks(
                 chosen[t] = replace(block, Z=block.Z[:cap])  # the first chosen tell most
                 continue
         if kind == "markov" or left > LEFT:
-            candidates.append(Candidate(t, kind, left))
+            candidates.append(StructureCandidate(t, kind, left))
     standing = together(prior.gps, candidates)
     for t, (gp, own) in enumerate(zip(prior.gps, parts, strict=True)):
         if t not in standing and t not in chosen:
@@ -146,7 +146,7 @@ def default_neighbours(inputs: int) -> int:
     return 20 if inputs <= 2 else 40
 
 
-def together(gps: Sequence[GPPrior], candidates: Sequence[Candidate]) -> list[int]:
+def together(gps: Sequence[GPPrior], candidates: Sequence[StructureCandidate]) -> list[int]:
     """Processes that stand in the one structure: that of which features leave most, and what can share it."""
     if not candidates:
         return []

@@ -87,7 +87,7 @@ def matern(p: int, u: Array) -> tuple[Array, Array]:
     return Phi, C
 
 
-class Terms(NamedTuple):
+class MarkovTerms(NamedTuple):
     """Terms at fixed parameters, and where their states are."""
 
     markov: tuple[int | None, ...]  # p of each, None for a random intercept
@@ -112,7 +112,7 @@ class Terms(NamedTuple):
         """``Phi`` and ``C`` (S, S, n) over gaps (n,)."""
         S = self.places[-1].stop
         Phi, C = np.zeros((S, S, len(gap))), np.zeros((S, S, len(gap)))
-        for cut, (t, at) in product(cuts(len(gap), S), enumerate(self.places)):
+        for cut, (t, at) in product(cuts(len(gap), S**2), enumerate(self.places)):
             p, step = self.markov[t], gap[cut]
             if p is None:
                 Phi[at, at, cut], own = np.isfinite(step), np.isinf(step)
@@ -189,7 +189,7 @@ class Markov:
 
     def at(self, theta: Sequence[Array]) -> MarkovAt:
         """Fix the parameters of each term: log sd, and log lengthscale where it has one."""
-        return MarkovAt(self, Terms(self.smoothness, tuple(theta)))
+        return MarkovAt(self, MarkovTerms(self.smoothness, tuple(theta)))
 
     def extended(self, inputs: Inputs) -> Markov:
         """The same process on further knots too, which follow its own."""
@@ -202,7 +202,7 @@ class MarkovAt:
     """A sum of processes at fixed parameters."""
 
     structure: Markov
-    terms: Terms
+    terms: MarkovTerms
 
     @cached_property
     def chain(self) -> Chain:
@@ -232,7 +232,7 @@ class CompiledMarkov:
     """A sum of processes given the precisions of sites, by the compiled core."""
 
     structure: Markov
-    terms: Terms
+    terms: MarkovTerms
     chain: CompiledConditioned
 
     @property
@@ -266,7 +266,7 @@ class ConditionedMarkov:
     """A sum of processes given the precisions of sites."""
 
     structure: Markov
-    terms: Terms
+    terms: MarkovTerms
     chain: ConditionedChain
 
     @property
@@ -300,7 +300,7 @@ class ConditionedMarkov:
 class SmoothedMarkov:
     """``V0 U`` beyond the knots."""
 
-    terms: Terms
+    terms: MarkovTerms
     chain: SmoothedChain
     keys: Any  # (N,), numbers in the order of groups and inputs
     places: IntArray  # (N,), of the knots in the chain, in that order

@@ -16,7 +16,7 @@ from tobitgp.mixture.array_fit import read_prior, resolve_mixture_family
 from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb, evaluate, step_along
 from tobitgp.mixture.evidence_bound import Bayes
 from tobitgp.mixture.family import ComponentDistribution
-from tobitgp.mixture.gaussian import Normal
+from tobitgp.mixture.gaussian import NormalComponents
 from tobitgp.mixture.mixture_priors import Dirichlet
 from tobitgp.mixture.mixture_rows import arrange, read_rows
 from tobitgp.mixture.rates import PoissonDistribution
@@ -71,7 +71,7 @@ class Truth:
 
 
 TRUTHS = (
-    Truth("gmm", "gaussian", Normal(np.array([-3.0, 3.0]), np.ones(2)), (-4.0, 4.0), GAUSSIAN_PRIOR),
+    Truth("gmm", "gaussian", NormalComponents(np.array([-3.0, 3.0]), np.ones(2)), (-4.0, 4.0), GAUSSIAN_PRIOR),
     Truth(
         "emm",
         "exponential",

@@ -19,7 +19,7 @@ from support.partitions import (
     sorted_rows,
 )
 
-from tobitgp.data.sources import Given, Source
+from tobitgp.data.sources import InMemory, PartitionedSource
 from tobitgp.engines import LocalPartitions, Store
 from tobitgp.inference.assembly import block_inputs
 
@@ -175,7 +175,7 @@ def test_a_response_may_be_numbers_in_one_partition_and_text_in_another():
     parts = [frame.iloc[:4].astype({"y": float}), frame.iloc[4:]]
 
     def choose(names):
-        return LocalPartitions([Given(i, part[list(names)], f"partition {i}") for i, part in enumerate(parts)])
+        return LocalPartitions([InMemory(i, part[list(names)], f"partition {i}") for i, part in enumerate(parts)])
 
-    (_, _, sample, _), _ = quietly(partitioned, "y ~ x", Source(tuple(frame.columns), choose))
+    (_, _, sample, _), _ = quietly(partitioned, "y ~ x", PartitionedSource(tuple(frame.columns), choose))
     assert_same(sample.problem, model.problem)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats as st
 
-from tobitgp.distributions import convolution, lattice
+from tobitgp.distributions import convolution, weighted
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
@@ -15,7 +15,7 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES
 
 SIGMA, VALUES = 0.7, np.linspace(-20.0, 12.0, 80)
-PARTS = lattice._ABOVE, lattice._BELOW, lattice._DENSITY
+PARTS = weighted._ABOVE, weighted._BELOW, weighted._DENSITY
 every_noise = pytest.mark.parametrize("noise", [Normal(), Gumbel(), Logistic(), Student(3.0)], ids=lambda d: d.name)
 every_spread = pytest.mark.parametrize("spread", [(0.01, 0.02), (0.05, 2.0), (1.0, 4.0)])
 
@@ -30,8 +30,8 @@ def test_sums_do_not_depend_on_the_lattice(noise, spread, rng, monkeypatch):
     t, mean = rng.uniform(*spread, 30), 0.2 * rng.normal(size=30)
     with np.errstate(all="ignore"):
         found = made(noise, t, mean)._logs(VALUES, *PARTS)
-        monkeypatch.setattr(lattice, "STEP", 0.2)
-        monkeypatch.setattr(lattice, "_MOST", 30_000)
+        monkeypatch.setattr(weighted, "STEP", 0.2)
+        monkeypatch.setattr(weighted, "_MOST", 30_000)
         fine = made(noise, t, mean)._logs(VALUES, *PARTS)
     for one, other in zip(found, fine, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
@@ -52,7 +52,7 @@ def test_sums_are_the_integrals(noise, spread, rng):
 
 def test_far_tails_of_gumbel_noise_against_many_digits():
     t, z = 0.6, np.array([1.0, 3.0, 5.0, 12.0])
-    found = made(Gumbel(), np.array([t]), np.zeros(1))._logs(SIGMA * z, lattice._ABOVE)[0][0]
+    found = made(Gumbel(), np.array([t]), np.zeros(1))._logs(SIGMA * z, weighted._ABOVE)[0][0]
     with mpmath.workdps(30):
         bell = [
             mpmath.quad(

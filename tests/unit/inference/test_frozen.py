@@ -10,7 +10,7 @@ from support.problems import GAUSSIAN, dense, gp, make_problem, product, simulat
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.student import Student
 from tobitgp.inference import frozen, partitioned
-from tobitgp.inference.fixed_point import Model, settle
+from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.partitioned import cut
 from tobitgp.likelihoods.noise import Noise
@@ -82,7 +82,7 @@ def both(problem, blocks, theta, method, likelihood=GAUSSIAN, moved=MOVE):
     """Settled with features that stay, made elsewhere, and with those made there."""
     theta, data = np.asarray(theta), cut(problem, [block.inputs for block in blocks])
     kept, rows = Frozen.of(data, blocks, theta - moved, method, likelihood)
-    models = Model(rows, blocks, likelihood, kept), Model(data, blocks, likelihood)
+    models = FeatureModel(rows, blocks, likelihood, kept), FeatureModel(data, blocks, likelihood)
     return [settle(m, d, theta, method, slopes=True) for m, d in zip(models, (rows, data), strict=True)]
 
 
@@ -132,7 +132,7 @@ def test_gradient_of_few_features(name):
     blocks, method = [gp(problem, "matern12", Z=np.linspace(-1.5, 1.4, 5)[:, None])], tight(name)
     theta, data = np.array([0.1, -0.5, np.log(0.4)]), cut(problem, [blocks[0].inputs])
     kept, rows = Frozen.of(data, blocks, theta - MOVE, method, GAUSSIAN)
-    model, h = Model(rows, blocks, GAUSSIAN, kept), 1e-5
+    model, h = FeatureModel(rows, blocks, GAUSSIAN, kept), 1e-5
 
     def value(at):
         return settle(model, rows, at, method).evidence

@@ -5,7 +5,7 @@ from support.mixtures import NAMES, random_rows
 import tobitgp as tg
 from tobitgp.mixture import EMCM, VBCM, DirichletProcess, fit_mixture
 from tobitgp.mixture.coordinate_ascent import Extrapolation, Stop, chunks_of, climb
-from tobitgp.mixture.evidence_bound import Points, State
+from tobitgp.mixture.evidence_bound import MixtureState, Points
 from tobitgp.mixture.mixture_rows import arrange, read_rows
 
 INF = np.inf
@@ -45,9 +45,9 @@ def test_a_linear_step_is_solved_by_as_many_jumps_as_it_has_directions():
         sizes = staticmethod(lambda state, counts: np.ones(3))
         admit = staticmethod(lambda state: state)
 
-    state, past = State(np.zeros(0), np.full((3, 1), 7.0)), Extrapolation()
+    state, past = MixtureState(np.zeros(0), np.full((3, 1), 7.0)), Extrapolation()
     for _ in range(8):
-        goal = State(state.weights, (A @ state.components[:, 0] + c)[:, None])
+        goal = MixtureState(state.weights, (A @ state.components[:, 0] + c)[:, None])
         state = past.propose(Line(), state, goal, np.ones(1)) or goal
     np.testing.assert_allclose(state.components[:, 0], [1.0, 1.0, 1.0], rtol=1e-6)
 
@@ -72,5 +72,5 @@ def test_a_process_jumps_too():
 
 def test_an_empty_component_stops_no_ascent():
     model = Points(fit_mixture(np.arange(1.0, 9.0), np.arange(1.0, 9.0), k=1).model.family, 2, 1e-3)
-    state = State(np.array([1.0, 0.0]), np.zeros((2, 2)))
+    state = MixtureState(np.array([1.0, 0.0]), np.zeros((2, 2)))
     assert Extrapolation().propose(model, state, state, np.array([8.0, 0.0])) is None

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats as st
 
 from tobitgp.mixture.family import ComponentDistribution
-from tobitgp.mixture.gaussian import LogNormal, Normal
+from tobitgp.mixture.gaussian import LogNormalComponents, NormalComponents
 from tobitgp.mixture.predictive import Predictive, draw_between
 from tobitgp.mixture.rates import NegativeBinomial, PoissonDistribution
 from tobitgp.mixture.weibull import WeibullDistribution
@@ -13,8 +13,8 @@ from tobitgp.mixture.weibull import WeibullDistribution
 SIZE = 20_000
 WEIGHTS = np.array([0.3, 0.7])
 TWO = {
-    "normal": Normal(np.array([-1.0, 2.0]), np.array([1.0, 0.5])),
-    "lognormal": LogNormal(np.array([-1.0, 0.4]), np.array([1.0, 0.5])),
+    "normal": NormalComponents(np.array([-1.0, 2.0]), np.array([1.0, 0.5])),
+    "lognormal": LogNormalComponents(np.array([-1.0, 0.4]), np.array([1.0, 0.5])),
     "weibull": WeibullDistribution(np.array([0.5, 2.0]), np.array([0.8, 3.0])),
 }
 ENDS = [(-np.inf, 1.2), (0.4, np.inf), (0.4, 2.5), (6.0, np.inf), (1.0, 1.001)]

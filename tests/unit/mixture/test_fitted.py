@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from support.mixtures import NAMES
 
 from tobitgp.mixture import EMCM, fit_mixture
-from tobitgp.mixture.evidence_bound import State
+from tobitgp.mixture.evidence_bound import MixtureState
 from tobitgp.mixture.fitted_mixture import impute
 
 INF = np.inf
@@ -80,7 +80,7 @@ def test_a_component_without_a_share_may_have_no_mean():
     """Its scale overflows, and infinity times no responsibility is nothing."""
     y = np.random.default_rng(4).weibull(2.0, 40)
     fit = fit_mixture(y, y, family="weibull", k=2, method=EMCM(n_init=1))
-    state = State(np.array([1.0, 0.0]), np.array([[0.0, -700.0], [2.0, 1.0]]))
+    state = MixtureState(np.array([1.0, 0.0]), np.array([[0.0, -700.0], [2.0, 1.0]]))
     mean, variance = impute(replace(fit, state=state), np.array([-INF, 0.5, 0.5]), np.array([INF, INF, 0.7]))
     assert np.isfinite(mean).all()
     assert np.isfinite(variance).all()
@@ -90,7 +90,7 @@ def test_a_component_without_a_share_may_have_no_mean():
 def test_a_variance_that_overflows_is_infinite():
     y = np.random.default_rng(4).weibull(2.0, 40)
     fit = fit_mixture(y, y, family="weibull", k=1, method=EMCM())
-    state = State(np.ones(1), np.array([[-1.2], [0.01]]))
+    state = MixtureState(np.ones(1), np.array([[-1.2], [0.01]]))
     mean, variance = impute(replace(fit, state=state), np.array([0.5]), np.array([INF]))
     assert 1e150 < mean[0] < INF
     assert variance[0] == INF

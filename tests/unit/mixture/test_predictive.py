@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from support.mixtures import NAMES
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture.gaussian import LogNormal, LogStudentT, Normal, StudentT
+from tobitgp.mixture.gaussian import LogNormalComponents, LogStudentT, NormalComponents, StudentT
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rates import NegativeBinomial, PoissonDistribution
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
@@ -17,8 +17,8 @@ TWO = np.ones(2)
 DISTRIBUTIONS = {
     "student": StudentT(np.array([-3.0, 2.0]), np.array([1.0, 0.4]), np.array([3.0, 40.0])),
     "log student": LogStudentT(np.array([-1.0, 2.0]), np.array([1.0, 0.4]), np.array([6.0, 40.0])),
-    "normal": Normal(np.array([-3.0, 2.0]), np.array([1.0, 0.4])),
-    "log normal": LogNormal(np.array([-1.0, 2.0]), np.array([1.0, 0.4])),
+    "normal": NormalComponents(np.array([-3.0, 2.0]), np.array([1.0, 0.4])),
+    "log normal": LogNormalComponents(np.array([-1.0, 2.0]), np.array([1.0, 0.4])),
     "lomax": Burr(np.array([3.0, 0.5]), TWO, np.array([4.0, 8.0])),
     "burr": Burr(np.array([3.0, 0.5]), np.array([2.5, 0.7]), np.array([4.0, 8.0])),
     "exponential": WeibullDistribution(np.array([3.0, 0.5]), TWO),
@@ -145,7 +145,7 @@ def test_quantiles_that_overflow_are_infinite():
     assert p.ppf(1.0 - 1e-12) == np.inf
     wide = np.full(1, 60.0)
     for distribution in (
-        LogNormal(np.zeros(1), wide),
+        LogNormalComponents(np.zeros(1), wide),
         WeibullDistribution(1e50 * wide, 0.01 / wide * 60.0),
         Burr(1e200 * wide, np.ones(1), wide),
     ):
@@ -208,7 +208,7 @@ def test_tails_of_huge_counts_take_few_steps(monkeypatch):
 
 @pytest.mark.parametrize("ask", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "hazard", "cumulative_hazard", "ppf"])
 def test_values_that_are_no_numbers_are_refused(ask):
-    distribution = Predictive(np.ones(1), Normal(np.zeros(1), np.ones(1)))
+    distribution = Predictive(np.ones(1), NormalComponents(np.zeros(1), np.ones(1)))
     for bad in ("a", [1.0, "b"], [[1.0], [1.0, 2.0]], object(), 1j):
         with pytest.raises(SpecError, match="a number or an array of numbers is needed"):
             getattr(distribution, ask)(bad)
@@ -216,7 +216,7 @@ def test_values_that_are_no_numbers_are_refused(ask):
 
 
 def test_ends_and_sizes_that_make_no_sense_are_refused():
-    distribution = Predictive(np.ones(1), Normal(np.zeros(1), np.ones(1)))
+    distribution = Predictive(np.ones(1), NormalComponents(np.zeros(1), np.ones(1)))
     for ask in (distribution.log_mass, distribution.components):
         with pytest.raises(SpecError, match=r"one shape, not \(2,\) and \(3,\)"):
             ask(np.zeros(2), np.ones(3))

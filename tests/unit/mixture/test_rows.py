@@ -3,7 +3,7 @@ import pytest
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.mixture import MIXTURE_FAMILIES, fit_mixture
-from tobitgp.mixture.mixture_rows import Units, arrange, read_rows, subset
+from tobitgp.mixture.mixture_rows import MixtureUnits, arrange, read_rows, subset
 from tobitgp.mixture.starts import choose_units
 
 INF = np.inf
@@ -75,14 +75,14 @@ def test_units_are_not_moved_by_a_limit_far_away():
 
 def test_equal_values_have_a_scale():
     fit = fit_mixture(np.full(5, 3.0), np.full(5, 3.0), k=1)
-    assert fit.units == Units(3.0, 1.0)
+    assert fit.units == MixtureUnits(3.0, 1.0)
     assert np.isfinite(fit.elbo)
 
 
 def test_width_of_a_log_interval_is_taken_before_rounding():
     family = MIXTURE_FAMILIES["lognormal"]
     raw = read_rows(family, np.array([1e8]), np.array([1e8 + 1e-6]))
-    working = arrange(family, raw, Units())
+    working = arrange(family, raw, MixtureUnits())
     assert working.parts[0].width[0] == pytest.approx((raw.upper[0] - raw.lower[0]) / 1e8, rel=1e-12)
 
 
@@ -91,7 +91,7 @@ def test_a_part_of_the_rows_weighs_as_much():
     y = rng.normal(size=5000)
     lower, upper = np.where(y > 1.0, 1.0 + 0.1 * rng.random(5000), y), np.where(y > 1.0, INF, y)
     family = MIXTURE_FAMILIES["gaussian"]
-    working = arrange(family, read_rows(family, lower, upper), Units())
+    working = arrange(family, read_rows(family, lower, upper), MixtureUnits())
     some = subset(working, 500)
     assert sum(map(len, some.parts)) == pytest.approx(500, abs=2)
     for part, whole in zip(some.parts, working.parts, strict=True):

@@ -5,7 +5,7 @@ from tobitgp.datasets import load
 from tobitgp.mixture import EMCM, VBCM, array_fit, fit_mixture
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
 from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb, sums_given
-from tobitgp.mixture.mixture_rows import Units, arrange, read_rows
+from tobitgp.mixture.mixture_rows import MixtureUnits, arrange, read_rows
 from tobitgp.mixture.starts import _drawn, moved
 
 INF = np.inf
@@ -101,7 +101,7 @@ def test_components_of_shapes_near_0_draw_values_that_are_numbers():
     """Of a shape of 0.01 many times left-censored at 0.01 underflow, whose logarithms ended a fit in an error."""
     lower, upper = np.r_[np.full(20, -np.inf), 1.0, 2.0], np.r_[np.full(20, 0.01), 1.0, 2.0]
     family = MIXTURE_FAMILIES["weibull"]
-    working = arrange(family, read_rows(family, lower, upper), Units(0.0, 1.0), collapse=False)
+    working = arrange(family, read_rows(family, lower, upper), MixtureUnits(0.0, 1.0), collapse=False)
     theta = np.array([[0.0, 0.0], [0.01, 1.0]])
     rows = _drawn(family, working, theta, np.log([0.5, 0.5]), np.random.default_rng(0))
     assert np.isfinite(rows.upper).all()

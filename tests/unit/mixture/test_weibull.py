@@ -2,7 +2,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from tobitgp.mixture.mixture_rows import Rows
+from tobitgp.mixture.mixture_rows import MixtureRows
 from tobitgp.mixture.weibull import Weibull
 
 
@@ -12,7 +12,7 @@ def test_intervals_against_many_digits(shape, ends):
     """Log mass and expected e^t of log times between two ends, where the lower one's hazard may underflow."""
     u = 0.3
     low, high = (np.array([end]) for end in ends)
-    rows = Rows("interval", low, high, high - low, np.ones(1))
+    rows = MixtureRows("interval", low, high, high - low, np.ones(1))
     log_p, (hazard, *_) = Weibull().terms(rows, np.array([[u], [shape]]))
     with mp.workdps(400):
         A, B = (mp.exp(mp.mpf(u) + mp.mpf(shape) * mp.mpf(float(end[0]))) for end in (low, high))

@@ -211,7 +211,7 @@ def test_one_structure_at_most():
 
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
 def test_many_rows_of_several_inputs_keep_low_rank(monkeypatch):
-    monkeypatch.setattr("tobitgp.inference.assembly.MOST_PLACES", 500)
+    monkeypatch.setattr("tobitgp.inference.process_choices.MOST_PLACES", 500)
     fixed = {"lengthscale(gp(x, z))": 0.05, "sd(gp(x, z))": 1.0, "sigma": 0.3}
     formula = 'y ~ gp(x, z, kernel="matern12", ard=False{}) | censor(-0.5)'
     for more, expected in (("", None), (', approximation="vecchia"', "Vecchia")):

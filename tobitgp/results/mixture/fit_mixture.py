@@ -23,7 +23,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import Step
 from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM, Dirichlet, DirichletProcess, Predictive
 from tobitgp.mixture.array_fit import resolve_mixture_family
-from tobitgp.mixture.family import Family
+from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.methods import Method
 from tobitgp.mixture.mixture_priors import Weights
 from tobitgp.mixture.mixture_rows import read_rows
@@ -79,7 +79,7 @@ def choose_mixture_method(
 
 
 def read_mixture_priors(
-    priors: Any, family: Family, method: Method, *, process: bool
+    priors: Any, family: MixtureFamily, method: Method, *, process: bool
 ) -> tuple[dict[str, Any] | None, Weights | None]:
     """Prior of the components and prior of the weights."""
     if isinstance(method, EMCM):
@@ -110,7 +110,7 @@ def read_mixture_priors(
 def fit_components(
     spec: ModelSpec,
     training: TrainingData | PartitionedData,
-    family: Family,
+    family: MixtureFamily,
     covariates: pd.DataFrame | None,
     columns: Sequence[str],
     *,
@@ -151,7 +151,7 @@ def fit_components(
     return MixtureResults(replace(best.parts, covariance=V))
 
 
-def _known_rows(partition: DataPartition, spec: ModelSpec, family: Family) -> tuple[Array, Array, Array]:
+def _known_rows(partition: DataPartition, spec: ModelSpec, family: MixtureFamily) -> tuple[Array, Array, Array]:
     """Ends and weights of a partition's rows, (n,) each, checked where their labels are."""
     weight = partition.response.weight
     with naming(partition.place):

@@ -26,7 +26,7 @@ from tobitgp.mixture import (
     posterior_covariance,
 )
 from tobitgp.mixture.evidence_bound import Bayes
-from tobitgp.mixture.family import Family
+from tobitgp.mixture.family import MixtureFamily
 from tobitgp.results.mixture.drawn import draw_parameters, predictives_at
 from tobitgp.results.parameter_estimates import CovKind
 from tobitgp.results.views import Source
@@ -59,7 +59,7 @@ class MixtureParts(Source):
     covariates: pd.DataFrame | None = None
 
     @property
-    def family(self) -> Family:
+    def family(self) -> MixtureFamily:
         """Of the components."""
         return self.fit.model.family
 
@@ -79,7 +79,7 @@ class MixtureParts(Source):
         return replace(self, facts=facts, covariance=covariance_of(self), training=None, covariates=None)
 
 
-def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:
+def known_ends(spec: ModelSpec, family: MixtureFamily, response: CensoredResponse) -> tuple[Array, Array]:
     """Ends (lower, upper] of the rows of a response, (n,) each.
 
     Of counts ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as of ``Surv``) or ``>6`` more than 6, ``<6`` at

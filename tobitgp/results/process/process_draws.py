@@ -12,7 +12,7 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.feature_posterior import Posterior, linear_places
-from tobitgp.inference.rows_together import Drawn, covariance, draw, shared_residuals
+from tobitgp.inference.rows_together import DrawnWeights, covariance, draw, shared_residuals
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, log_predictive, normal_draws
@@ -210,7 +210,7 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
     return out
 
 
-def _drawn_parameters(parts: Parts, chosen: IntArray, draws: Sequence[Drawn]) -> Array:
+def _drawn_parameters(parts: Parts, chosen: IntArray, draws: Sequence[DrawnWeights]) -> Array:
     """Linear coefficients, and hyper-parameters at the design points that were chosen, (S, k)."""
     fitted, gp, p = parts.fitted, parts.gp, parts.fitted.n_linear
     out = np.empty((len(chosen), len(parts.names)))
@@ -231,7 +231,7 @@ class ProcessDraws(Draws):
 
     parts: Parts
     point: IntArray  # (S,), design point of each draw
-    drawn: tuple[Drawn, ...]  # those of each design point
+    drawn: tuple[DrawnWeights, ...]  # those of each design point
     seeds: tuple[int, ...]  # one for each chunk of rows
 
     @property
