@@ -305,6 +305,8 @@ def test_forwarding_methods_take_the_same_arguments(once):
     assert forwarded
     for name, other in forwarded:
         ours, theirs = (list(inspect.signature(of).parameters.values())[1:] for of in (name.function, other))
+        if name.name.startswith("tobitgp.MultivariateResults."):
+            ours = [p for p in ours if p.name != "response"]
         assert [(p.name, p.default) for p in ours] == [(p.name, p.default) for p in theirs], name.name
 
 

@@ -163,13 +163,13 @@ def test_values_are_left_out_given_the_others_of_their_row():
 
 
 @pytest.mark.slow
-def test_draws_of_values_have_the_units_of_the_responses(data, correlated):
-    at = correlated.log_likelihood_draws(400, rng=1)
+def test_draws_of_values_have_the_units_of_the_responses(apart, correlated):
+    at = apart.log_likelihood_draws(400, rng=1)
     assert at.columns.nlevels == 2
-    assert len(at.columns) == correlated.nobs
-    by_draws, by_sites = correlated.loo("psis", draws=4000, rng=1), correlated.loo()
-    assert by_draws.elpd == pytest.approx(by_sites.elpd, abs=0.5)
-    assert correlated.waic(draws=4000, rng=1).elpd == pytest.approx(by_sites.elpd, abs=1.0)
+    assert len(at.columns) == apart.nobs
+    by_draws, by_sites = apart.loo("psis", draws=4000, rng=1), apart.loo()
+    assert by_draws.elpd == pytest.approx(by_sites.elpd, abs=0.3)
+    assert apart.waic(draws=4000, rng=1).elpd == pytest.approx(by_sites.elpd, abs=0.4)
     drawn = correlated._draws(2000, 1, "to_arviz()").parameters()
     error = 5 * correlated.bse.to_numpy() / np.sqrt(2000) + 1e-9
     assert (np.abs(drawn.mean(axis=0) - correlated.params) < error).all()

@@ -65,7 +65,7 @@ def predict(
     se : bool
         Give standard errors.
     q : float or list of float, optional
-        Orders of quantiles.
+        Orders of quantiles, probabilities.
     below, above : float or list of float, optional
         Limits of ``"prob"``, on the scale of the responses.
     exclude : str or list of str
@@ -98,7 +98,8 @@ def predict(
     >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tg.datasets.load("tobin"), rescor=True)
     >>> res.predict({"age": [50.0]}).round(0).to_dict("list")
     {'durable': [-3.0], 'quant': [243.0]}
-    >>> res.predict({"age": [50.0]}, "prob", above=0.0, response="durable").round(2)
+    >>> res.predict({"age": [50.0]}, "prob", above=0.0, response="durable").round(2).to_list()
+    [0.32]
     """
     options: dict[str, Any] = {"interval": interval, "se": se, "q": q, "below": below, "above": above}
     options["exclude"] = exclude
@@ -373,7 +374,10 @@ def posterior(
 
 
 def concordance_index(results: MultivariateResults) -> Any:
-    """Concordance index of each response in the rows of the fit: a Series, as of `GPResults.concordance_index_`."""
+    """Concordance index of each response in the rows of the fit, between 0 and 1: a Series.
+
+    It is (MET2) of the theory pages, as of :attr:`GPResults.concordance_index_`.
+    """
     return pd.Series({name: results[name].concordance_index_ for name in results.responses})
 
 
@@ -394,7 +398,7 @@ def score(
         With all columns of the formula.
     scoring_method : {"log_likelihood", "concordance_index"}
         As of :meth:`GPResults.score`.
-    weights : str or array, optional
+    weights : str or (n,) array, optional
         Frequency weights of the rows.
     response : str, optional
         The values of this response alone.

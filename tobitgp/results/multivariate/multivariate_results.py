@@ -137,12 +137,12 @@ class MultivariateResults(Results):
 
     @property
     def df_model(self) -> float:
-        """Effective number of parameters at the maximum, as of :attr:`GPResults.df_model`."""
+        """Effective number of parameters at the maximum: (SIT2) of the theory pages."""
         return self.stacked.df_model
 
     @property
     def llf(self) -> float:
-        """NaN: a Gaussian process has no maximised likelihood; see ``log_evidence``."""
+        """NaN in nats: no likelihood is maximised; ``log_evidence`` is (SIT6) of the theory pages."""
         return float("nan")
 
     def _criterion(self) -> tuple[str, str]:
