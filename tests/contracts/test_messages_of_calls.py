@@ -1,4 +1,4 @@
-"""What a user sees on calls of `tg.fit` that no kind of fit supports, word for word: read these for tone when they change.
+"""What a user sees on calls of `tg.fit` that no kind supports, word for word: read these for tone when they change.
 
 ``python tests/contracts/test_messages_of_calls.py`` writes the messages anew.
 """
@@ -12,8 +12,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # what tests share, where this file is run by itself
 
-import tobitgp as tg
 from support.kinds import rows
+
+import tobitgp as tg
 
 SNAPSHOT = Path(__file__).with_name("messages_of_calls.txt")
 SURV, CAUSES, WIDE, PATHS = (
