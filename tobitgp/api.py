@@ -56,6 +56,7 @@ def fit(
     tol: float | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | Callable[[str, int, float], None] = False,
+    vcov: str | Mapping[str, Any] | None = None,
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
@@ -178,9 +179,11 @@ def fit(
     progress : bool or callable
         Show a progress line, or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at
         its end.
-    cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
-        By maximum likelihood: inverse information, or a sandwich around the rows' scores.
-    cov_kwds : dict, optional
+    vcov : {"nonrobust", "HC0", "HC1"} or dict, optional
+        By maximum likelihood: inverse information, or a sandwich around the rows' scores;
+        ``{"cluster": ["firm", "year"]}`` sums these within clusters, and may hold the other entries of ``cov_kwds``.
+    cov_type, cov_kwds : str, dict, optional
+        ``vcov`` in the words of statsmodels: ``"nonrobust"``, ``"HC0"``, ``"HC1"`` or ``"cluster"``, and its settings.
         For ``cov_type="cluster"`` ``{"groups": column or array}``, of clusters in several directions a list of columns,
         ``{"groups": ["firm", "year"]}``, by (ECO2) of the theory pages. ``"use_correction": True`` multiplies by
         G / (G - 1) (n - 1) / (n - k) for few clusters, as statsmodels does; by default there is no factor, as in R's
@@ -268,6 +271,7 @@ def fit(
             tol=tol,
             rng=rng,
             progress=progress,
+            vcov=vcov,
             cov_type=cov_type,
             cov_kwds=cov_kwds,
         )

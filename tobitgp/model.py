@@ -14,7 +14,7 @@ from tobitgp.kinds.kind import kind_of
 from tobitgp.kinds.registry import KINDS
 from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
 from tobitgp.mixture.methods import Method as MixtureMethod
-from tobitgp.options import FitOptions, saying_what_was_meant
+from tobitgp.options import FitOptions, read_vcov, saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.hazards.cells import PH
@@ -131,9 +131,9 @@ class Model:
         return self._rows.training
 
     @property
-    def causes(self) -> tuple[Any, ...]:
-        """Competing causes of events; none in other models."""
-        return self._rows.causes
+    def has_causes(self) -> bool:
+        """Whether events have competing causes."""
+        return self._rows.has_causes
 
     @property
     def has_posterior(self) -> bool:
@@ -159,6 +159,7 @@ class Model:
         tol: float | None = None,
         rng: int | np.random.Generator | None = None,
         progress: bool | Callable[[str, int, float], None] = False,
+        vcov: str | Mapping[str, Any] | None = None,
         cov_type: str = "nonrobust",
         cov_kwds: Mapping[str, Any] | None = None,
     ) -> Any:
@@ -166,7 +167,8 @@ class Model:
 
         Parameters
         ----------
-        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress, cov_type, cov_kwds
+        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress, vcov,
+        cov_type, cov_kwds
             As in :func:`tobitgp.fit`.
 
         Returns
@@ -201,8 +203,7 @@ class Model:
             tol,
             rng,
             progress,
-            cov_type,
-            cov_kwds,
+            *read_vcov(vcov, cov_type, cov_kwds),
         )
         self._rows.check_open()
         return self._kind.fit(self._rows, asked)

@@ -78,9 +78,9 @@ class Rows:
         return self.read
 
     @property
-    def causes(self) -> tuple[Any, ...]:
-        """Competing causes of events; none in other rows."""
-        return ()
+    def has_causes(self) -> bool:
+        """Whether events have competing causes."""
+        return False
 
     @property
     def noise(self) -> Family:

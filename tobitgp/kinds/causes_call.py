@@ -37,8 +37,8 @@ class RowsByCause(Rows):
         return SeenCauses.of([rows.training for _, rows in self.by_cause.values()])
 
     @property
-    def causes(self) -> tuple[Cause, ...]:
-        return tuple(self.by_cause)
+    def has_causes(self) -> bool:
+        return True
 
     @property
     def formula(self) -> str:

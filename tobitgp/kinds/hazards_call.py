@@ -133,6 +133,14 @@ class HazardRows(Rows):
     of_subjects: bool = False  # whether rows are parts of a subject's time
 
     @property
+    def formula(self) -> str:
+        return self.written.formula
+
+    @property
+    def shown(self) -> str:
+        return self.written.formula
+
+    @property
     def title(self) -> str:
         return repr(self.hazard)
 

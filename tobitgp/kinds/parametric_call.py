@@ -32,6 +32,14 @@ class BaselineRows(Rows):
     frailty: tuple[str, Any] | None = None  # column of the groups that share a frailty, and the group of each row
 
     @property
+    def formula(self) -> str:
+        return self.written.formula
+
+    @property
+    def shown(self) -> str:
+        return self.written.formula
+
+    @property
     def title(self) -> str:
         return repr(self.hazard)
 

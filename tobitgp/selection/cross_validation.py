@@ -35,7 +35,7 @@ Note = tuple[type[Warning], str]
 
 DEFAULT = ("log_likelihood", "concordance_index")
 OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
-_OF_ROWS = ("cov_kwds", "engine")
+_OF_ROWS = ("cov_kwds", "vcov", "engine")
 _OF_COLUMNS = ("fixed", "start", "priors")
 _NAMED = 3
 

@@ -154,7 +154,7 @@ def select(
     read = {c.name: attempt(Model, data=data, **_options(c, of_model=True)) for c in candidates}
     models = {name: outcome.value for name, outcome in read.items() if outcome.error is None}
     ready = [_with_method(c, models[c.name], by) for c in candidates if c.name in models]
-    if not any(model.causes for model in models.values()):  # whose fits alone show whether they can be compared
+    if not any(model.has_causes for model in models.values()):  # whose fits alone show whether they can be compared
         _check_before(ready, models, by)
     tasks = [(models[c.name].fit, _options(c, of_model=False)) for c in ready]
     names = [c.name for c in ready]
