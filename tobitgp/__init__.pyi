@@ -11,6 +11,7 @@ from tobitgp.inference import EP as EP
 from tobitgp.inference import VI as VI
 from tobitgp.inference import Laplace as Laplace
 from tobitgp.likelihoods.families import BoxCox as BoxCox
+from tobitgp.likelihoods.families import CustomNoise as CustomNoise
 from tobitgp.likelihoods.families import GenGamma as GenGamma
 from tobitgp.likelihoods.families import Student as Student
 from tobitgp.mixture import EMCM as EMCM
@@ -29,6 +30,7 @@ from tobitgp.results.hazards.cells import PH as PH
 from tobitgp.results.hazards.hazard_results import HazardResults as HazardResults
 from tobitgp.results.likelihood.boxcox_results import BoxCoxResults as BoxCoxResults
 from tobitgp.results.likelihood.cure_results import CureResults as CureResults
+from tobitgp.results.likelihood.distributional_results import DistributionalResults as DistributionalResults
 from tobitgp.results.likelihood.parametric_results import ParametricHazardResults as ParametricHazardResults
 from tobitgp.results.likelihood.regression_results import RegressionResults as RegressionResults
 from tobitgp.results.mixture.fit_mixture import MixtureStream as MixtureStream

@@ -41,6 +41,7 @@ def fit(
     hyper: Hyper = "auto",
     sigma: str | None = None,
     cure: str | None = None,
+    formulas: Mapping[str, str] | None = None,
     rescor: bool = False,
     id: str | None = None,
     censored: Literal["model", "drop", "ignore"] = "model",
@@ -89,7 +90,7 @@ def fit(
         kinds only the columns that the arguments mention are collected; a single value in a dict stands in every row. A
         path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and dask DataFrames are
         never read into memory at once, and their results hold no rows.
-    family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)``, ``tg.BoxCox(power=0.5)`` or ``tg.PH(...)``, optional
+    family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)``, ``tg.PH()``, ``tg.CustomNoise()``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
         modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q estimated);
@@ -97,6 +98,7 @@ def fit(
         one with zeros, by ``censor(0)``;
         ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula; ``tg.PH("spline")``, of Royston and
         Parmar, ``tg.PH("weibull")`` and ``tg.PH("gompertz")`` have baselines by maximum likelihood, see `tobitgp.PH`.
+        `tobitgp.CustomNoise` makes a family of your own density.
         Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes
         are point estimates) and, of counts, ``"poisson"``. Of competing risks one of positive times or ``"ph"``, or a
         dict of these by cause.
@@ -126,6 +128,11 @@ def fit(
         Formula of the log odds of being cured, of never having the event, as ``"~ trt + age"``, or ``"~ 1"`` for one
         fraction: a mixture cure model by maximum likelihood, in which ``formula`` is of the times of those not cured.
         With families of positive times, exact and right-censored rows; coefficients are called ``cured[trt]``.
+    formulas : mapping of str to str, optional
+        Formulas of other parameters of the rows by maximum likelihood: ``{"sigma": "~ z", "cured": "~ arm"}``, of which
+        ``sigma=`` and ``cure=`` are short forms; ``"shape"`` of Weibull times, ``tg.PH("weibull")`` and
+        ``tg.PH("gompertz")``, ``"df"`` of Student's t and ``"Q"`` of the generalised gamma distribution. Coefficients
+        are called ``log(shape)[z]``.
     rescor : bool
         Of ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
     id : str, optional
@@ -253,6 +260,7 @@ def fit(
         functions=functions,
         sigma=sigma,
         cure=cure,
+        formulas=formulas,
         rescor=rescor,
         id=id,
         engine=engine,

@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.data.frames import reads_frames
 from tobitgp.inference import Method
 from tobitgp.kinds.call import Call
-from tobitgp.kinds.kind import kind_of
+from tobitgp.kinds.kind import claimed
 from tobitgp.kinds.registry import KINDS
 from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
 from tobitgp.mixture.methods import Method as MixtureMethod
@@ -34,7 +34,8 @@ class Model:
     ----------
     formula, data
         As in :func:`tobitgp.fit`; the data are never modified.
-    family, weights, var_weights, missing, censored, functions, sigma, cure, rescor, id, engine
+    family, weights, var_weights, missing, censored, functions, sigma, cure, formulas, rescor, id,
+    engine
         As in :func:`tobitgp.fit`.
 
     Attributes
@@ -88,6 +89,7 @@ class Model:
         functions: Mapping[str, Callable[..., Any]] | None = None,
         sigma: str | None = None,
         cure: str | None = None,
+        formulas: Mapping[str, str] | None = None,
         rescor: bool = False,
         id: str | None = None,
         engine: Any = None,
@@ -98,6 +100,7 @@ class Model:
             family=family,
             sigma=sigma,
             cure=cure,
+            formulas=formulas,
             rescor=rescor,
             id=id,
             weights=weights,
@@ -107,7 +110,7 @@ class Model:
             functions=functions,
             engine=engine,
         )
-        self._kind = kind_of(call, KINDS)
+        self._kind, call = claimed(call, KINDS)
         self._rows = self._kind.read(call)
         self.spec, self.formula, self.counts = self._rows.spec, self._rows.formula, self._rows.counts
         self.endog_names, self.exog_names = self._rows.endog_names, self._rows.exog_names

@@ -173,7 +173,7 @@ def answers(results):
         asked += [results.loo, lambda: results.predict(DATA.head(3), se=True)]
         asked += [lambda: results.predict(DATA, "terms", se=True)]
     if hasattr(results, "marginal_effects"):
-        asked.append(lambda: results.column_effects(at="mean"))
+        asked.append(lambda: results.marginal_effects(at="mean"))
     for ask in asked:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")

@@ -35,6 +35,7 @@ class Call:
     family: Any = None
     sigma: str | None = None
     cure: str | None = None
+    formulas: Mapping[str, str] | None = None  # of parameters of the rows by name
     rescor: bool = False
     id: str | None = None
     weights: Any = None
@@ -49,6 +50,21 @@ class Call:
         value, default = getattr(self, name), _DEFAULTS[name]
         return value is not default and not (np.isscalar(value) and value == default)
 
+    def in_short(self) -> Call:
+        """The call by ``sigma=`` and ``cure=`` if its formulas are no more than one of these, each given once."""
+        given = {} if self.formulas is None else dict(self.formulas)
+        if not all(isinstance(name, str) for name in given):
+            raise SpecError(
+                f"formulas={self.formulas!r:.60}: a dict of formulas by parameter is needed, as {{'shape': '~ z'}}."
+            )
+        for name, argument in _SHORT.items():
+            if name in given and getattr(self, argument) is not None:
+                raise SpecError(f"formulas={{{name!r}: ...}} and {argument}= are the same formula. Give one of them.")
+        if len(given) == 1 and set(given) <= set(_SHORT):
+            short: dict[str, Any] = {_SHORT[name]: text for name, text in given.items()}
+            return replace(self, formulas=None, **short)
+        return replace(self, formulas=given or None)
+
     def refuse(self, names: tuple[str, ...], why: str) -> None:
         """Raise an error if one of these arguments is given."""
         for name in names:
@@ -56,6 +72,7 @@ class Call:
                 raise SpecError(f"{name}= {why}")
 
 
+_SHORT = {"sigma": "sigma", "cured": "cure"}  # names in ``formulas=``, and arguments that are short for them
 _DEFAULTS = {each.name: each.default for each in fields(Call) if each.default is not MISSING}
 
 
@@ -143,8 +160,8 @@ class Rows:
             )
 
 
-def read_rows(call: Call) -> Rows:
-    """Read the formula and the data."""
+def read_rows(call: Call, complete: Callable[[ModelSpec, Any, list[Any]], ModelSpec] | None = None) -> Rows:
+    """Read the formula and the data; ``complete`` adds to the specification what is read with the names of columns."""
     source = open_source(call.data, call.engine)
     present = column_names(call.data) if source is None else list(source.columns)
     # "." means the columns of the model, and weights are none of them.
@@ -163,6 +180,7 @@ def read_rows(call: Call) -> Rows:
         beside_cure["censored="] = None if call.censored == "model" else call.censored
         refuse_with_cure(beside_cure, family, replace(spec, scale=scale))
     spec = replace(spec, scale=scale)
+    spec = spec if complete is None else complete(spec, family, columns)
     options: dict[str, Any] = {"scale": scale, "weights": call.weights, "missing": call.missing}
     options |= {"censored": call.censored, "log_time": isinstance(family, Family) and family.log_time}
     if call.var_weights is not None:

@@ -13,7 +13,7 @@ import pandas as pd
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.competing_risks import Cause, CauseFormula, read_causes
 from tobitgp.kinds.call import Call, Rows
-from tobitgp.kinds.kind import Kind, kind_of
+from tobitgp.kinds.kind import Kind, claimed
 from tobitgp.options import FitOptions
 from tobitgp.results.competing.competing_parts import CompetingParts, SeenCauses
 from tobitgp.results.competing.competing_results import CompetingRisksResults
@@ -97,7 +97,7 @@ class Causes(Kind):
                 if isinstance(family, Mapping):
                     family = _of(cause, causes, family, "family", first.column)
                 own = replace(call, formula=text.of(cause), data=data, family=family)
-                kind = kind_of(own, self.kinds)
+                kind, own = claimed(own, self.kinds)
                 by_cause[cause] = kind, kind.read(own)
                 if own.id is not None and not kind.hazards:
                     raise SpecError("id= of competing risks goes with family='ph'.")

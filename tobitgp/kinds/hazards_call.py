@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.row_warnings import warn_fractions
-from tobitgp.data.training_summary import remember
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
 from tobitgp.inference import EP
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.hyperparameters import SIGMA, Given
+from tobitgp.inference.given_parameters import GivenParameters
+from tobitgp.inference.hyperparameters import SIGMA
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.parametric_call import in_memory
@@ -98,7 +98,7 @@ class Fitter:
 
     def priors(self, rows: Rows) -> dict[str, LogNormal]:
         """The usual priors in units that bands do not change: those of the logarithm of an exponential time."""
-        given = Given.read("auto", None, None, None, None)
+        given = GivenParameters.read("auto", None, None, None, None)
         _, gp, _ = build_model(rows.spec, rows.training, FAMILIES["exponential"], given, EP(), Settings())
         found, units = gp.parameters, gp.problem.units
         unit = {role: _LOG_EXPONENTIAL / units.scale for role in ("sd", "group")}
@@ -192,7 +192,7 @@ class Hazards(Kind):
         warn_fractions(rows.training.response.weight, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
         fitter = Fitter(rows.written, rows.hazard, frame, processes, rows.risk, rows.call.functions, asked)
         cells, cuts = _fit(fitter)
-        facts = remember(rows.training, named_columns([rows.spec], rows.columns), frame)
+        facts = rows.training.facts(named_columns([rows.spec], rows.columns), frame)
         begins = first_entries(frame, rows.risk, rows.written.stratum)
         read = rows.spec, rows.training.state, facts, rows.written, rows.hazard, cuts, begins, cells.parts
         parts = HazardParts(*read, rows.training, frame, rows.of_subjects)

@@ -69,14 +69,15 @@ class Kind:
         )
 
 
-def kind_of(call: Call, kinds: tuple[Kind, ...]) -> Kind:
-    """The first of several kinds that claims a call."""
-    kind = next(kind for kind in kinds if kind.claims(call))
+def claimed(call: Call, kinds: tuple[Kind, ...]) -> tuple[Kind, Call]:
+    """The first of several kinds that claims a call, and the call as this kind reads it."""
+    calls = ((kind, call if kind.by_cause else call.in_short()) for kind in kinds)
+    kind, call = next((kind, own) for kind, own in calls if kind.claims(own))
     if isinstance(call.family, Mapping) and not kind.by_cause:
         raise SpecError("family= by cause is for competing risks, as in Surv(time, cause) ~ x.")
     if call.rescor and not kind.takes_rescor:
         raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
-    return kind
+    return kind, call
 
 
 def fit_maximum(rows: Rows, asked: FitOptions, fitter: Callable[..., Any], clusters: Any = None, **options: Any) -> Any:

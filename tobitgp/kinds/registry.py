@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tobitgp.kinds.boxcox_call import PowerTransformation
 from tobitgp.kinds.causes_call import Causes
+from tobitgp.kinds.distributional_call import Distributional
 from tobitgp.kinds.hazards_call import Hazards
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.parametric_call import ParametricHazards
@@ -13,6 +14,7 @@ from tobitgp.kinds.start_stop_call import StartStop
 
 OF_ONE_CAUSE: tuple[Kind, ...] = (
     Several(),
+    Distributional(),
     ParametricHazards(),
     PowerTransformation(),
     Hazards(),

@@ -11,7 +11,7 @@ from tobitgp.data.prepare import PartitionedData
 from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.hyperparameters import Given, read_mapping
+from tobitgp.inference.given_parameters import GivenParameters, read_mapping
 from tobitgp.kinds.call import Call, Rows
 from tobitgp.kinds.cure import fit_cure
 from tobitgp.kinds.kind import Kind, fit_maximum, fit_posterior
@@ -65,7 +65,7 @@ class Regression(Kind):
             rows.read,
             rows.noise,
             method=inference,
-            given=Given.read(options["inducing"], at, None, options["priors"], inference.side_noises),
+            given=GivenParameters.read(options["inducing"], at, None, options["priors"], inference.side_noises),
             settings=Settings(rng=read_rng(options["rng"])),
             gradient=options["gradient"],
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tobitgp.numerics.factored import variances
+from tobitgp.numerics.bordered import variances
 from tobitgp.report import summary
 from tobitgp.report.summaries import ROBUST, ratio_note, ratio_section
 from tobitgp.report.summary import FitSummary, Section, number
