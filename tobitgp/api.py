@@ -7,16 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tobitgp.competing import open_competing
 from tobitgp.data.frames import reads_frames
-from tobitgp.errors import SpecError
-from tobitgp.formula.mvbind import is_wide
-from tobitgp.hazards import HazardModel, open_model
 from tobitgp.inference import Method
 from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
 from tobitgp.mixture.methods import Method as MixtureMethod
-from tobitgp.model import Hyper
-from tobitgp.multivariate import fit_several
+from tobitgp.model import Hyper, Model
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
@@ -62,6 +57,7 @@ def fit(
     tol: float | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | Callable[[str, int, float], None] = False,
+    vcov: str | Mapping[str, Any] | None = None,
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
@@ -191,9 +187,11 @@ def fit(
     progress : bool or callable
         Show a progress line, or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at
         its end.
-    cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
-        By maximum likelihood: inverse information, or a sandwich around the rows' scores.
-    cov_kwds : dict, optional
+    vcov : {"nonrobust", "HC0", "HC1"} or dict, optional
+        By maximum likelihood: inverse information, or a sandwich around the rows' scores;
+        ``{"cluster": ["firm", "year"]}`` sums these within clusters, and may hold the other entries of ``cov_kwds``.
+    cov_type, cov_kwds : str, dict, optional
+        ``vcov`` in the words of statsmodels: ``"nonrobust"``, ``"HC0"``, ``"HC1"`` or ``"cluster"``, and its settings.
         For ``cov_type="cluster"`` ``{"groups": column or array}``, of clusters in several directions a list of columns,
         ``{"groups": ["firm", "year"]}``, by (ECO2) of the theory pages. ``"use_correction": True`` multiplies by
         G / (G - 1) (n - 1) / (n - k) for few clusters, as statsmodels does; by default there is no factor, as in R's
@@ -252,47 +250,37 @@ def fit(
     >>> res.params.round(2).tolist()
     [0.68, 0.32, 421.43, 407.54, 1.56, 0.98]
     """
-    reading: dict[str, Any] = {
-        "family": family,
-        "weights": weights,
-        "var_weights": var_weights,
-        "missing": missing,
-        "censored": censored,
-        "functions": functions,
-    }
-    fitting: dict[str, Any] = {
-        "method": method,
-        "bound": bound,
-        "inducing": inducing,
-        "hyper": hyper,
-        "fixed": fixed,
-        "start": start,
-        "priors": priors,
-        "n_starts": n_starts,
-        "max_iter": max_iter,
-        "tol": tol,
-        "rng": rng,
-        "progress": progress,
-        "cov_type": cov_type,
-        "cov_kwds": cov_kwds,
-    }
-    causes = open_competing(formula, data)
-    if causes is not None:
-        reading |= {"id": id, "sigma": sigma, "cure": cure, "formulas": formulas, "engine": engine}
-        return causes.fit(reading=reading, fitting=fitting)
-    if isinstance(family, Mapping):
-        raise SpecError("family= by cause is for competing risks, as in Surv(time, cause) ~ x.")
-    text: Any = formula
-    if is_wide(text):
-        if id is not None:
-            raise SpecError("id= goes with one response, not with mvbind(...).")
-        if cure is not None or formulas is not None:
-            raise SpecError(f"{'formulas' if cure is None else 'cure'}= goes with one response, not with mvbind(...).")
-        return fit_several(text, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
-    if rescor:
-        raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
-    found = open_model(text, data, id=id, sigma=sigma, cure=cure, formulas=formulas, engine=engine, **reading)
-    if isinstance(found, HazardModel):
-        return found.fit(**fitting)
-    with found as model:
-        return model.fit(**fitting)
+    model = Model(
+        formula,
+        data,
+        family=family,
+        weights=weights,
+        var_weights=var_weights,
+        missing=missing,
+        censored=censored,
+        functions=functions,
+        sigma=sigma,
+        cure=cure,
+        formulas=formulas,
+        rescor=rescor,
+        id=id,
+        engine=engine,
+    )
+    with model:
+        return model.fit(
+            method=method,
+            bound=bound,
+            inducing=inducing,
+            hyper=hyper,
+            fixed=fixed,
+            start=start,
+            priors=priors,
+            n_starts=n_starts,
+            max_iter=max_iter,
+            tol=tol,
+            rng=rng,
+            progress=progress,
+            vcov=vcov,
+            cov_type=cov_type,
+            cov_kwds=cov_kwds,
+        )

@@ -3,63 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
-from tobitgp.data.censored_response import warn_unmet_limits
 from tobitgp.data.frames import reads_frames
-from tobitgp.data.outcome import warn_outlier
-from tobitgp.data.prepare import PartitionedData, TrainingData, prepare, prepare_partitions
-from tobitgp.data.row_warnings import warn_fractions, warn_split_subjects
-from tobitgp.data.sources import open_source
-from tobitgp.data.table import column_names
-from tobitgp.engines import Store
-from tobitgp.errors import SpecError
-from tobitgp.formula import parse_formula
-from tobitgp.formula.parse import parse_scale_formula
-from tobitgp.formula.spec import CureSpec, ModelSpec
 from tobitgp.inference import Method
-from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.given_parameters import GivenParameters, read_mapping
-from tobitgp.kinds.cure import fit_cure
-from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
-from tobitgp.likelihoods import Family
-from tobitgp.likelihoods.families import GenGamma, Student
+from tobitgp.kinds.call import Call
+from tobitgp.kinds.kind import claimed
+from tobitgp.kinds.registry import KINDS
+from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
 from tobitgp.mixture.methods import Method as MixtureMethod
-from tobitgp.numerics.linear_algebra import breakdown_in_words
-from tobitgp.options import (
-    MAX_ITER,
-    MLE,
-    FitOptions,
-    choose_family,
-    means_mle,
-    method_for,
-    read_rng,
-    read_robust,
-    refuse_var_weights,
-    refuse_with_cure,
-    refuse_with_mle,
-    refuse_without_mle,
-    saying_what_was_meant,
-)
+from tobitgp.options import FitOptions, read_vcov, saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
-from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import is_of_counts
-from tobitgp.results.likelihood.cure_results import CureResults
-from tobitgp.results.likelihood.kinds import results_of
-from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.mixture.fit_mixture import choose_mixture_method, fit_components, refuse_with_mixture
-from tobitgp.results.mixture.mixture_results import MixtureResults
-from tobitgp.results.process.fit_process import Evidence, estimated_of, evidence_at, fit_process
-from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
+from tobitgp.results.hazards.cells import PH
+from tobitgp.results.process.fit_process import Evidence
+from tobitgp.results.views import ModelData
 from tobitgp.typing import Frame
 
 Hyper = Literal["auto", "integrate", "maximize"]
-_NO_POSTERIOR = "and method=, priors=, hyper=, inducing= and start= of a posterior do not go with it."
 
 
 class Model:
@@ -71,7 +34,8 @@ class Model:
     ----------
     formula, data
         As in :func:`tobitgp.fit`; the data are never modified.
-    family, weights, var_weights, missing, censored, functions, sigma, cure, engine
+    family, weights, var_weights, missing, censored, functions, sigma, cure, formulas, rescor, id,
+    engine
         As in :func:`tobitgp.fit`.
 
     Attributes
@@ -114,88 +78,73 @@ class Model:
     @reads_frames
     def __init__(
         self,
-        formula: str,
+        formula: str | Mapping[str | int, str],
         data: Frame,
         *,
-        family: str | Student | GenGamma | None = None,
+        family: str | Student | GenGamma | BoxCox | PH | Mapping[Any, Any] | None = None,
         weights: Any = None,
         var_weights: Any = None,
         missing: Literal["drop", "raise"] = "drop",
         censored: Literal["model", "drop", "ignore"] = "model",
         functions: Mapping[str, Callable[..., Any]] | None = None,
         sigma: str | None = None,
-        cure: str | None = None,
+        cure: str | Mapping[Any, str | None] | None = None,
+        formulas: Mapping[str, str] | None = None,
+        rescor: bool = False,
+        id: str | None = None,
         engine: Any = None,
     ):
-        source = open_source(data, engine)
-        present = column_names(data) if source is None else list(source.columns)
-        # "." means the columns of the model, and weights are none of them.
-        beside = [name for name in (weights, var_weights) if isinstance(name, str)]
-        columns = [c for c in present if c not in beside]
-        spec = parse_formula(formula, columns, functions)
-        self._family = choose_family(family, spec)
-        if spec.mixture is not None:
-            refuse_with_mixture({"sigma": sigma, "var_weights": var_weights})
-        scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
-        if cure is not None:
-            scale = parse_scale_formula(cure, columns, functions, beside=spec, kind=CureSpec)
-            beside_cure = {"sigma=": sigma, "var_weights=": var_weights, "partitioned data": source}
-            beside_cure["censored="] = None if censored == "model" else censored
-            refuse_with_cure(beside_cure, self._family, replace(spec, scale=scale))
-        spec = self._with_formulas(replace(spec, scale=scale), columns, functions)
-        options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
-        options["log_time"] = isinstance(self._family, Family) and self._family.log_time
-        if var_weights is not None:
-            refuse_var_weights(self._family)
-            options["var_weights"] = var_weights
-        self._read: TrainingData | PartitionedData
-        if source is None:
-            self._read = prepare(spec, data, **options)
-            frame = keep_covariates(self._read, data)
-            if self._family.name not in ("weibull", "exponential"):
-                warn_split_subjects(spec, self._read, data, frame)
-            limits: Any = (self._read.response.limit_lower, self._read.response.limit_upper)
-        else:
-            self._read = prepare_partitions(spec, source, store=Store() if source.here else None, **options)
-            frame, limits = None, self._read.found.mean_limits
-        if self._read.state.spec.limit is None:
-            warn_unmet_limits(self._read.counts, limits)
-        self._source, self._columns = data, present
-        self.spec = self._read.state.spec
-        self.formula = self.spec.formula
-        self.endog_names = plain_text(self.spec.response.label)
-        self.exog_names = list(self._read.state.linear.columns)
-        self.data = ModelData(self.exog_names, frame)
-        self.counts = dict(self._read.counts)
-
-    def _with_formulas(self, spec: ModelSpec, columns: list[str], functions: Any) -> ModelSpec:
-        """The specification with the formulas of other parameters of the rows."""
-        return spec
+        call = Call(
+            formula,
+            data,
+            family=family,
+            sigma=sigma,
+            cure=cure,
+            formulas=formulas,
+            rescor=rescor,
+            id=id,
+            weights=weights,
+            var_weights=var_weights,
+            missing=missing,
+            censored=censored,
+            functions=functions,
+            engine=engine,
+        )
+        self._kind, call = claimed(call, KINDS)
+        self._rows = self._kind.read(call)
+        self.spec, self.formula, self.counts = self._rows.spec, self._rows.formula, self._rows.counts
+        self.endog_names, self.exog_names = self._rows.endog_names, self._rows.exog_names
+        self.data = ModelData(self.exog_names, self._rows.frame)
 
     def __enter__(self) -> Model:
         return self
 
     def __exit__(self, *error: object) -> None:
         """Remove what was kept of partitioned data."""
-        if isinstance(self._read, PartitionedData) and self._read.store is not None:
-            self._read.store.close()
+        self._rows.close()
 
     @property
     def counting(self) -> bool:
         """Whether the family gives counts probabilities; the others have densities."""
-        return is_of_counts(self._family)
+        return is_of_counts(self._rows.family)
 
     @property
-    def training(self) -> TrainingData:
+    def training(self) -> Any:
         """The rows used, as the subpackages pass them to each other."""
-        if isinstance(self._read, PartitionedData):
-            raise SpecError("The data are partitioned, and their rows are not kept together.")
-        return self._read
+        return self._rows.training
+
+    @property
+    def has_causes(self) -> bool:
+        """Whether events have competing causes."""
+        return self._rows.has_causes
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether the model can be fitted under priors."""
+        return self._kind.has_posterior
 
     def __repr__(self) -> str:
-        censored = ", ".join(f"{self.counts[kind]} {kind}-censored" for kind in COUNTS[1:4] if self.counts[kind])
-        rows = f"{self.counts['exact']} rows exact, {censored or 'none censored'}, {self.counts['dropped']} dropped"
-        return f"Model: {self.spec.written}\n  {self._family.name}: {rows}"
+        return f"Model: {self._rows.shown}\n  {self._rows.title}: {self._rows.counted}"
 
     @saying_what_was_meant
     def fit(
@@ -206,21 +155,23 @@ class Model:
         inducing: Any = "auto",
         hyper: Hyper = "auto",
         fixed: Mapping[str, float] | None = None,
-        start: Mapping[str, float] | GPResults | None = None,
+        start: Any = None,
         priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
         n_starts: int | None = None,
         max_iter: int | None = None,
         tol: float | None = None,
         rng: int | np.random.Generator | None = None,
         progress: bool | Callable[[str, int, float], None] = False,
+        vcov: str | Mapping[str, Any] | None = None,
         cov_type: str = "nonrobust",
         cov_kwds: Mapping[str, Any] | None = None,
-    ) -> GPResults | RegressionResults | CureResults | MixtureResults:
+    ) -> Any:
         """Fit the model.
 
         Parameters
         ----------
-        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress, cov_type, cov_kwds
+        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress, vcov,
+        cov_type, cov_kwds
             As in :func:`tobitgp.fit`.
 
         Returns
@@ -255,22 +206,10 @@ class Model:
             tol,
             rng,
             progress,
-            cov_type,
-            cov_kwds,
+            *read_vcov(vcov, cov_type, cov_kwds),
         )
-        self._refuse_closed()
-        if isinstance(self._read, TrainingData) and cov_type == "nonrobust":
-            warn_fractions(self._read.response.weight)
-        if self.spec.mixture is not None:
-            return self._fit_mixture(asked)
-        if isinstance(self._read, TrainingData):
-            assert isinstance(self._family, Family)
-            warn_outlier(self._read.response, log_time=self._family.log_time, labels=self._read.labels)
-        if means_mle(asked, self.spec):
-            return self._fit_mle(asked)
-        if self._cured:
-            raise SpecError(f"cure= goes with maximum likelihood, {_NO_POSTERIOR}")
-        return self._fit_process(asked)
+        self._rows.check_open()
+        return self._kind.fit(self._rows, asked)
 
     def evidence(
         self,
@@ -335,92 +274,6 @@ class Model:
         sigma                -10.6
         dtype: float64
         """
-        self._refuse_closed()
-        if self.spec.mixture is not None:
-            raise SpecError("evidence() is that of Gaussian processes and regressions with priors, not of a mixture.")
-        if self._cured:
-            raise SpecError(f"cure= goes with maximum likelihood, which has no evidence: {_NO_POSTERIOR}")
-        if method == MLE:
-            raise SpecError("method='mle' has no evidence; llf of a fit with fixed= is its log likelihood.")
-        assert isinstance(self._family, Family)
-        inference = method_for(method, bound, self._family)
-        return evidence_at(
-            self.spec,
-            self._read,
-            self._family,
-            method=inference,
-            given=GivenParameters.read(inducing, read_mapping("params", params), None, priors, inference.side_noises),
-            settings=Settings(rng=read_rng(rng)),
-            gradient=gradient,
-        )
-
-    def _covariates(self) -> pd.DataFrame | None:
-        """The covariates of the rows used, for the results to keep."""
-        return None if self.data.frame is None else self.data.frame.copy(deep=False)
-
-    @property
-    def _cured(self) -> bool:
-        """Whether some rows are cured."""
-        return isinstance(self.spec.scale, CureSpec)
-
-    @property
-    def _fitter(self) -> Callable[..., Any]:
-        """What maximises the likelihood of rows in memory."""
-        return fit_cure if self._cured else fit_regression
-
-    def _refuse_closed(self) -> None:
-        if isinstance(self._read, PartitionedData) and self._read.store is not None and self._read.store.closed:
-            raise SpecError(
-                "What this model kept of its partitioned data was removed at the end of its with statement; fit within "
-                "that, or make another tg.Model."
-            )
-
-    def _fit_process(self, asked: FitOptions) -> GPResults:
-        refuse_without_mle(asked.cov_type, asked.cov_kwds)
-        assert isinstance(self._family, Family)
-        method = method_for(asked.method, asked.bound, self._family)
-        near = asked.start if isinstance(asked.start, GPResults) else None
-        if near is not None:
-            asked = replace(asked, start=estimated_of(near, asked.fixed or {}))
-            near = near if asked.n_starts is None else None
-        how: dict[str, Any] = {"method": method, "given": asked.given(method), "settings": asked.settings()}
-        with progress_bar(asked.progress) as on_step:
-            return fit_process(
-                self.spec, self._read, self._family, self._covariates(), self._columns, near, on_step=on_step, **how
-            )
-
-    def _fit_mle(self, asked: FitOptions) -> RegressionResults | CureResults:
-        refuse_with_mle(asked)
-        assert isinstance(self._family, Family)
-        read, options = self._read, asked.named(("fixed", "cov_type")) | {"max_iter": asked.max_iter or MAX_ITER}
-        if isinstance(read, TrainingData):
-            options |= read_robust(asked.cov_type, asked.cov_kwds, self._source, read)
-        with breakdown_in_words(), progress_bar(asked.progress) as on_step:
-            if isinstance(read, TrainingData):
-                covariates, rows = self._covariates(), read.found.n
-                assert covariates is not None
-                parts: Any = self._fitter(self.spec, read, self._family, covariates, self._columns, **options)
-            else:
-                parts, rows = fit_partitions(self.spec, read, self._family, self._columns, **options), read.found.n
-            if on_step is not None:
-                on_step(Step("newton", parts.maximum.iterations, parts.llf, rows=rows))
-        found: RegressionResults | CureResults = results_of(parts)
-        return found
-
-    def _fit_mixture(self, asked: FitOptions) -> MixtureResults:
-        refuse_with_mixture(asked.named(("bound", "inducing", "hyper", "start", "fixed", "cov_type", "cov_kwds")))
-        method = choose_mixture_method(asked.method, n_starts=asked.n_starts, max_iter=asked.max_iter, tol=asked.tol)
-        assert not isinstance(self._family, Family)
-        shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
-        with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
-            return fit_components(
-                self.spec,
-                self._read,
-                self._family,
-                self._covariates(),
-                self._columns,
-                method=method,
-                priors=asked.priors,
-                rng=asked.rng,
-                on_step=on_step,
-            )
+        self._rows.check_open()
+        options = {"bound": bound, "inducing": inducing, "priors": priors, "gradient": gradient, "rng": rng}
+        return self._kind.evidence(self._rows, params, method=method, **options)

@@ -74,7 +74,6 @@ ELSEWHERE = {
     "ul": "limits stand in the formula: y ~ x | censor(upper=4)",
     "use_t": "tails are normal; for few clusters bootstrap(groups=) is of the results",
     "vce": "write cov_type='HC0', or cov_type='cluster', cov_kwds={'groups': 'g'}; bootstrap() is of the results",
-    "vcov": "write cov_type='HC1', or cov_type='cluster', cov_kwds={'groups': ['g', 'year']}",
 }
 
 P = ParamSpec("P")
@@ -251,6 +250,20 @@ def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, training: TrainingDat
         warn_whole(weight)
     sampling = not are_whole(weight) if meant is None else meant == _WEIGHTS[1]
     return {"groups": groups, "sampling": sampling}
+
+
+def read_vcov(vcov: Any, cov_type: str, cov_kwds: Any) -> tuple[str, Any]:
+    """``cov_type`` and ``cov_kwds`` that ``vcov=`` means, or those that are given in its place."""
+    if vcov is None:
+        return cov_type, cov_kwds
+    if cov_type != "nonrobust" or cov_kwds is not None:
+        raise SpecError(f"vcov={vcov!r:.60}: cov_type= and cov_kwds= say the same in other words. Give one of the two.")
+    if isinstance(vcov, str):
+        return vcov, None
+    if not isinstance(vcov, Mapping) or "cluster" not in vcov:
+        raise SpecError(f"vcov={vcov!r:.60}: must be a kind such as 'HC1', or a dict such as {{'cluster': 'firm'}}.")
+    given = dict(vcov)
+    return "cluster", {"groups": given.pop("cluster"), **given}
 
 
 def read_groups(cov_type: str, given: dict[str, Any], data: Frame, kept: BoolArray) -> Clusters | None:

@@ -58,7 +58,7 @@ OPTIONS = (
 )
 
 # Without an underscore because other rooms of the package, or other packages, call them; no user does.
-PLUMBING = {"parts", "from_parts", "training", "counting", "user_level"}
+PLUMBING = {"parts", "from_parts", "training", "counting", "has_causes", "has_posterior", "user_level"}
 
 
 class Public(NamedTuple):

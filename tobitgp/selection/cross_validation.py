@@ -12,17 +12,14 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.api import fit
-from tobitgp.competing import open_competing
 from tobitgp.data.frames import by_label, read_weights, reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level
-from tobitgp.hazards import HazardModel, open_model
 from tobitgp.inference.fitted import Step
+from tobitgp.kinds.progress import progress_bar
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
-from tobitgp.report.progress import progress_bar
-from tobitgp.results.competing.competing_parts import SeenCauses
 from tobitgp.results.paths import read_subjects
 from tobitgp.selection.specs import check_arguments
 from tobitgp.selection.splines import with_ends
@@ -35,8 +32,8 @@ Parts = list[tuple[IntArray, IntArray]]
 Note = tuple[type[Warning], str]
 
 DEFAULT = ("log_likelihood", "concordance_index")
-OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"} | {"id", "formulas"}
-_OF_ROWS = ("cov_kwds", "engine")
+OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
+_OF_ROWS = ("cov_kwds", "vcov", "engine")
 _OF_COLUMNS = ("fixed", "start", "priors")
 _NAMED = 3
 
@@ -47,24 +44,7 @@ def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
     return [folds] if named else []
 
 
-class Opened(NamedTuple):
-    """A model of competing risks: the rows that all causes' models use."""
-
-    training: SeenCauses
-
-
-def _open(formula: Any, frame: pd.DataFrame, options: dict[str, Any]) -> Model | HazardModel | Opened:
-    """The model, to know which rows it uses."""
-    causes = open_competing(formula, frame)
-    if causes is None:
-        return open_model(formula, frame, **options)
-    models = causes.open(**options)
-    return Opened(SeenCauses.of([model.training for model in models.values()]))
-
-
-def read_folds(
-    folds: Any, model: Model | HazardModel | Opened, frame: pd.DataFrame, rng: np.random.Generator
-) -> tuple[list[Any], Parts]:
+def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Generator) -> tuple[list[Any], Parts]:
     """Names of the folds, and the places of their training and test rows; rows that a fit drops are in none."""
     used = np.flatnonzero(model.training.kept)
     exact = model.training.response.lower == model.training.response.upper
@@ -290,7 +270,7 @@ def cross_validate(
     fit_kwargs, frame = _var_weights_in(fit_kwargs, frame)
     unseen = own_column(f"{formula} {fit_kwargs.get('sigma')} {fit_kwargs.get('formulas')}", folds, columns)
     options = {name: value for name, value in fit_kwargs.items() if name in OF_MODEL}
-    model = _open(formula, frame.drop(columns=unseen), options)
+    model = Model(formula, frame.drop(columns=unseen), **options)
     formula, fit_kwargs = _with_ends(formula, fit_kwargs, frame.iloc[np.flatnonzero(model.training.kept)])
     weights = None
     if fit_kwargs.get("weights") is not None:

@@ -10,15 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.api import fit
-from tobitgp.competing import open_competing
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError, TobitGPError, user_level
-from tobitgp.hazards import HazardModel, open_model
 from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
-from tobitgp.parametric import ParametricModel
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import EVIDENCE, check_by, compare, read_value
 from tobitgp.results.likelihood.regression_results import RegressionResults
@@ -155,12 +151,11 @@ def select(
     check_by(by)
     check_jobs(n_jobs)
     candidates = read_specs(specs, fit_kwargs)
-    if any(open_competing(candidate.options["formula"], data) is not None for candidate in candidates):
-        return _select_causes(candidates, data, by, n_jobs, progress)
-    read = {c.name: attempt(open_model, data=data, **_options(c, of_model=True)) for c in candidates}
+    read = {c.name: attempt(Model, data=data, **_options(c, of_model=True)) for c in candidates}
     models = {name: outcome.value for name, outcome in read.items() if outcome.error is None}
     ready = [_with_method(c, models[c.name], by) for c in candidates if c.name in models]
-    _check_before(ready, models, by)
+    if not any(model.has_causes for model in models.values()):  # whose fits alone show whether they can be compared
+        _check_before(ready, models, by)
     tasks = [(models[c.name].fit, _options(c, of_model=False)) for c in ready]
     names = [c.name for c in ready]
     words = f"{{evaluations}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}"
@@ -173,30 +168,13 @@ def select(
     return _rank(results, errors, by)
 
 
-def _select_causes(candidates: list[Candidate], data: Frame, by: str, n_jobs: int, progress: Any) -> Selection:
-    """Models of competing risks, fitted to the end before it is looked at whether they can be compared."""
-    usual = MLE if by in _OF_LIKELIHOOD else "ep"
-    tasks: list[Any] = []
-    for candidate in candidates:
-        method = candidate.options.get("method", "auto")
-        own = {"method": usual} if isinstance(method, str) and method == "auto" else {}
-        tasks.append((fit, {**candidate.options, **own, "data": data}))
-    names = [c.name for c in candidates]
-    words = f"{{evaluations}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}"
-    outcomes = attempt_all(tasks, names, n_jobs, progress, words, lambda found: read_value(found, by))
-    fitted = dict(zip(names, outcomes, strict=True))
-    pass_on((name, outcome.notes) for name, outcome in fitted.items())
-    errors = {name: outcome.error for name, outcome in fitted.items() if outcome.error is not None}
-    return _rank({name: fitted[name].value for name in names if name not in errors}, errors, by)
-
-
-def _with_method(candidate: Candidate, model: Model | HazardModel, by: str) -> Candidate:
+def _with_method(candidate: Candidate, model: Model, by: str) -> Candidate:
     """Candidate whose ``method="auto"`` is one that has the number by which models are ranked."""
     method = candidate.options.get("method", "auto")
     if not isinstance(method, str) or method != "auto":
         return candidate
     likelihood, posterior = (MLE, "ep") if model.spec.mixture is None else (EMCM.name, "vbcm")
-    method = likelihood if by in _OF_LIKELIHOOD or isinstance(model, ParametricModel) else posterior
+    method = likelihood if by in _OF_LIKELIHOOD or not model.has_posterior else posterior
     return replace(candidate, options={**candidate.options, "method": method})
 
 
@@ -205,7 +183,7 @@ def _options(candidate: Candidate, *, of_model: bool) -> dict[str, Any]:
     return {name: value for name, value in candidate.options.items() if (name in OF_MODEL) == of_model}
 
 
-def _check_before(candidates: list[Candidate], models: dict[str, Model | HazardModel], by: str) -> None:
+def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str) -> None:
     """Refuse what could not be compared in the end."""
     subjects, kinds = {}, {}
     for candidate in candidates:
@@ -230,7 +208,7 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model | HazardM
         check_kinds(kinds, by)
 
 
-def _evidence_kind(model: Model | HazardModel, options: dict[str, Any], modelled: bool) -> str:
+def _evidence_kind(model: Model, options: dict[str, Any], modelled: bool) -> str:
     """Kind of evidence that a fit will have."""
     if model.spec.mixture is not None:
         return "loglik" if isinstance(choose_mixture_method(options["method"]), EMCM) else "elbo"

@@ -541,8 +541,6 @@ def test_what_cannot_be_read_is_refused(data, formula, words):
 
 
 def test_what_does_not_go_is_refused(data, res):
-    with pytest.raises(FormulaError, match=r"tg.fit\(\)"):
-        tg.Model("mvbind(y1, y2) ~ z", data)
     with pytest.raises(SpecError, match="mvbind"):
         tg.fit("y1 ~ z", data, rescor=True)
     with pytest.raises(SpecError, match="gaussian and lognormal"):

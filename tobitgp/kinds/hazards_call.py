@@ -1,4 +1,4 @@
-"""Fit proportional hazards by the cells of rows and bands of time."""
+"""Calls of proportional hazards, fitted by the cells of rows and bands of time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.boxcox import BoxCoxModel
 from tobitgp.data.row_warnings import warn_fractions
-from tobitgp.distributional import DistributionalModel, has_own_formulas, short_forms
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
@@ -22,10 +20,12 @@ from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.hyperparameters import SIGMA
+from tobitgp.kinds.call import Call, Rows, read_rows
+from tobitgp.kinds.kind import Kind
+from tobitgp.kinds.parametric_call import in_memory
+from tobitgp.kinds.regression_call import Regression
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.likelihoods.families import is_boxcox
-from tobitgp.model import Model
-from tobitgp.parametric import ParametricModel, check_reading
+from tobitgp.options import MLE, FitOptions
 from tobitgp.priors.hyperpriors import LogNormal, Normal, Usual
 from tobitgp.results.hazards.cells import (
     BANDS,
@@ -33,11 +33,11 @@ from tobitgp.results.hazards.cells import (
     AtRisk,
     at_risk,
     band_labels,
+    baseline_size,
     check_subjects,
     choose_bands,
     first_entries,
     given_bands,
-    is_parametric,
     make_cells,
 )
 from tobitgp.results.hazards.hazard_parts import HazardParts
@@ -48,17 +48,11 @@ from tobitgp.results.paths import holds_parts, read_subjects
 from tobitgp.results.process.fit_process import build_model
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import named_columns
-from tobitgp.start_stop import StartStopModel
 from tobitgp.typing import Array
 
 MOST_BANDS = 320
 _LOG_EXPONENTIAL = float(np.pi / np.sqrt(6.0))  # standard deviation
 _STAYS = 0.2  # of an error, by which coefficients may move when bands are halved: a quarter of it when they are doubled
-
-
-def is_hazards(family: object) -> bool:
-    """Whether ``family=`` of :func:`tobitgp.fit` means proportional hazards."""
-    return isinstance(family, PH) or family is PH or (isinstance(family, str) and family == PH.name)
 
 
 @dataclass(frozen=True)
@@ -71,38 +65,41 @@ class Fitter:
     has_processes: bool  # of covariates, random effects among them
     risk: AtRisk
     functions: Mapping[str, Any] | None
-    fitting: Mapping[str, Any]
+    asked: FitOptions
 
     def __call__(self, cuts: Array, **how: Any) -> GPResults | RegressionResults:
         """Fit with these bands."""
         cells = make_cells(self.frame, self.risk, cuts, self.written.stratum)
         formula = self.written.cells(self.family.baseline, self.family.kernel)
-        model = Model(formula, cells, family="exponential", weights=WEIGHT, functions=self.functions)
-        options = {**self.fitting, **how}
-        options |= {name: _flipped(options.get(name), model.exog_names) for name in ("fixed", "start", "priors")}
+        call = Call(formula, cells, family="exponential", weights=WEIGHT, functions=self.functions)
+        rows = read_rows(call)
+        asked, columns = replace(self.asked, **how), rows.read.state.linear.columns
+        flipped: dict[str, Any] = {
+            name: _flipped(getattr(asked, name), columns) for name in ("fixed", "start", "priors")
+        }
         with warnings.catch_warnings():
             # Of the rows it was said already, and exposures of cells are no response of the user's.
             warnings.filterwarnings("ignore", ".*weights are not whole numbers")
             warnings.filterwarnings("ignore", ".*(makes up nearly all of the variance|response is constant)")
-            if model.spec.processes and (options["priors"] is None or options["priors"]):
-                options["priors"] = {**self.priors(model), **(options["priors"] or {})}
-            found = model.fit(**options)
+            if rows.spec.processes and (asked.priors is None or asked.priors):
+                flipped["priors"] = {**self.priors(rows), **(flipped["priors"] or {})}
+            found = Regression().fit(rows, replace(asked, **flipped))
         assert isinstance(found, GPResults | RegressionResults)
         return found
 
     def from_time_alone(self, cuts: Array, **how: Any) -> GPResults | RegressionResults:
         """Fit from where one without covariates ends, a cell a band, whose baseline linear terms hardly move."""
-        named = any(self.fitting.get(name) for name in ("start", "fixed", "priors", "n_starts"))
+        named = any(self.asked.named(("start", "fixed", "priors", "n_starts")).values())
         if named or self.has_processes or self.written.varying:
             return self(cuts, **how)
         stratum = [] if self.written.stratum is None else [self.written.stratum.strip("`")]
         alone = replace(self, written=replace(self.written, terms=()), frame=self.frame[stratum])
         return self(cuts, **how, start=alone(cuts, hyper="maximize"))
 
-    def priors(self, model: Model) -> dict[str, LogNormal]:
+    def priors(self, rows: Rows) -> dict[str, LogNormal]:
         """The usual priors in units that bands do not change: those of the logarithm of an exponential time."""
         given = GivenParameters.read("auto", None, None, None, None)
-        _, gp, _ = build_model(model.spec, model.training, FAMILIES["exponential"], given, EP(), Settings())
+        _, gp, _ = build_model(rows.spec, rows.training, FAMILIES["exponential"], given, EP(), Settings())
         found, units = gp.parameters, gp.problem.units
         unit = {role: _LOG_EXPONENTIAL / units.scale for role in ("sd", "group")}
         names = [term.name for term in gp.terms]
@@ -126,72 +123,83 @@ class Fitter:
         return choose_bands(self.risk, number, even=self.family.baseline == "gp")
 
 
-class HazardModel:
-    """Rows at risk, read once; what :class:`~tobitgp.Model` is to other families."""
+@dataclass(frozen=True)
+class HazardRows(Rows):
+    """Rows at risk."""
 
-    counting = False
+    written: HazardFormula
+    hazard: PH
+    risk: AtRisk
+    of_subjects: bool = False  # whether rows are parts of a subject's time
 
-    def __init__(self, formula: str, data: Any, *, family: str | PH = "ph", id: str | None = None, **reading: Any):
-        self.family = family if isinstance(family, PH) else PH()
-        self.functions = reading.get("functions")
-        check_reading(data, reading)
-        data, self.written = pd.DataFrame(data), read_hazards(formula)
-        model = Model(self.written.rows, data, family="exponential", **reading)
-        self.spec, self.training, self.columns = model.spec, model.training, list(data.columns)
-        assert model.data.frame is not None
-        self.frame, self.risk = model.data.frame, at_risk(model.training.response, model.training.labels)
-        for z in self.written.varying:
-            if not pd.api.types.is_numeric_dtype(self.frame[z.strip("`")]):
+    @property
+    def formula(self) -> str:
+        return self.written.formula
+
+    @property
+    def shown(self) -> str:
+        return self.written.formula
+
+    @property
+    def title(self) -> str:
+        return repr(self.hazard)
+
+
+class Hazards(Kind):
+    """``family="ph"`` with a baseline of a process, or of bands of time."""
+
+    hazards = True
+
+    def claims(self, call: Call) -> bool:
+        return isinstance(call.family, PH) or call.family is PH or call.family == PH.name
+
+    def read(self, call: Call) -> HazardRows:
+        call = in_memory(call)
+        written, hazard = read_hazards(call.formula), call.family if isinstance(call.family, PH) else PH()
+        plain = read_rows(replace(call, formula=written.rows, family="exponential"))
+        training, frame = plain.training, plain.frame
+        assert frame is not None
+        risk = at_risk(training.response, training.labels)
+        for z in written.varying:
+            if not pd.api.types.is_numeric_dtype(frame[z.strip("`")]):
                 raise DataError(f"tv({z}) takes numbers, and {z} holds levels; strata({z}) gives each a baseline.")
-        taken = [name for name in CELL if name in self.frame.columns]
+        taken = [name for name in CELL if name in frame.columns]
         if taken:
             raise DataError(f"Cells have columns named {', '.join(CELL)}; rename the column {taken[0]!r}.")
-        self.of_subjects = False
-        if id is not None:
-            subject = read_subjects(id, data)[self.training.kept]
-            check_subjects(subject, self.risk, self.training.labels)
-            self.of_subjects = holds_parts(subject)
+        of_subjects = False
+        if call.id is not None:
+            subject = read_subjects(call.id, call.data)[training.kept]
+            check_subjects(subject, risk, training.labels)
+            of_subjects = holds_parts(subject)
+        read = plain.spec, plain.family, training, frame, plain.columns
+        return HazardRows(call, *read, written, hazard, risk, of_subjects)
 
-    def fit(self, **fitting: Any) -> HazardResults:
-        """Fit, with what ``Model.fit`` is asked for."""
-        if fitting.get("cov_type", "nonrobust") != "nonrobust":
+    def fit(self, rows: HazardRows, asked: FitOptions) -> HazardResults:
+        if asked.cov_type != "nonrobust":
             raise SpecError("cov_type= does not go with family='ph'.")
-        smooth = self.spec.processes or self.written.varying or self.family.baseline == "gp"
-        if fitting.get("method") == "mle" and smooth:
+        processes, frame = bool(rows.spec.processes), rows.frame
+        if asked.method == MLE and (processes or rows.written.varying or rows.hazard.baseline == "gp"):
             raise SpecError(
                 "method='mle' goes with tg.PH('piecewise') and linear terms; processes and tv() have priors: leave "
                 "method= out."
             )
-        if isinstance(start := fitting.get("start"), HazardResults):
-            fitting["start"] = start.cells
-        for name in ("fixed", "start", "priors"):
-            if isinstance(fitting.get(name), Mapping) and SIGMA.name in fitting[name]:
+        if isinstance(asked.start, HazardResults):
+            asked = replace(asked, start=asked.start.cells)
+        for name, given in asked.named(("fixed", "start", "priors")).items():
+            if isinstance(given, Mapping) and SIGMA.name in given:
                 raise SpecError(f"{name}= names sigma, which proportional hazards have not; leave it out.")
-        warn_fractions(self.training.response.weight, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
-        processes = bool(self.spec.processes)
-        fitter = Fitter(self.written, self.family, self.frame, processes, self.risk, self.functions, fitting)
+        assert frame is not None
+        warn_fractions(rows.training.response.weight, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
+        fitter = Fitter(rows.written, rows.hazard, frame, processes, rows.risk, rows.call.functions, asked)
         cells, cuts = _fit(fitter)
-        facts = self.training.facts(named_columns([self.spec], self.columns), self.frame)
-        begins = first_entries(self.frame, self.risk, self.written.stratum)
-        rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, begins, cells.parts)
-        parts = HazardParts(*rows, self.training, self.frame, self.of_subjects)
+        facts = rows.training.facts(named_columns([rows.spec], rows.columns), frame)
+        begins = first_entries(frame, rows.risk, rows.written.stratum)
+        read = rows.spec, rows.training.state, facts, rows.written, rows.hazard, cuts, begins, cells.parts
+        parts = HazardParts(*read, rows.training, frame, rows.of_subjects)
         return HazardResults(replace(parts, few=skewed_coefficients(HazardResults(parts))))
 
-
-def open_model(formula: str, data: Any, *, id: str | None = None, **reading: Any) -> Model | HazardModel:
-    """A formula that has met its data, of any family."""
-    family = reading.get("family")
-    sigma, cure, others = short_forms(*(reading.pop(name, None) for name in ("sigma", "cure", "formulas")))
-    if has_own_formulas(family, cure, others):
-        return DistributionalModel(formula, data, id=id, sigma=sigma, cure=cure, formulas=others, **reading)
-    reading |= {"sigma": sigma, "cure": cure}
-    if isinstance(family, PH) and is_parametric(family):
-        return ParametricModel(formula, data, id=id, **reading)
-    if is_boxcox(family):
-        return BoxCoxModel(formula, data, id=id, **reading)
-    if is_hazards(family):
-        return HazardModel(formula, data, id=id, **reading)
-    return Model(formula, data, **reading) if id is None else StartStopModel(formula, data, id=id, **reading)
+    def baseline_size(self, rows: HazardRows) -> int:
+        return baseline_size(rows.hazard)
 
 
 def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:
@@ -208,7 +216,7 @@ def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:
     coarse = fitter.from_time_alone(fitter.bands(number // 2), hyper="maximize")
     while True:
         cuts = fitter.bands(int(number))
-        fine = fitter(cuts, start=fitter.fitting.get("start") or coarse)
+        fine = fitter(cuts, start=fitter.asked.start or coarse)
         moved = _largest_move(fitter.written, coarse, fine)
         if moved <= _STAYS:
             return fine, cuts

@@ -6,8 +6,8 @@ import pytest
 
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Step
-from tobitgp.report import progress
-from tobitgp.report.progress import progress_bar
+from tobitgp.kinds import progress
+from tobitgp.kinds.progress import progress_bar
 
 
 @pytest.fixture

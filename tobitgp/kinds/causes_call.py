@@ -1,9 +1,10 @@
-"""Fit competing risks: a model of each cause, to which events of the others are censoring."""
+"""Calls of competing risks: a fit of each cause, to which events of the others are censoring."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,85 +12,127 @@ import pandas as pd
 
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.competing_risks import Cause, CauseFormula, read_causes
-from tobitgp.hazards import HazardModel, is_hazards, open_model
-from tobitgp.likelihoods import Family
-from tobitgp.model import Model
-from tobitgp.options import choose_family
+from tobitgp.kinds.call import Call, Rows
+from tobitgp.kinds.kind import Kind, claimed
+from tobitgp.options import FitOptions
 from tobitgp.results.competing.competing_parts import CompetingParts, SeenCauses
 from tobitgp.results.competing.competing_results import CompetingRisksResults
-from tobitgp.results.hazards.cells import PH, baseline_size
-from tobitgp.start_stop import StartStopModel
-from tobitgp.typing import Frame
 
 CENSORED = "censored"
 _CODES = "causes are whole numbers (0: censored), text ('censored') or categories (the first: censored)"
+_Written = Mapping[Cause | None, CauseFormula]
 
 
-class Competing:
-    """Formulas of competing risks that have met their data."""
+@dataclass(frozen=True)
+class RowsByCause(Rows):
+    """The rows of every cause, and what fits them; the other fields are those of the first cause."""
 
-    def __init__(self, written: Mapping[Cause | None, CauseFormula], data: Any):
-        self.written, self.data = written, data
+    formulas: tuple[str, ...]  # as written, one for all causes or one for each
+    column: str  # of the causes
+    censored: Cause | None  # its value of a censored row
+    by_cause: Mapping[Cause, tuple[Kind, Rows]]
+
+    @property
+    def training(self) -> SeenCauses:  # type: ignore[override]
+        return SeenCauses.of([rows.training for _, rows in self.by_cause.values()])
+
+    @property
+    def has_causes(self) -> bool:
+        return True
+
+    @property
+    def formula(self) -> str:
+        return "\n".join(self.formulas)
+
+    @property
+    def shown(self) -> str:
+        return self.formula
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        seen = self.training
+        events = {cause: int((seen.code == k).sum()) for k, cause in enumerate(self.by_cause, 1)}
+        return {**events, CENSORED: int((seen.code == 0).sum()), "dropped": int((~seen.kept).sum())}
+
+    @property
+    def counted(self) -> str:
+        *events, censored, dropped = self.counts.items()
+        seen = ", ".join(f"{number} of {cause}" for cause, number in events)
+        return f"{seen}; {censored[1]} censored, {dropped[1]} dropped"
+
+
+@dataclass(frozen=True)
+class Causes(Kind):
+    """``Surv(time, cause)`` with a column of causes, each of which has a model of one of these kinds."""
+
+    kinds: tuple[Kind, ...]
+    by_cause = True
+
+    def claims(self, call: Call) -> bool:
+        return _read(call) is not None
+
+    def read(self, call: Call) -> Rows | RowsByCause:
+        """The rows of all causes, or those of one alone; warns once of what all warn of."""
+        why = "does not go with competing risks: events of other causes are censoring."
+        call.refuse(("censored",), why)
+        found = _read(call)
+        assert found is not None
+        written, data = found
         first = next(iter(written.values()))
-        self.column = first.column
-        self.causes, self.censored = read_levels(data[first.column], first)
-
-    def formulas(self) -> dict[Cause, str]:
-        """The formula of every cause."""
-        if None in self.written:
-            return {cause: self.written[None].of(cause) for cause in self.causes}
-        return {cause: self.of(cause, self.written, "formula").of(cause) for cause in self.causes}
-
-    def of(self, cause: Cause, given: Mapping[Any, Any], name: str) -> Any:
-        """What was given for a cause."""
-        unknown = [key for key in given if key not in self.causes]
-        if unknown or cause not in given:
-            listed, wrong = ", ".join(map(repr, self.causes)), unknown[0] if unknown else cause
-            words = f"has {wrong!r}, which is none of them" if unknown else f"lacks {wrong!r}"
-            raise SpecError(f"{name}= by cause {words}; the causes of {self.column!r} are {listed}.")
-        return given[cause]
-
-    def open(self, **reading: Any) -> dict[Cause, Model | HazardModel]:
-        """The model of every cause, with what :class:`~tobitgp.Model` is asked for; warns once of what all warn of."""
-        if reading.get("censored", "model") != "model":
-            raise SpecError("censored= does not go with competing risks: events of other causes are censoring.")
-        taken = next((cause for cause in self.causes if cause in (CENSORED, "dropped")), None)
+        causes, censored = read_levels(data[first.column], first)
+        taken = next((cause for cause in causes if cause in (CENSORED, "dropped")), None)
         if taken is not None:
             raise DataError(
-                f"A cause of {self.column!r} is called {taken!r}, as counts call rows without an event or left out; "
-                f"rename it, or say which value means censored if {self.censored!r} does not."
+                f"A cause of {first.column!r} is called {taken!r}, as counts call rows without an event or left out; "
+                f"rename it, or say which value means censored if {censored!r} does not."
             )
-        family, cure, models = reading.pop("family", "gaussian"), reading.pop("cure", None), {}
+        by_cause = {}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            for cause, formula in self.formulas().items():
-                own = self.of(cause, family, "family") if isinstance(family, Mapping) else family
-                cured = self.of(cause, cure, "cure") if isinstance(cure, Mapping) else cure
-                model = models[cause] = open_model(formula, self.data, family=own, cure=cured, **reading)
-                if reading.get("id") is not None and isinstance(model, StartStopModel):
+            for cause in causes:
+                text = written.get(None) or _of(cause, causes, written, "formula", first.column)
+                given = {
+                    name: _of(cause, causes, value, name, first.column) if isinstance(value, Mapping) else value
+                    for name, value in (("family", call.family), ("cure", call.cure))
+                }
+                own = replace(call, formula=text.of(cause), data=data, **given)
+                kind, own = claimed(own, self.kinds)
+                by_cause[cause] = kind, kind.read(own)
+                if own.id is not None and not kind.hazards:
                     raise SpecError("id= of competing risks goes with family='ph'.")
-                if len(self.causes) > 1:
-                    _check(model, own, cause, self.column)
+                if len(causes) > 1:
+                    _check(*by_cause[cause], cause, first.column)
         for category, message in dict.fromkeys((note.category, str(note.message)) for note in caught):
             warnings.warn(message, category, stacklevel=user_level())
-        return models
+        _, rows = by_cause[causes[0]]
+        read = rows.spec, rows.family, rows.read, rows.frame, rows.columns
+        formulas = tuple(dict.fromkeys(each.formula for each in written.values()))
+        return RowsByCause(call, *read, formulas, first.column, censored, by_cause)
 
-    def fit(self, *, reading: Mapping[str, Any], fitting: Mapping[str, Any]) -> CompetingRisksResults | Any:
-        """Fit every cause, with what :class:`~tobitgp.Model` and its ``fit`` are asked for; one alone as it is."""
-        models = self.open(**reading)
-        fits = {cause: model.fit(**fitting) for cause, model in models.items()}
+    def fit(self, rows: RowsByCause, asked: FitOptions) -> Any:
+        fits = {cause: kind.fit(own, asked) for cause, (kind, own) in rows.by_cause.items()}
         if len(fits) == 1:
-            return fits[self.causes[0]]
-        formulas = tuple(dict.fromkeys(written.formula for written in self.written.values()))
-        seen = SeenCauses.of([model.training for model in models.values()])
-        events = {cause: int((seen.code == k).sum()) for k, cause in enumerate(self.causes, 1)}
-        rest = {CENSORED: int((seen.code == 0).sum()), "dropped": int((~seen.kept).sum())}
-        counts = pd.Series([*events.values(), *rest.values()], index=pd.Index([*events, *rest], dtype=object))
-        return CompetingRisksResults(CompetingParts(formulas, self.column, self.censored, fits, counts, seen))
+            return next(iter(fits.values()))
+        numbers = rows.counts
+        counts = pd.Series([*numbers.values()], index=pd.Index([*numbers], dtype=object))
+        return CompetingRisksResults(
+            CompetingParts(rows.formulas, rows.column, rows.censored, fits, counts, rows.training)
+        )
 
 
-def open_competing(formula: Any, data: Frame) -> Competing | None:
-    """Formulas whose event is a column of causes; None of all others."""
+def _of(cause: Cause, causes: tuple[Cause, ...], given: Mapping[Any, Any], name: str, column: str) -> Any:
+    """What was given for a cause."""
+    unknown = [key for key in given if key not in causes]
+    if unknown or cause not in given:
+        listed, wrong = ", ".join(map(repr, causes)), unknown[0] if unknown else cause
+        words = f"has {wrong!r}, which is none of them" if unknown else f"lacks {wrong!r}"
+        raise SpecError(f"{name}= by cause {words}; the causes of {column!r} are {listed}.")
+    return given[cause]
+
+
+def _read(call: Call) -> tuple[Mapping[Cause | None, CauseFormula], pd.DataFrame] | None:
+    """Formulas whose event is a column of causes, one for all (None) or one for each, and the data; None of others."""
+    formula, data = call.formula, call.data
     by_cause = isinstance(formula, Mapping)
     written = {cause: read_causes(text) for cause, text in (formula if by_cause else {None: formula}).items()}
     shared = {one and (one.times, one.column, one.censored, one.all_seen) for one in written.values()}
@@ -109,9 +152,9 @@ def open_competing(formula: Any, data: Frame) -> Competing | None:
     try:
         frame = pd.DataFrame(data)
         several = holds_causes(frame[first.column]) or first.censored is not None or first.all_seen
-    except (TypeError, ValueError, AttributeError):  # no table of columns, which Model says in words
+    except (TypeError, ValueError, AttributeError):  # no table of columns, which read_rows says in words
         return None
-    return Competing(written, frame) if several or by_cause else None  # type: ignore[arg-type]
+    return (written, frame) if several or by_cause else None  # type: ignore[return-value]
 
 
 def holds_causes(column: pd.Series[Any]) -> bool:
@@ -175,25 +218,15 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _check(model: Model | HazardModel, family: Any, cause: Cause, column: str) -> None:
+def _check(kind: Kind, rows: Rows, cause: Cause, column: str) -> None:
     """Refuse what has no hazard of a cause, and a cause with fewer events than parameters."""
-    if model.spec.mixture is not None:
+    if rows.spec.mixture is not None:
         raise SpecError("A mixture does not go with competing risks; leave mixture() out.")
-    columns, scale = len(model.training.state.linear.columns), 0
-    if not is_hazards(family):
-        chosen = choose_family(family, model.spec)
-        assert isinstance(chosen, Family)
-        if not chosen.log_time:
-            raise SpecError(
-                f"Competing risks take a family of positive times, as 'weibull', or 'ph', not {chosen.name!r}."
-            )
-        scale = int(chosen.name != "exponential")
-    elif isinstance(family, PH):
-        scale = baseline_size(family) + (family.frailty is not None)
-    response = model.training.response
+    size = len(rows.training.state.linear.columns) + kind.baseline_size(rows)
+    response = rows.training.response
     events = int((response.lower == response.upper).sum())
-    if events < columns + scale:
+    if events < size:
         raise DataError(
-            f"The cause {cause!r} of {column!r} has {events} events, fewer than the {columns + scale} parameters of "
+            f"The cause {cause!r} of {column!r} has {events} events, fewer than the {size} parameters of "
             "its model; join it to another cause, or give it fewer terms by formula={cause: ...}."
         )

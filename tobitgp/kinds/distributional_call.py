@@ -1,0 +1,132 @@
+"""Calls in which other parameters of the rows than the location have formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from tobitgp.data.outcome import outcome
+from tobitgp.data.sources import refuse_partitioned
+from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
+from tobitgp.errors import SpecError
+from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
+from tobitgp.formula.parse import parse_parameter_formula
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.kinds.call import Call, Rows, read_rows
+from tobitgp.kinds.distributional import check_formulas, fit_rows, row_model
+from tobitgp.kinds.kind import Kind, fit_maximum
+from tobitgp.kinds.parametric import LINKS, baseline_of
+from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.likelihoods.families import is_boxcox
+from tobitgp.options import FitOptions, refuse_with_mle
+from tobitgp.results.hazards.cells import PH, is_parametric
+
+_SHAPES = {"weibull": WeibullBaseline(), "gompertz": GompertzBaseline(), "spline": SplineBaseline((0.0, 1.0, 2.0))}
+
+
+@dataclass(frozen=True)
+class ParameterRows(Rows):
+    """Rows whose parameters have formulas."""
+
+    formulas: Mapping[str, str]  # by parameter
+    hazard: PH | None
+    hazards: HazardFormula | None
+
+    @property
+    def formula(self) -> str:
+        return self.spec.formula if self.hazards is None else self.hazards.formula
+
+    @property
+    def shown(self) -> str:
+        return self.spec.written if self.hazards is None else self.hazards.formula
+
+    @property
+    def title(self) -> str:
+        return self.family.name if self.hazard is None else repr(self.hazard)
+
+
+class Distributional(Kind):
+    """``formulas=`` of parameters that other kinds do not read, and parameters of a family's own."""
+
+    has_posterior = False
+
+    def claims(self, call: Call) -> bool:
+        of_baseline = isinstance(call.family, PH) and is_parametric(call.family)
+        own = isinstance(call.family, str) and call.family in FAMILIES and FAMILIES[call.family].rows is not None
+        return call.formulas is not None or (of_baseline and call.cure is not None) or own
+
+    def read(self, call: Call) -> ParameterRows:
+        family = call.family
+        refuse_partitioned(call.data, "formulas= are fitted", call.engine)
+        if is_boxcox(family):
+            raise SpecError(
+                "family='boxcox' takes a formula of sigma alone: a power that differs between rows puts the location "
+                "of each row on a scale of its own. Use formulas={'sigma': '~ z'}."
+            )
+        why = "is not supported with formulas= of other parameters. Leave one of them out."
+        call.refuse(("id", "var_weights", "censored"), why)
+        given = dict(call.formulas or {})
+        given |= {name: text for name, text in (("sigma", call.sigma), ("cured", call.cure)) if text is not None}
+        if isinstance(family, PH) and not is_parametric(family):
+            raise SpecError(
+                f"formulas= and cure= require a parametric baseline, not {family!r}. Use tg.PH('spline'), "
+                "tg.PH('weibull') or tg.PH('gompertz')."
+            )
+        hazard = family if isinstance(family, PH) else None
+        written = None if hazard is None else read_hazards(call.formula)
+        if hazard is not None and written is not None:
+            if written.stratum or written.shared or written.varying or hazard.frailty:
+                raise SpecError(
+                    "formulas= and cure= are not supported with strata(), tv() and frailties. Write the factor in a "
+                    "formula: formulas={'shape': '~ C(g)'}."
+                )
+            call = replace(call, formula=written.linear, family=LINKS[hazard.link])
+        call = replace(call, data=pd.DataFrame(call.data), sigma=None, cure=None, engine=None)
+        rows = read_rows(call, _completed(given, hazard, call.functions))
+        read = rows.spec, rows.family, rows.read, rows.frame, rows.columns
+        return ParameterRows(call, *read, given, hazard, written)
+
+    def maximum(self, rows: ParameterRows, asked: FitOptions) -> Any:
+        refuse_with_mle(asked)
+        baseline = None
+        if rows.hazard is not None:
+            baseline = baseline_of(rows.hazard, outcome(rows.training.response, log_time=True))
+        own: dict[str, Any] = {"baseline": baseline, "cured": "cured" in rows.formulas}
+        own["formula"] = "" if rows.hazards is None else rows.hazards.formula
+        read = rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns
+        return fit_maximum(rows, asked, partial(fit_rows, *read, **own), fixed=asked.fixed)
+
+    def posterior(self, rows: ParameterRows, asked: FitOptions) -> Any:
+        raise SpecError(
+            "formulas= of other parameters are fitted by maximum likelihood, without priors and other options of a "
+            "posterior. Leave these out."
+        )
+
+
+def _completed(
+    given: Mapping[str, str], hazard: PH | None, functions: Any
+) -> Callable[[ModelSpec, Any, list[Any]], ModelSpec]:
+    """What adds the formulas of the parameters to a specification."""
+
+    def complete(spec: ModelSpec, family: Any, columns: list[Any]) -> ModelSpec:
+        if spec.mixture is not None or spec.processes:
+            what = "mixture()" if spec.mixture is not None else spec.processes[0].name
+            raise SpecError(f"formulas= are fitted by maximum likelihood to linear terms, and {what} is none.")
+        assert isinstance(family, Family)
+        if "cured" in given and not family.log_time:
+            raise SpecError(f"formulas={{'cured': ...}}: family={family.name!r} is not one of positive times.")
+        baseline: Any = None if hazard is None else _SHAPES[hazard.baseline]
+        model = row_model(family, baseline, cured="cured" in given, formulas=tuple(given))
+        check_formulas(tuple(given), model, family.name if hazard is None else repr(hazard))
+        found = (
+            parse_parameter_formula(each.name, each.label, given[each.name], columns, functions, beside=spec)
+            for each in model.parameters
+            if each.name in given
+        )
+        return replace(spec, formulas=tuple(found))
+
+    return complete

@@ -1,0 +1,100 @@
+"""A kind of fit: which calls it claims, how it reads their rows, and how it fits them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tobitgp.data.outcome import warn_outlier
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.row_warnings import warn_fractions
+from tobitgp.errors import SpecError
+from tobitgp.inference.fitted import Step
+from tobitgp.kinds.call import Call, Rows, read_rows
+from tobitgp.kinds.progress import progress_bar
+from tobitgp.likelihoods import Family
+from tobitgp.numerics.linear_algebra import breakdown_in_words
+from tobitgp.options import MAX_ITER, FitOptions, choose_family, means_mle, method_for, read_robust
+from tobitgp.results.likelihood.kinds import results_of
+from tobitgp.results.process.fit_process import Evidence
+
+
+class Kind:
+    """What a kind of fit declares; what it does not override is that of rows as they are in the data."""
+
+    has_posterior = True  # beside a maximum of a likelihood
+    takes_rescor = False  # whether ``rescor=`` says something of it
+    hazards = False  # whether subjects of ``id=`` add up their hazards
+    by_cause = False  # whether ``family=`` and ``cure=`` may be dicts by cause
+
+    def claims(self, call: Call) -> bool:
+        """Whether a call is of this kind."""
+        raise NotImplementedError
+
+    def read(self, call: Call) -> Any:
+        """The rows of a call."""
+        return read_rows(call)
+
+    def fit(self, rows: Any, asked: FitOptions) -> Any:
+        """Results of the rows."""
+        if isinstance(rows.read, TrainingData):
+            if asked.cov_type == "nonrobust":
+                warn_fractions(rows.read.response.weight)
+            warn_outlier(rows.read.response, log_time=rows.noise.log_time, labels=rows.read.labels)
+        return self.maximum(rows, asked) if means_mle(asked, rows.spec) else self.posterior(rows, asked)
+
+    def maximum(self, rows: Any, asked: FitOptions) -> Any:
+        """Results at the maximum of the likelihood."""
+        raise NotImplementedError
+
+    def posterior(self, rows: Any, asked: FitOptions) -> Any:
+        """Results under a prior."""
+        raise NotImplementedError
+
+    def baseline_size(self, rows: Any) -> int:
+        """Number of parameters of a hazard beside its linear columns; of kinds of hazards, for which causes ask."""
+        family = choose_family(rows.call.family, rows.spec)
+        assert isinstance(family, Family)
+        if not family.log_time:
+            raise SpecError(
+                f"Competing risks take a family of positive times, as 'weibull', or 'ph', not {family.name!r}."
+            )
+        return int(family.name != "exponential")
+
+    def evidence(self, rows: Any, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
+        """Log evidence at given hyper-parameters."""
+        raise SpecError(
+            "evidence() is that of Gaussian processes and regressions with priors; log_evidence of a fit with fixed= "
+            "is that of other models with priors."
+        )
+
+
+def claimed(call: Call, kinds: tuple[Kind, ...]) -> tuple[Kind, Call]:
+    """The first of several kinds that claims a call, and the call as this kind reads it."""
+    calls = ((kind, call if kind.by_cause else call.in_short()) for kind in kinds)
+    kind, call = next((kind, own) for kind, own in calls if kind.claims(own))
+    for name, value in (("family", call.family), ("cure", call.cure)):
+        if isinstance(value, Mapping) and not kind.by_cause:
+            raise SpecError(f"{name}= by cause is for competing risks, as in Surv(time, cause) ~ x.")
+    if call.rescor and not kind.takes_rescor:
+        raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
+    return kind, call
+
+
+def fit_maximum(rows: Rows, asked: FitOptions, fitter: Callable[..., Any], clusters: Any = None, **options: Any) -> Any:
+    """Results of what a fitter finds at a maximum."""
+    how = {"cov_type": asked.cov_type, "max_iter": asked.max_iter or MAX_ITER, **options}
+    if isinstance(rows.read, TrainingData):
+        how |= read_robust(asked.cov_type, clusters or asked.cov_kwds, rows.call.data, rows.read)
+    with breakdown_in_words(), progress_bar(asked.progress) as on_step:
+        parts = fitter(**how)
+        if on_step is not None:
+            on_step(Step("newton", parts.maximum.iterations, parts.llf, rows=rows.read.found.n))
+    return results_of(parts)
+
+
+def fit_posterior(asked: FitOptions, noise: Family, fitter: Callable[..., Any]) -> Any:
+    """Results of what a fitter finds under a prior."""
+    method = method_for(asked.method, asked.bound, noise)
+    with progress_bar(asked.progress) as on_step:
+        return fitter(method=method, given=asked.given(method), settings=asked.settings(), on_step=on_step)

@@ -1,0 +1,150 @@
+"""Calls of proportional hazards with a parametric baseline."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.sources import refuse_partitioned
+from tobitgp.errors import BoundaryWarning, SpecError, user_level
+from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
+from tobitgp.kinds.call import Call, Rows, read_rows
+from tobitgp.kinds.kind import Kind, fit_maximum
+from tobitgp.kinds.parametric import LINKS, fit_parametric
+from tobitgp.options import MLE, FitOptions, refuse_with_mle
+from tobitgp.results.hazards.cells import PH, AtRisk, baseline_size, check_subjects, is_parametric
+from tobitgp.results.paths import holds_parts, read_subjects
+
+
+@dataclass(frozen=True)
+class BaselineRows(Rows):
+    """Rows at risk under a parametric baseline."""
+
+    written: HazardFormula
+    hazard: PH
+    subject: Any = None  # (n,), of each row, where ``id=`` names one
+    frailty: tuple[str, Any] | None = None  # column of the groups that share a frailty, and the group of each row
+
+    @property
+    def formula(self) -> str:
+        return self.written.formula
+
+    @property
+    def shown(self) -> str:
+        return self.written.formula
+
+    @property
+    def title(self) -> str:
+        return repr(self.hazard)
+
+
+class ParametricHazards(Kind):
+    """``family=tg.PH("spline")``, ``"weibull"`` and ``"gompertz"``."""
+
+    hazards = True
+    has_posterior = False
+
+    def claims(self, call: Call) -> bool:
+        return isinstance(call.family, PH) and is_parametric(call.family)
+
+    def read(self, call: Call) -> BaselineRows:
+        call = in_memory(call)
+        written, hazard = read_hazards(call.formula), call.family
+        plain = read_rows(replace(call, formula=written.linear, family=LINKS[hazard.link]))
+        read = plain.spec, plain.family, plain.read, plain.frame, plain.columns
+        rows = BaselineRows(call, *read, written, hazard)
+        if hazard.frailty is not None:
+            rows = replace(rows, frailty=_read_frailty(rows))
+        _refuse_terms(rows)
+        if call.id is not None:
+            rows = replace(rows, subject=read_subjects(call.id, call.data)[rows.training.kept])
+            _check_subjects(rows)
+        return rows
+
+    def maximum(self, rows: BaselineRows, asked: FitOptions) -> Any:
+        if asked.method not in ("auto", MLE):
+            raise SpecError(
+                f"baseline={rows.hazard.baseline!r} is fitted by method='mle', not {asked.method!r}; "
+                "tg.PH(baseline='gp') has posteriors."
+            )
+        refuse_with_mle(replace(asked, start=None, method=MLE))
+        clusters, by = asked.cov_kwds, rows.call.id if rows.frailty is None else rows.frailty[0]
+        if asked.cov_type == "cluster" and by is not None and isinstance(clusters, Mapping | None):
+            clusters = {"groups": by, **(clusters or {})}
+        if rows.frailty is not None and asked.cov_type not in ("nonrobust", "cluster"):
+            raise SpecError(f"cov_type={asked.cov_type!r} takes rows as independent; with frailty= use 'cluster'.")
+        read = rows.spec, rows.training, rows.hazard, rows.written, rows.covariates(), rows.columns
+        fitter = partial(fit_parametric, *read, frailty=rows.frailty, subject=rows.subject)
+        return fit_maximum(rows, asked, fitter, clusters, fixed=asked.fixed, start=asked.start)
+
+    def posterior(self, rows: BaselineRows, asked: FitOptions) -> Any:
+        """What only a posterior has is refused, but for values to start from."""
+        return self.maximum(rows, asked)
+
+    def baseline_size(self, rows: BaselineRows) -> int:
+        return baseline_size(rows.hazard) + (rows.frailty is not None)
+
+
+def in_memory(call: Call) -> Call:
+    """The call with its data as a frame; what does not go with hazards is refused."""
+    refuse_partitioned(call.data, "family='ph' is fitted", call.engine)
+    call.refuse(("sigma", "cure", "var_weights", "censored"), "does not go with family='ph'.")
+    return replace(call, data=pd.DataFrame(call.data), engine=None)
+
+
+def _refuse_terms(rows: BaselineRows) -> None:
+    """Refuse what only a posterior has."""
+    shared, baseline = rows.written.shared, rows.hazard.baseline
+    refused = [term.name for term in rows.spec.processes] + [f"tv({z})" for z in rows.written.varying]
+    refused += [f"(1 | {shared})"] * (shared is not None and rows.frailty is None)
+    if refused:
+        frailty = f", and tg.PH({baseline!r}, frailty='gamma') takes (1 | {shared})" if shared is not None else ""
+        raise SpecError(
+            f"{refused[0]} does not go with baseline={baseline!r}, which is fitted by maximum likelihood to linear "
+            f"terms; tg.PH(baseline='gp') takes processes, random effects and tv(){frailty}."
+        )
+
+
+def _check_subjects(rows: BaselineRows) -> None:
+    """Refuse rows of a subject that do not follow each other, or have no sum."""
+    seen = rows.training.response
+    if rows.hazard.link != "hazard" and holds_parts(rows.subject):
+        raise SpecError(
+            f"link={rows.hazard.link!r} takes one row of each subject of id={rows.call.id!r}: only hazards add up over "
+            "rows. Use link='hazard'."
+        )
+    end = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
+    risk = AtRisk(np.maximum(seen.entry, 0.0), end, np.isfinite(seen.upper), seen.weight)
+    check_subjects(rows.subject, risk, rows.training.labels)
+
+
+def _read_frailty(rows: BaselineRows) -> tuple[str, Any]:
+    """The column of the groups that share a frailty, and the group of each row."""
+    if rows.written.shared is None:
+        raise SpecError(f"{rows.hazard!r}: frailty= needs one term (1 | g), whose groups share the frailties.")
+    name, seen, id = rows.written.shared.strip("`"), rows.training.response, rows.call.id
+    group = read_subjects(name, rows.call.data)[rows.training.kept]
+    if ((seen.lower < seen.upper) & ~np.isposinf(seen.upper)).any() or np.isfinite(seen.exit).any():
+        raise SpecError("frailty= takes rows that are exact or right-censored.")
+    first = pd.Series(np.maximum(seen.entry, 0.0))
+    if id is not None:
+        first = first.groupby(read_subjects(id, rows.call.data)[rows.training.kept]).transform("min")
+    if (first > 0.0).any():
+        raise SpecError(
+            "frailty= takes rows that are followed from time 0 on, start-stop rows by id= among them: with late "
+            "entry frailties of those who are seen are no longer what they were at time 0."
+        )
+    if len(pd.unique(group)) == len(group):
+        warnings.warn(
+            f"Every row has a group {name!r} of its own: their frailty is told from the shape of the baseline "
+            "alone, and its variance is hardly identified.",
+            BoundaryWarning,
+            stacklevel=user_level(),
+        )
+    return name, group

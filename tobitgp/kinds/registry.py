@@ -1,0 +1,25 @@
+"""All kinds of fits, in the order in which they are asked whether a call is theirs."""
+
+from __future__ import annotations
+
+from tobitgp.kinds.boxcox_call import PowerTransformation
+from tobitgp.kinds.causes_call import Causes
+from tobitgp.kinds.distributional_call import Distributional
+from tobitgp.kinds.hazards_call import Hazards
+from tobitgp.kinds.kind import Kind
+from tobitgp.kinds.parametric_call import ParametricHazards
+from tobitgp.kinds.regression_call import Cure, Regression
+from tobitgp.kinds.several_call import Several
+from tobitgp.kinds.start_stop_call import StartStop
+
+OF_ONE_CAUSE: tuple[Kind, ...] = (
+    Several(),
+    Distributional(),
+    ParametricHazards(),
+    PowerTransformation(),
+    Hazards(),
+    StartStop(),
+    Cure(),
+    Regression(),  # all others
+)
+KINDS: tuple[Kind, ...] = (Causes(OF_ONE_CAUSE), *OF_ONE_CAUSE)

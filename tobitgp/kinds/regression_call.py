@@ -1,0 +1,104 @@
+"""Calls whose rows are fitted as they are: regressions, processes, mixtures and cure models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from tobitgp.data.prepare import PartitionedData
+from tobitgp.data.row_warnings import warn_fractions
+from tobitgp.errors import SpecError
+from tobitgp.inference.fitted import Settings
+from tobitgp.inference.given_parameters import GivenParameters, read_mapping
+from tobitgp.kinds.call import Call, Rows
+from tobitgp.kinds.cure import fit_cure
+from tobitgp.kinds.kind import Kind, fit_maximum, fit_posterior
+from tobitgp.kinds.progress import progress_bar
+from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
+from tobitgp.mixture.family import MixtureFamily
+from tobitgp.numerics.linear_algebra import breakdown_in_words
+from tobitgp.options import MLE, FitOptions, method_for, read_rng, refuse_with_mle, refuse_without_mle
+from tobitgp.results.mixture.fit_mixture import choose_mixture_method, fit_components, refuse_with_mixture
+from tobitgp.results.process.fit_process import Evidence, estimated_of, evidence_at, fit_process
+from tobitgp.results.process.process_results import GPResults
+
+_NO_POSTERIOR = "and method=, priors=, hyper=, inducing= and start= of a posterior do not go with it."
+
+
+class Regression(Kind):
+    """Linear terms by maximum likelihood, processes and priors by a posterior, components of a ``mixture()``."""
+
+    def claims(self, call: Call) -> bool:
+        return True
+
+    def fit(self, rows: Rows, asked: FitOptions) -> Any:
+        return super().fit(rows, asked) if rows.spec.mixture is None else fit_mixture(rows, asked)
+
+    def maximum(self, rows: Rows, asked: FitOptions) -> Any:
+        refuse_with_mle(asked)
+        if isinstance(rows.read, PartitionedData):
+            fitter: Any = partial(fit_partitions, rows.spec, rows.read, rows.noise, rows.columns)
+        else:
+            fitter = partial(fit_regression, rows.spec, rows.read, rows.noise, rows.covariates(), rows.columns)
+        return fit_maximum(rows, asked, fitter, fixed=asked.fixed)
+
+    def posterior(self, rows: Rows, asked: FitOptions) -> Any:
+        refuse_without_mle(asked.cov_type, asked.cov_kwds)
+        near = asked.start if isinstance(asked.start, GPResults) else None
+        if near is not None:
+            asked = replace(asked, start=estimated_of(near, asked.fixed or {}))
+            near = near if asked.n_starts is None else None
+        read = rows.spec, rows.read, rows.noise, rows.covariates(), rows.columns, near
+        return fit_posterior(asked, rows.noise, partial(fit_process, *read))
+
+    def evidence(self, rows: Rows, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
+        if rows.spec.mixture is not None:
+            raise SpecError("evidence() is that of Gaussian processes and regressions with priors, not of a mixture.")
+        if method == MLE:
+            raise SpecError("method='mle' has no evidence; llf of a fit with fixed= is its log likelihood.")
+        inference = method_for(method, options["bound"], rows.noise)
+        at = read_mapping("params", params)
+        return evidence_at(
+            rows.spec,
+            rows.read,
+            rows.noise,
+            method=inference,
+            given=GivenParameters.read(options["inducing"], at, None, options["priors"], inference.side_noises),
+            settings=Settings(rng=read_rng(options["rng"])),
+            gradient=options["gradient"],
+        )
+
+
+class Cure(Kind):
+    """Times of events that some rows never have."""
+
+    has_posterior = False
+
+    def claims(self, call: Call) -> bool:
+        return call.cure is not None
+
+    def maximum(self, rows: Rows, asked: FitOptions) -> Any:
+        refuse_with_mle(asked)
+        fitter = partial(fit_cure, rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns)
+        return fit_maximum(rows, asked, fitter, fixed=asked.fixed)
+
+    def posterior(self, rows: Rows, asked: FitOptions) -> Any:
+        raise SpecError(f"cure= goes with maximum likelihood, {_NO_POSTERIOR}")
+
+    def evidence(self, rows: Any, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
+        raise SpecError(f"cure= goes with maximum likelihood, which has no evidence: {_NO_POSTERIOR}")
+
+
+def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
+    """Results of components."""
+    if not isinstance(rows.read, PartitionedData) and asked.cov_type == "nonrobust":
+        warn_fractions(rows.read.response.weight)
+    refuse_with_mixture(asked.named(("bound", "inducing", "hyper", "start", "fixed", "cov_type", "cov_kwds")))
+    method = choose_mixture_method(asked.method, n_starts=asked.n_starts, max_iter=asked.max_iter, tol=asked.tol)
+    assert isinstance(rows.family, MixtureFamily)
+    read = rows.spec, rows.read, rows.family, rows.covariates(), rows.columns
+    shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
+    with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
+        return fit_components(*read, method=method, priors=asked.priors, rng=asked.rng, on_step=on_step)

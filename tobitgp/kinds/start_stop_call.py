@@ -1,0 +1,70 @@
+"""Calls of regressions of log time, whose rows are parts of the time of subjects whose covariates change."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from tobitgp.data.sources import refuse_partitioned
+from tobitgp.errors import SpecError
+from tobitgp.kinds.call import Call, Rows, read_rows
+from tobitgp.kinds.kind import Kind, fit_maximum
+from tobitgp.kinds.start_stop import fit_start_stop
+from tobitgp.likelihoods import Family
+from tobitgp.options import FitOptions, refuse_with_mle
+from tobitgp.results.paths import read_subjects
+
+_INSTEAD = "; family='ph' has it, with subjects whose covariates change"
+
+
+@dataclass(frozen=True)
+class SubjectRows(Rows):
+    """Rows, and the subject of each, (n,)."""
+
+    subject: Any = None
+
+
+class StartStop(Kind):
+    """``id=`` with families of positive times."""
+
+    has_posterior = False
+
+    def claims(self, call: Call) -> bool:
+        return call.id is not None
+
+    def read(self, call: Call) -> SubjectRows:
+        id: Any = call.id
+        refuse_partitioned(call.data, "Subjects of id= are fitted", call.engine)
+        why = "does not go with id=, by which rows are parts of a subject's time."
+        call.refuse(("sigma", "cure", "var_weights", "censored"), why)
+        data = pd.DataFrame(call.data)
+        subject, named = read_subjects(id, data), re.search(rf"\b{re.escape(id)}\b", str(call.formula))
+        # "." means covariates, and the name of a subject is none.
+        rows = read_rows(replace(call, data=data if named else data.drop(columns=id), engine=None))
+        spec, family = rows.spec, rows.family
+        if spec.mixture is not None or spec.processes:
+            what = "mixture()" if spec.mixture is not None else spec.processes[0].name
+            raise SpecError(f"id= goes with linear terms, not with {what}{_INSTEAD * (spec.mixture is None)}.")
+        if spec.response.kind != "surv" or not isinstance(family, Family) or not family.log_time:
+            raise SpecError(
+                "id= goes with Surv(start, stop, event) and families of positive times, whose logarithm is modelled, "
+                f"or family='ph', not with {spec.response.label} and family={family.name!r}."
+            )
+        read = rows.spec, family, rows.read, rows.frame, rows.columns
+        return SubjectRows(replace(call, data=data), *read, subject[rows.training.kept])
+
+    def maximum(self, rows: SubjectRows, asked: FitOptions) -> Any:
+        refuse_with_mle(asked)
+        read = rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns
+        fitter = partial(fit_start_stop, *read, id=str(rows.call.id), subject=rows.subject)
+        return fit_maximum(rows, asked, fitter, fixed=asked.fixed)
+
+    def posterior(self, rows: SubjectRows, asked: FitOptions) -> Any:
+        raise SpecError(
+            f"id= with family={rows.noise.name!r} is fitted by maximum likelihood, without priors and other options "
+            "of a posterior; family='ph' has one."
+        )
