@@ -13,6 +13,7 @@ import pandas as pd
 
 from tobitgp.boxcox import BoxCoxModel
 from tobitgp.data.row_warnings import warn_fractions
+from tobitgp.distributional import DistributionalModel, has_own_formulas, short_forms
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
 from tobitgp.inference import EP
@@ -180,6 +181,10 @@ class HazardModel:
 def open_model(formula: str, data: Any, *, id: str | None = None, **reading: Any) -> Model | HazardModel:
     """A formula that has met its data, of any family."""
     family = reading.get("family")
+    sigma, cure, others = short_forms(*(reading.pop(name, None) for name in ("sigma", "cure", "formulas")))
+    if has_own_formulas(family, cure, others):
+        return DistributionalModel(formula, data, id=id, sigma=sigma, cure=cure, formulas=others, **reading)
+    reading |= {"sigma": sigma, "cure": cure}
     if isinstance(family, PH) and is_parametric(family):
         return ParametricModel(formula, data, id=id, **reading)
     if is_boxcox(family):

@@ -149,7 +149,7 @@ def prepare_partitions(
             raise SpecError(f"{what}= of partitioned data is the name of one of their columns.")
         if name is not None and name not in source.columns:
             raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, list(source.columns))}")
-    for part in (spec,) if scale is None else (spec, scale):
+    for part in filter(None, (spec, scale, *spec.formulas)):
         row_wise(part)
     inputs = input_names(spec, scale)
     asked = Request(spec, scale, inputs, weights, var_weights, missing, censored, log_time, whole=False, store=store)
@@ -214,7 +214,7 @@ def _learn_schema(asked: Request, tables: Partitions) -> tuple[ModelSpec, Schema
         raise DataError("The data have no rows")
     schema = merge_schemas([item for _, item in described], asked.text_names)
     table = head(schema)
-    for part in (asked.spec, asked.scale):
+    for part in (asked.spec, asked.scale, *asked.spec.formulas):
         if part is not None:
             check_dates(part, table)
     return recognise_duration(recognise_text(asked.spec, table), table), schema

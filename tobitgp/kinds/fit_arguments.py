@@ -81,6 +81,22 @@ def read_number(name: str, value: Any) -> float:
     return float(value)
 
 
+def read_values(
+    argument: str, given: Mapping[str, float] | None, names: Sequence[str], positive: Sequence[bool]
+) -> Array:
+    """Values of parameters as they move in the search, NaN where there are none."""
+    values = read_mapping(argument, given) or {}
+    check_names(argument, values, names)
+    out = np.array([read_number(name, values[name]) if name in values else np.nan for name in names])
+    log = np.array(positive, dtype=np.bool_)
+    wrong = np.flatnonzero(log & (out <= 0.0))
+    if len(wrong):
+        name = names[wrong[0]]
+        raise SpecError(f"{argument}={{{name!r}: {values[name]!r}}}: a positive number is needed.")
+    out[log] = np.log(out[log])
+    return out
+
+
 def of_maximum(
     spec: ModelSpec,
     training: TrainingData,

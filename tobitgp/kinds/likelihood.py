@@ -58,6 +58,7 @@ class LikelihoodParts(Source):
     covariates: pd.DataFrame | None = None
 
     place_of_scale: ClassVar[int | None] = 1  # of log sigma among the parameters of rows
+    sign_of_scale: ClassVar[float] = 1.0  # -1 where that is minus log sigma
 
     # -- what each kind says ------------------------------------------------------------------------------------------
 
@@ -92,9 +93,14 @@ class LikelihoodParts(Source):
         raise NotImplementedError
 
     @property
+    def one_shape(self) -> bool:
+        """Whether the last parameter is the shape of the noise of all rows."""
+        return self.family.estimate_shape
+
+    @property
     def draw_by_draw(self) -> bool:
         """Whether `at` takes the parameters of one draw at a time."""
-        return self.family.estimate_shape
+        return self.one_shape
 
     def possible(self, change: Array) -> BoolArray:
         """Which draws (S,) are of distributions, where the parameters move by ``change`` (k, S)."""
@@ -115,6 +121,22 @@ class LikelihoodParts(Source):
     def moved(self, change: Array) -> Array:
         """Changes (S, k) of the parameters of the maximum as changes of what is reported, or of its logarithm."""
         return uncentred(self, change.T).T
+
+    @property
+    def family_words(self) -> str:
+        """What the family is called."""
+        return self.family.name
+
+    def holds_distribution(self, other: Any) -> bool:
+        """Whether the rows of another fit of this kind have a distribution with the parameters of these."""
+        return True
+
+    other_words: ClassVar[tuple[str, ...]] = ("noise scale",)  # names of the parameters of rows beside the location
+
+    def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
+        """Columns as written and offsets (n,) of the parameters of rows, but of a shape of all."""
+        W = np.ones((len(design.H), 1)) if design.scale is None else design.scale.W
+        return [(design.H, design.offset), (W, design.log_noise)]
 
     def last_rows(self) -> Any:
         """Last rows (m,) of subjects, where rows are parts of their time; None otherwise."""
@@ -167,7 +189,7 @@ class LikelihoodParts(Source):
         known = {
             name: float(v) for name, v, free in zip(self.names, values, self.maximum.free, strict=True) if not free
         }
-        if self.family.estimate_shape:
+        if self.one_shape:
             known.pop(self.shape_name, None)  # not given, but held at its bound
         return known
 
@@ -245,7 +267,7 @@ def scale_estimates(parts: LikelihoodParts) -> Transformed:
     lost = is_lost(variances(V), variances(N))
     of_scale = np.where(lost[p:, None] | lost, np.nan, rows(V, slice(p, None)))
     positive, given = parts.positive, ~parts.maximum.free[p:]
-    if parts.family.estimate_shape:
+    if parts.one_shape:
         given[-1] = False  # not given, but held at its bound
     value = np.where(positive, np.exp(np.where(positive, theta, 0.0)), theta)
     return Transformed(value, theta, of_scale[:, p:], of_scale[:, :p], positive, given, theta, np.zeros_like(theta))

@@ -139,8 +139,8 @@ def _shown(results: Results) -> tuple[pd.DataFrame, list[str]]:
     """Columns that a figure of the fit is over, and the random effects that it leaves out."""
     covariates = results.model.data.frame
     assert covariates is not None
-    spec, scale = results.model.spec, results.parts.state.scale
-    shown = {*spec.names(*_SHOWN_ROLES), *(() if scale is None else scale.spec.names())}
+    spec, others = results.model.spec, results.parts.state.parts[1:]
+    shown = {*spec.names(*_SHOWN_ROLES), *(name for part in others for name in part.spec.names())}
     used = [name for name in covariates.columns if name in shown]
     return covariates[used], [term.name for term in spec.gps if not term.factors]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -111,7 +112,7 @@ CLASSES: dict[str, type] = {
 # Written by name.
 REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
     "$components": (tuple({type(row) for row in MIXTURE_FAMILIES.values()}), MIXTURE_FAMILIES),
-    "$family": (Family, {**FAMILIES, BOXCOX.name: BOXCOX}),
+    "$family": (Family, ChainMap({BOXCOX.name: BOXCOX}, FAMILIES)),
     "$kernel": (Kernel, KERNELS),
 }
 
@@ -204,8 +205,8 @@ def _linear(spec: ModelSpec, plain: Any) -> LinearState:
 
 
 def _parts(spec: ModelSpec) -> list[LinearPart | None]:
-    """Formulas of the noise scale and of random effects."""
-    return [spec.scale, *(term.effects for term in spec.processes)]
+    """Formulas of the noise scale, of random effects and of other parameters of the rows."""
+    return [spec.scale, *(term.effects for term in spec.processes), *spec.formulas]
 
 
 def _part(spec: ModelSpec, plain: Any) -> PartState:

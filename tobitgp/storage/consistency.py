@@ -19,6 +19,7 @@ from tobitgp.inference.feature_posterior import Posterior, lay_out
 from tobitgp.inference.hyperparameters import SIGMA, HyperParameter, shape_parameters, term_parameters
 from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.cure import ENDS, CureParts
+from tobitgp.kinds.distributional import DistributionalParts, check_formulas
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.parametric import LINKS, ParametricParts
 from tobitgp.kinds.start_stop import StartStopParts
@@ -101,11 +102,22 @@ def check_start_stop(parts: StartStopParts) -> None:
     _check_estimates(parts, 1)
 
 
+def check_distributional(parts: DistributionalParts) -> None:
+    """Compare what the parts of a fit of several parameters of rows say of each other."""
+    read = [each.spec for each in parts.state.formulas]
+    alone = parts.state.scale is None and read == list(parts.spec.formulas)
+    of_hazards = (parts.baseline is None) != (parts.family.name in LINKS.values() and parts.formula != "")
+    if not alone or not of_hazards or (parts.cured and "cured" not in parts.state.formula_columns):
+        raise MalformedError("its parts do not belong together")
+    check_formulas(tuple(parts.state.formula_columns), parts.model, parts.family.name)
+    _check_estimates(parts, len(parts.scale_names))
+
+
 def _check_estimates(parts: LikelihoodParts, q: int) -> None:
     """The same of estimates, q of which are not of linear columns or a shape."""
     check_source(parts)
     maximum, p = parts.maximum, len(parts.columns)
-    k = p + q + parts.family.estimate_shape
+    k = p + q + parts.one_shape
     wanted: Shapes = {"coefficients": (maximum.coefficients, (p,)), "gamma": (maximum.gamma, (q,))}
     wanted |= {"free": (maximum.free, (k,)), "centre": (parts.centre, (p,))}
     of_maximum = {f"{name} of the maximum": getattr(maximum, name) for name in ("inverse_information", "unidentified")}
@@ -118,9 +130,7 @@ def _check_estimates(parts: LikelihoodParts, q: int) -> None:
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
     if parts.spec.processes or maximum.scores is not None or parts.cov_type not in KINDS:
         raise MalformedError("its parts do not belong together")
-    if (maximum.shape is None) != (parts.family.distribution.shape_name is None) or not (
-        maximum.shape is None or np.isfinite(maximum.shape)
-    ):
+    if (maximum.shape is None) != (not parts.shape_name) or not (maximum.shape is None or np.isfinite(maximum.shape)):
         raise MalformedError("the shape of its noise is not that of its family")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
-from tobitgp.formula.spec import ModelSpec, ResponseSpec, ScaleSpec, line_names
+from tobitgp.formula.spec import ModelSpec, ParameterSpec, ResponseSpec, ScaleSpec, line_names
 from tobitgp.results.views import columns_of
 from tobitgp.storage.archive import MalformedError, field_types, fits
 
@@ -23,7 +23,8 @@ LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind", "duration")}
 def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
     """Specification as JSON."""
     scale = spec.scale
-    called = _called(spec) + ([] if scale is None else _called(scale))
+    others = [*([] if scale is None else [scale]), *spec.formulas]
+    called = [*_called(spec), *(name for each in others for name in _called(each))]
     document: dict[str, Any] = {
         "formula": spec.formula,
         "columns": columns_of(spec, columns),
@@ -31,10 +32,10 @@ def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
         "learned": _learned(spec),
         "reads": _reading(spec),
         "scale": None,
+        "formulas": [_plain_formula(each, columns) for each in spec.formulas],
     }
     if scale is not None:
-        written, reads = columns_of(scale, columns), _reading(scale)
-        document["scale"] = {"formula": scale.formula, "columns": written, "reads": reads}
+        document["scale"] = _plain_formula(scale, columns)
     try:
         known = restore_spec(document, dict(spec.functions), ScaleSpec if scale is None else type(scale)) == spec
     except (MalformedError, TobitGPError):
@@ -44,9 +45,16 @@ def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
     return document
 
 
+def _plain_formula(spec: ScaleSpec, columns: Sequence[str]) -> dict[str, Any]:
+    """Formula of a parameter of the rows as JSON."""
+    document = {"formula": spec.formula, "columns": columns_of(spec, columns), "reads": _reading(spec)}
+    return document | ({"of": [spec.parameter, spec.label]} if isinstance(spec, ParameterSpec) else {})
+
+
 def restore_spec(document: Any, functions: Functions, scale_kind: type[ScaleSpec] = ScaleSpec) -> ModelSpec:
     """Specification from its document; ``scale_kind`` is that of the formula beside that of the model."""
-    check_names(document, ("columns", "formula", "functions", "learned", "reads", "scale"), "specification")
+    document = {"formulas": [], **document} if isinstance(document, dict) else document  # files of old hold none
+    check_names(document, ("columns", "formula", "formulas", "functions", "learned", "reads", "scale"), "specification")
     lists = ("columns", "functions", "reads")
     sound = all(_are_texts(document[name]) for name in lists) and isinstance(document["learned"], list)
     if not sound or not isinstance(document["formula"], str):
@@ -59,9 +67,23 @@ def restore_spec(document: Any, functions: Functions, scale_kind: type[ScaleSpec
         spec = replace(spec, gps=tuple(replace(term, line=False) for term in spec.gps))
     if list(values) or _reading(spec) != document["reads"]:
         raise MalformedError("its formula is read otherwise by this version of tobitgp")
+    if not isinstance(document["formulas"], list):
+        raise MalformedError("its formulas are no list")
+    spec = replace(spec, formulas=tuple(_restore_formula(each, spec, functions) for each in document["formulas"]))
     if document["scale"] is None:
         return spec
     return replace(spec, scale=_restore_scale(document["scale"], spec, functions, scale_kind))
+
+
+def _restore_formula(document: Any, spec: ModelSpec, functions: Functions) -> ParameterSpec:
+    """Formula of another parameter of the rows, read again."""
+    of: Any = document.get("of") if isinstance(document, dict) else None
+    if not _are_texts(of) or len(of) != 2:
+        raise MalformedError("a formula does not say of which parameter it is")
+    rest = {name: value for name, value in document.items() if name != "of"}
+    found = _restore_scale(rest, spec, functions, ParameterSpec)
+    assert isinstance(found, ParameterSpec)
+    return replace(found, parameter=of[0], label=of[1])
 
 
 def _restore_scale(document: Any, spec: ModelSpec, functions: Functions, kind: type[ScaleSpec]) -> ScaleSpec:

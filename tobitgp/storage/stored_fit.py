@@ -17,6 +17,7 @@ from tobitgp.files import ordinary
 from tobitgp.formula.spec import CureSpec, ModelSpec, ScaleSpec
 from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.cure import CureParts
+from tobitgp.kinds.distributional import CuredParts, DistributionalParts
 from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.start_stop import StartStopParts
@@ -28,6 +29,7 @@ from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hazards.hazard_results import HazardResults
 from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
 from tobitgp.results.likelihood.cure_results import CureResults
+from tobitgp.results.likelihood.distributional_results import DistributionalResults
 from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.likelihood.start_stop_results import StartStopResults
@@ -50,6 +52,7 @@ from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.consistency import (
     check_boxcox,
     check_cure,
+    check_distributional,
     check_mixture,
     check_parametric,
     check_process,
@@ -67,6 +70,7 @@ Loaded = (
     GPResults
     | RegressionResults
     | CureResults
+    | DistributionalResults
     | BoxCoxResults
     | BoxCoxGPResults
     | MixtureResults
@@ -102,6 +106,8 @@ KINDS = {
         Kind("start_stop", StartStopParts, check_start_stop, StartStopResults),
         Kind("boxcox", BoxCoxParts, check_boxcox, BoxCoxResults),
         Kind("cure", CureParts, check_cure, CureResults, CureSpec),
+        Kind("distributional", DistributionalParts, check_distributional, DistributionalResults),
+        Kind("cured", CuredParts, check_distributional, CureResults),
         Kind("parametric", ParametricParts, check_parametric, ParametricHazardResults),
         Kind("mixture", MixtureParts, check_mixture, MixtureResults),
     )
