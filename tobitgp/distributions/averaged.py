@@ -80,11 +80,13 @@ class Averaged(RowDistributions):
         risen, rate = self.each.modelled_hazard(np.asarray(x)[..., None])
         least = np.minimum(risen.min(axis=-1, keepdims=True), 1e300)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            alive = self.weight * np.exp(least - risen)
+            alive = np.exp(least - risen) * self.weight
             left = alive.sum(axis=-1)
-            below = self._average(-np.expm1(-risen))
-            mean = np.where(below < _SMALL, -np.log1p(-np.minimum(below, _SMALL)), least[..., 0] - np.log(left))
-            return mean, np.where(alive > 0.0, alive * rate, 0.0).sum(axis=-1) / left
+            mean = np.asarray(least[..., 0] - np.log(left))
+            soon = mean < 2.0 * _SMALL
+            below = np.minimum(-np.expm1(-risen[soon]) @ self.weight, _SMALL)
+            mean[soon] = np.where(below < _SMALL, -np.log1p(-below), mean[soon])
+            return mean, weighted(rate, alive).sum(axis=-1) / left
 
     def reached(self, goal: Array) -> Array:
         """By Newton's method and bisection between the least and the largest of the draws."""

@@ -78,9 +78,7 @@ class Times:
 
         Arrays are (n, m).
         """
-        pairs = np.column_stack([self.which, np.zeros(len(self.which)) if after is None else after])
-        pairs, back = np.unique(pairs, axis=0, return_inverse=True)
-        rows, starts = pairs[:, 0].astype(np.intp), pairs[:, 1:]
+        rows, starts, back = self._differing(after)
         shared = len(np.unique(starts)) == 1
 
         def ask(span: slice) -> Question:
@@ -104,7 +102,13 @@ class Times:
             one_by_one = shared and isinstance(self.posterior, Nodes)
             cells = _CELLS if isinstance(self.posterior, Sampled) else _BAND_CELLS
             made |= self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), cells)
-        return {name: made.pop(name)[back.ravel()] for name in list(made)}
+        return {name: made.pop(name)[back] for name in list(made)}
+
+    def _differing(self, after: Array | None) -> tuple[IntArray, Array, IntArray]:
+        """Rows (k,) and times survived (k, 1) that differ, and which of these each row is."""
+        pairs = np.column_stack([self.which, np.zeros(len(self.which)) if after is None else after])
+        pairs, back = np.unique(pairs, axis=0, return_inverse=True)
+        return pairs[:, 0].astype(np.intp), pairs[:, 1:], back.ravel()
 
     def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
         """Means of `curve`, hazards and cumulative hazards, (n, m) each."""

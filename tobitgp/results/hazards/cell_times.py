@@ -21,6 +21,8 @@ from tobitgp.results.survival import Times
 from tobitgp.typing import Array
 
 _CELLS = 3_000_000  # rows times draws that are held at once
+_CACHED = 100_000  # of these for hazards at many times, which are then held in a cache
+_SOON = 1e-300  # a time for 0, of which there is no logarithm
 FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
 
 
@@ -88,13 +90,20 @@ class HazardTimes(Times):
         return {name: np.where(early, np.nan, values) for name, values in out.items()} if of == "hazard" else out
 
     def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
-        """Without warnings."""
-        start = np.zeros(len(self.which)) if after is None else after
-        until = self.until(float(start.max(initial=0.0) + times.max()))
-        hazard, cumulative = (
-            Times.curve(until, of, times, after, None)["mean"] for of in ("hazard", "cumulative_hazard")
-        )
-        return hazard, cumulative
+        """Without warnings, of draws that are made once."""
+        rows, starts, back = self._differing(after)
+        known = self.until(float(starts.max(initial=0.0) + times.max())).posterior
+
+        def chunk(span: slice) -> dict[str, Array]:
+            start, part = starts[span], known.take(rows[span])
+            now = np.maximum(start + times, _SOON)
+            y = part.beside_own_values(now)
+            risen, rate = y.modelled_hazard(np.log(now))
+            before = y.modelled_hazard(np.log(np.maximum(start, _SOON)))[0]
+            return {"hazard": rate / now, "cumulative": np.maximum(risen - before, 0.0)}
+
+        made = self._over(chunk, len(rows), self._components * len(times), _CACHED)
+        return made["hazard"][back], made["cumulative"][back]
 
     def survive(self, times: Array) -> Array:
         return Times.survive(self.until(float(times.max(initial=0.0))), times)
