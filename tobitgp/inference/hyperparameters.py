@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -127,6 +127,8 @@ class Parameters:
     effects: tuple[EffectParameters, ...] = ()  # of random effects with columns of their own
     # (q, q), coefficients of log sigma in the user's units from theta; None where these are theta times their units.
     scale_root: Array | None = None
+
+    shapes: ClassVar = {"names": "roles units prior_mean prior_sd free start"}
 
     @property
     def n_free(self) -> int:

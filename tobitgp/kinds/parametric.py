@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,19 @@ class ParametricParts(LikelihoodParts):
     last: float = np.inf  # the longest follow-up
 
     place_of_scale = None
+    shapes: ClassVar = {"groups 2": "frailties!"}
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        written, knots = self.written, np.array(getattr(self.baseline, "knots", (0.0, 1.0)), dtype=np.float64)
+        known = self.family.name in LINKS.values() and self.state.scale is None and self.last > 0.0
+        if not known or written.linear != self.spec.formula or len(knots) < 2 or not (np.diff(knots) > 0.0).all():
+            yield "its parts do not belong together"
+        named = self.frailty == (written.shared and written.shared.strip("`"))
+        if not named or (self.frailty is None) != (self.frailties is None):
+            yield "its frailties are not those of its formula"
+        if self.frailties is not None and not (self.frailties > 0.0).all():
+            yield "its frailties are not positive"
 
     @property
     def link(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,13 @@ class Factored:
 
     root: Array  # (k, r)
     own: Array  # (k,)
+
+    shapes: ClassVar = {"own *": "root"}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix."""
+        return len(self.own), len(self.own)
 
     def __len__(self) -> int:
         return len(self.own)

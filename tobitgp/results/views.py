@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from tobitgp.formula.spec import LinearPart, ModelSpec
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.feature_posterior import NO_SITES
 from tobitgp.inference.fitted import FittedGP
+from tobitgp.inference.soundness import process_inconsistencies
 from tobitgp.likelihoods import Family
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, Frame
@@ -37,6 +38,17 @@ class Source:
     facts: Facts  # what is remembered of the training rows
     training: TrainingData | None  # none where the fit holds no rows
     covariates: pd.DataFrame | None  # of the rows used
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in what a file says of the rows."""
+        columns, state = self.facts.columns, self.state
+        if set(self.facts.counts) != set(COUNTS):
+            yield f"its counts are not {', '.join(COUNTS)}"
+        if columns and tuple(columns) != state.input_names:
+            yield "its columns are not those of the formula"
+        for name, facts in columns.items():
+            if not facts.suits(state.levels[name]):
+                yield f"what it says of the column {name!r:.60} makes no sense"
 
     @property
     def rows(self) -> TrainingData:
@@ -60,6 +72,10 @@ class Parts(Source):
     fitted: FittedGP
     training: TrainingData | None = None  # none where the fit holds no rows
     covariates: pd.DataFrame | None = None  # of the rows used; None where the fit holds no rows
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a process that was read from a file."""
+        yield from process_inconsistencies(self.gp, self.fitted, self.spec, self.state)
 
     @property
     def family(self) -> Family:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,3 +54,13 @@ class CompetingParts:
     fits: Mapping[Cause, Results]
     counts: pd.Series[int]  # of rows with each cause, censored and dropped
     seen: SeenCauses | None = None
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        kept = len(self.counts) == len(self.fits) + 2 and list(self.counts.index[:-2]) == list(self.fits)
+        if not kept or len(self.fits) < 2 or not self.formulas or not (self.counts >= 0).all():
+            yield "the parts of its causes do not belong together"
+
+    def without_rows(self) -> CompetingParts:
+        """Parts that answer the same about new rows."""
+        return replace(self, fits={cause: fit._without_rows() for cause, fit in self.fits.items()}, seen=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from tobitgp.data.training_summary import Facts
 from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.regression import RegressionParts
-from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame
+from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame, is_parametric
 from tobitgp.results.likelihood.likelihood_draws import JointEstimates
 from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.process.process_posterior import nodes_of
@@ -41,6 +42,25 @@ class HazardParts(Source):
     covariates: pd.DataFrame | None = None
     of_subjects: bool = False  # whether rows are parts of the time of subjects
     few: dict[str, Array] = field(default_factory=dict)  # coefficients of which few events tell: maximum and limits
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        cuts, kernel = self.cuts, self.family.kernel
+        if self.cells.family.name != "exponential" or is_parametric(self.family):
+            yield "its cells are not exponential"
+        if (self.spec.formula, self.cells.spec.formula) != (
+            self.written.rows,
+            self.written.cells(self.family.baseline, kernel),
+        ):
+            yield "the formula of its hazards is read otherwise by this version of tobitgp"
+        if (
+            cuts.ndim != 1
+            or len(cuts) < 2
+            or not cuts[0] >= 0.0
+            or not np.isfinite(cuts).all()
+            or not (np.diff(cuts) > 0.0).all()
+        ):
+            yield "its bands of time are none"
 
     @property
     def estimated(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,20 @@ class MultivariateParts:
     stack: Stack
     exact: Array  # (J,), weights of the values of each response that are seen
     dropped: int  # number of values without covariates
+
+    shapes: ClassVar = {"stack.levels": "exact!"}
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        stack, spec, of_stack = self.stack, self.stacked.spec, self.stack.state.spec
+        if spec.scale is None or of_stack.scale is None:
+            yield "its stack is not that of a process"
+        else:
+            read = (of_stack.formula, of_stack.scale.formula, spec.formula, spec.scale.formula)
+            if read != (stack.wide.linear, stack.wide.scale_linear, stack.formula, stack.scale_formula):
+                yield "the formula of its stack is read otherwise by this version of tobitgp"
+        if (self.exact < 0.0).any() or self.dropped < 0 or stack.log_time != self.stacked.family.log_time:
+            yield "the parts of its stack do not belong together"
 
     @classmethod
     def of(cls, stacked: Parts, stack: Stack, rows: pd.DataFrame, ends: Ends) -> MultivariateParts:
