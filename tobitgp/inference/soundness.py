@@ -37,6 +37,9 @@ def process_inconsistencies(gp: GPModel, fitted: FittedGP, spec: ModelSpec, stat
         c = p if gp.linear.factor is None else p - gp.linear.factor.size
         more = (("root", gp.linear.root, (c, c)), ("constant", gp.linear.constant, (p,)))
         wanted |= {name: (values, shape) for name, values, shape in more if values is not None}
+    for t, (X, centre, scale) in enumerate(zip(gp.problem.X, units.x_centre, units.x_scale, strict=True)):
+        d = X.shape[-1] if X.ndim else -1
+        wanted |= {f"inputs {t}": (X, (0, d)), f"x_centre {t}": (centre, (d,)), f"x_scale {t}": (scale, (d,))}
     lines = sum(term.line for term in gp.terms)
     wanted["lines"] = gp.lines, (lines,)
     if not ((fitted.weights >= 0.0).all() and math.isclose(fitted.weights.sum(), 1.0, rel_tol=1e-6)):
