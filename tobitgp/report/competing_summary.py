@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.numerics.nonparametric import aalen_johansen
-from tobitgp.report import summary
 from tobitgp.report.axes import (
     INK,
     LEVELS,
@@ -25,45 +23,39 @@ from tobitgp.report.axes import (
     shorten_all,
 )
 from tobitgp.report.group_curves import Group, Seen, read_groups
-from tobitgp.report.summaries import ratio_section
-from tobitgp.report.summary import FitSummary, Section
 from tobitgp.results.competing.competing_parts import SeenCauses
 from tobitgp.results.competing.competing_predictions import CauseRows, incidences
 from tobitgp.results.curves import group_labels
 from tobitgp.results.predict import check_level
 from tobitgp.results.survival import read_times
+from tobitgp.results.words import Table, Words, not_converged, noted, rows_of
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.results.competing.competing_results import CompetingRisksResults
 
 _POINTS = 101
-_NET = (
-    "A cause's coefficients and survival are of its own hazard, the others being censoring (net survival); "
-    "predict_cumulative_incidence() has probabilities beside the other causes."
-)
+_NET = "The coefficients and the survival of a cause are those of its own hazard; the other causes are censoring."
+_INCIDENCE = "predict_cumulative_incidence() gives the probability of each cause while the other causes act."
 
 
-def summarise_causes(results: CompetingRisksResults, alpha: float, *, ratios: bool = False) -> FitSummary:
-    """Summary of competing risks, a table for each cause, and one of its hazard ratios."""
-    counts, ends, sections = results.counts, summary.interval_headers(alpha), []
-    model = [("Causes:", str(len(results.causes)))]
+def cause_words(results: CompetingRisksResults, alpha: float) -> Words:
+    """What a summary says of competing risks: a table for each cause."""
+    counts, facts, tables = results.counts, [("Causes:", str(len(results.causes)))], []
     fits: dict[Any, Any] = dict(results.parts.fits)
     for cause, fit in fits.items():
-        frame = fit.summary_frame(alpha).iloc[:, :6]
-        made = [summary.estimate_row(*row) for row in summary.frame_rows(frame)]
-        sections.append(Section(["", "coef", "std err", "z", "P>|z|", *ends], [[f"{cause}:", *[""] * 6], *made]))
-        if ratios:
-            sections.append(ratio_section(fit.hazard_ratios(alpha), alpha))
-        model.append((f"  {cause}:", f"{counts[cause]} events, {fit._family_in_words}, {fit.method}"))
-    sums = {"Log likelihood:": results.llf, "Log evidence:": results.log_evidence}
-    numbers: dict[str, float | str] = {name: value for name, value in sums.items() if np.isfinite(value)}
+        tables.append(Table("coef", rows_of(fit.summary_frame(alpha), slice(6)), of=f"{cause}:"))
+        facts.append((f"  {cause}:", f"{counts[cause]} events, {fit._family_in_words}, {fit.method}"))
+    sums = {"Log-likelihood:": results.llf, "Log evidence:": results.log_evidence}
+    criteria = {name: value for name, value in sums.items() if np.isfinite(value)}
     events = int(counts.loc[list(results.causes)].sum())
     kinds = {"exact": events, "left": 0, "right": counts["censored"], "interval": 0, "dropped": counts["dropped"]}
-    of: Any = SimpleNamespace(
-        counts=kinds, converged=results.converged, nobs=results.nobs, formula="; ".join(results.parts.formulas)
-    )
-    return summary.build_summary(of, f"Competing risks: {results._read}", model, numbers, sections, [_NET])
+    notes = [
+        *noted("warning", [not_converged()] * (not results.converged)),
+        *noted("coefficients", [_NET]),
+        *noted("predictions", [_INCIDENCE]),
+    ]
+    return Words(f"Competing risks: {results._read}", facts, criteria, tables, notes, counts=kinds)
 
 
 @closing_what_fails

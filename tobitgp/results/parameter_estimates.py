@@ -386,8 +386,11 @@ def summary(
     age           -0.1484      0.1920     -0.773     0.440      -0.5247     0.2280
     ==============================================================================
     """
+    from tobitgp.report.summary import summarise
+
     alpha = check_alpha(alpha)
     of: Any = getattr(type(results), "hazard_ratios", ratios.hazard_ratios)
-    table = of(results, alpha) if check_flag("hazard_ratios", hazard_ratios) else None
-    found = results._summary(alpha, kind, table)
+    tables = [of(results, alpha)] if check_flag("hazard_ratios", hazard_ratios) else []
+    results._estimates(kind)
+    found = summarise(results, results._words(alpha, kind), alpha, tables)
     return found.with_tests(results.anova()) if check_flag("anova", anova) else found

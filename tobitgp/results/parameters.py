@@ -13,6 +13,7 @@ from tobitgp.results import anova, hypotheses, parameter_estimates
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
 
@@ -69,8 +70,8 @@ class EstimatedParameters:
         """The ratio of hazards or odds that is the same at all times."""
         raise NotImplementedError
 
-    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
-        """Tables to read, with one of hazard ratios where it is given."""
+    def _words(self, alpha: float, kind: CovKind | None = None) -> Words:
+        """What a summary says."""
         raise NotImplementedError
 
     def _series(self, linear: Array, rest: Array) -> pd.Series[float]:

@@ -315,9 +315,15 @@ class CompetingRisksResults:
         >>> str(res.summary()).splitlines()[0].strip()
         "Competing risks: 2 causes of 'cause', censored where it is 0"
         """
-        from tobitgp.report.competing_summary import summarise_causes
+        from tobitgp.report.competing_summary import cause_words
+        from tobitgp.report.summary import summarise
 
-        found = summarise_causes(self, check_alpha(alpha), ratios=check_flag("hazard_ratios", hazard_ratios))
+        alpha = check_alpha(alpha)
+        tables = []
+        if check_flag("hazard_ratios", hazard_ratios):
+            fits = self.parts.fits.items()
+            tables = [fit.hazard_ratios(alpha).rename(index=f"{cause}: {{}}".format) for cause, fit in fits]
+        found = summarise(self, cause_words(self, alpha), alpha, tables)
         if not check_flag("anova", anova):
             return found
         tests = self.anova()

@@ -45,6 +45,7 @@ from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import OFFSET, fill_columns, find_terms, model_terms
 from tobitgp.results.times import Scores
 from tobitgp.results.unavailable import NO_PRIORS
+from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
 
@@ -313,11 +314,10 @@ class HazardResults(Results):
         names = [term.name for term in model_terms(self._parts.cells)]
         return [name for name in names if name not in skipped and name != OFFSET and self._parts.written.is_own(name)]
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.hazard_summary import summarise_hazards
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        from tobitgp.report.hazard_summary import hazard_words
 
-        self._estimates(kind)
-        return summarise_hazards(self, alpha)
+        return hazard_words(self, alpha)
 
     def _without_rows(self) -> HazardResults:
         return HazardResults(self._parts.without_rows())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,9 @@ from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood import cure_questions
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.rows import Asked
+from tobitgp.results.words import Group, Table, Words, likelihood_words, model_title, noted, row_notes
 from tobitgp.typing import Frame
 
 INTERCEPT = "cured[Intercept]"
@@ -161,26 +160,30 @@ class CureResults(LikelihoodResults):
             raise SpecError("Where some are cured the mean time is infinite; what='rmst' is that up to a time.")
         return super()._averages(population, sought)
 
-    def _words(self, alpha: float) -> Words:
-        from tobitgp.report.summary import model_title, response_notes
-
+    def _words(self, alpha: float, kind: Any = None) -> Words:
         names, p, q = self._names, len(self._columns), len(self._parts.scale_columns)
         assert self.model.spec.scale is not None
         found: list[Any] = []
-        with suppress(SpecError):  # without rows the fraction may be unknown
+        if self._parts.training is not None or self._parts.one_fraction:  # without rows the fraction may be unknown
             label = "all rows" if self._parts.one_fraction else "mean over the rows"
             found = [(label, self.cured_fraction(interval=1.0 - alpha))]
-        return Words(
+        return likelihood_words(
+            self,
+            alpha,
             model_title(self, positive=True, added="with a cured fraction"),
             [("Family:", self._parts.family.name)],
             [
                 Group("coef", names[:p], "exp(coef)", names[:p]),
-                Group("log odds", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
+                Group("logit(cured)", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
                 Group("value", names[p + q :]),
             ],
-            [_NOTE, *cure_questions.profile_note(self, alpha), *response_notes(self)],
-            {"logit(cured):": self.model.spec.scale.formula},
-            numbers=[("cured fraction", found)],
+            [
+                *row_notes(self),
+                *noted("coefficients", [_NOTE]),
+                *noted("parameters", cure_questions.profile_note(self, alpha)),
+            ],
+            formulas={"logit(cured):": self.model.spec.scale.formula},
+            tables=[Table("cured fraction", found)],
         )
 
     cured_fraction = cure_questions.cured_fraction

@@ -14,13 +14,14 @@ from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.multivariate import multivariate_predictions
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts, TrainingRows
 from tobitgp.results.multivariate.response_estimates import Estimates
-from tobitgp.results.parameter_estimates import CovKind, Linear, Transformed
+from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.parameters import EstimatedParameters
 from tobitgp.results.predict import check_alpha, check_level
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.unavailable import missing_attribute
 from tobitgp.results.views import COUNTS
+from tobitgp.results.words import Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,11 +91,10 @@ class MultivariateResults(EstimatedParameters):
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
         return self._of_responses.term_tests()
 
-    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.several_summary import summarise_several
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        from tobitgp.report.several_summary import several_words
 
-        self._estimates(kind)
-        return summarise_several(self, alpha)
+        return several_words(self, alpha)
 
     def _ratio_kind(self) -> Kind:
         raise SpecError("Hazard ratios are of one response; fit each by itself, without mvbind().")

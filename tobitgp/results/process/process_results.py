@@ -48,6 +48,7 @@ from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.results.survival import Times
 from tobitgp.results.views import Parts, keep_covariates, named_columns
+from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
 
@@ -373,11 +374,10 @@ class GPResults(Results):
     def _averages(self, population: Population, sought: Sought) -> Drawn:
         return process_averages(self._joint, population, sought)
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.summaries import summarise_process
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        from tobitgp.report.process_words import process_words
 
-        self._estimates(kind)
-        return summarise_process(self, alpha, ratios)
+        return process_words(self, alpha)
 
     def _without_rows(self) -> GPResults:
         return GPResults.from_parts(self._parts.without_rows())
