@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from tobitgp.results import anova, hypotheses, parameter_estimates
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.why_not import missing_attribute
 from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
@@ -44,6 +45,14 @@ class EstimatedParameters:
     def _has_ratios(self) -> bool:
         """Whether exponentials of linear coefficients are reported."""
         return False
+
+    _kind: str  # one of `why_not.KINDS`
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say why this kind of fit has not what others have."""
+            return missing_attribute(self, name)
 
     def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
         """Linear coefficients and the rest, with the covariance that ``kind`` names."""

@@ -179,7 +179,9 @@ def test_groups_are_counted_and_known_periods_fixed(visits, curve):
     assert re.search(r"period\(season\) +2\.0000 +\(fixed\)", text)
     assert max(map(len, text.splitlines())) <= 79
     assert len({len(line) for line in text.splitlines() if set(line) in ({"="}, {"-"})}) == 1
-    assert " ".join(text.split()).count("season is centred: its average over the rows is part of the coefficients.") == 1
+    assert (
+        " ".join(text.split()).count("season is centred: its average over the rows is part of the coefficients.") == 1
+    )
     assert "centred" not in str(tg.fit("y ~ re(h)", visits, hyper="maximize").summary())
     assert "gp(x) is centred: its average over the rows is part of the coefficients" in " ".join(
         str(curve.summary()).split()

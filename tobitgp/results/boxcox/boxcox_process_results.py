@@ -61,6 +61,7 @@ class BoxCoxGPResults(Results):
     (-37.39, 0.5)
     """
 
+    _kind = "Box-Cox process"
     _parts: BoxCoxGPParts
 
     def __init__(self, parts: BoxCoxGPParts):

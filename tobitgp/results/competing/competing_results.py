@@ -15,7 +15,7 @@ from tobitgp.results.competing.cause_estimates import IndependentLinear
 from tobitgp.results.competing.competing_parts import CompetingParts
 from tobitgp.results.parameter_estimates import CovKind
 from tobitgp.results.predict import check_alpha, check_flag
-from tobitgp.results.unavailable import missing_attribute
+from tobitgp.results.why_not import missing_attribute
 
 if TYPE_CHECKING:
     from tobitgp.formula.competing_risks import Cause
@@ -57,6 +57,8 @@ class CompetingRisksResults:
     >>> res[2].params.round(2).to_dict()
     {'Intercept': 5.88, 'sex': 0.6, 'sigma': 0.81}
     """
+
+    _kind = "causes"
 
     def __init__(self, parts: CompetingParts):
         self.parts, self.causes = parts, tuple(parts.fits)

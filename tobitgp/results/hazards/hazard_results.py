@@ -13,7 +13,6 @@ from tobitgp.data.outcome import check_response
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.errors import UnavailableError
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.sampling import generator
 from tobitgp.results import figures, standardise
@@ -44,7 +43,7 @@ from tobitgp.results.rows import Asked, Scored, ask, read_scored, response_of_ro
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import OFFSET, fill_columns, find_terms, model_terms
 from tobitgp.results.times import Scores
-from tobitgp.results.unavailable import NO_PRIORS
+from tobitgp.results.why_not import unavailable
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
@@ -137,7 +136,7 @@ class HazardResults(Results):
             For a fit by maximum likelihood, which has no priors.
         """
         if not isinstance(self.cells, GPResults):
-            raise UnavailableError(f"priors is not available of this fit. {NO_PRIORS}")
+            raise unavailable(self, "res.priors", "priors")
         table = prior_table(self.cells.parts.gp).drop(index="sigma")
         sign = np.where(table.index.isin(self._columns), -1.0, 1.0)
         return table.assign(location=sign * table["location"] + 0.0)
@@ -313,6 +312,10 @@ class HazardResults(Results):
         skipped = {*self._parts.written.of_time, *effects}
         names = [term.name for term in model_terms(self._parts.cells)]
         return [name for name in names if name not in skipped and name != OFFSET and self._parts.written.is_own(name)]
+
+    @property
+    def _kind(self) -> str:  # type: ignore[override]
+        return "piecewise" if self._parts.estimated else "hazard"
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         from tobitgp.report.hazard_summary import hazard_words

@@ -115,6 +115,7 @@ class BoxCoxResults(LikelihoodResults):
     dtype: float64
     """
 
+    _kind = "Box-Cox"
     _parts: BoxCoxParts
 
     _by_restricted_means = True

@@ -62,6 +62,7 @@ class CureResults(LikelihoodResults):
     dtype: float64
     """
 
+    _kind = "cure"
     _parts: CureParts
     _no_mean = "where some are cured the mean time is infinite"
 

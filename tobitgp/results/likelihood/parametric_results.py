@@ -378,6 +378,10 @@ class ParametricHazardResults(LikelihoodResults):
             raise SpecError("Where some never have the event the mean time is infinite; what='rmst' is that up to one.")
         return super()._averages(population, sought)
 
+    @property
+    def _kind(self) -> str:  # type: ignore[override]
+        return "frailty" if self._parts.frailty is not None else "parametric"
+
     def _words(self, alpha: float, kind: Any = None) -> Words:
         parts, p = self._parts, len(self._columns)
         baseline, facts = parts.baseline.words, [("Link:", parts.link)]

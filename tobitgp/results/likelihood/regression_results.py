@@ -63,6 +63,7 @@ class RegressionResults(LikelihoodResults):
     dtype: float64
     """
 
+    _kind = "regression"
     _parts: RegressionParts
     _rows_of_k_hat = OF_REGRESSION
 

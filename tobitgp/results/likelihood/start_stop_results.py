@@ -62,6 +62,7 @@ class StartStopResults(RegressionResults):
     4.0  0.53  0.53   NaN
     """
 
+    _kind = "start-stop"
     _parts: StartStopParts
 
     @property

@@ -75,6 +75,8 @@ class MixtureResults(Results):
     {'weight[1]': 0.68, 'weight[2]': 0.32, 'scale[1]': 421.43, 'scale[2]': 407.54, 'shape[1]': 1.56, 'shape[2]': 0.98}
     """
 
+    _kind = "mixture"
+
     def __init__(self, parts: MixtureParts):
         self._parts = parts
 

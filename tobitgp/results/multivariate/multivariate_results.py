@@ -19,7 +19,6 @@ from tobitgp.results.parameters import EstimatedParameters
 from tobitgp.results.predict import check_alpha, check_level
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.unavailable import missing_attribute
 from tobitgp.results.views import COUNTS
 from tobitgp.results.words import Words
 
@@ -60,17 +59,13 @@ class MultivariateResults(EstimatedParameters):
       2 responses, 40 values: 27 exact, 13 left-censored
     """
 
+    _kind = "several"
+
     def __init__(self, parts: MultivariateParts, rows: TrainingRows | None = None):
         self.parts, self.responses = parts, parts.stack.wide.labels
         self.stacked = GPResults.from_parts(parts.stacked)
         self._stack, self._rows = parts.stack, rows
         self._of_responses = Estimates(self.stacked, parts.stack)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse in words what other kinds of fits have."""
-            return missing_attribute(self, name)
 
     @cached_property
     def _linear(self) -> Linear:

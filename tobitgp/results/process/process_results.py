@@ -92,6 +92,7 @@ class GPResults(Results):
     Name: observed, dtype: float64
     """
 
+    _kind = "process"
     _parts: Parts
 
     def __init__(
