@@ -1,4 +1,4 @@
-"""The summary of a fit of every kind, as a golden text: ``python tests/contracts/test_summaries.py`` writes it again."""
+"""The summary of a fit of every kind, as a golden text, which running this file writes again."""
 
 import re
 import sys

@@ -189,10 +189,6 @@ def missing_attribute(results: Any, name: str) -> Any:
 def unavailable(results: Any, what: str, name: str) -> UnavailableError:
     """The error of a question that this kind of fit does not answer: what, why, and what to use instead."""
     reason, kind = reason_of(WHY_NOT[name], known_facts(results)), KINDS[results._kind]
-    words = (
-        f"{what}: not available for {kind} yet."
-        if reason is None
-        else f"{what}: not defined for {kind}. {reason.words}"
-    )
+    words = f"not available for {kind} yet." if reason is None else f"not defined for {kind}. {reason.words}"
     instead = INSTEAD.get(name, "") or ("" if reason is None else INSTEAD.get(reason.words, ""))
-    return UnavailableError(f"{words} {instead}".rstrip())
+    return UnavailableError(f"{what}: {words} {instead}".rstrip())
