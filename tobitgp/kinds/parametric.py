@@ -77,6 +77,14 @@ class ParametricParts(LikelihoodParts):
         return next(link for link, name in LINKS.items() if name == self.family.name)
 
     @property
+    def stratum(self) -> str | None:
+        return self.written.stratum
+
+    @property
+    def scale_of_effects(self) -> str:
+        return "probits" if self.link == "probit" else f"log {self.link}"
+
+    @property
     def written(self) -> HazardFormula:
         """The formula that was read."""
         return read_hazards(self.formula)

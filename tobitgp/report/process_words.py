@@ -31,7 +31,6 @@ from tobitgp.results.words import (
     times_note,
     untested,
 )
-from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
@@ -170,7 +169,7 @@ def curve_names(parts: Parts) -> dict[str, str]:
     return {f"sd({name})": f"sd (curve) {name}" for name in names}
 
 
-def slope_rows(parts: Parts, alpha: float, sign: float = 1.0) -> list[tuple[str, Array]]:
+def slope_rows(parts: Parts, alpha: float, sign: float = 1.0) -> list[tuple[str, Any]]:
     """Names and numbers of the slopes of processes, as those of coefficients."""
     found = slope_posterior(parts.fitted, parts.gp)
     mean, ends = sign * found.coefficients(), np.sort(sign * found.interval(alpha), axis=1)

@@ -22,7 +22,8 @@ from statsmodels.iolib.table import Cell, SimpleTable
 
 from tobitgp.report.axes import printable
 from tobitgp.results.hazard_ratios import HAZARD, ODDS
-from tobitgp.results.words import CENSORED, SUBJECTS, Rows, Table, Words, noted, untested
+from tobitgp.results.words import CENSORED, SUBJECTS, Table, Words, noted, untested
+from tobitgp.results.words import Rows as Rows
 from tobitgp.typing import Array
 
 WIDTH = 78

@@ -262,6 +262,10 @@ class Results(EstimatedParameters):
         """What is expected of the training rows, (n,), larger of larger responses."""
         return self.predict(None, "latent").to_numpy()[self._parts.rows.kept]
 
+    def _expected(self) -> Array:
+        """The same, (n,), of each row by the others where that is known."""
+        return self._location()
+
     def _times_left_out(self) -> Times:
         """Of the training rows, without what a row says itself where that matters."""
         return self._time_rows(None, (), bands=False).times

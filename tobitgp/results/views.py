@@ -60,6 +60,21 @@ class Source:
         """Levels of the processes, by block of features; none where another fit holds the processes."""
         return ()
 
+    @property
+    def stratum(self) -> str | None:
+        """Column each of whose levels has a baseline hazard of its own, as written."""
+        return None
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """First and last time that hazards are known at, where the model is of bands of time."""
+        return None
+
+    @property
+    def scale_of_effects(self) -> str:
+        """What coefficients are differences of, where that is not the response or its logarithm."""
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts(Source):

@@ -323,7 +323,7 @@ class CompetingRisksResults:
         alpha = check_alpha(alpha)
         tables = []
         if check_flag("hazard_ratios", hazard_ratios):
-            fits = self.parts.fits.items()
+            fits: Any = self.parts.fits.items()
             tables = [fit.hazard_ratios(alpha).rename(index=f"{cause}: {{}}".format) for cause, fit in fits]
         found = summarise(self, cause_words(self, alpha), alpha, tables)
         if not check_flag("anova", anova):

@@ -63,6 +63,21 @@ class HazardParts(Source):
             yield "its bands of time are none"
 
     @property
+    def stratum(self) -> str | None:
+        """Column each of whose levels has a baseline hazard of its own."""
+        return self.written.stratum
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The first entry and the last exit."""
+        return float(self.cuts[0]), float(self.cuts[-1])
+
+    @property
+    def scale_of_effects(self) -> str:
+        """What coefficients are differences of."""
+        return "log hazard"
+
+    @property
     def estimated(self) -> bool:
         """Whether hazards were estimated by maximum likelihood, and are not averaged over a posterior."""
         return isinstance(self.cells, RegressionParts)

@@ -375,6 +375,10 @@ class GPResults(Results):
     def _averages(self, population: Population, sought: Sought) -> Drawn:
         return process_averages(self._joint, population, sought)
 
+    def _expected(self) -> Array:
+        expected: Array = self._cavities.weight @ self._cavities.mean
+        return expected
+
     def _words(self, alpha: float, kind: Any = None) -> Words:
         from tobitgp.report.process_words import process_words
 
