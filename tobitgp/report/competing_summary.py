@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from tobitgp.results.competing.competing_results import CompetingRisksResults
 
 _POINTS = 101
-_NET = "The coefficients and the survival of a cause are those of its own hazard; the other causes are censoring."
+_NET = (
+    "The coefficients and the survival of a cause are those of its own hazard; the other causes are censoring "
+    "(net survival)."
+)
 _INCIDENCE = "predict_cumulative_incidence() gives the probability of each cause while the other causes act."
 
 

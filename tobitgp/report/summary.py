@@ -143,7 +143,7 @@ def summarise(results: Any, words: Words, alpha: float, ratios: Sequence[pd.Data
         *((label, value if isinstance(value, str) else f"{value:.3f}") for label, value in words.criteria.items()),
     ]
     sections, notes = [_section(table, alpha) for table in words.tables], list(words.notes)
-    if ratios:
+    if ratios and not any(table.heading in _RATIOS.values() for table in words.tables):
         sections += [ratio_section(table, alpha) for table in ratios]
         notes += noted("coefficients", [words.of_ratios] * bool(words.of_ratios))
     ordered = [text for subject in SUBJECTS for of, text in notes if of == subject]

@@ -201,6 +201,8 @@ class _Reader:
             wrong = next(inconsistencies(made), None)
         except TobitGPError as error:
             raise MalformedError(f"{name} has values that are not allowed: {error}") from error
+        except Exception as error:
+            raise MalformedError(f"the parts of {name} do not belong together: {error}") from error
         if wrong is not None:
             raise MalformedError(wrong)
         return made
