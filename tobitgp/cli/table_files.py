@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tobitgp.errors import DataError, SpecError
 from tobitgp.files import whole_file
 from tobitgp.formula.spec import LinearPart
-from tobitgp.results.competing.competing_results import CompetingRisksResults
-from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 from tobitgp.results.output import PAGES
 from tobitgp.storage import load
 
@@ -164,8 +162,4 @@ def load_model(path: Path) -> Any:
     """Read a fit that ``tobitgp fit --save`` wrote."""
     if not path.exists():
         raise DataError(f"There is no file {str(path)!r}.")
-    found = load(path)
-    if isinstance(found, MultivariateResults | CompetingRisksResults):
-        what = "competing causes" if isinstance(found, CompetingRisksResults) else "several responses"
-        raise SpecError(f"{path} is a fit of {what}; load it in Python, by tg.load().")
-    return found
+    return load(path)

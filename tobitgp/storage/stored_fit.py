@@ -11,10 +11,14 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.files import ordinary
+from tobitgp.results.competing.competing_results import CompetingRisksResults
+from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+from tobitgp.results.results import Results
 from tobitgp.storage.archive import MalformedError, read_arrays, read_document, write_archive
 from tobitgp.storage.classes import fit_codec, results_of
 from tobitgp.storage.codec import Functions, Surroundings, check_used
 
+Loaded = Results | MultivariateResults | CompetingRisksResults
 FORMAT, VERSION = "tobitgp fit", 3
 MAX_CAUSE = 400
 _NAMES = {"format", "version", "written_by", "fit"}
@@ -36,7 +40,7 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
         raise DataError(f"{place} cannot be written: {error.strerror or error}.") from error
 
 
-def load(path: str | os.PathLike[str], functions: Functions = None) -> Any:
+def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
     """Read a fit that ``save`` of its results wrote.
 
     The file is data, never code: it is checked from end to end, and anything unknown in it is refused.
@@ -83,7 +87,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Any:
             arrays, used = read_arrays(archive), set[int]()
         parts = fit_codec().decode(document["fit"], arrays, used, Surroundings(functions=functions))
         check_used(arrays, used)
-        return results_of(parts)
+        results: Loaded = results_of(parts)
     except SpecError as error:
         raise SpecError(f"{place}: {error}") from error
     except OSError as error:
@@ -92,6 +96,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Any:
         raise DataError(f"{place} is no fit that tobitgp saved, or it is damaged: {_cause(error)}.") from error
     except Exception as error:
         raise DataError(f"{place} cannot be loaded: {_cause(error)}.") from error
+    return results
 
 
 def _cause(error: Exception) -> str:

@@ -570,7 +570,7 @@ def test_other_doors_refuse_causes(mgus2, tmp_path, capsys):
     assert "Competing risks, Surv(time, cause), are fitted in Python" in capsys.readouterr().err
     tg.fit("Surv(etime, cause) ~ 1", mgus2, family="exponential").save(fit)
     assert main(["predict", str(fit), str(rows)]) == 2
-    assert "fit.tgp is a fit of competing causes" in capsys.readouterr().err
+    assert "res.predict: not defined for competing risks." in capsys.readouterr().err
     with pytest.raises(SpecError, match="A SurvivalModel has one event"):
         tg.SurvivalModel("age").fit(mgus2, "etime", "cause")
 

@@ -5,11 +5,13 @@ import json
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.hostile_files import find, in_class, zipped
 from support.stored import again, assert_same, quiet_fit
 
 import tobitgp as tg
+from tobitgp.cli import main
 from tobitgp.errors import DataError, SpecError
 
 FORMULA = "mvbind(y, z) ~ gp(x) + bs(t, df=4) + C(k, Sum) + (1 + t | g) | censor(0.7, None)"
@@ -115,3 +117,17 @@ def test_shapes_and_signs(res, tmp_path):
             (tmp_path / "other.tgp").write_bytes(zipped({**parts, at: file.getvalue()}.items()))
             with pytest.raises(DataError, match=r"shape|not finite|no sense|do not belong together"):
                 tg.load(tmp_path / "other.tgp")
+
+
+def test_the_command_line_predicts(res, rich, tmp_path):
+    res.save(tmp_path / "fit.tgp")
+    new = rich[rich["t"].between(0.2, 1.6)][["x", "t", "k", "g"]].head(6)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert (
+        main(
+            ["predict", *(str(tmp_path / name) for name in ("fit.tgp", "new.csv")), "--out", str(tmp_path / "out.csv")]
+        )
+        == 0
+    )
+    found = pd.read_csv(tmp_path / "out.csv")
+    np.testing.assert_allclose(found.to_numpy(dtype=float), res.predict(new).to_numpy(), rtol=1e-6)

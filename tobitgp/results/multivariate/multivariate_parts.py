@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.design import DesignState
 from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER
 from tobitgp.results.multivariate.stacked_rows import Ends, Stack
 from tobitgp.results.process.process_results import GPResults
@@ -55,6 +56,11 @@ class MultivariateParts:
         weight = None if stack.weights is None else seen[stack.weights]
         exact = np.bincount(seen[RESPONSE].cat.codes, weight, len(stack.levels)).astype(np.float64)
         return cls(stacked, stack, exact, int((~np.isnan(ends[0])).sum()) - len(rows))
+
+    @property
+    def state(self) -> DesignState:
+        """Of the linear terms of one response."""
+        return self.stack.state
 
     def without_rows(self) -> MultivariateParts:
         """Parts that answer the same about new rows."""
