@@ -19,7 +19,7 @@ import pandas as pd
 import tobitgp as tg
 from tobitgp.inference import EP
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.hyperparameters import Given
+from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.likelihoods import resolve_family
 from tobitgp.results.process.fit_process import build_model
 
@@ -128,7 +128,7 @@ CHOICES = {
 def explicit(formula: str, train: pd.DataFrame, priors: dict[str, tuple[float, float]]) -> dict[str, tg.LogNormal]:
     """Priors in the units of the data."""
     model = tg.Model(formula, train)
-    given, family = Given.read(), resolve_family("gaussian")
+    given, family = GivenParameters.read(), resolve_family("gaussian")
     known = build_model(model.spec, model.training, family, given, EP(), Settings())[1].parameters
     named = zip(known.names, known.roles, known.units.tolist(), strict=True)
     return {name: tg.LogNormal(priors[role][0] * unit, priors[role][1]) for name, role, unit in named if role in priors}

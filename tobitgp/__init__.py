@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tobitgp.flow import flow_normalise
     from tobitgp.formula import formula_functions
     from tobitgp.inference import EP, VI, Laplace
-    from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
+    from tobitgp.likelihoods.families import BoxCox, CustomNoise, GenGamma, Student
     from tobitgp.mixture import EMCM, SVBCM, VBCM
     from tobitgp.model import Model
     from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tobitgp.results.compare import compare
     from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
     from tobitgp.results.likelihood.cure_results import CureResults
+    from tobitgp.results.likelihood.distributional_results import DistributionalResults
     from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
     from tobitgp.results.likelihood.regression_results import RegressionResults
     from tobitgp.results.mixture.fit_mixture import MixtureStream
@@ -47,6 +48,8 @@ __all__ = [
     "BoxCoxResults",
     "CompetingRisksResults",
     "CureResults",
+    "CustomNoise",
+    "DistributionalResults",
     "GPResults",
     "GenGamma",
     "HazardResults",
@@ -88,12 +91,13 @@ _ROOMS = {
     "flow": ["flow_normalise"],
     "formula": ["formula_functions"],
     "inference": ["EP", "VI", "Laplace"],
-    "likelihoods.families": ["BoxCox", "GenGamma", "Student"],
+    "likelihoods.families": ["BoxCox", "CustomNoise", "GenGamma", "Student"],
     "mixture": ["EMCM", "SVBCM", "VBCM"],
     "model": ["Model"],
     "results.hazards.cells": ["PH"],
     "results.boxcox.boxcox_process_results": ["BoxCoxGPResults"],
     "results.likelihood.boxcox_results": ["BoxCoxResults"],
+    "results.likelihood.distributional_results": ["DistributionalResults"],
     "results.likelihood.cure_results": ["CureResults"],
     "results.competing.competing_results": ["CompetingRisksResults"],
     "results.hazards.hazard_results": ["HazardResults"],

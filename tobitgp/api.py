@@ -46,6 +46,7 @@ def fit(
     hyper: Hyper = "auto",
     sigma: str | None = None,
     cure: str | None = None,
+    formulas: Mapping[str, str] | None = None,
     rescor: bool = False,
     id: str | None = None,
     censored: Literal["model", "drop", "ignore"] = "model",
@@ -93,7 +94,7 @@ def fit(
         kinds only the columns that the arguments mention are collected; a single value in a dict stands in every row. A
         path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and dask DataFrames are
         never read into memory at once, and their results hold no rows.
-    family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)``, ``tg.BoxCox(power=0.5)`` or ``tg.PH(...)``, optional
+    family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)``, ``tg.PH()``, ``tg.CustomNoise()``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
         estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
         modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q estimated);
@@ -101,6 +102,7 @@ def fit(
         one with zeros, by ``censor(0)``;
         ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula; ``tg.PH("spline")``, of Royston and
         Parmar, ``tg.PH("weibull")`` and ``tg.PH("gompertz")`` have baselines by maximum likelihood, see `tobitgp.PH`.
+        `tobitgp.CustomNoise` makes a family of your own density.
         Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes
         are point estimates) and, of counts, ``"poisson"``. Of competing risks one of positive times or ``"ph"``, or a
         dict of these by cause.
@@ -130,6 +132,11 @@ def fit(
         Formula of the log odds of being cured, of never having the event, as ``"~ trt + age"``, or ``"~ 1"`` for one
         fraction: a mixture cure model by maximum likelihood, in which ``formula`` is of the times of those not cured.
         With families of positive times, exact and right-censored rows; coefficients are called ``cured[trt]``.
+    formulas : mapping of str to str, optional
+        Formulas of other parameters of the rows by maximum likelihood: ``{"sigma": "~ z", "cured": "~ arm"}``, of which
+        ``sigma=`` and ``cure=`` are short forms; ``"shape"`` of Weibull times, ``tg.PH("weibull")`` and
+        ``tg.PH("gompertz")``, ``"df"`` of Student's t and ``"Q"`` of the generalised gamma distribution. Coefficients
+        are called ``log(shape)[z]``.
     rescor : bool
         Of ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
     id : str, optional
@@ -272,19 +279,20 @@ def fit(
     if causes is not None:
         if cure is not None:
             raise SpecError("cure= goes with one cause; a model of several has a survival that need not fall to 0.")
-        return causes.fit(reading={**reading, "id": id, "sigma": sigma, "engine": engine}, fitting=fitting)
+        reading |= {"id": id, "sigma": sigma, "formulas": formulas, "engine": engine}
+        return causes.fit(reading=reading, fitting=fitting)
     if isinstance(family, Mapping):
         raise SpecError("family= by cause is for competing risks, as in Surv(time, cause) ~ x.")
     text: Any = formula
     if is_wide(text):
         if id is not None:
             raise SpecError("id= goes with one response, not with mvbind(...).")
-        if cure is not None:
-            raise SpecError("cure= goes with one response, not with mvbind(...).")
+        if cure is not None or formulas is not None:
+            raise SpecError(f"{'formulas' if cure is None else 'cure'}= goes with one response, not with mvbind(...).")
         return fit_several(text, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
     if rescor:
         raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
-    found = open_model(text, data, id=id, sigma=sigma, cure=cure, engine=engine, **reading)
+    found = open_model(text, data, id=id, sigma=sigma, cure=cure, formulas=formulas, engine=engine, **reading)
     if isinstance(found, HazardModel):
         return found.fit(**fitting)
     with found as model:

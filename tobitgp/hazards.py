@@ -13,13 +13,14 @@ import pandas as pd
 
 from tobitgp.boxcox import BoxCoxModel
 from tobitgp.data.row_warnings import warn_fractions
-from tobitgp.data.training_summary import remember
+from tobitgp.distributional import DistributionalModel, has_own_formulas, short_forms
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
 from tobitgp.inference import EP
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.hyperparameters import SIGMA, Given
+from tobitgp.inference.given_parameters import GivenParameters
+from tobitgp.inference.hyperparameters import SIGMA
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import is_boxcox
 from tobitgp.model import Model
@@ -100,7 +101,7 @@ class Fitter:
 
     def priors(self, model: Model) -> dict[str, LogNormal]:
         """The usual priors in units that bands do not change: those of the logarithm of an exponential time."""
-        given = Given.read("auto", None, None, None, None)
+        given = GivenParameters.read("auto", None, None, None, None)
         _, gp, _ = build_model(model.spec, model.training, FAMILIES["exponential"], given, EP(), Settings())
         found, units = gp.parameters, gp.problem.units
         unit = {role: _LOG_EXPONENTIAL / units.scale for role in ("sd", "group")}
@@ -170,7 +171,7 @@ class HazardModel:
         processes = bool(self.spec.processes)
         fitter = Fitter(self.written, self.family, self.frame, processes, self.risk, self.functions, fitting)
         cells, cuts = _fit(fitter)
-        facts = remember(self.training, named_columns([self.spec], self.columns), self.frame)
+        facts = self.training.facts(named_columns([self.spec], self.columns), self.frame)
         begins = first_entries(self.frame, self.risk, self.written.stratum)
         rows = (self.spec, self.training.state, facts, self.written, self.family, cuts, begins, cells.parts)
         parts = HazardParts(*rows, self.training, self.frame, self.of_subjects)
@@ -180,6 +181,10 @@ class HazardModel:
 def open_model(formula: str, data: Any, *, id: str | None = None, **reading: Any) -> Model | HazardModel:
     """A formula that has met its data, of any family."""
     family = reading.get("family")
+    sigma, cure, others = short_forms(*(reading.pop(name, None) for name in ("sigma", "cure", "formulas")))
+    if has_own_formulas(family, cure, others):
+        return DistributionalModel(formula, data, id=id, sigma=sigma, cure=cure, formulas=others, **reading)
+    reading |= {"sigma": sigma, "cure": cure}
     if isinstance(family, PH) and is_parametric(family):
         return ParametricModel(formula, data, id=id, **reading)
     if is_boxcox(family):

@@ -20,10 +20,10 @@ from tobitgp.engines import Store
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
-from tobitgp.formula.spec import CureSpec
+from tobitgp.formula.spec import CureSpec, ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.hyperparameters import Given, read_mapping
+from tobitgp.inference.given_parameters import GivenParameters, read_mapping
 from tobitgp.kinds.cure import fit_cure
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
 from tobitgp.likelihoods import Family
@@ -142,7 +142,7 @@ class Model:
             beside_cure = {"sigma=": sigma, "var_weights=": var_weights, "partitioned data": source}
             beside_cure["censored="] = None if censored == "model" else censored
             refuse_with_cure(beside_cure, self._family, replace(spec, scale=scale))
-        spec = replace(spec, scale=scale)
+        spec = self._with_formulas(replace(spec, scale=scale), columns, functions)
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
         options["log_time"] = isinstance(self._family, Family) and self._family.log_time
         if var_weights is not None:
@@ -167,6 +167,10 @@ class Model:
         self.exog_names = list(self._read.state.linear.columns)
         self.data = ModelData(self.exog_names, frame)
         self.counts = dict(self._read.counts)
+
+    def _with_formulas(self, spec: ModelSpec, columns: list[str], functions: Any) -> ModelSpec:
+        """The specification with the formulas of other parameters of the rows."""
+        return spec
 
     def __enter__(self) -> Model:
         return self
@@ -345,7 +349,7 @@ class Model:
             self._read,
             self._family,
             method=inference,
-            given=Given.read(inducing, read_mapping("params", params), None, priors, inference.side_noises),
+            given=GivenParameters.read(inducing, read_mapping("params", params), None, priors, inference.side_noises),
             settings=Settings(rng=read_rng(rng)),
             gradient=gradient,
         )

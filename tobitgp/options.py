@@ -12,8 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import read_clusters
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.row_arguments import read_clusters
 from tobitgp.data.row_warnings import are_whole, warn_whole
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
@@ -21,7 +21,7 @@ from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.hyperparameters import Given
+from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.array_fit import resolve_mixture_family
@@ -116,9 +116,9 @@ class FitOptions:
         steps = self.max_iter or MAX_ITER
         return Settings(read_hyper(self.hyper), self.n_starts or 2, steps, self.tol, self.rng)
 
-    def given(self, method: Method) -> Given:
+    def given(self, method: Method) -> GivenParameters:
         """What is asked of the parameters of a posterior."""
-        return Given.read(self.inducing, self.fixed, self.start, self.priors, method.side_noises)
+        return GivenParameters.read(self.inducing, self.fixed, self.start, self.priors, method.side_noises)
 
 
 def argument_meant(name: str, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from support.mixtures import NAMES, problem, random_rows
 from tobitgp.mixture import EMCM, fit_mixture, held_parameters, linear_response
 from tobitgp.mixture.array_fit import worth
 from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb
-from tobitgp.mixture.floors import least
+from tobitgp.mixture.mixture_rows import least
 from tobitgp.mixture.starts import starts
 
 families = pytest.mark.parametrize("name", NAMES)

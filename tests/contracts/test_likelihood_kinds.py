@@ -26,6 +26,10 @@ BY_LIKELIHOOD = {
     "given power": kind("pos ~ z + g", family=tg.BoxCox(power=0.4)),
     "gompertz": kind("Surv(entry, time, event) ~ z", family=tg.PH("gompertz")),
     "odds": kind("Surv(time, event) ~ z", family=tg.PH("spline", df=2, link="odds")),
+    "weibull shape": kind("Surv(time, event) ~ z + g", family="weibull", formulas={"shape": "~ x"}),
+    "gompertz shape": kind("Surv(entry, time, event) ~ z", family=tg.PH("gompertz"), formulas={"shape": "~ b"}),
+    "gengamma shape": kind("pos ~ z | censor(least)", family="gengamma", formulas={"Q": "~ b"}),
+    "cured baseline": kind("Surv(until, dead) ~ z", family=tg.PH("weibull"), cure="~ 1"),
     "path": kind("Surv(entry, time, event) ~ z + k", family="weibull", id="who"),
 }  # fmt: skip
 DEPENDENT = {"frailty"}

@@ -9,8 +9,6 @@ from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
 from tobitgp.distributions.continued import Continued
 from tobitgp.distributions.cured import Cured
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.interpolated import Interpolated
-from tobitgp.distributions.lattice import Lattice
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
@@ -18,6 +16,7 @@ from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.student import Student
 from tobitgp.distributions.transformed import Transformed
+from tobitgp.distributions.weighted import Interpolated, Lattice
 from tobitgp.posterior.nodes import Nodes
 
 N, INF, LAST = 3, np.inf, 60.0

@@ -8,8 +8,7 @@ from support.nondetects import signs, simulate
 import tobitgp as tg
 from tobitgp.nondetects.kendall import nada_variance
 from tobitgp.nondetects.paired import intervals
-from tobitgp.nondetects.paired_columns import read_columns
-from tobitgp.nondetects.scores import peto_scores
+from tobitgp.nondetects.value_order import peto_scores, read_columns
 
 
 def variance(A, B):

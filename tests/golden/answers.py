@@ -13,6 +13,7 @@ import pandas as pd
 import tobitgp as tg
 
 from .fits import DATA, NEW, Data
+from .samples import nondetect_answers
 
 MOST_ROWS = 14  # of a table: evenly spaced ones are recorded, and totals of all
 
@@ -277,6 +278,18 @@ def cross_validated(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
     return tg.cross_validate("left ~ gp(x) | censor(-0.5)", train, folds=3, rng=0, hyper="maximize")
 
 
+def nondetects(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, Any]:
+    """Answers of the functions of samples, each with the words of its error where it has none."""
+
+    def answered(answer: Callable[[], Any]) -> Any:
+        try:
+            return answer()
+        except tg.errors.TobitGPError as error:
+            return f"{type(error).__name__}: {error}"
+
+    return {name: answered(answer) for name, answer in nondetect_answers(train, test).items()}
+
+
 WITHOUT_FIT: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Any]] = {
     **{f"compare {by}": lambda train, test, b=by: compared(train, b) for by in ("log_evidence", "loo")},
     "likelihood ratio": ratio_test,
@@ -288,6 +301,7 @@ WITHOUT_FIT: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Any]] = {
     "survival model": survival_model,
     "select": selected,
     "cross_validate": cross_validated,
+    "nondetects": nondetects,
     "simulated problems": lambda train, test: tg.datasets.simulate_groot_lucas(),
 }
 

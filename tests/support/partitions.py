@@ -14,7 +14,7 @@ from tobitgp.data.sources import Given, Source
 from tobitgp.engines import LocalPartitions
 from tobitgp.formula import parse_formula
 from tobitgp.inference.assembly import plan_rows
-from tobitgp.inference.hyperparameters import Given as Asked
+from tobitgp.inference.given_parameters import GivenParameters as Asked
 from tobitgp.inference.partition_fit import assemble_partitions, gather_parts, know_rows
 from tobitgp.likelihoods import resolve_family
 

@@ -34,7 +34,7 @@ ANSWERS = (
     "tobitgp.nondetects.paired.PairedResults",
     "tobitgp.nondetects.seasonal.SeasonalKendallResults",
     "tobitgp.nondetects.theil_sen.TheilSenResults",
-    "tobitgp.nondetects.answers.Limit",
+    "tobitgp.nondetects.sample_results.Limit",
     "tobitgp.nondetects.ros.RegressionOnOrderStatistics",
     "tobitgp.nondetects.summary_tables.GroupSummary",
     "tobitgp.nondetects.summary_tables.MethodSummary",

@@ -129,6 +129,7 @@ class Design(HasRows):
     groups: tuple[Groups | None, ...]  # of each process that has ``by=`` or is ``re()``
     scale: ScaleDesign | None = None  # of the noise scale, where it has a formula
     spread: Array | None = None  # (n,), standard deviation of the noise in units of that scale
+    formulas: tuple[ScaleDesign, ...] = ()  # of other parameters of the rows, in the order of the specification
 
     @property
     def log_noise(self) -> Array:

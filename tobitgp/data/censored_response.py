@@ -11,9 +11,7 @@ from typing import Literal
 import numpy as np
 
 from tobitgp.data.arrays import CensoredResponse
-from tobitgp.data.columns import bare_column, call_by_name, evaluate, finite
-from tobitgp.data.factors import holds_numbers
-from tobitgp.data.rounding import rounding, same
+from tobitgp.data.columns import bare_column, call_by_name, evaluate, finite, rounding, same
 from tobitgp.data.spellings import (
     check_ends,
     code_names,
@@ -24,7 +22,7 @@ from tobitgp.data.spellings import (
     read_flag,
     read_window,
 )
-from tobitgp.data.table import RowNames, Table
+from tobitgp.data.table import RowNames, Table, holds_numbers
 from tobitgp.data.text_limits import is_absent, is_limit, is_unread, read_detects
 from tobitgp.data.values import EPS
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level

@@ -1,21 +1,22 @@
-"""Expressions of a formula as arrays, by a walk over the checked syntax tree; nothing is executed."""
+"""Expressions of a formula as arrays, by a walk over the checked syntax tree; nothing is executed; their rounding."""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tobitgp.data.factors import as_numbers, holds_numbers
-from tobitgp.data.table import Column, Table, column_names
+from tobitgp.data.table import Column, Table, as_numbers, column_names, holds_numbers
+from tobitgp.data.values import EPS
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, nearest
 from tobitgp.formula.linear_terms import spelled
 from tobitgp.formula.spec import Expression, GPFactor, GPTerm, LinearPart, ModelSpec
-from tobitgp.formula.syntax import Syntax, called, read_expression
+from tobitgp.formula.syntax import Syntax, called, names_in, read_expression
 from tobitgp.typing import Array, BoolArray, Frame
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -249,3 +250,35 @@ def _remedy(term: GPTerm, item: Expression) -> str:
         return f"a curve for each level is by={item.text} in gp(), or C({item.text}) in the product"
     inputs = ", ".join(other.text for factor in others for other in factor.inputs) or "x"
     return f"write gp({inputs}, by={item.text}) for one curve a level"
+
+
+_ULPS = 4.0  # of each column, and of what is computed
+_MOST = 64.0  # of the largest value, where a function jumps
+
+
+def rounding(expression: Expression | None, table: Table) -> Array:
+    """Bound of the rounding error of an expression in every row, to first order; gives (n,)."""
+    if expression is None:
+        return np.zeros(table.n)
+    syntax, value = read_expression(expression.text, expression.functions), evaluate(expression, table)
+    names = {name.id for name in names_in(syntax.tree)} & set(table.columns)
+    own = {called(node) for node in ast.walk(syntax.tree)} & set(syntax.own)
+    finest = max([EPS, *(table.columns[name].precision for name in names)])
+    error = _ULPS * EPS * np.abs(value)
+    for name in () if own else names:
+        column = table.columns[name]
+        if column.levels is None:
+            with np.errstate(all="ignore"):
+                values: Array = np.multiply(column.values, 1.0 + _ULPS * column.precision, dtype=np.float64)
+                nudged = replace(column, values=values)
+                moved = evaluate(expression, replace(table, columns={**table.columns, name: nudged}))
+                error = error + np.abs(moved - value)
+    largest = float(np.max(np.abs(value), where=np.isfinite(value), initial=0.0))
+    with np.errstate(over="ignore"):
+        return np.minimum(np.where(np.isfinite(error), error, 0.0), _MOST * finest * largest)
+
+
+def same(a: Array, b: Array, error: Array) -> BoolArray:
+    """Where two values are equal but for rounding; shapes: a, b, error (n,)."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((a == b) | (np.abs(a - b) <= error))

@@ -21,15 +21,14 @@ from tobitgp.data.columns import (
     process_inputs,
     require_columns,
 )
-from tobitgp.data.factors import like_training
+from tobitgp.data.frames import read_weights
 from tobitgp.data.linear_columns import LinearState, learn_linear, replay_linear, row_wise
-from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.spellings import open_far, read_window
-from tobitgp.data.table import Column, Table, column_names, read_table
+from tobitgp.data.table import Column, Table, column_names, like_training, read_table
 from tobitgp.data.values import plain_levels
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 from tobitgp.formula.spec import INPUT_ROLES as INPUT_ROLES
-from tobitgp.formula.spec import CureSpec, Expression, GPTerm, LinearPart, ModelSpec, Role, ScaleSpec
+from tobitgp.formula.spec import CureSpec, Expression, GPTerm, LinearPart, ModelSpec, ParameterSpec, Role, ScaleSpec
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 Level = str | bool | int | float
@@ -183,6 +182,7 @@ class DesignState:
     scale: PartState | None = None  # of the noise scale, where it has a formula; its factors are among ``levels``
     effects: tuple[PartState | None, ...] = ()  # of each process that is a random effect with columns of its own
     var_weight: tuple[str, float] | None = None  # column of the variance weights
+    formulas: tuple[PartState, ...] = ()  # of other parameters of the rows
 
     def inconsistencies(self) -> Iterator[str]:
         """What does not belong together in a state that was read from a file."""
@@ -204,8 +204,8 @@ class DesignState:
 
     @property
     def parts(self) -> tuple[PartState, ...]:
-        """The linear part, that of the noise scale where there is one, and those of random effects."""
-        parts = (PartState(self.spec, self.coded, self.linear), self.scale, *self.effects)
+        """The linear part, those of the noise scale, of random effects, and of other parameters of the rows."""
+        parts = (PartState(self.spec, self.coded, self.linear), self.scale, *self.effects, *self.formulas)
         return tuple(part for part in parts if part is not None)
 
     @property
@@ -224,6 +224,15 @@ class DesignState:
             return ()
         of = "cured" if isinstance(self.scale.spec, CureSpec) else ScaleSpec.of
         return tuple(f"{of}[{name}]" for name in self.scale.linear.columns)
+
+    @property
+    def formula_columns(self) -> dict[str, tuple[str, ...]]:
+        """Names of the coefficients of each other parameter of the rows that has a formula."""
+        found = {}
+        for part in self.formulas:
+            assert isinstance(part.spec, ParameterSpec)
+            found[part.spec.parameter] = tuple(f"{part.spec.label}[{name}]" for name in part.linear.columns)
+        return found
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -262,7 +271,13 @@ class DesignState:
         scale = None
         if self.scale is not None:
             scale = ScaleDesign(as_dense(self.scale.replay(table)), self.scale_columns, self.scale.offset(table))
-        return Design(linear.replay(table), self.linear.columns, X, linear.offset(table), groups, scale)
+        formulas = tuple(
+            ScaleDesign(as_dense(part.replay(table)), columns, part.offset(table))
+            for part, columns in zip(self.formulas, self.formula_columns.values(), strict=True)
+        )
+        return Design(
+            linear.replay(table), self.linear.columns, X, linear.offset(table), groups, scale, formulas=formulas
+        )
 
     def _groups(self, table: Table) -> tuple[Groups | None, ...]:
         """Code the group of each row, for each process; groups of ``re()`` that were not seen have codes below 0."""
@@ -323,9 +338,9 @@ class DesignState:
 
 
 def input_names(spec: ModelSpec, scale: LinearPart | None = None) -> tuple[str, ...]:
-    """Columns right of ``~`` in the formula of a model, and in that of its noise scale."""
-    own = () if scale is None else scale.names()
-    return tuple(dict.fromkeys((*spec.names(*INPUT_ROLES), *own)))
+    """Columns right of ``~`` in the formula of a model, and in those of other parameters of its rows."""
+    others = (*(() if scale is None else (scale,)), *spec.formulas)
+    return tuple(dict.fromkeys((*spec.names(*INPUT_ROLES), *(name for each in others for name in each.names()))))
 
 
 def learn_design(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> DesignState:
@@ -336,7 +351,9 @@ def learn_design(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> Desi
     effects = tuple(None if term.effects is None else learn_part(term.effects, table) for term in spec.processes)
     levels = {name: column.levels for name, column in columns.items()}
     groups = tuple(_group_levels(term, table) for term in spec.processes)
-    return DesignState(spec, levels, part.coded, part.linear, groups, of_scale[0] if of_scale else None, effects)
+    formulas = tuple(learn_part(each, table) for each in spec.formulas)
+    of = of_scale[0] if of_scale else None
+    return DesignState(spec, levels, part.coded, part.linear, groups, of, effects, formulas=formulas)
 
 
 def representatives(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> BoolArray:
@@ -352,7 +369,7 @@ def representatives(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> B
     factors = [table.columns[name] for name in input_names(spec, scale) if table.columns[name].levels is not None]
     for column in (*grouped, *factors):
         chosen[np.unique(column.values, return_index=True)[1]] = True
-    parts = (spec, scale, *(term.effects for term in spec.processes))
+    parts = (spec, scale, *(term.effects for term in spec.processes), *spec.formulas)
     for part in filter(None, parts):
         for coding in part.codings:
             coded = bare_column(coding, table)

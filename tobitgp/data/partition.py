@@ -22,8 +22,8 @@ from tobitgp.data.censored_response import (
 )
 from tobitgp.data.columns import check_inputs
 from tobitgp.data.design import DesignState, representatives
+from tobitgp.data.frames import read_weights
 from tobitgp.data.linear_columns import Independence
-from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.schema import Schema, conform, describe_table
 from tobitgp.data.sources import Loader
 from tobitgp.data.spellings import code_names, spell_numbers
@@ -288,6 +288,7 @@ def make_rows(found: Found, asked: Request, state: DesignState) -> tuple[DataPar
         facts = replace(facts, columns=columns)
     H = [design.H, *([] if design.scale is None else [design.scale.W])]
     H += [X for X, part in zip(design.X, state.effects, strict=True) if part is not None]
+    H += [each.W for each in design.formulas]
     slopes = tuple(np.any(X != 0.0, axis=0) for X in design.X)
     rows = DataPartition(kept.number, kept.place, kept.table.index, kept.response, design)
     return asked.keep("rows", rows), Learnt(tuple(map(Independence.of, H)), slopes, facts)

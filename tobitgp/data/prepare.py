@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -32,8 +33,15 @@ from tobitgp.data.partition import (
 )
 from tobitgp.data.schema import Schema, head, merge_schemas
 from tobitgp.data.sources import Given, Source
-from tobitgp.data.table import Table, join_tables
-from tobitgp.data.training_summary import RowFacts
+from tobitgp.data.table import Table, join_tables, read_table
+from tobitgp.data.training_summary import (
+    ColumnFacts,
+    Facts,
+    RowFacts,
+    facts_of,
+    facts_of_columns,
+    measure_columns,
+)
 from tobitgp.engines import LocalPartitions, Partitions, Store
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
@@ -44,34 +52,56 @@ EXAMPLES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingData:
+class Prepared:
+    """What a fit needs from data, wherever their rows are."""
+
+    state: DesignState  # replays the covariates on new data
+    found: RowFacts  # what is remembered of the rows
+    counts: dict[str, int]  # rows that are ``exact``, ``left``, ``right`` and ``interval`` censored, and ``dropped``
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the linear part."""
+        return self.state.linear.columns
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData(Prepared):
     """Everything a fit needs from data in memory."""
 
     response: CensoredResponse  # of the n rows that are kept
     design: Design  # of the same rows
-    state: DesignState  # replays the covariates on new data
-    found: RowFacts  # what is remembered of the rows
     index: pd.Index  # row labels of the data
     kept: BoolArray  # (n_data,), rows of the data that are used
-    counts: dict[str, int]  # rows that are ``exact``, ``left``, ``right`` and ``interval`` censored, and ``dropped``
 
     @property
     def labels(self) -> npt.NDArray[Any]:
         """Labels (n,) of the rows that are kept."""
         return self.index[self.kept].to_numpy()
 
+    def facts(self, names: Iterable[str], covariates: pd.DataFrame | None) -> Facts:
+        """What is remembered of the rows; of their columns when it is asked for, from those of covariates."""
+        columns: Any = {} if covariates is None else partial(self.column_facts, covariates)
+        return facts_of(self.found, self.counts, names, columns)
+
+    def column_facts(self, covariates: pd.DataFrame) -> dict[str, ColumnFacts]:
+        """What is remembered of the inputs."""
+        table = self.state.recode(read_table(covariates, self.state.input_names))
+        found = replace(self.found, columns=measure_columns(self.state, table, self.response.weight))
+        return facts_of_columns(self.state, found, table)
+
 
 @dataclass(frozen=True, slots=True)
-class PartitionedData:
+class PartitionedData(Prepared):
     """Everything a fit needs from partitioned data."""
 
     partitions: Partitions  # some may be without rows
-    columns: tuple[str, ...]  # of the linear part
-    state: DesignState
-    found: RowFacts
     examples: Table  # inputs in some of the rows
-    counts: dict[str, int]  # as in ``TrainingData``
     store: Store | None  # where arrays of partitions in this process are kept
+
+    def facts(self, names: Iterable[str], covariates: pd.DataFrame | None = None) -> Facts:
+        """What is remembered of the rows, their columns too."""
+        return facts_of(self.found, self.counts, names, facts_of_columns(self.state, self.found, self.examples))
 
 
 def prepare(
@@ -96,7 +126,7 @@ def prepare(
     kept: Kept = found.kept.collect(attrgetter("kept"))[0]
     rows: DataPartition = found.made.collect(itemgetter(0))[0]
     index = found.tables.collect(attrgetter("table.index"))[0]
-    return TrainingData(rows.response, rows.design, found.state, found.facts, index, kept.rows, found.counts)
+    return TrainingData(found.state, found.facts, found.counts, rows.response, rows.design, index, kept.rows)
 
 
 def prepare_partitions(
@@ -119,24 +149,16 @@ def prepare_partitions(
             raise SpecError(f"{what}= of partitioned data is the name of one of their columns.")
         if name is not None and name not in source.columns:
             raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, list(source.columns))}")
-    for part in (spec,) if scale is None else (spec, scale):
+    for part in filter(None, (spec, scale, *spec.formulas)):
         row_wise(part)
     inputs = input_names(spec, scale)
     asked = Request(spec, scale, inputs, weights, var_weights, missing, censored, log_time, whole=False, store=store)
     found = _read(source.choose([*dict.fromkeys((*asked.names, *filter(None, beside.values())))]), asked)
     examples = join_tables(found.kept.collect(pick_rows, _some([item.counted.used for item in found.seen])))
-    data = PartitionedData(
-        found.made.map(itemgetter(0)),
-        found.state.linear.columns,
-        found.state,
-        found.facts,
-        found.state.recode(examples),
-        found.counts,
-        store,
-    )
     if store is not None:
         store.forget("tables")
-    return data
+    rows, table = found.made.map(itemgetter(0)), found.state.recode(examples)
+    return PartitionedData(found.state, found.facts, found.counts, rows, table, store)
 
 
 class _Read(NamedTuple):
@@ -192,7 +214,7 @@ def _learn_schema(asked: Request, tables: Partitions) -> tuple[ModelSpec, Schema
         raise DataError("The data have no rows")
     schema = merge_schemas([item for _, item in described], asked.text_names)
     table = head(schema)
-    for part in (asked.spec, asked.scale):
+    for part in (asked.spec, asked.scale, *asked.spec.formulas):
         if part is not None:
             check_dates(part, table)
     return recognise_duration(recognise_text(asked.spec, table), table), schema

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.columns import bare_column, call_by_name, evaluate
-from tobitgp.data.factors import holds_numbers
-from tobitgp.data.table import Column, Table, column_names
+from tobitgp.data.table import Column, Table, column_names, holds_numbers
 from tobitgp.data.text_limits import is_absent
 from tobitgp.data.values import plain_levels
 from tobitgp.errors import DataError

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Number
+from numbers import Number, Real
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import join
-from tobitgp.data.values import EPS, as_written, days_since_1970, plain_levels, precision_of
+from tobitgp.data.values import EPS, as_written, date_text, days_since_1970, plain_levels, precision_of
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import DAY
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
@@ -263,3 +263,31 @@ def join_tables(tables: Sequence[Table]) -> Table:
         return tables[0]
     columns = {name: join([table.columns[name] for table in tables]) for name in tables[0].columns}
     return Table(columns, pd.Index(np.concatenate([np.asarray(table.index, dtype=object) for table in tables])))
+
+
+def holds_numbers(levels: Sequence[Any] | None) -> bool:
+    """Whether the levels of a factor are numbers or truth values, some of them at least."""
+    return bool(levels) and all(isinstance(level, Real) for level in levels or ())
+
+
+def as_numbers(column: Column) -> Column:
+    """A factor whose levels are numbers as a column of these, any other column as it is."""
+    if not holds_numbers(column.levels):
+        return column
+    levels = column.levels or ()
+    values = np.array([*levels, np.nan], dtype=np.float64)[column.values.astype(np.intp)]
+    kind = "boolean" if all(isinstance(level, bool) for level in levels) else "number"
+    return Column(column.name, values, column.missing, kind)  # type: ignore[arg-type]
+
+
+def like_training(column: Column, levels: tuple[Any, ...] | None) -> Column:
+    """A column of new rows as a factor where it was one in training, of numbers or dates, and the other way round."""
+    if levels is None:
+        return as_numbers(column)
+    if column.levels is not None or not (column.kind == "date" or holds_numbers(levels)):
+        return column
+    seen, codes = np.unique(column.values[~column.missing], return_inverse=True)
+    values = np.full(len(column.missing), -1, dtype=np.intp)
+    values[~column.missing] = codes
+    found = tuple(map(date_text, seen)) if column.kind == "date" else plain_levels(seen.tolist())
+    return replace(column, values=values, kind="factor", levels=found)

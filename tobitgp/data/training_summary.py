@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,13 +14,10 @@ from tobitgp.data.arrays import CensoredResponse, Groups
 from tobitgp.data.design import NUMERIC_ROLES, DesignState
 from tobitgp.data.linear_columns import linear_terms
 from tobitgp.data.moments import Moments
-from tobitgp.data.table import Column, Table, iso_date, read_table
+from tobitgp.data.table import Column, Table, iso_date
 from tobitgp.errors import SpecError
 from tobitgp.formula.linear_terms import mentions
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.data.prepare import TrainingData
 
 T = TypeVar("T")
 NO_ROWS = "This fit holds no training rows (it was loaded from a file, or made from partitioned data)"
@@ -119,18 +115,6 @@ class RowFacts:
         return float(self.ends[2] / self.nobs), float(self.ends[3] / self.nobs)
 
 
-def remember(training: TrainingData, names: Iterable[str], covariates: pd.DataFrame | None) -> Facts:
-    """Facts of the training rows."""
-    columns: Any = {} if covariates is None else partial(_facts_of_frame, training, covariates)
-    return _make(training.found, training.counts, names, columns)
-
-
-def _facts_of_frame(training: TrainingData, covariates: pd.DataFrame) -> dict[str, ColumnFacts]:
-    state, weight = training.state, training.response.weight
-    table = state.recode(read_table(covariates, state.input_names))
-    return _facts_of_columns(state, measure_columns(state, table, weight), training.found.groups, table)
-
-
 def measure_facts(response: CensoredResponse, groups: Sequence[Groups | None]) -> RowFacts:
     """What some rows tell of the facts of all, their columns apart."""
     weight = response.weight
@@ -153,34 +137,18 @@ def measure_columns(state: DesignState, table: Table, weight: Array) -> dict[str
     return {name: _measure(state, column, weight) for name, column in table.columns.items()}
 
 
-def make_facts(
-    state: DesignState, found: RowFacts, counts: dict[str, int], names: Iterable[str], examples: Table
-) -> Facts:
-    """Facts from what all rows of partitions tell."""
-    return _make(found, counts, names, _facts_of_columns(state, found.columns, found.groups, examples))
+def facts_of(found: RowFacts, counts: dict[str, int], names: Iterable[str], columns: Any) -> Facts:
+    """Facts of what all rows tell; those of columns, or what gives these."""
+    known = not np.isnan(found.mean_limits).any()
+    means = found.mean_limits, found.mean_window
+    return Facts(found.n, found.nobs, dict(counts), found.any_censored, known, *means, tuple(names), columns)
 
 
-def _make(found: RowFacts, counts: dict[str, int], names: Iterable[str], columns: Any) -> Facts:
-    return Facts(
-        found.n,
-        found.nobs,
-        dict(counts),
-        found.any_censored,
-        not np.isnan(found.mean_limits).any(),
-        found.mean_limits,
-        found.mean_window,
-        tuple(names),
-        columns,
-    )
-
-
-def _facts_of_columns(
-    state: DesignState, found: Mapping[str, ColumnMeasure], groups: Sequence[Array | None], table: Table
-) -> dict[str, ColumnFacts]:
+def facts_of_columns(state: DesignState, found: RowFacts, table: Table) -> dict[str, ColumnFacts]:
     """Facts of every column; those of numbers that name groups have the level of most weight for typical value."""
     rows = _example_rows(table, columns_together(state))
-    columns = {name: _column_facts(table.columns[name], found[name], row) for name, row in rows.items()}
-    for term, levels, weight in zip(state.spec.processes, state.group_levels, groups, strict=True):
+    columns = {name: _column_facts(table.columns[name], found.columns[name], row) for name, row in rows.items()}
+    for term, levels, weight in zip(state.spec.processes, state.group_levels, found.groups, strict=True):
         name = term.group
         if name not in columns or levels is None or weight is None:
             continue

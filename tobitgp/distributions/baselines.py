@@ -83,6 +83,10 @@ class Baseline:
         """Whether another is a case of this one, for some value of the parameters."""
         return self == other
 
+    def rises(self, c: Sequence[Array]) -> bool:
+        """Whether s rises at all times, in all rows."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class WeibullBaseline(Baseline):
@@ -204,6 +208,11 @@ class SplineBaseline(Baseline):
             place = np.where(bend > 0.0, np.clip(-0.5 * turn / bend, 0.0, 1.0), 0.0)
         v = np.concatenate([knots + 0.0 * ends, knots[:-1] + place * step])
         return v, np.concatenate([ends, ends[:-1] + place * (turn + place * bend)])
+
+    def rises(self, c: Sequence[Array]) -> bool:
+        """See `Baseline`."""
+        _, slope = self.lowest(list(np.broadcast_arrays(*c)))
+        return bool((slope >= 0.0).all())
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
         """See `Baseline`."""

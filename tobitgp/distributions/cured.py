@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit
 
-from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.typing import Array
 
@@ -17,7 +16,7 @@ from tobitgp.typing import Array
 class Cured(RowDistributions):
     """Times of n rows; that of a cured one is infinite."""
 
-    uncured: LocationScale  # times of those who are not cured
+    uncured: RowDistributions  # times of those who are not cured
     logit: Array  # (n,), of the probability of being cured
 
     log = True
@@ -32,8 +31,12 @@ class Cured(RowDistributions):
         return np.broadcast_shapes(self.uncured.shape, np.shape(self.logit))
 
     @property
+    def latent(self) -> Array:
+        return self.uncured.latent
+
+    @property
     def width(self) -> Array:
-        return self.uncured.scale
+        return self.uncured.width
 
     def take(self, rows: Any) -> Cured:
         return Cured(self.uncured.take(rows), np.broadcast_to(self.logit, self.shape)[rows])
@@ -63,7 +66,7 @@ class Cured(RowDistributions):
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
         if (np.isfinite(entry) | np.isfinite(exit)).any():
             return RowDistributions.observed_mean(self, lower, upper, entry, exit)
-        part = (self.uncured.fast_clipped_mean if fast else self.uncured.clipped_mean)(lower, upper)
+        part = self.uncured.observed_mean(lower, upper, entry, exit, fast=fast)
         return np.asarray(expit(self.logit) * upper + expit(-self.logit) * part)
 
     def reached(self, goal: Array) -> Array:
@@ -71,5 +74,4 @@ class Cured(RowDistributions):
         log_p = -np.asarray(goal)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             left = log_p + np.log(-np.expm1(log_expit(self.logit) - log_p)) - log_expit(-self.logit)
-            z = self.uncured.noise.inverse_log_sf(np.minimum(left, 0.0))
-            return np.where(log_p > log_expit(self.logit), self.uncured.location + self.uncured.scale * z, np.inf)
+            return np.where(log_p > log_expit(self.logit), self.uncured.exceeded(np.minimum(left, 0.0)), np.inf)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,3 +74,48 @@ def _require(name: str, values: Array, good: Any, rule: str) -> None:
     if not np.all(good):
         bad = np.broadcast_to(values, np.shape(good))[~np.asarray(good)].flat[0]
         raise SpecError(f"{name}={bad:g}: {rule}.")
+
+
+_SECTIONS = """\
+Parameters
+----------
+{argument}
+
+Returns
+-------
+float or array
+    {given}
+
+Raises
+------
+{error}"""
+# What docstrings of questions share, by what stands in its place.
+_SHARED = {
+    "{each}": "Returns\n-------\nfloat or array\n    Of the shape of the parameters.",
+    "{value}": _SECTIONS.format(
+        argument="x : float or array\n    In the units of the variable; broadcasts with the parameters.",
+        given="Of the shape of x and the parameters together.",
+        error="DataError\n    If x is not numeric or does not broadcast.",
+    ),
+    "{order}": _SECTIONS.format(
+        argument="q : float or array\n    Probabilities, which broadcast with the parameters; "
+        "NaN is returned for those outside 0 to 1.",
+        given="Of the shape of q and the parameters together, in the units of the variable.",
+        error="DataError\n    If q is not numeric or does not broadcast.",
+    ),
+    "{other}": _SECTIONS.format(
+        argument="other : distribution of the same class\n    Its parameters broadcast with these.",
+        given="Of the shape of all parameters; inf where values of this distribution are impossible under the other.",
+        error="SpecError\n    If other is of another class or does not broadcast.",
+    ),
+}
+_Question = TypeVar("_Question", bound=Callable[..., Any])
+
+
+def documented(question: _Question) -> _Question:
+    """Put the sections that docstrings share in their places."""
+    text = inspect.cleandoc(question.__doc__ or "")
+    for name, sections in _SHARED.items():
+        text = text.replace(name, sections)
+    question.__doc__ = text
+    return question

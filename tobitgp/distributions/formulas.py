@@ -15,10 +15,11 @@ import numpy as np
 from tobitgp.distributions.baselines import Baseline
 from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.standard_noise import SHAPE_STEP, Distribution
-from tobitgp.numerics.jets import Jet, chain, log_expit, logaddexp
+from tobitgp.numerics.jets import Jet, chain, log_complement, log_expit, logaddexp, scatter
 from tobitgp.numerics.roots import five_differences
 from tobitgp.typing import Array
 
+_HALF = float(np.log(0.5))
 Derivatives = tuple[Array, Sequence[Array], Mapping[tuple[int, int], Array]]
 
 
@@ -50,7 +51,7 @@ class StandardisedTimes(RowTimes):
 
     noise: Distribution
     rising: Callable[[Array], tuple[Jet, Jet]]  # z at log times, and the logarithm of its slope
-    shape: Jet | None = None  # coordinate of the shape of the noise, one for all rows, where it is a parameter
+    shape: Jet | None = None  # coordinate of the shape of the noise of each row, where it is a parameter
 
     def log_density(self, v: Array) -> Jet:
         z, log_slope = self.rising(v)
@@ -70,9 +71,8 @@ class StandardisedTimes(RowTimes):
         at, k = [each.value for each in z], len(z)
         if self.shape is None:
             return chain(z, *derivatives(self.noise, *at))
-        place = float(self.shape.value.flat[0])
-        steps = (self.noise.at_coordinate(place + step * SHAPE_STEP) for step in (-2.0, -1.0, 0.0, 1.0, 2.0))
-        found = [derivatives(noise, *at) for noise in steps]
+        place = np.broadcast_to(self.shape.value, at[0].shape)
+        found = [_of_shapes(derivatives, self.noise, place + i * SHAPE_STEP, at) for i in (-2.0, -1.0, 0.0, 1.0, 2.0)]
         value, first, second = found[2]
         once, twice = five_differences([part[0] for part in found], SHAPE_STEP)
         mixed = {(i, k): five_differences([part[1][i] for part in found], SHAPE_STEP)[0] for i in range(k)}
@@ -125,6 +125,24 @@ class CuredTimes(RowTimes):
         return joint
 
 
+def _of_shapes(of: Callable[..., Derivatives], noise: Distribution, place: Array, at: Sequence[Array]) -> Derivatives:
+    """Derivatives in rows whose noise has the shapes with coordinates (n,)."""
+    if not len(place) or (place == place[0]).all():
+        return of(noise.at_coordinate(float(place[0])) if len(place) else noise, *at)
+    shapes, which = np.unique(place, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(which))[:-1])
+    found = [of(noise.at_coordinate(float(x)), *(z[i] for z in at)) for x, i in zip(shapes, rows, strict=True)]
+    back = np.argsort(order, kind="stable")
+
+    def joined(part: Callable[[Derivatives], Array]) -> Array:
+        return np.concatenate([part(each) for each in found])[back]
+
+    first = tuple(joined(lambda each, k=k: each[1][k]) for k in range(len(at)))  # type: ignore[misc]
+    second = {pair: joined(lambda each, pair=pair: each[2][pair]) for pair in found[0][2]}  # type: ignore[misc]
+    return joined(lambda each: each[0]), first, second
+
+
 def _density(noise: Distribution, z: Array) -> Derivatives:
     value, first, second = noise.log_density(z, 2)
     return value, (first,), {(0, 0): second}
@@ -145,3 +163,34 @@ def _between(noise: Distribution, a: Array, b: Array) -> Derivatives:
     (f_a, g_a), (f_b, g_b) = noise.log_density(a, 1), noise.log_density(b, 1)
     d_a, d_b = -np.exp(f_a - log_p), np.exp(f_b - log_p)
     return log_p, (d_a, d_b), {(0, 0): d_a * (g_a - d_a), (0, 1): -d_a * d_b, (1, 1): d_b * (g_b - d_b)}
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTimes(RowTimes):
+    """Rows from functions of log times, or values, and parameters: a log density and the log of a tail or two."""
+
+    density: Callable[..., Jet]
+    above: Callable[..., Jet]
+    below: Callable[..., Jet] | None
+    at: tuple[Jet, ...]
+
+    def log_density(self, v: Array) -> Jet:
+        return self.density(v, *self.at)
+
+    def log_sf(self, v: Array) -> Jet:
+        return self.above(v, *self.at)
+
+    def log_cdf(self, v: Array) -> Jet:
+        return log_complement(self.log_sf(v)) if self.below is None else self.below(v, *self.at)
+
+    def log_between(self, a: Array, b: Array) -> Jet:
+        """From the tail in which the interval lies."""
+        above, beyond = self.log_sf(a), self.log_sf(b)
+        upper = above + log_complement(beyond - above)
+        right = np.flatnonzero(above.value < _HALF)
+        left = np.flatnonzero(above.value >= _HALF)
+        if not len(left):
+            return upper
+        below, within = self.log_cdf(a), self.log_cdf(b)
+        lower = within + log_complement(below - within)
+        return scatter(len(a), [(right, upper.take(right)), (left, lower.take(left))])

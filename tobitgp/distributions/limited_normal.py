@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tobitgp.distributions.distribution_arguments import broadcast, read_numbers, read_parameters, read_size
+from tobitgp.distributions.distribution_arguments import broadcast, documented, read_numbers, read_parameters, read_size
 from tobitgp.distributions.segment import FAR, Window, window
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
@@ -43,23 +43,11 @@ class LimitedNormal(ABC):
         """Shape of the parameters broadcast together."""
         return self._window.e.shape
 
+    @documented
     def pdf(self, x: ArrayLike) -> Array:
         """Density at x per unit, 0 outside the limits; on a limit of a censored variable the probability of its atom.
 
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
-
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
-
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
+        {value}
 
         Examples
         --------
@@ -70,23 +58,11 @@ class LimitedNormal(ABC):
         """
         return np.exp(self.logpdf(x))
 
+    @documented
     def logpdf(self, x: ArrayLike) -> Array:
         """Log density at x in nats, -inf outside the limits.
 
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
-
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
-
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
+        {value}
 
         Examples
         --------
@@ -100,23 +76,11 @@ class LimitedNormal(ABC):
             inside = (x >= self.lower) & (x <= self.upper) & np.isfinite(x)
             return _plain(np.where(np.isnan(x), np.nan, np.where(inside, self._log_density(x), -np.inf)))
 
+    @documented
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at or below x, right-continuous.
 
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
-
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
-
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
+        {value}
 
         Examples
         --------
@@ -127,23 +91,11 @@ class LimitedNormal(ABC):
         """
         return np.exp(self.logcdf(x))
 
+    @documented
     def sf(self, x: ArrayLike) -> Array:
         """Probability of a value above x: ``1 - cdf(x)``, with relative precision.
 
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
-
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
-
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
+        {value}
 
         Examples
         --------
@@ -154,77 +106,39 @@ class LimitedNormal(ABC):
         """
         return np.exp(self.logsf(x))
 
+    @documented
     def logcdf(self, x: ArrayLike) -> Array:
         """Log of `cdf` in nats, with relative precision in both tails.
 
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
-
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
-
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
+        {value}
 
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(CensoredNormal(0, 1, upper=9).logcdf(-40.0).round(3))
         -804.608
         """
         return _plain(self._log_tails(self._read("x", x))[0])
 
+    @documented
     def logsf(self, x: ArrayLike) -> Array:
         """Log of `sf` in nats, with relative precision in both tails.
 
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
-
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
-
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
+        {value}
 
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(CensoredNormal(0, 1, lower=-9).logsf(40.0).round(3))
         -804.608
         """
         return _plain(self._log_tails(self._read("x", x))[1])
 
+    @documented
     def ppf(self, q: ArrayLike) -> Array:
         """Quantile: the smallest x within the limits whose `cdf` is at least q.
 
-        Parameters
-        ----------
-        q : float or array
-            Probabilities, which broadcast with the parameters; NaN is returned for those outside 0 to 1.
-
-        Returns
-        -------
-        float or array
-            Of the shape of q and the parameters together, in the units of the variable.
-
-        Raises
-        ------
-        DataError
-            If q is not numeric or does not broadcast.
+        {order}
 
         Examples
         --------
@@ -236,28 +150,15 @@ class LimitedNormal(ABC):
         q = self._read("q", q)
         return self._quantile(q, 1.0 - q)
 
+    @documented
     def isf(self, q: ArrayLike) -> Array:
         """Quantile of the upper tail, ``ppf(1 - q)`` without the rounding of ``1 - q``.
 
-        Parameters
-        ----------
-        q : float or array
-            Probabilities, which broadcast with the parameters; NaN is returned for those outside 0 to 1.
-
-        Returns
-        -------
-        float or array
-            Of the shape of q and the parameters together, in the units of the variable.
-
-        Raises
-        ------
-        DataError
-            If q is not numeric or does not broadcast.
+        {order}
 
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(CensoredNormal(0, 1, lower=-9).isf(1e-30).round(4))
         11.464
         """
@@ -292,13 +193,11 @@ class LimitedNormal(ABC):
         """
         return self._draw(generator(rng), read_size(size, self.shape))
 
+    @documented
     def mean(self) -> Array:
         """Mean, in the units of the variable: (INF2) clipped, Johnson, Kotz and Balakrishnan (1994, 13.10.1) truncated.
 
-        Returns
-        -------
-        float or array
-            Of the shape of the parameters.
+        {each}
 
         Examples
         --------
@@ -309,13 +208,11 @@ class LimitedNormal(ABC):
         """
         return _plain(np.clip(self._window.anchor + self.scale * self._moments()[0], self.lower, self.upper))
 
+    @documented
     def var(self) -> Array:
         """Variance, in squared units: (INF3) clipped, Johnson, Kotz and Balakrishnan (1994, 13.10.1) truncated.
 
-        Returns
-        -------
-        float or array
-            Of the shape of the parameters.
+        {each}
 
         Examples
         --------
@@ -326,13 +223,11 @@ class LimitedNormal(ABC):
         """
         return self.std() ** 2
 
+    @documented
     def std(self) -> Array:
         """Standard deviation, in the units of the variable.
 
-        Returns
-        -------
-        float or array
-            Of the shape of the parameters.
+        {each}
 
         Examples
         --------
@@ -344,13 +239,11 @@ class LimitedNormal(ABC):
         first, second = self._moments()
         return _plain(self.scale * np.sqrt(np.maximum(second - first * first, 0.0)))
 
+    @documented
     def entropy(self) -> Array:
         """Entropy in nats, ``-E log pdf(X)``, in closed form: (INF4) clipped, (INF8) with itself truncated.
 
-        Returns
-        -------
-        float or array
-            Of the shape of the parameters.
+        {each}
 
         Examples
         --------
@@ -361,23 +254,11 @@ class LimitedNormal(ABC):
         """
         return _plain(self._inside() * np.log(self.scale) + self._surprise(self))
 
+    @documented
     def cross_entropy(self, other: Self) -> Array:
         """Cross-entropy in nats, ``-E log other.pdf(X)``, in closed form: (INF5) and (INF6) clipped, (INF8) truncated.
 
-        Parameters
-        ----------
-        other : distribution of the same class
-            Its parameters broadcast with these.
-
-        Returns
-        -------
-        float or array
-            Of the shape of all parameters; inf where values of this distribution are impossible under the other.
-
-        Raises
-        ------
-        SpecError
-            If other is of another class or does not broadcast.
+        {other}
 
         Examples
         --------
@@ -391,25 +272,13 @@ class LimitedNormal(ABC):
             value = self._inside() * np.log(other.scale) + self._surprise(other)
             return _plain(np.where(self._within(other), value, np.inf))
 
+    @documented
     def kl(self, other: Self) -> Array:
         """Kullback-Leibler divergence to another distribution in nats, ``E log(pdf(X) / other.pdf(X))`` (INF7).
 
         At least 0, and 0 for equal ones, to about 1e-15 of the terms that make it up.
 
-        Parameters
-        ----------
-        other : distribution of the same class
-            Its parameters broadcast with these.
-
-        Returns
-        -------
-        float or array
-            Of the shape of all parameters; inf where values of this distribution are impossible under the other.
-
-        Raises
-        ------
-        SpecError
-            If other is of another class or does not broadcast.
+        {other}
 
         Examples
         --------

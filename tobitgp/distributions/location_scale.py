@@ -86,6 +86,9 @@ class LocationScale(RowDistributions):
         tail = self.noise.upper_tail(np.clip((x - self.location) / self.scale, -FAR, FAR))
         return -tail.log_p, -tail.d1 / self.scale
 
+    def exceeded(self, log_p: Array) -> Array:
+        return self.location + self.scale * self.noise.inverse_log_sf(np.asarray(log_p))
+
     def ppf(self, p: float) -> Array:
         return self.response(self.location + self.scale * float(self.noise.ppf(np.array([p]))[0]))
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from tobitgp.numerics.log_probabilities import log_complement, log_difference
-from tobitgp.numerics.roots import rises_to
+from tobitgp.numerics.roots import area, rises_to
 from tobitgp.typing import Array
 
 SOON = 1e-280  # stands for time 0, where a hazard is a limit
@@ -27,7 +27,7 @@ _S_WEIGHT = (_T[1] - _T[0]) * 0.5 * np.pi * np.cosh(_T) * _S * np.exp(-_S)
 class RowDistributions:
     """Distributions of the response in rows; values broadcast against the rows.
 
-    A new one gives ``location``, ``width``, ``take``, ``logpdf``, ``logsf``, ``modelled_hazard`` and ``mean``.
+    A new one gives ``location``, ``width``, ``take``, ``logpdf``, ``logsf`` and ``modelled_hazard``.
     """
 
     __slots__ = ()
@@ -159,6 +159,10 @@ class RowDistributions:
         """Where cumulative hazards (n,) are reached, on the scale of the location; infinite where they never are."""
         return rises_to(self.modelled_hazard, goal, self.location, self.width)
 
+    def exceeded(self, log_p: Array) -> Array:
+        """Values on the scale of the location that are exceeded with probabilities."""
+        return self.reached(-np.asarray(log_p))
+
     def remaining(self, p: float, start: Array) -> Array:
         """Time after ``start`` at which survival falls to p of what it is there, (n,); (SUR4) of the theory pages."""
         goal = self.modelled_hazard(self.modelled(start))[0] - np.log(p)
@@ -196,8 +200,18 @@ class RowDistributions:
     # -- means --------------------------------------------------------------------------------------------------------
 
     def mean(self) -> Array:
-        """Means, infinite or NaN where there are none."""
-        raise NotImplementedError
+        """Means, infinite or NaN where there are none: the areas of both tails from the median on."""
+        flat = self.take(np.unravel_index(np.arange(int(np.prod(self.shape))), self.shape))
+        middle, rows = flat.ppf(0.5), flat.beside()
+        above = _beyond(flat, middle, lambda y: np.exp(rows.logsf(y)), _survival_slope(flat), upper=True)
+        if self.log:
+            first = flat.survived(np.full(flat.shape, np.log1p(-_RARE)))
+            with np.errstate(all="ignore"):
+                ends = np.log(np.column_stack([first, *(flat.ppf(p) for p in _EARLY), middle]))
+                soon = area(lambda x: np.exp(rows.logsf(np.exp(x)) + x), ends)
+            return np.asarray((first + soon + above).reshape(self.shape))
+        below = _beyond(flat, middle, lambda y: np.exp(rows.logcdf(y)), _cdf_slope(flat), upper=False)
+        return np.asarray((middle + above - below).reshape(self.shape))
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
         r"""``E[y | lower < y <= upper]``, (n,), the value itself where the ends are equal.
@@ -212,6 +226,21 @@ class RowDistributions:
             value = first + (each - first[:, None]) @ _S_WEIGHT
             endless = np.isposinf(high) & np.isposinf(self.mean())
         return np.where(endless, np.inf, np.where(low == high, low, np.clip(value, low, high)))
+
+    def pearson(self, lower: Array, upper: Array) -> Array:
+        """Mean given what was seen less the mean, on the scale of the location, in standard deviations; ends (n,)."""
+        log_u, log_rest = -_S, np.log(-np.expm1(-_S))
+        rows, free = self.beside(), np.full((1, 1), np.inf)
+        with np.errstate(all="ignore"):
+            seen, every = (
+                self.modelled(rows._inside_at(log_u, log_rest, *ends))
+                for ends in ((lower[:, None], upper[:, None]), (-free, free))
+            )
+            shift = self.modelled(self.ppf(0.5))[:, None]
+            mean = (every - shift) @ _S_WEIGHT
+            sd = np.sqrt(np.square(every - shift - mean[:, None]) @ _S_WEIGHT)
+            found = np.where(lower == upper, self.modelled(lower) - shift[:, 0], (seen - shift) @ _S_WEIGHT)
+            return np.asarray((found - mean) / sd)
 
     def inside(
         self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False
@@ -236,6 +265,47 @@ class RowDistributions:
                     beyond = np.exp(self.log_mass(a, b) - total)
                     value = value + np.where((b > a) & (beyond > 0.0), beyond * limit, 0.0)
         return value
+
+
+_RARE = 1e-12  # probability from which a tail is extended by its slope
+_EARLY = (1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.15, 0.3)
+_LATE = np.log([0.5, 0.3, 0.15, 0.05, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, _RARE])
+
+
+def _survival_slope(rows: RowDistributions) -> Callable[[Array], Array]:
+    return lambda y: np.exp(rows.logpdf(y) - rows.logsf(y))
+
+
+def _cdf_slope(rows: RowDistributions) -> Callable[[Array], Array]:
+    return lambda y: np.exp(rows.logpdf(y) - rows.logcdf(y))
+
+
+def _beyond(
+    rows: RowDistributions,
+    middle: Array,
+    tail: Callable[[Array], Array],
+    slope: Callable[[Array], Array],
+    *,
+    upper: bool,
+) -> Array:
+    """Area (n,) of a tail from the median on, beyond a rare value that of a power; infinite where that falls slowly."""
+    with np.errstate(all="ignore"):
+        if upper:
+            ends = np.column_stack([rows.survived(np.full(rows.shape, p)) for p in _LATE])
+        else:
+            ends = np.column_stack([rows.survived(np.full(rows.shape, np.log1p(-np.exp(p)))) for p in _LATE])
+        last, sign = ends[:, -1], 1.0 if upper else -1.0
+        near = (ends - middle[:, None]) * sign
+        if upper and rows.log:  # a power of the time itself
+            grown = np.log(ends)
+            value = area(lambda x: tail(np.exp(x)) * np.exp(x), grown)
+            power = slope(last) * last
+            rest = tail(last[:, None])[:, 0] * last / (power - 1.0)
+        else:
+            value = area(lambda x: tail(middle[:, None] + sign * x), near)
+            power = slope(last) * near[:, -1]
+            rest = tail(last[:, None])[:, 0] * near[:, -1] / (power - 1.0)
+        return np.where(power > 1.0, value + rest, np.where(np.isfinite(power), np.inf, np.nan))
 
 
 def complementary(upper: Callable[[], Array], lower: Callable[[], Array]) -> tuple[Array, Array]:

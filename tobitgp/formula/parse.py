@@ -13,7 +13,7 @@ from tobitgp.formula.formula_terms import read_terms, split_parts
 from tobitgp.formula.functions import nearest, read_functions
 from tobitgp.formula.gp import settle_lines
 from tobitgp.formula.linear_terms import Terms, check_linear, linear_text, main_effects, plain_columns
-from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ScaleSpec, Variable
+from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ParameterSpec, ScaleSpec, Variable
 from tobitgp.formula.syntax import Syntax, Token, read_side, tokenize
 
 _LISTED = 12  # names in a message
@@ -69,23 +69,30 @@ def parse_scale_formula(
     *,
     beside: ModelSpec | None = None,
     kind: type[ScaleSpec] = ScaleSpec,
+    parameter: str = "",
 ) -> ScaleSpec:
-    """Read the formula of the log noise scale, or of the cured fraction, in the grammar of terms."""
-    example = f"write {kind.argument}='~ z', or {kind.known.partition(',')[0]}"
+    """Read the formula of the log noise scale, or of another ``parameter`` of the rows, in the grammar of terms."""
+    part = f"parameter {parameter!r}" if parameter else kind.part
+
+    def written(terms: str) -> str:
+        return f"write formulas={{{parameter!r}: '{terms}'}}" if parameter else f"write {kind.argument}='{terms}'"
+
+    example = f"{written('~ z')}, or {kind.known.partition(',')[0]}"
     if not isinstance(text, str):
         number = kind is ScaleSpec and isinstance(text, int | float) and not isinstance(text, bool)
         remedy = f"a known scale is fixed={{'sigma': {text!r}}}" if number else example
-        raise FormulaError(f"The {kind.part} is a formula in text, not {type(text).__name__}; {remedy}")
+        raise FormulaError(f"The {part} is a formula in text, not {type(text).__name__}; {remedy}")
     own = read_functions(functions)
     formula = one_line(text)
-    what = f"The formula of the {kind.part}"
-    begins = f"{what} begins with '~'; write {kind.argument}='~ {formula.strip()}'"
+    what = f"The formula of the {part}"
+    begins = f"{what} begins with '~'; {written(f'~ {formula.strip()}')}"
     before, tilde, after = split_sides(formula, f"{what} is empty; {example}", begins)
     if not after:
         raise FormulaError(f"The terms are missing right of '~'; {example}", formula, tilde)
     if before:
-        remedy = f"write {kind.argument}='~ {formula[after[0].start :].strip()}'"
-        message = f"{what} has nothing left of '~': it models {kind.of}; {remedy}"
+        remedy = written(f"~ {formula[after[0].start :].strip()}")
+        models = parameter or kind.of
+        message = f"{what} has nothing left of '~': it models {models}; {remedy}"
         raise FormulaError(message, formula, before[0].start)
     syntax = read_side(formula, after, own)
     node, parts = split_parts(syntax)
@@ -99,15 +106,35 @@ def parse_scale_formula(
         **fields, gps=tuple(replace(term, name=f"{kind.argument}: {term.name}", line=False) for term in terms.gps)
     )
     if spec.linear == "0" and not terms.offsets and not terms.gps:
-        syntax.fail(node, f"Nothing is left of the {kind.part}; write {kind.known}")
+        syntax.fail(node, f"Nothing is left of the {part}; write {kind.known}")
     _check_columns(formula, spec.variables, terms, columns)
     _check_names(syntax, terms, spec.variables)
     responses = set() if beside is None else _responses(beside.variables)
     for variable in spec.variables:
         if variable.name in responses:
-            message = f"The response {variable.name!r} cannot stand in the formula of its {kind.part}"
+            message = f"The response {variable.name!r} cannot stand in the formula of its {part}"
             raise FormulaError(message, formula, variable.start)
     return spec
+
+
+def parse_parameter_formula(
+    parameter: str,
+    label: str,
+    text: str,
+    columns: Collection[str] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    beside: ModelSpec | None = None,
+) -> ParameterSpec:
+    """Read the formula of a parameter of the rows; ``label`` is what is linear in its terms, ``log(shape)``."""
+    spec = parse_scale_formula(text, columns, functions, beside=beside, kind=ParameterSpec, parameter=parameter)
+    assert isinstance(spec, ParameterSpec)
+    if spec.gps:
+        raise FormulaError(
+            f"formulas={{{parameter!r}: {text!r}}}: {spec.gps[0].name.partition(': ')[2]} is a process, and other "
+            "parameters of the rows are fitted by maximum likelihood to linear terms. Leave it out."
+        )
+    return replace(spec, parameter=parameter, label=label)
 
 
 def _responses(variables: Iterable[Variable]) -> set[str]:

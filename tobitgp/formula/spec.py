@@ -225,6 +225,18 @@ class CureSpec(ScaleSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterSpec(ScaleSpec):
+    """A formula of another parameter of the rows as written, ``~ z``: an entry of ``formulas=``."""
+
+    part: ClassVar[str] = "parameter"
+    argument: ClassVar[str] = "formulas"
+    of: ClassVar[str] = "the parameter"
+    known: ClassVar[str] = "'~ 1' for one value"
+    parameter: str = ""  # its name
+    label: str = ""  # what is linear in the terms, ``log(shape)``
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec(LinearPart):
     """A model as written; ``print`` says in words what was understood."""
 
@@ -234,6 +246,7 @@ class ModelSpec(LinearPart):
     gps: tuple[GPTerm, ...] = ()
     mixture: MixtureTerm | None = None  # in place of linear terms and processes
     scale: ScaleSpec | None = None  # of the noise scale, where it has a formula of its own, or of the cured fraction
+    formulas: tuple[ParameterSpec, ...] = ()  # of other parameters of the rows
 
     @property
     def processes(self) -> tuple[GPTerm, ...]:
@@ -242,8 +255,11 @@ class ModelSpec(LinearPart):
 
     @property
     def written(self) -> str:
-        """What was written, in a line: the formula, and that of the noise scale or the cured fraction."""
+        """What was written, in a line: the formula, and those of other parameters of the rows."""
         formula = self.formula.strip()
+        if self.formulas:
+            given = ", ".join(f"{each.parameter!r}: {each.formula.strip()!r}" for each in self.formulas)
+            return f"{formula}, formulas={{{given}}}"
         return formula if self.scale is None else f"{formula}, {self.scale.argument}={self.scale.formula.strip()!r}"
 
     @property
@@ -274,6 +290,8 @@ class ModelSpec(LinearPart):
         lines += _process_lines(self.gps)
         if self.scale is not None:
             lines += [*_linear_lines(self.scale.of, self.scale), *_process_lines(self.scale.gps)]
+        for each in self.formulas:
+            lines += _linear_lines(each.label, each)
         return "\n".join(lines)
 
 

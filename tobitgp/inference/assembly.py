@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,32 +29,29 @@ from tobitgp.data.margins import LinearBlock
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.standardisation import KnownRows, Measured, Standard
 from tobitgp.engines import LocalPartitions, Partitions
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import EXPOSURE
 from tobitgp.formula.spec import GPTerm, ModelSpec, line_names
 from tobitgp.inference.effect_parameters import EffectParameters
+from tobitgp.inference.given_parameters import GivenParameters, read_parameters, slope_sds
 from tobitgp.inference.hyperparameters import (
     SHAPES,
     SIDE_NOISES,
     SIGMA,
-    Given,
     HyperParameter,
     Parameters,
-    check_names,
-    read_parameters,
     shape_parameters,
-    slope_sds,
     term_covariance,
     term_parameters,
 )
 from tobitgp.inference.input_scaling import effect_scaling, input_scaling
 from tobitgp.inference.linear_prior import find_prior, plan_linear, scale_root
+from tobitgp.inference.process_choices import all_low_rank, approximations, check_crossed, check_curves, choose_inducing
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
-from tobitgp.priors.choice import MOST_PLACES, of_several_inputs
 from tobitgp.priors.coefficients import Layers, find_layers
 from tobitgp.priors.group_effects import GroupEffects
-from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
+from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.level_curves import LevelCurves, with_level
 from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior, Prior
@@ -118,7 +115,7 @@ def plan_rows(
     response: CensoredResponse,
     design: Design,
     family: Family,
-    given: Given,
+    given: GivenParameters,
     labels: npt.NDArray[Any] | None = None,
     effects: Sequence[tuple[str, ...]] = (),
     blocks: Sequence[LinearBlock] = (),
@@ -157,7 +154,7 @@ class Plan:
     linear: LinearPrior | None
     lines: Array  # (L,), as of the model
     hypers: tuple[HyperParameter, ...]
-    given: Given
+    given: GivenParameters
 
     def build(self, rows: KnownRows, *, limits: bool = False) -> GPModel:
         """The model on some of the rows, or all."""
@@ -169,10 +166,10 @@ class Plan:
         columns = None if self.linear is None else self.linear.factor
         factor = None if columns is None else DenseBlock(*inputs.pop(), columns)
         inputs, lines = inputs[: len(self.terms)], tuple(DenseBlock(*at) for at in inputs[len(self.terms) :])
-        chosen = _inducing(self.given.inducing, self.terms, units)
-        stand = _approximations(chosen, self.terms, self.measured.n, inputs)
+        chosen = choose_inducing(self.given.inducing, self.terms, units)
+        stand = approximations(chosen, self.terms, self.measured.n, inputs)
         if self.n_noise:
-            stand = _all_low_rank(stand, moves=any(moves for _, moves in chosen))
+            stand = all_low_rank(stand, moves=any(moves for _, moves in chosen))
         gps = tuple(
             GroupEffects(at, covariance, grouping=_grouping(term, own), correlated=term.correlated)
             if term.effects is not None
@@ -183,8 +180,8 @@ class Plan:
                 self.terms, inputs, covariances, groups, self.effects, chosen, stand, strict=True
             )
         )
-        _check_crossed(gps)
-        _check_curves(self.terms, self.effects, [moves for _, moves in chosen])
+        check_crossed(gps)
+        check_curves(self.terms, self.effects, [moves for _, moves in chosen])
         scales = [units.scale] * (len(self.terms) - self.n_noise) + [1.0] * self.n_noise
         unit = _units(self.terms, scales, self.effects, covariances, units, self.hypers)
         effects = _effect_parameters(gps, self.effects, units)
@@ -236,7 +233,7 @@ def make_plan(
     names: Names,
     partitions: Partitions,
     family: Family,
-    given: Given,
+    given: GivenParameters,
     own_noises: Sequence[HyperParameter] = (),
 ) -> Plan:
     """Measure all rows, and decide what does not depend on single ones."""
@@ -286,7 +283,7 @@ def make_plan(
     return Plan(*named, measured, counts, standard, linear, lines, hypers, given)
 
 
-def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given: Given) -> Sequence[str]:
+def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given: GivenParameters) -> Sequence[str]:
     """Names of the coefficients of log sigma, whose intercept is sigma itself."""
     if spec.scale is None:
         return ()
@@ -310,7 +307,7 @@ def measure_rows(rows: KnownRows, joint: bool, joint_W: bool) -> Measured:
     return standardisation.measure_rows(rows, joint=joint, joint_W=joint_W)
 
 
-def _scale_layers(names: Names, scales: Sequence[HyperParameter], given: Given) -> tuple[Layers, BoolArray]:
+def _scale_layers(names: Names, scales: Sequence[HyperParameter], given: GivenParameters) -> tuple[Layers, BoolArray]:
     """What the columns of log sigma span beside its intercept, and which are held: of coefficients that were given."""
     known = {*given.fixed, *(given.priors or {})}
     held = np.array([hyper.name in known or given.drops(hyper.name) for hyper in scales], dtype=np.bool_)
@@ -331,40 +328,6 @@ def find_level_columns(rows: KnownRows, columns: Sequence[str], terms: Sequence[
         if first in (0, 1) and np.array_equal(groups.code[here], H.code[here] + first):
             return LevelColumns(H.start, H.size, first, Grouping(term.by.text, groups.size), t)
     return LevelColumns(H.start, H.size, 0, Grouping(columns[H.start], H.size))
-
-
-MOST_CROSSED = 10_000  # weights of groupings that are not eliminated, whose square is held
-
-
-def _check_crossed(gps: Sequence[GPPrior]) -> None:
-    """Refuse groupings of so many levels that what crosses the largest does not fit into memory."""
-    sizes: dict[str, int] = {}
-    for gp in gps:
-        if gp.grouping is not None and not gp.covariance.factors:
-            width = gp.size if isinstance(gp, GroupEffects) else 1
-            sizes[gp.grouping.name] = sizes.get(gp.grouping.name, 0) + width * gp.grouping.size
-    *crossed, _ = sorted(sizes, key=lambda name: sizes[name]) or [""]
-    if sum(sizes[name] for name in crossed) > MOST_CROSSED:
-        listed = ", ".join(f"{sizes[name]} coefficients of {name}" for name in crossed)
-        raise DataError(
-            f"Groupings cross: {listed} beside a larger grouping; at most {MOST_CROSSED} of all but the largest can be "
-            "held. Leave one out, or take its levels together."
-        )
-
-
-MOST_CURVES = 12
-
-
-def _check_curves(terms: Sequence[GPTerm], effects: Sequence[Sequence[str]], moves: Sequence[bool]) -> None:
-    """Refuse correlations of many curves, and to move their inducing inputs."""
-    for term, levels, moved in zip(terms, effects, moves, strict=True):
-        if term.cor and len(levels) > MOST_CURVES:
-            raise DataError(
-                f"{term.name} has {len(levels)} levels, and cor=True a correlation for each pair of at most "
-                f"{MOST_CURVES}; leave it out for curves that are independent."
-            )
-        if term.cor and moved:
-            raise SpecError(f"tg.Inducing(...) does not move the inputs of {term.name}, whose curves are correlated.")
 
 
 def _effect_parameters(
@@ -388,90 +351,7 @@ def _grouping(term: GPTerm, groups: Groups | None) -> Grouping | None:
     return None if term.by is None or groups is None else Grouping(term.by.text, groups.size)
 
 
-def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tuple[Any, bool]]:
-    """Each term's choice, locations standardised, and whether it is to be moved."""
-    chosen = [term.name for term in terms if term.inputs]
-    by_name = dict(inducing) if isinstance(inducing, Mapping) else dict.fromkeys(chosen, inducing)
-    check_names("inducing", by_name, chosen, "gp() term")
-    if isinstance(inducing, Inducing):
-        if inducing.optimize and not chosen:
-            raise SpecError(
-                f"inducing={inducing!r}: the formula has no gp() term whose inducing inputs could be moved."
-            )
-    elif not (chosen or isinstance(inducing, Mapping) or inducing is None) and read_inducing(inducing) is None:
-        # One call fits several formulas, of which this one has no gp() term.
-        raise SpecError(f"inducing={inducing!r}: 'auto', None, a positive number, or a finite array is allowed.")
-    out: list[tuple[Any, bool]] = []
-    for term, centre, scale in zip(terms, units.x_centre, units.x_scale, strict=True):
-        choice = by_name.get(term.name, "auto")
-        if term.approximation == "dense" and isinstance(choice, str):
-            choice = None
-        moves = isinstance(choice, Inducing) and choice.optimize
-        choice = choice.start if isinstance(choice, Inducing) else choice
-        out.append((None if choice is None else _located(choice, term, centre, scale), moves))
-    return out
-
-
-def _approximations(
-    chosen: Sequence[tuple[Any, bool]], terms: Sequence[GPTerm], n: int, inputs: Sequence[Inputs]
-) -> list[str]:
-    """What may stand for each term in n rows; what was given of inducing inputs makes it one of low rank."""
-    structured = [term for term in terms if term.approximation in ("markov", "vecchia")]
-    shared = {(*(item.text for item in t.inputs), t.by and t.by.text, t.approximation) for t in structured}
-    if len(shared) > 1 or (len(structured) > 1 and "vecchia" in {t.approximation for t in structured}):
-        raise SpecError(
-            f"approximation= of {' and '.join(t.name for t in structured)}: one process can stand as Markov or "
-            "Vecchia, or several Markov ones of the same input; leave approximation= out of the others."
-        )
-    out = []
-    for (inducing, _), term, at in zip(chosen, terms, inputs, strict=True):
-        given = inducing is None or not isinstance(inducing, str)
-        clashes = {"dense": inducing is not None, "markov": given, "vecchia": given}
-        if clashes.get(term.approximation):
-            raise SpecError(
-                f"inducing= goes with low rank, and {term.name} has approximation={term.approximation!r}; leave out "
-                "one of the two."
-            )
-        how = "low_rank" if given or term.approximation == "dense" else term.approximation
-        if how == "auto" and len(term.inputs) > 1:
-            how = "low_rank" if n > MOST_PLACES else of_several_inputs(term_covariance(term), at)
-        out.append(how)
-    return out
-
-
-def _all_low_rank(stand: Sequence[str], *, moves: bool) -> list[str]:
-    """What may stand for each term beside a process in log sigma."""
-    if moves:
-        raise SpecError("tg.Inducing(...) moves no inputs beside a process in sigma=; leave one of the two out.")
-    for how in stand:
-        if how in ("markov", "vecchia"):
-            raise SpecError(f"approximation={how!r} does not go with a process in sigma=; leave one of the two out.")
-    return ["low_rank"] * len(stand)
-
-
-def _located(choice: Any, term: GPTerm, centre: Array, scale: Array) -> int | str | Array:
-    """A choice of inducing inputs, locations standardised, columns of a table as the inputs stand in the term."""
-    names, columns = [item.label for item in term.inputs], getattr(choice, "columns", None)
-    if columns is not None and len({*names}) == len(names):
-        if sorted(map(str, columns)) != sorted(names):
-            raise SpecError(
-                f"inducing= for {term.name} has the columns {', '.join(map(repr, columns))}; its inputs are "
-                f"{', '.join(names)}."
-            )
-        choice = choice[names]
-    d, found = len(names), read_inducing(choice)
-    if isinstance(found, np.ndarray):
-        Z = found[:, None] if found.ndim == d == 1 else found
-        found = (Z - centre) / scale if Z.shape[1:] == (d,) else None
-    if found is None:
-        raise SpecError(
-            f"inducing={choice!r} for {term.name}: 'auto', None, a positive number of inputs, or a finite array of "
-            f"shape (M, {d}) is allowed."
-        )
-    return found
-
-
-def row_noises(known: Outcome, given: Given, labels: npt.NDArray[Any] | None) -> list[HyperParameter]:
+def row_noises(known: Outcome, given: GivenParameters, labels: npt.NDArray[Any] | None) -> list[HyperParameter]:
     """A censoring noise for each row censored on one side, where asked for, named by distinct labels or positions."""
     if given.side_noises != "row":
         return []

@@ -18,11 +18,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from tobitgp.engines import Partitions
-from tobitgp.inference.compiled_marginals import find_marginals
+from tobitgp.inference.compiled_rows import find_marginals
 from tobitgp.inference.partitioned import PartitionedRows, Sites
 from tobitgp.inference.structured import Field, StructuredRows
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope, SpreadColumns, inner_products
-from tobitgp.numerics.factored import Covariance
+from tobitgp.numerics.bordered import Covariance
 from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.priors.prior import LevelColumns
 from tobitgp.priors.structure import StructuredTermAt

@@ -16,10 +16,10 @@ from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters, words_for_little_noise
+from tobitgp.inference.input_scaling import is_uneven
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.rebuilt import Posteriors
-from tobitgp.inference.spacing import is_uneven
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.choice import structure_of

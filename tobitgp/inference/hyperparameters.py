@@ -1,23 +1,18 @@
-"""Hyper-parameters: names, units, priors, what is free, and what a user gave by their names."""
+"""Hyper-parameters: names, units, default priors, and what is free."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPFactor, GPTerm
-from tobitgp.inference.effect_parameters import ETA, EffectParameters, psi_of
+from tobitgp.inference.effect_parameters import EffectParameters
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
-from tobitgp.priors.coefficients import FLAT
-from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal, Usual
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.typing import Array, BoolArray
 
@@ -103,7 +98,7 @@ def _factor_parameters(factor: GPFactor) -> Iterator[tuple[str, str, str, str, f
 
 
 LOG_BOUND = np.log(1e4)  # twice that for length-scales, which long series may have
-_COEFFICIENTS = ("scale", "Q")  # roles of numbers of any sign
+COEFFICIENTS = ("scale", "Q")  # roles of numbers of any sign
 LOCATION = "location"  # the role of a coordinate of an inducing input
 LEAST_DF = 1.05  # the t distribution has a mean for df > 1 only, and predictions average over df
 _LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times what doubles resolve
@@ -182,7 +177,7 @@ class Parameters:
     @cached_property
     def positive(self) -> BoolArray:
         """Which are positive numbers, (k,); the others are correlations, coefficients of log sigma, and Q."""
-        return np.array([role not in ("cor", *_COEFFICIENTS) for role in self.roles])
+        return np.array([role not in ("cor", *COEFFICIENTS) for role in self.roles])
 
     @cached_property
     def correlations(self) -> BoolArray:
@@ -265,7 +260,7 @@ def default_prior(role: str, n_inputs: int, *, of_noise: bool = False, n_terms: 
     Processes share the variance of the response, however many they are. A process in log sigma is smoother: a short
     length-scale lets sigma vanish wherever the curve meets a row.
     """
-    if role in _COEFFICIENTS:
+    if role in COEFFICIENTS:
         return (0.0 if role == "scale" else 0.5), 1.0
     if role == "lengthscale":
         # Distances grow with the square root of the number of inputs, and some inputs may matter little.
@@ -283,243 +278,3 @@ def default_prior(role: str, n_inputs: int, *, of_noise: bool = False, n_terms: 
         "cor": (1.0, 0.6),  # of psi, whose prior is another, LKJ
     }[role]
     return float(np.log(median)), spread
-
-
-FARTHEST = 50.0 * float(np.log(10.0))
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a user asks of the parameters of a process."""
-
-    inducing: Any  # (M, d), locations in the user's units
-    fixed: dict[str, Any]  # natural scale, the user's units
-    start: dict[str, Any]  # natural scale, the user's units
-    priors: dict[str, Any] | None  # none: weak priors on all; an empty dict: on none; an entry of None drops one
-    side_noises: Literal["shared", "row"] | None
-
-    @classmethod
-    def read(
-        cls,
-        inducing: Any = "auto",
-        fixed: Mapping[str, float] | None = None,
-        start: Mapping[str, float] | None = None,
-        priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
-        side_noises: Literal["shared", "row"] | None = None,
-    ) -> Given:
-        """Copies of what was given."""
-        fixed, start = read_mapping("fixed", fixed) or {}, read_mapping("start", start) or {}
-        return cls(inducing, fixed, start, read_mapping("priors", priors), side_noises)
-
-    def check(self, columns: Sequence[str], names: Sequence[str], slopes: Sequence[str], family: Family) -> None:
-        """Refuse names that are no parameters, and values that go with none; slopes of lines have priors alone."""
-        for i, column in enumerate(columns):
-            if column in names or column in columns[:i]:
-                what = "a hyper-parameter" if column in names else "another linear column"
-                raise DataError(f"The linear column {column!r} has the name of {what}; rename the column.")
-        arguments = {"fixed": self.fixed, "start": self.start, "priors": self.priors or {}}
-        for argument, given in arguments.items():
-            check_names(argument, given, [*columns, *names, *(slopes if argument == "priors" else ())])
-        linear = [c for c in columns if c in self.start]
-        if linear:
-            raise SpecError(
-                f"start= is for hyper-parameters, and {linear[0]!r} is a linear coefficient, which is solved for. "
-                "Use fixed= or priors=."
-            )
-        if family.known_sigma is not None and any(SIGMA.name in given for given in arguments.values()):
-            raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
-
-    def gives(self, name: str) -> bool:
-        """Whether a user gave the prior of a parameter."""
-        prior = (self.priors or {}).get(name)
-        return prior is not None and not isinstance(prior, Usual)
-
-    def fixes(self, name: str) -> bool:
-        """Whether a user gave the value of a parameter."""
-        return name in self.fixed
-
-    def drops(self, name: str) -> bool:
-        """Whether the prior of a parameter is dropped."""
-        return self.priors is not None and (not self.priors or (name in self.priors and self.priors[name] is None))
-
-
-def check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
-    """Refuse names that a dict argument must not hold, with the nearest that it may."""
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(str(name), list(known), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise SpecError(
-                f"{argument}= names {name!r}, which is no {what} of this model.{hint} It has: {', '.join(known)}."
-            )
-
-
-def read_mapping(argument: str, given: Any) -> dict[str, Any] | None:
-    """A copy of a dict argument, None where there is none."""
-    if given is None:
-        return None
-    if not isinstance(given, Mapping):
-        of = f"= is a {type(given).__name__}" if "\n" in repr(given) else f"={given!r}"
-        fit = ", or a fit by a posterior of the same terms" * (argument == "start")
-        raise SpecError(f"{argument}{of}: a dict keyed by parameter name is needed, as {{'sigma': ...}}{fit}.")
-    return dict(given)
-
-
-def _log_ratio(argument: str, name: str, value: Any, unit: float) -> float:
-    """Logarithm of a value over its unit, where squares of both stay numbers."""
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a positive number is needed.")
-    ratio = np.log(float(value)) - np.log(unit)
-    if abs(ratio) > FARTHEST:
-        raise SpecError(
-            f"{argument}={{{name!r}: {value!r}}}: on the scale of these data 1 is {unit:.3g}; a value within a factor "
-            f"1e{FARTHEST / np.log(10.0):.0f} of that is needed."
-        )
-    return float(ratio)
-
-
-def slope_sds(spreads: Mapping[str, float], given: Given, size: float) -> Array:
-    """Prior sds (L,) of slopes for inputs of sd 1, by name with the sds of their inputs; ``size`` by default."""
-    sds = []
-    for name, spread in spreads.items():
-        prior = (given.priors or {}).get(name)
-        if prior is not None and not (isinstance(prior, Normal) and prior.mean == 0.0):
-            raise SpecError(
-                f"priors={{{name!r}: {prior!r}}}: the slope of a process takes tg.Normal(0, sd) or None. For another "
-                "mean add the linear term to the formula, and give it the prior."
-            )
-        weak = FLAT * size if given.drops(name) else size
-        sds.append(prior.sd * spread if isinstance(prior, Normal) else weak)
-    return np.array(sds)
-
-
-def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
-    """Prior means (p,), and sds (p,): NaN where the default applies, 0 where the coefficient is fixed."""
-    fixed, mean, sd = given.fixed, np.zeros(len(columns)), np.full(len(columns), np.nan)
-    for j, name in enumerate(columns):
-        prior = (given.priors or {}).get(name)
-        if isinstance(prior, Normal):
-            mean[j], sd[j] = prior.mean, prior.sd
-        elif prior is not None:
-            raise SpecError(
-                f"priors={{{name!r}: ...}}: a linear coefficient takes tg.Normal(mean, sd) or None, not {prior!r}."
-            )
-        if name in fixed:
-            mean[j], sd[j] = finite_number("fixed", name, fixed[name]), 0.0
-    return mean, sd
-
-
-def read_parameters(
-    hypers: Sequence[HyperParameter],
-    unit: Array,
-    given: Given,
-    effects: Sequence[EffectParameters] = (),
-    scale_root: Array | None = None,
-) -> Parameters:
-    """Hyper-parameters with their priors, freedom and starts; unit (k,); effects are those of random effects.
-
-    ``scale_root`` as of `Parameters`.
-    """
-    fixed, start, k = given.fixed, given.start, len(hypers)
-    mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
-    free = np.ones(k, dtype=bool)
-    for i, hyper in enumerate(hypers):
-        name = hyper.name
-        mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs, of_noise=hyper.of_noise, n_terms=hyper.n_terms)
-        if hyper.role == "cor":
-            continue
-        if hyper.role in _COEFFICIENTS:
-            mean[i], sd[i], first[i], free[i] = _read_coefficient(name, unit[i], given, mean[i])
-            continue
-        prior = (given.priors or {}).get(name)
-        if isinstance(prior, LogNormal):
-            mean[i], sd[i] = np.log(prior.median / unit[i]), prior.spread
-        elif prior is not None:
-            raise SpecError(
-                f"priors={{{name!r}: ...}}: a hyper-parameter takes tg.LogNormal(median, spread) or None, "
-                f"not {prior!r}."
-            )
-        elif given.drops(name):
-            sd[i] = np.inf
-        if name in start:
-            first[i] = _log_ratio("start", name, start[name], unit[i])
-        if name in fixed or hyper.known is not None:
-            known = fixed.get(name, hyper.known)
-            none = hyper.role in SIDES and isinstance(known, Real) and known == 0
-            first[i] = -np.inf if none else _log_ratio("fixed", name, known, unit[i])
-            free[i] = False
-    names, terms = tuple(h.name for h in hypers), []
-    for term in effects:
-        at, own = term.cors, names[term.cors]
-        for argument, values in (("start", start), ("fixed", fixed)):
-            if any(name in values for name in own):
-                first[at] = _read_correlations(argument, own, values, term.q)
-                free[at] = argument == "start"
-        every, here = names[term.first : at.stop], slice(term.first, at.stop)
-        if term.centred and any(np.isfinite(first[i]) for i, name in term.of_intercept(every)):
-            _check_start(every, {**start, **fixed})
-            first[here] = term.centre(first[here])
-        terms.append(term._replace(eta=_read_eta(own, given)))
-        sd[at] = np.inf if np.isnan(terms[-1].eta) else sd[at]
-    found = Parameters(names, tuple(h.role for h in hypers), unit, mean, sd, free, first, tuple(terms), scale_root)
-    at = found.scales
-    if scale_root is not None and np.isfinite(first[at]).any():
-        first[at] = np.linalg.solve(scale_root, np.where(np.isnan(first[at]), 0.0, first[at] * unit[at]))
-    return found
-
-
-def _read_coefficient(name: str, unit: float, given: Given, mean: float) -> tuple[float, float, float, bool]:
-    """Prior mean and sd, and start, of a standardised coefficient of log sigma or Q, and whether it is free."""
-    sd, start = np.inf if given.drops(name) else 1.0, np.nan
-    prior = (given.priors or {}).get(name)
-    if isinstance(prior, Normal):
-        mean, sd = prior.mean / unit, prior.sd / unit
-    elif prior is not None:
-        raise SpecError(f"priors={{{name!r}: ...}}: a coefficient takes tg.Normal(mean, sd) or None, not {prior!r}.")
-    for argument, values in (("start", given.start), ("fixed", given.fixed)):
-        if name in values:
-            start = finite_number(argument, name, values[name]) / unit
-    return mean, sd, start, name not in given.fixed
-
-
-def finite_number(argument: str, name: str, value: Any) -> float:
-    """A number that was given for a parameter."""
-    if not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a finite number is needed.")
-    return float(value)
-
-
-def _read_correlations(argument: str, names: Sequence[str], given: Mapping[str, Any], q: int) -> Array:
-    """Psi of the correlations of a random effect, row after row; all of them or none are given."""
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise SpecError(f"{argument}= has some of the correlations of a term; give {missing[0]!r} too.")
-    for name in names:
-        if not isinstance(given[name], Real) or not -1 < float(given[name]) < 1:
-            raise SpecError(f"{argument}={{{name!r}: {given[name]!r}}}: a number between -1 and 1 is needed.")
-    R = np.eye(q)
-    rows, columns = np.tril_indices(q, -1)
-    R[rows, columns] = R[columns, rows] = [float(given[name]) for name in names]
-    if np.linalg.eigvalsh(R)[0] <= 0.0:
-        raise SpecError(f"{argument}=: {', '.join(names)} are no correlations together: their matrix is not positive.")
-    return psi_of(R)
-
-
-def _check_start(names: Sequence[str], start: Mapping[str, Any]) -> None:
-    """Refuse to start some of the parameters of a random effect, which are led to those of centred columns together."""
-    missing = [name for name in names if name not in start]
-    if missing:
-        raise SpecError(f"start= has some of the parameters of a random effect; give {missing[0]!r} too.")
-
-
-def _read_eta(names: Sequence[str], given: Given) -> float:
-    """Of the prior that the correlations of a random effect have together; NaN where they have none."""
-    priors = [given.priors[name] for name in names if name in given.priors] if given.priors else []
-    if any(given.drops(name) for name in names):
-        return np.nan
-    for name, prior in zip(names, priors, strict=False):
-        if not isinstance(prior, LKJ):
-            raise SpecError(f"priors={{{name!r}: ...}}: a correlation takes tg.LKJ(eta) or None, not {prior!r}.")
-        if prior != priors[0]:
-            raise SpecError(f"priors=: the correlations of a term have one prior, and {name!r} another.")
-    return float(priors[0].eta) if priors else ETA

@@ -11,7 +11,7 @@ from tobitgp.data.margins import LinearBlock, plain_blocks
 from tobitgp.data.moments import Joint, round_to
 from tobitgp.data.standardisation import Measured
 from tobitgp.errors import NumericalError
-from tobitgp.inference.hyperparameters import Given, linear_means
+from tobitgp.inference.given_parameters import GivenParameters, linear_means
 from tobitgp.priors.coefficients import FLAT, SCALE, WEAK, Layers, default_sd, find_layers, prior_root
 from tobitgp.priors.prior import LevelColumns, LinearPrior
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -61,7 +61,7 @@ class LinearPlan:
 def plan_linear(
     columns: Sequence[str],
     blocks: Sequence[LinearBlock],
-    given: Given,
+    given: GivenParameters,
     factor: LevelColumns | None,
     *,
     intercept: bool,
@@ -116,7 +116,7 @@ def _chosen(blocks: Sequence[LinearBlock], common: IntArray) -> list[LinearBlock
 
 
 def find_prior(
-    plan: LinearPlan, measured: Measured, given: Given, columns: Sequence[str], scale: float, level: float
+    plan: LinearPlan, measured: Measured, given: GivenParameters, columns: Sequence[str], scale: float, level: float
 ) -> LinearPrior:
     """The prior once the rows are measured, where the response has the sd ``scale``; ``level`` for a constant."""
     p, H = len(plan.mean), measured.H

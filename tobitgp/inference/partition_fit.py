@@ -36,7 +36,8 @@ from tobitgp.inference.fitted import (
     central_composite,
 )
 from tobitgp.inference.fixed_point import find_posterior
-from tobitgp.inference.hyperparameters import Given, Parameters, words_for_little_noise
+from tobitgp.inference.given_parameters import GivenParameters
+from tobitgp.inference.hyperparameters import Parameters, words_for_little_noise
 from tobitgp.inference.levels import Held, held_levels, without_rows
 from tobitgp.inference.mean_and_noise import PairSearch
 from tobitgp.inference.method import Method, loosened
@@ -57,7 +58,7 @@ def assemble_partitions(
     spec: ModelSpec,
     data: PartitionedData,
     family: Family,
-    given: Given,
+    given: GivenParameters,
     *,
     limits: bool = False,
     size: int | None = None,

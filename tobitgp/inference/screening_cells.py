@@ -17,9 +17,9 @@ from scipy.sparse import csr_matrix
 from tobitgp.data.arrays import take
 from tobitgp.engines import row_chunks
 from tobitgp.inference.feature_posterior import Posterior, join_features, place_columns
+from tobitgp.inference.input_scaling import FEW_DISTINCT, spacing
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.site_updates import CHUNK_ROWS, Chunk, Joined, State
-from tobitgp.inference.spacing import FEW_DISTINCT, spacing
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import Prior

@@ -29,11 +29,11 @@ from tobitgp.inference.fitted import OnStep, Settings, Step, Task, some_rows
 from tobitgp.inference.fixed_point import Kept, find_posterior, seed
 from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.inducing import move_inducing
+from tobitgp.inference.input_scaling import log_scales
 from tobitgp.inference.method import EP, Method, loosened
 from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
-from tobitgp.inference.spacing import log_scales
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises

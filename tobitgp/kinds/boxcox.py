@@ -27,7 +27,7 @@ from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.kinds.transformed_rows import LEAST_POWER, above_zero, holds_zeros, log_jacobian, transformed
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BOXCOX, read_power
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.regression import Maximum, maximise
 from tobitgp.regression.clusters import Clusters
 from tobitgp.typing import Array, BoolArray

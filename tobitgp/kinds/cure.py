@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
@@ -18,7 +18,7 @@ from tobitgp.distributions.cured import Cured
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.hyperparameters import check_names, read_mapping
+from tobitgp.inference.given_parameters import check_names, read_mapping
 from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, read_number, warn_of
 from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.likelihoods import Family
@@ -26,7 +26,7 @@ from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.cure_likelihood import CureProblem, cure_problem
-from tobitgp.regression.cure_search import NEAR, CureEnd, maximise_cure
+from tobitgp.regression.cure_search import NEAR, CureEnd, maximise_cure, profile_interval
 from tobitgp.typing import Array, BoolArray
 
 ENDS = ("iterations", "log_likelihood", "cured", "converged")
@@ -57,6 +57,20 @@ class CureParts(LikelihoodParts):
         shape = [self.shape_name] if self.family.distribution.shape_positive else []
         return np.array([name in (SIGMA, *shape) for name in self.scale_names])
 
+    latency_words = "log times"  # what coefficients are of
+
+    @property
+    def formula_texts(self) -> dict[str, str]:
+        """Formulas beside that of the location."""
+        assert self.spec.scale is not None
+        return {"logit(cured):": self.spec.scale.formula}
+
+    other_words = ("cured fraction", "noise scale")
+
+    def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
+        none = np.ones((len(design.H), 1)), np.zeros(len(design.H))
+        return [*LikelihoodParts.columns_of_rows(self, design), none]
+
     @property
     def one_fraction(self) -> bool:
         """Whether the cured fraction is the same in all rows."""
@@ -85,6 +99,11 @@ class CureParts(LikelihoodParts):
     def at(self, x: tuple[Array, ...]) -> Cured:
         return Cured(self.uncured_at(x), x[1])
 
+    def profile_of_cured(self, error: float, drop: float) -> tuple[float, float]:
+        """Cured fractions, one of all rows, whose profile log likelihood is ``drop`` below the maximum."""
+        place = len(self.columns)
+        return profile_interval(lambda gamma: problem_of(self, gamma), self.maximum, place, error, drop)
+
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
         how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
@@ -98,14 +117,14 @@ def being_cured(start: Array | None = None) -> Question:
     return Question(lambda y, first: y.cured_log_odds(first), "logit", (start,), sure=True)
 
 
-def mean_cured(parts: CureParts) -> Estimates:
+def mean_cured(parts: Any) -> Estimates:
     """The cured fraction averaged over the rows of the fit, as a logit with its variance: one row."""
     design = parts.training.design if parts.training is not None else None
     if design is None and not parts.one_fraction:
         raise SpecError("The average cured fraction is of training rows, which this fit does not hold; use predict().")
-    p, q = len(parts.columns), len(parts.maximum.gamma) - 1
+    p, q = len(parts.columns), len(parts.scale_columns)
     Z, weight = np.ones((1, 1)), np.ones(1)
-    v = parts.maximum.gamma[:-1]
+    v = parts.maximum.gamma[:q]
     if design is not None:
         Z, v, weight = parts.designs(design)[1], parts.predictors(design)[1], parts.rows.response.weight
     share = weight / weight.sum()
@@ -157,6 +176,7 @@ def fit_cure(
     """Fit a cure model by maximum likelihood."""
     check_covariance(cov_type)
     _check_rows(training.response)
+    check_censored(training.response)
     family, fixed = known_shape(family, fixed)
     design, scale = training.design, training.design.scale
     assert scale is not None
@@ -172,7 +192,7 @@ def fit_cure(
     maximum, ends = maximise_cure(problem, scores=cov_type != "nonrobust", max_iter=max_iter)
     warn_of(maximum)
     _warn_others(ends, seen.log_jacobian)
-    _warn_follow_up(training.response)
+    warn_follow_up(training.response)
     return CureParts(
         **of_maximum(spec, training, family, covariates, columns, maximum, seen, cov_type, groups, sampling),
         ends=np.array([end._replace(log_likelihood=end.log_likelihood + seen.log_jacobian) for end in ends]),
@@ -188,6 +208,11 @@ def _check_rows(seen: CensoredResponse) -> None:
             "cure= takes rows that are exact or right-censored, with late entry or without, not left-censored, "
             "interval-censored or right-truncated ones."
         )
+
+
+def check_censored(seen: CensoredResponse) -> None:
+    """Refuse rows without events, or without censored ones."""
+    exact = np.isfinite(seen.upper)
     if exact.all():
         raise SpecError("cure= needs censored rows: without any there is nobody who may be cured.")
     if not (exact & (seen.weight > 0.0)).any():
@@ -220,7 +245,7 @@ def _warn_others(ends: Sequence[CureEnd], jacobian: float) -> None:
         )
 
 
-def _warn_follow_up(seen: CensoredResponse) -> None:
+def warn_follow_up(seen: CensoredResponse) -> None:
     """Say that the follow-up is too short to tell cured rows from late events."""
     exact = (seen.lower == seen.upper) & (seen.weight > 0.0)
     last, end = float(seen.lower[exact].max()), float(seen.lower.max())

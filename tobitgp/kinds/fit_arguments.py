@@ -13,10 +13,9 @@ import pandas as pd
 from tobitgp.data.outcome import Outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.spellings import FAR
-from tobitgp.data.training_summary import remember
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.hyperparameters import check_names, read_mapping
+from tobitgp.inference.given_parameters import check_names, read_mapping
 from tobitgp.kinds.likelihood import SIGMA
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import with_known_shape
@@ -82,6 +81,22 @@ def read_number(name: str, value: Any) -> float:
     return float(value)
 
 
+def read_values(
+    argument: str, given: Mapping[str, float] | None, names: Sequence[str], positive: Sequence[bool]
+) -> Array:
+    """Values of parameters as they move in the search, NaN where there are none."""
+    values = read_mapping(argument, given) or {}
+    check_names(argument, values, names)
+    out = np.array([read_number(name, values[name]) if name in values else np.nan for name in names])
+    log = np.array(positive, dtype=np.bool_)
+    wrong = np.flatnonzero(log & (out <= 0.0))
+    if len(wrong):
+        name = names[wrong[0]]
+        raise SpecError(f"{argument}={{{name!r}: {values[name]!r}}}: a positive number is needed.")
+    out[log] = np.log(out[log])
+    return out
+
+
 def of_maximum(
     spec: ModelSpec,
     training: TrainingData,
@@ -101,7 +116,7 @@ def of_maximum(
     return {
         "spec": spec,
         "state": training.state,
-        "facts": remember(training, names, covariates),
+        "facts": training.facts(names, covariates),
         "family": family,
         "maximum": maximum,
         "covariance": covariance(maximum, **robust, sampling=sampling),

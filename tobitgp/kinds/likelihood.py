@@ -23,7 +23,7 @@ from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import row_chunks
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
-from tobitgp.numerics.factored import Covariance, Factored, leading, rows, variances
+from tobitgp.numerics.bordered import Covariance, Factored, leading, rows, variances
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.maximum import KINDS, Maximum, is_lost
 from tobitgp.results.parameter_estimates import Linear, Transformed
@@ -64,6 +64,7 @@ class LikelihoodParts(Source):
         "names names": "covariance unidentified maximum.inverse_information maximum.unidentified",
         "*": "maximum.gamma!",
     }
+    sign_of_scale: ClassVar[float] = 1.0  # -1 where that is minus log sigma
 
     # -- what each kind says ------------------------------------------------------------------------------------------
 
@@ -98,9 +99,14 @@ class LikelihoodParts(Source):
         raise NotImplementedError
 
     @property
+    def one_shape(self) -> bool:
+        """Whether the last parameter is the shape of the noise of all rows."""
+        return self.family.estimate_shape
+
+    @property
     def draw_by_draw(self) -> bool:
         """Whether `at` takes the parameters of one draw at a time."""
-        return self.family.estimate_shape
+        return self.one_shape
 
     def possible(self, change: Array) -> BoolArray:
         """Which draws (S,) are of distributions, where the parameters move by ``change`` (k, S)."""
@@ -121,6 +127,22 @@ class LikelihoodParts(Source):
     def moved(self, change: Array) -> Array:
         """Changes (S, k) of the parameters of the maximum as changes of what is reported, or of its logarithm."""
         return uncentred(self, change.T).T
+
+    @property
+    def family_words(self) -> str:
+        """What the family is called."""
+        return self.family.name
+
+    def holds_distribution(self, other: Any) -> bool:
+        """Whether the rows of another fit of this kind have a distribution with the parameters of these."""
+        return True
+
+    other_words: ClassVar[tuple[str, ...]] = ("noise scale",)  # names of the parameters of rows beside the location
+
+    def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
+        """Columns as written and offsets (n,) of the parameters of rows, but of a shape of all."""
+        W = np.ones((len(design.H), 1)) if design.scale is None else design.scale.W
+        return [(design.H, design.offset), (W, design.log_noise)]
 
     def last_rows(self) -> Any:
         """Last rows (m,) of subjects, where rows are parts of their time; None otherwise."""
@@ -173,7 +195,7 @@ class LikelihoodParts(Source):
         known = {
             name: float(v) for name, v, free in zip(self.names, values, self.maximum.free, strict=True) if not free
         }
-        if self.family.estimate_shape:
+        if self.one_shape:
             known.pop(self.shape_name, None)  # not given, but held at its bound
         return known
 
@@ -216,7 +238,7 @@ class LikelihoodParts(Source):
         shape = self.maximum.shape
         if self.spec.processes or self.maximum.scores is not None or self.cov_type not in KINDS:
             yield "its parts do not belong together"
-        if (shape is None) != (self.family.distribution.shape_name is None) or not np.isfinite(shape or 0.0):
+        if (shape is None) != (not self.shape_name) or not np.isfinite(shape or 0.0):
             yield "the shape of its noise is not that of its family"
 
     # -- training rows, as they are judged ----------------------------------------------------------------------------
@@ -259,7 +281,7 @@ def scale_estimates(parts: LikelihoodParts) -> Transformed:
     lost = is_lost(variances(V), variances(N))
     of_scale = np.where(lost[p:, None] | lost, np.nan, rows(V, slice(p, None)))
     positive, given = parts.positive, ~parts.maximum.free[p:]
-    if parts.family.estimate_shape:
+    if parts.one_shape:
         given[-1] = False  # not given, but held at its bound
     value = np.where(positive, np.exp(np.where(positive, theta, 0.0)), theta)
     return Transformed(value, theta, of_scale[:, p:], of_scale[:, :p], positive, given, theta, np.zeros_like(theta))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
@@ -21,8 +21,9 @@ from tobitgp.distributions.transformed import Transformed
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.hyperparameters import check_names, read_mapping
-from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_number, warn_of
+from tobitgp.kinds.distributional import LINKS as LINKS
+from tobitgp.kinds.distributional import hazard_words
+from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_values, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression.clusters import Clusters
@@ -38,9 +39,6 @@ _LEVEL = 1e-6  # share of the largest slope of a spline below which it is held a
 THETA = "theta"
 _ROUNDING = 1e-9
 _FURTHEST = 4.0  # standard errors of theta above its estimate, beyond which no draw of its logarithm is taken
-
-# Families of log times whose noise is that of transformed times, by link.
-LINKS = {"hazard": "weibull", "odds": "loglogistic", "probit": "lognormal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +83,10 @@ class ParametricParts(LikelihoodParts):
         return "probits" if self.link == "probit" else f"log {self.link}"
 
     @property
+    def family_words(self) -> str:
+        return hazard_words(self.family.name, self.baseline)
+
+    @property
     def written(self) -> HazardFormula:
         """The formula that was read."""
         return read_hazards(self.formula)
@@ -116,6 +118,10 @@ class ParametricParts(LikelihoodParts):
             raise SpecError("exclude= cannot leave out the strata, each of which has a baseline of its own.")
         shared = [np.ones((len(H), 1))] * (self.frailty is not None)
         return [H, *[levels] * self.baseline.size, *shared]
+
+    def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
+        none = np.zeros(len(design.H))
+        return [(design.H, design.offset), *((levels, none) for levels in self.designs(design)[1:])]
 
     def predictors(self, design: Design) -> tuple[Array, ...]:
         H, *rest = self.designs(design)
@@ -152,7 +158,7 @@ class ParametricParts(LikelihoodParts):
         assert self.covariates is not None
         training, positive = self.rows, [*np.zeros(len(self.columns), dtype=np.bool_), *self.positive]
         seen = outcome(training.response, log_time=True, labels=training.labels)
-        known = _read_values("fixed", self.given | dict(fixed), self.names, positive)
+        known = read_values("fixed", self.given | dict(fixed), self.names, positive)
         code = None if self.code is None else np.unique(self.code, return_inverse=True)[1]
         noise, H = self.family.distribution, as_dense(training.design.H)
         model = HazardModel(seen, H, training.design.offset, self.level_columns, noise, self.baseline, known, code)
@@ -215,7 +221,7 @@ def fit_parametric(
     check_covariance(cov_type)
     _check_events(training.response)
     seen = outcome(training.response, log_time=True, labels=training.labels)
-    baseline, design = _baseline(family, seen), training.design
+    baseline, design = baseline_of(family, seen), training.design
     noise, H = FAMILIES[LINKS[family.link]], as_dense(design.H)
     own = baseline_names(training.state, baseline.names, written.stratum)
     code, shared = (None, np.zeros(0)) if frailty is None else pd.factorize(frailty[1], sort=True)
@@ -223,7 +229,7 @@ def fit_parametric(
     _check_names(design.columns, names[len(design.columns) :])
     positive = [name == THETA or (baseline.positive and name in own) for name in names]
     places = level_columns(training.state, written.stratum)
-    known, begin = (_read_values(*each, names, positive) for each in (("fixed", fixed), ("start", start)))
+    known, begin = (read_values(*each, names, positive) for each in (("fixed", fixed), ("start", start)))
     model = HazardModel(seen, H, design.offset, places, noise.distribution, baseline, known, code)
     maximum = maximise_hazards(
         model,
@@ -277,7 +283,7 @@ def _last(seen: CensoredResponse) -> float:
     return float(np.where(np.isfinite(seen.upper), seen.upper, seen.lower).max())
 
 
-def _baseline(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | GompertzBaseline:
+def baseline_of(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | GompertzBaseline:
     """The baseline, with knots at the log times of events, those of intervals in their middle."""
     if family.baseline != "spline":
         return WeibullBaseline() if family.baseline == "weibull" else GompertzBaseline()
@@ -295,20 +301,6 @@ def _baseline(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | G
             "distinct ones. Give a smaller df, or baseline='weibull'."
         )
     return SplineBaseline(tuple(knots.tolist()))
-
-
-def _read_values(argument: str, given: Mapping[str, float] | None, names: list[str], positive: list[bool]) -> Array:
-    """Values of parameters as they move in the search, NaN where there are none."""
-    values = read_mapping(argument, given) or {}
-    check_names(argument, values, names)
-    out = np.array([read_number(name, values[name]) if name in values else np.nan for name in names])
-    log = np.array(positive, dtype=np.bool_)
-    wrong = np.flatnonzero(log & (out <= 0.0))
-    if len(wrong):
-        name = names[wrong[0]]
-        raise SpecError(f"{argument}={{{name!r}: {values[name]!r}}}: a positive number is needed.")
-    out[log] = np.log(out[log])
-    return out
 
 
 def _warn_level(baseline: SplineBaseline, c: Array) -> None:

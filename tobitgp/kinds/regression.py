@@ -14,7 +14,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.likelihoods import Family
-from tobitgp.numerics.factored import of_sums
+from tobitgp.numerics.bordered import of_sums
 from tobitgp.regression import maximise, null_log_likelihood
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.parameter_estimates import Linear

@@ -16,7 +16,6 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import in_common
-from tobitgp.data.training_summary import make_facts
 from tobitgp.engines import LocalPartitions, Store
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
@@ -127,7 +126,7 @@ def fit_partitions(
     for stage in ("fetched", "modelled", "sorted", "rotated", "chunks"):
         store.forget(stage)
     names = named_columns([part.spec for part in data.state.parts], columns)
-    facts = make_facts(data.state, data.found, data.counts, names, data.examples)
+    facts = data.facts(names)
     V, lost = covariance(maximum), unidentified(maximum)
     return RegressionParts(spec, data.state, facts, family, maximum, V, lost, centre, cov_type, log_jacobian, llnull)
 

@@ -47,9 +47,12 @@ class StartStopParts(RegressionParts):
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
+        assert self.code is not None
         how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
+        start = self.maximum.parameters if scores and not fixed else None
         read = self.spec, self.rows, self.family, self.covariates, self.facts.names
-        return fit_start_stop(*read, id=self.id, subject=self.code, with_null=False, **how)  # type: ignore
+        subjects = {"id": self.id, "code": pd.factorize(self.code)[0], "with_null": False, "start": start}
+        return _fit(*read, **subjects, **how)  # type: ignore
 
     @property
     def null(self) -> float:
@@ -129,13 +132,35 @@ def fit_start_stop(
     Shapes: subject (n,). The model with an intercept only is left to who asks for it where not ``with_null``.
     """
     check_covariance(cov_type)
+    _check_rows(training.response, subject, training.labels)
+    how: dict[str, Any] = {"fixed": fixed, "cov_type": cov_type, "groups": groups, "sampling": sampling}
+    read = spec, training, family, covariates, columns
+    return _fit(*read, id=id, code=pd.factorize(subject)[0], max_iter=max_iter, with_null=with_null, **how)
+
+
+def _fit(
+    spec: ModelSpec,
+    training: TrainingData,
+    family: Family,
+    covariates: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    id: str,
+    code: IntArray,
+    fixed: Mapping[str, float] | None,
+    cov_type: str,
+    groups: Clusters | None = None,
+    sampling: bool = False,
+    max_iter: int = 200,
+    with_null: bool = True,
+    start: Array | None = None,
+) -> StartStopParts:
+    """Fit rows that were checked, by a search from ``start`` alone where one is given."""
     response, design = training.response, training.design
-    _check_rows(response, subject, training.labels)
     family, fixed = known_shape(family, fixed)
-    code = pd.factorize(subject)[0]
     histories = histories_of(code, response)
     problem = problem_of(response, histories, design, family, read_fixed(fixed, design.columns, (), family))
-    maximum = maximise_start_stop(problem, scores=cov_type != "nonrobust", max_iter=max_iter)
+    maximum = maximise_start_stop(problem, scores=cov_type != "nonrobust", max_iter=max_iter, start=start)
     warn_of(maximum)
     llnull = float("nan") if with_null else None
     if with_null and "Intercept" in design.columns:

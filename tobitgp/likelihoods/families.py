@@ -15,10 +15,13 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.power_normal import POWERS, PowerNoise
+from tobitgp.distributions.row_models import RowModel
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student as StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
+from tobitgp.likelihoods.custom_noise import CustomNoise as CustomNoise
+from tobitgp.likelihoods.custom_noise import FunctionNoise
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Tilted
 from tobitgp.numerics.normal_functions import fourth, log_cdf, mills, third
@@ -176,6 +179,7 @@ class Family:
     log_time: bool = False  # the response is positive and modelled on the log scale
     known_sigma: float | None = None  # noise scale where the family fixes it; None where it is estimated
     estimate_shape: bool = False  # the shape of the distribution is estimated
+    rows: RowModel | None = None  # what the parameters of rows make, of a family that is no location and scale
 
     def distribution_at(self, theta: Array) -> Distribution:
         """The noise at a process model's parameters, which end with the shape, where it is estimated, and log sigma."""
@@ -185,6 +189,17 @@ class Family:
     def likelihood(self) -> Likelihood:
         """The likelihood under a Gaussian process."""
         return GaussianNoise() if self.distribution.gaussian else Noise(self.distribution, self.estimate_shape)
+
+
+class _Rows(Distribution):
+    """Stands for noise where the parameters of rows make no location and scale."""
+
+    name = "rows"
+
+
+def family_of_rows(name: str, rows: RowModel) -> Family:
+    """A family whose rows have the parameters of a model of their own, all by maximum likelihood."""
+    return Family(name, _Rows(), log_time=rows.log, rows=rows)
 
 
 FEWEST_DF, MOST_DF = 0.2, 1e10
@@ -343,6 +358,8 @@ def resolve_family(family: object) -> Family:
             return with_known_shape(FAMILIES[name], family)
     if isinstance(family, str) and family in FAMILIES:
         return FAMILIES[family]
+    if isinstance(family, CustomNoise):
+        return Family(family.name, FunctionNoise(family), log_time=family.positive)
     allowed = (
         f"choose one of {', '.join(map(repr, FAMILIES))}, or Student(df=4), GenGamma(Q=1) where the shape is known; "
         "of fit() 'boxcox' estimates a power transformation, and 'ph' means proportional hazards"

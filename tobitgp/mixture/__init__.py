@@ -2,7 +2,6 @@
 
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES, fit_mixture, mixture_of, start_stream
 from tobitgp.mixture.coordinate_ascent import Stream, partial_fit
-from tobitgp.mixture.evidence_bound import Dirichlet, DirichletProcess
 from tobitgp.mixture.fitted_mixture import (
     MixtureFit,
     held_parameters,
@@ -12,6 +11,7 @@ from tobitgp.mixture.fitted_mixture import (
     posterior_covariance,
 )
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
+from tobitgp.mixture.mixture_priors import Dirichlet, DirichletProcess
 from tobitgp.mixture.predictive import Predictive
 
 __all__ = [

@@ -10,15 +10,14 @@ import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
-from tobitgp.mixture.component_prior import ComponentPrior
 from tobitgp.mixture.coordinate_ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run, to_come
-from tobitgp.mixture.evidence_bound import Bayes, Dirichlet, DirichletProcess, Model, Points, State, Weights
+from tobitgp.mixture.evidence_bound import Bayes, Model, Points, State
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fitted_mixture import Mixture, MixtureFit, describe, order_components
-from tobitgp.mixture.floors import Floor
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
-from tobitgp.mixture.mixture_rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
+from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
+from tobitgp.mixture.mixture_rows import Floor, Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
 from tobitgp.mixture.rates import Exponential, Poisson
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from scipy.special import digamma, expit, gammaln, polygamma
 
-from tobitgp.mixture.floors import Floor
-from tobitgp.mixture.mixture_rows import Rows, Support, Units, Working
+from tobitgp.mixture.mixture_rows import Floor, Rows, Support, Units, Working
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.mixture.component_prior import ComponentPrior
+    from tobitgp.mixture.mixture_priors import ComponentPrior
 
 _MOST_DOUBLINGS, _MOST_HALVINGS = 2200, 200
 _TINY = 1e-300

@@ -25,9 +25,10 @@ from scipy.special import ndtri
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.mixture.coordinate_ascent import Climb, chunks_of, evaluate, probabilities, sum_over
-from tobitgp.mixture.evidence_bound import Bayes, DirichletProcess, Model, Points, State
+from tobitgp.mixture.evidence_bound import Bayes, Model, Points, State
 from tobitgp.mixture.family import blocks
 from tobitgp.mixture.methods import EMCM, SVBCM, Method
+from tobitgp.mixture.mixture_priors import DirichletProcess
 from tobitgp.mixture.mixture_rows import Raw, Units, Working, arrange, read_rows
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.numerics.log_probabilities import weighted

@@ -22,7 +22,6 @@ from scipy.special import digamma, stdtrit
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.distributions.student import Student
-from tobitgp.mixture.component_prior import ComponentPrior, learning
 from tobitgp.mixture.family import (
     NEARLY,
     ComponentDistribution,
@@ -32,8 +31,8 @@ from tobitgp.mixture.family import (
     gamma_divergence,
     gamma_information,
 )
-from tobitgp.mixture.floors import Floor, least, spacing_of
-from tobitgp.mixture.mixture_rows import Rows, Support, Units, Working
+from tobitgp.mixture.mixture_priors import ComponentPrior, learning
+from tobitgp.mixture.mixture_rows import Floor, Rows, Support, Units, Working, least, spacing_of
 from tobitgp.numerics.truncated_moments import between, lower_tail, moments
 from tobitgp.typing import Array, BoolArray
 

@@ -16,10 +16,9 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from scipy.special import betainc, digamma, gammaincinv, ndtr
 
-from tobitgp.mixture.component_prior import ComponentPrior, learning
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
-from tobitgp.mixture.floors import Floor, least
-from tobitgp.mixture.mixture_rows import Rows, Support, Units, Working
+from tobitgp.mixture.mixture_priors import ComponentPrior, learning
+from tobitgp.mixture.mixture_rows import Floor, Rows, Support, Units, Working, least
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics import log_probabilities as counts
 from tobitgp.numerics.truncated_moments import share

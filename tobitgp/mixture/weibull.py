@@ -14,7 +14,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
-from tobitgp.mixture.component_prior import ComponentPrior, learning
 from tobitgp.mixture.family import (
     NEARLY,
     ComponentDistribution,
@@ -24,8 +23,8 @@ from tobitgp.mixture.family import (
     gamma_divergence,
     gamma_information,
 )
-from tobitgp.mixture.floors import Floor
-from tobitgp.mixture.mixture_rows import Rows, Support, Units, Working
+from tobitgp.mixture.mixture_priors import ComponentPrior, learning
+from tobitgp.mixture.mixture_rows import Floor, Rows, Support, Units, Working
 from tobitgp.numerics.truncated_moments import share
 from tobitgp.typing import Array, BoolArray
 

@@ -10,14 +10,14 @@ from tobitgp.nondetects.kendall import kendall
 from tobitgp.nondetects.limits import exceedance, tolerance_limit, upper_confidence_limit
 from tobitgp.nondetects.paired import test_paired
 from tobitgp.nondetects.prediction_limits import prediction_limit
-from tobitgp.nondetects.reading import read
 from tobitgp.nondetects.ros import ros
+from tobitgp.nondetects.sample import read
 from tobitgp.nondetects.sample_figures import plot_box, plot_ecdf, plot_probability
 from tobitgp.nondetects.sample_summary import summary
-from tobitgp.nondetects.scores import gehan_scores
 from tobitgp.nondetects.seasonal import seasonal_kendall
 from tobitgp.nondetects.theil_sen import theil_sen
 from tobitgp.nondetects.trend_figure import plot_trend
+from tobitgp.nondetects.value_order import gehan_scores
 
 __all__ = [
     "exceedance",

@@ -13,11 +13,16 @@ from scipy.special import chdtrc, ndtri
 from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError
 from tobitgp.model import Model
-from tobitgp.nondetects.arguments import PERMUTATIONS, read_choice, read_count
-from tobitgp.nondetects.paired_columns import order_of
 from tobitgp.nondetects.sample import Sample, groups_of, sample_of
-from tobitgp.nondetects.scores import flipped, peto_scores, recensored
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words
+from tobitgp.nondetects.sample_results import (
+    PERMUTATIONS,
+    NondetectResults,
+    describe,
+    in_words,
+    read_choice,
+    read_count,
+)
+from tobitgp.nondetects.value_order import flipped, order_of, peto_scores, recensored
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array, BoolArray, Frame, IntArray

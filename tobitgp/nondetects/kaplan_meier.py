@@ -20,9 +20,9 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import stdtrit
 
-from tobitgp.nondetects.arguments import read_choice
 from tobitgp.nondetects.sample import Sample
-from tobitgp.numerics.nonparametric import km_interval, risk_sets
+from tobitgp.nondetects.sample_results import read_choice
+from tobitgp.numerics.nonparametric import RiskSets, risk_sets
 from tobitgp.typing import Array, BoolArray, IntArray
 
 Tail = Literal["efron", "smallest_detect", "bounds"]
@@ -67,33 +67,30 @@ def kaplan_meier_of(sample: Sample, km_tail: Tail = "efron") -> KaplanMeier:
     sample.check_left("Kaplan-Meier")
     if km_tail == "bounds":
         sample.check_positive("km_tail='bounds', whose lower bound is 0,")
-    times, events, at_risk = risk_sets(-sample.values, ~sample.censored, np.ones(len(sample)))
-    survival = np.asarray(np.cumprod(1.0 - events / at_risk), dtype=np.float64)
-    lower, upper = km_interval(events, at_risk)
-    seen = (events > 0.0)[::-1]
-    u, before = -times[::-1], survival[::-1]
-    mass = np.append(before[1:], 1.0)[seen] - before[seen]
+    sets = risk_sets(-sample.values, ~sample.censored, np.ones(len(sample)))
+    seen = (sets.events > 0.0)[::-1]
+    u, before = -sets.times[::-1], sets.survival[::-1]
+    cdf = np.append(before[1:], 1.0)[seen]
+    mass = cdf - before[seen]
     values, below, smallest = u[seen], float(before[0]), float(u[0])
     at = smallest if km_tail == "efron" else float(values[0])
     mean = float(mass @ values + below * at)
     bounds = (float(mass @ values), float(mass @ values + below * values[0]))
     sd = float(np.sqrt(mass @ (values - mean) ** 2 + below * (at - mean) ** 2))
-    se = standard_error(times, events, at_risk, survival, -at)
+    se = standard_error(sets, -at)
     if km_tail == "bounds" and below > _ROUNDING:
         mean = sd = se = np.nan
-    ends = (lower[::-1][seen], upper[::-1][seen])
-    return KaplanMeier(
-        values, np.append(before[1:], 1.0)[seen], *ends, below, smallest, len(sample), mean, bounds, sd, se
-    )
+    lower, upper = (end[::-1][seen] for end in sets.interval())
+    return KaplanMeier(values, cdf, lower, upper, below, smallest, len(sample), mean, bounds, sd, se)
 
 
-def standard_error(times: Array, events: Array, at_risk: Array, survival: Array, end: float) -> float:
+def standard_error(sets: RiskSets, end: float) -> float:
     """Greenwood's standard error of the mean, with the factor m / (m - 1) of m events; areas up to ``end``."""
-    widths = np.diff(np.minimum(np.append(times, end), end))
-    area = np.cumsum((widths * survival)[::-1])[::-1]
-    used = (events > 0.0) & (area > 0.0)
-    d, n = events[used], at_risk[used]
-    m = events.sum()
+    widths = np.diff(np.minimum(np.append(sets.times, end), end))
+    area = np.cumsum((widths * sets.survival)[::-1])[::-1]
+    used = (sets.events > 0.0) & (area > 0.0)
+    d, n = sets.events[used], sets.at_risk[used]
+    m = sets.events.sum()
     with np.errstate(divide="ignore"):  # one detect has no standard error
         return float(np.sqrt(np.sum(area[used] ** 2 * d / (n * (n - d))) * m / (m - 1.0)))
 

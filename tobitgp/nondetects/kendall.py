@@ -10,11 +10,17 @@ import pandas as pd
 from scipy.special import ndtr
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.arguments import PERMUTATIONS, read_choice, read_count
-from tobitgp.nondetects.paired_columns import Order, dropped_note, order_of, read_columns
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words
+from tobitgp.nondetects.sample_results import (
+    PERMUTATIONS,
+    NondetectResults,
+    describe,
+    in_words,
+    read_choice,
+    read_count,
+)
+from tobitgp.nondetects.value_order import Order, dropped_note, order_of, read_columns
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array
 

@@ -7,13 +7,11 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.answers import Limit, limit_of, percent
-from tobitgp.nondetects.arguments import read_choice
 from tobitgp.nondetects.kaplan_meier import Tail
 from tobitgp.nondetects.means import Method, Of, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_values
-from tobitgp.nondetects.sample_families import FamilyName, family_of
-from tobitgp.nondetects.sample_likelihood import MaximumLikelihood, maximise
+from tobitgp.nondetects.sample_likelihood import FamilyName, MaximumLikelihood, family_of, maximise
+from tobitgp.nondetects.sample_results import Limit, limit_of, percent, read_choice
 from tobitgp.results.predict import check_probability
 
 COUNTED_AS_DETECTS = "Non-detects count as if detected: kept for agreement with other programs."

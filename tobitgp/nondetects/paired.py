@@ -12,11 +12,10 @@ from scipy.special import bdtrc, ndtri
 
 from tobitgp.api import fit
 from tobitgp.errors import DataError
-from tobitgp.nondetects.arguments import read_choice
 from tobitgp.nondetects.kendall import normal_tail
-from tobitgp.nondetects.paired_columns import dropped_note, read_columns
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words
+from tobitgp.nondetects.sample_results import NondetectResults, describe, in_words, read_choice
+from tobitgp.nondetects.value_order import dropped_note, read_columns
 from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Array
 

@@ -8,13 +8,11 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.answers import Limit, limit_of, percent
-from tobitgp.nondetects.arguments import read_choice, read_count, read_resamples
 from tobitgp.nondetects.limits import COUNTED_AS_DETECTS
 from tobitgp.nondetects.resampling import MANY, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import Sample, read_values
-from tobitgp.nondetects.sample_families import FamilyName
-from tobitgp.nondetects.sample_likelihood import MaximumLikelihood, maximise
+from tobitgp.nondetects.sample_likelihood import FamilyName, MaximumLikelihood, maximise
+from tobitgp.nondetects.sample_results import Limit, limit_of, percent, read_choice, read_count, read_resamples
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.results.predict import check_probability
 from tobitgp.typing import Array

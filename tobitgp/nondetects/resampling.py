@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.nondetects.sample import Sample
-from tobitgp.numerics.nonparametric import risk_sets
+from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -102,8 +102,8 @@ def draw_limits(sample: Sample, size: int, rng: np.random.Generator, link: Calla
     Meier's with the flags turned round; -inf where no limit can have been.
     """
     values, censored = sample.values, sample.censored
-    times, events, at_risk = risk_sets(-values, censored, np.ones(len(values)))
-    u, F = -times[::-1], np.append(np.cumprod(1.0 - events / at_risk)[::-1], 1.0)  # F[j]: of limits below u[j]
+    times, survival = kaplan_meier(-values, censored, np.ones(len(values)))
+    u, F = -times[::-1], np.append(survival[::-1], 1.0)  # F[j]: of limits below u[j]
     at = F[np.searchsorted(u, values) + 1]
     rows = np.flatnonzero(~censored)
     drawn = np.searchsorted(F, rng.uniform(size=(size, len(rows))) * at[rows], side="left")

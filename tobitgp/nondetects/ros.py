@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from tobitgp.errors import DataError, user_level
 from tobitgp.nondetects.sample import Sample, read_values
-from tobitgp.nondetects.tables import report, sample_table
+from tobitgp.nondetects.sample_results import report, sample_table
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.kaplan_meier import KaplanMeier, kaplan_meier_of
 from tobitgp.nondetects.ros import RegressionOnOrderStatistics, ros_of
 from tobitgp.nondetects.sample import Sample, read_groups, read_sample
-from tobitgp.nondetects.sample_families import FamilyName
-from tobitgp.nondetects.sample_likelihood import maximise
+from tobitgp.nondetects.sample_likelihood import FamilyName, maximise
 from tobitgp.report.axes import (
     BLUE,
     EDGE,
@@ -137,7 +136,7 @@ def _draw_steps(ax: Any, found: KaplanMeier, end: float, colour: str, label: str
 def _draw_family(ax: Any, sample: Sample, family: str, ends: tuple[float, float], dashes: Any, colour: str) -> None:
     found = maximise(sample, family)
     x = np.geomspace(*ends, _CURVE) if ends[0] > 0.0 else np.linspace(*ends, _CURVE)
-    share = [-np.expm1(found.family.log_sf(float(t), found.a, found.b)) for t in found.family.link(x)]
+    share = -np.expm1(found.family.linked(found.a, found.b).logsf(found.family.link(x)))
     ax.plot(x, share, linestyle=dashes, color=colour, linewidth=1.3, zorder=3)
 
 

@@ -1,4 +1,4 @@
-r"""Maximum likelihood of one sample: moments, percentiles, and their limits.
+r"""Maximum likelihood of one sample: families of two parameters, moments, percentiles, and their limits.
 
 A functional of the family is a + h(b) on the scale of the link, for a function h of the shape alone, so that its
 profile likelihood is a maximum over b: (NDT6) to (NDT8) of the theory pages.
@@ -13,18 +13,116 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import gammainc, gammaincc, gammaln, ndtr, ndtri, poch
 
+from tobitgp.distributions.gengamma import GenGamma
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.sample_families import Family, family_of
+from tobitgp.nondetects.sample_results import read_choice
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.results.likelihood.regression_results import RegressionResults
+
+
+FamilyName = Literal["lognormal", "normal", "weibull", "gamma"]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFamily:
+    """Distributions whose location a moves log y (or y), whatever b, the log of the scale of log y (or of y)."""
+
+    name: str
+    fitted: str  # family of `tobitgp.fit`
+    log: bool  # a is a location of log y
+    noise: Distribution
+
+    def link(self, y: Array) -> Array:
+        """Log y, or y; (n,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(np.maximum(y, 0.0)) if self.log else y
+
+    def inverse(self, t: float) -> float:
+        """The value whose `link` is t."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(t)) if self.log else float(t)
+
+    def linked(self, a: float, b: float) -> LocationScale:
+        """The distribution of t = link(y)."""
+        return LocationScale(self.noise, np.asarray(a), np.exp(b))
+
+    def log_likelihood(self, lower: Array, upper: Array, a: float, b: float) -> float:
+        """Sum of log densities of t where the ends are equal and of log masses elsewhere; -inf where it is lost."""
+        exact, t = lower == upper, self.linked(a, b)
+        value = float(t.logpdf(upper[exact]).sum() + t.log_mass(lower[~exact], upper[~exact]).sum())
+        return value if np.isfinite(value) else -np.inf
+
+    def log_moment(self, order: float, b: float) -> float:
+        """Log of the mean of a power of y where a is 0; of families of log y."""
+        s = order * np.exp(b)
+        return float(0.5 * s * s if self.noise.gaussian else gammaln(1.0 + s))
+
+    def mean(self, b: float) -> float:
+        """Of the mean, link less a."""
+        return self.log_moment(1.0, b) if self.log else 0.0
+
+    def quantile(self, p: float, b: float) -> float:
+        """Of a quantile, link less a."""
+        return float(self.linked(0.0, b).ppf(p))
+
+    def sd(self, a: float, b: float) -> float:
+        """Standard deviation of y."""
+        if not self.log:
+            return float(np.exp(b))
+        square = self.log_moment(2.0, b) - 2.0 * self.mean(b)
+        return self.inverse(a + self.mean(b)) * float(np.sqrt(np.expm1(square)))
+
+
+class Gamma(SampleFamily):
+    """Gamma distributions, with a the log of the scale and b the log of the shape; Q of their log times is its sd."""
+
+    __slots__ = ()
+
+    def linked(self, a: float, b: float) -> LocationScale:
+        """The distribution of log y."""
+        sd = np.exp(-0.5 * b)
+        return LocationScale(GenGamma(float(sd)), np.asarray(a + b), sd)
+
+    def log_likelihood(self, lower: Array, upper: Array, a: float, b: float) -> float:
+        """By incomplete gamma functions, which take a quarter of the time."""
+        exact, k = lower == upper, np.exp(b)
+        t = upper[exact] - a
+        with np.errstate(divide="ignore", over="ignore"):
+            low, high = np.exp(lower[~exact] - a), np.exp(upper[~exact] - a)
+            from_left = np.log(gammainc(k, high) - gammainc(k, low))
+            mass = np.where(low > k, np.log(gammaincc(k, low) - gammaincc(k, high)), from_left)
+            value = float((k * t - np.exp(t) - gammaln(k)).sum() + mass.sum())
+        return value if np.isfinite(value) else -np.inf
+
+    def log_moment(self, order: float, b: float) -> float:
+        """Log of the mean of a power of y where a is 0."""
+        return float(np.log(poch(np.exp(b), order)))
+
+
+SAMPLE_FAMILIES = {
+    "lognormal": SampleFamily("lognormal", "lognormal", True, Normal()),
+    "normal": SampleFamily("normal", "gaussian", False, Normal()),
+    "weibull": SampleFamily("weibull", "weibull", True, Gumbel()),
+    "gamma": Gamma("gamma", "gengamma", True, Gumbel()),
+}
+
+
+def family_of(name: str) -> SampleFamily:
+    """The family of a name."""
+    return SAMPLE_FAMILIES[read_choice(name, "family", SAMPLE_FAMILIES)]
+
 
 Offset = Callable[[float], float]  # of b: link of a functional, less a
 _STEP = 1e-5
@@ -36,7 +134,7 @@ _DOUBLINGS = 40
 class MaximumLikelihood:
     """A family at its maximum, for one sample."""
 
-    family: Family
+    family: SampleFamily
     lower: Array  # (n,), ends of what is known of each row, on the scale of the link
     upper: Array  # (n,)
     a: float
@@ -117,7 +215,7 @@ class MaximumLikelihood:
 
     def log_likelihood(self, a: float, b: float) -> float:
         """Log likelihood at other parameters; -inf where it is lost."""
-        return _log_likelihood(self.family, self.lower, self.upper, a, b) + self.jacobian
+        return self.family.log_likelihood(self.lower, self.upper, a, b) + self.jacobian
 
     def unbiased_scale(self) -> float:
         """The scale, of a complete sample with n - 1 in the place of n."""
@@ -130,7 +228,7 @@ class MaximumLikelihood:
         t = float(self.family.link(np.array([standard]))[0])
 
         def probit(a: float, b: float) -> float:
-            return -float(ndtri(np.exp(self.family.log_sf(t, a, b))))
+            return -float(ndtri(np.exp(self.family.linked(a, b).logsf(np.asarray(t)))))
 
         at = probit(self.a, self.b)
         if not np.isfinite(at):
@@ -158,17 +256,11 @@ def maximise(sample: Sample, family: str = "lognormal") -> MaximumLikelihood:
     lower, upper = kind.link(sample.lower), kind.link(sample.upper)
     jacobian = -float(upper[lower == upper].sum()) if kind.log else 0.0
     a, b, covariance = _gamma(kind, lower, upper) if kind.name == "gamma" else _regression(kind, sample)
-    llf = _log_likelihood(kind, lower, upper, a, b) + jacobian
+    llf = kind.log_likelihood(lower, upper, a, b) + jacobian
     return MaximumLikelihood(kind, lower, upper, a, b, covariance, llf, jacobian)
 
 
-def _log_likelihood(family: Family, lower: Array, upper: Array, a: float, b: float) -> float:
-    exact = lower == upper
-    value = family.log_density(upper[exact], a, b).sum() + family.log_mass(lower[~exact], upper[~exact], a, b).sum()
-    return float(value) if np.isfinite(value) else -np.inf
-
-
-def _regression(family: Family, sample: Sample) -> tuple[float, float, Array]:
+def _regression(family: SampleFamily, sample: Sample) -> tuple[float, float, Array]:
     """Estimates and their covariance, sigma on the log scale."""
     from tobitgp.api import fit
 
@@ -180,14 +272,14 @@ def _regression(family: Family, sample: Sample) -> tuple[float, float, Array]:
     return float(a), float(np.log(sigma)), np.asarray(res.cov_params()) * np.outer(units, units)
 
 
-def _gamma(family: Family, lower: Array, upper: Array) -> tuple[float, float, Array]:
+def _gamma(family: SampleFamily, lower: Array, upper: Array) -> tuple[float, float, Array]:
     """The package has gamma times only as a curve within the generalised gamma ones, so here by Nelder and Mead."""
     from scipy.optimize import minimize
     from statsmodels.tools.numdiff import approx_hess
 
     def loss(x: Array) -> float:
         # The mean and the shape are less correlated than the scale and the shape.
-        return -_log_likelihood(family, lower, upper, x[0] - x[1], x[1])
+        return -family.log_likelihood(lower, upper, x[0] - x[1], x[1])
 
     seen = np.exp(upper[lower == upper])
     start = np.array([np.log(seen.mean()), 2.0 * np.log(seen.mean() / seen.std())])

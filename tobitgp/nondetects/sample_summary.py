@@ -14,8 +14,7 @@ from tobitgp.nondetects.means import METHODS, mean_limits, read_options, skewnes
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.ros import MOST_CENSORED, ros_of
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_groups
-from tobitgp.nondetects.sample_families import FamilyName
-from tobitgp.nondetects.sample_likelihood import maximise
+from tobitgp.nondetects.sample_likelihood import FamilyName, maximise
 from tobitgp.nondetects.summary_tables import GroupSummary, MethodSummary, SampleSummary
 from tobitgp.results.predict import check_probability
 from tobitgp.typing import Frame

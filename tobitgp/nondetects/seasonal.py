@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc
 
-from tobitgp.data.row_arguments import aligned
+from tobitgp.data.frames import aligned
 from tobitgp.errors import DataError
-from tobitgp.nondetects.arguments import PERMUTATIONS, read_count
 from tobitgp.nondetects.kendall import (
     FEW,
     Concordance,
@@ -23,9 +22,8 @@ from tobitgp.nondetects.kendall import (
     permuted_scores,
     score_tail,
 )
-from tobitgp.nondetects.paired_columns import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample, groups_of
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words
+from tobitgp.nondetects.sample_results import PERMUTATIONS, NondetectResults, describe, in_words, read_count
 from tobitgp.nondetects.theil_sen import (
     Steps,
     check_slope,
@@ -35,6 +33,7 @@ from tobitgp.nondetects.theil_sen import (
     slope_interval,
     steps_of,
 )
+from tobitgp.nondetects.value_order import dropped_note, order_of, read_columns
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
 

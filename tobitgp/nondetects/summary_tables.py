@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tobitgp.nondetects.answers import percent
-from tobitgp.nondetects.tables import report, sample_table
+from tobitgp.nondetects.sample_results import percent, report, sample_table
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ import pandas as pd
 from scipy.special import ndtri
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.arguments import read_resamples
 from tobitgp.nondetects.kendall import check_ranks, concordance, score_tail
-from tobitgp.nondetects.paired_columns import dropped_note, order_of, read_columns
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import NondetectResults, describe, in_words
+from tobitgp.nondetects.sample_results import NondetectResults, describe, in_words, read_resamples
+from tobitgp.nondetects.value_order import dropped_note, order_of, read_columns
 from tobitgp.numerics.nonparametric import turnbull
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.paired_columns import read_columns
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.tables import in_words
+from tobitgp.nondetects.sample_results import in_words
 from tobitgp.nondetects.theil_sen import TheilSenResults, lowest, theil_sen
+from tobitgp.nondetects.value_order import read_columns
 from tobitgp.report.axes import (
     BLUE,
     EDGE,

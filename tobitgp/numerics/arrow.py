@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.errors import NumericalError
+from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.copies import made_anew
-from tobitgp.numerics.factored import Factored
 from tobitgp.numerics.linear_algebra import (
     cholesky,
     gram,

@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 from tobitgp.errors import NumericalError
 from tobitgp.numerics.arrow import Arrow, Factor, Loadings, Slope
 from tobitgp.numerics.arrow import factorise as factorise_dense
-from tobitgp.numerics.factored import Factored
+from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower, solve_upper
 from tobitgp.typing import Array, BoolArray, IntArray
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from scipy import special
 
+from tobitgp.errors import SpecError
 from tobitgp.numerics import log_probabilities
 from tobitgp.typing import Array, IntArray
 
@@ -37,7 +38,10 @@ class Jet(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """A function of numpy that has a rule."""
         rule = _OF_NUMPY.get(ufunc)
-        return NotImplemented if rule is None or method != "__call__" or kwargs else rule(*map(_as_jet, inputs))
+        if rule is None:
+            listed = ", ".join(sorted(known.__name__ for known in _OF_NUMPY))
+            raise SpecError(f"{ufunc.__name__}() has no derivative here. Write the function with these: {listed}.")
+        return NotImplemented if method != "__call__" or kwargs else rule(*map(_as_jet, inputs))
 
     def of(self, value: Array, first: Entry, second: Entry) -> Jet:
         """A function of this number, from its value and its derivatives."""
@@ -163,6 +167,28 @@ def _log1p(x: Jet) -> Jet:
     return x.of(np.log1p(x.value), y, -y * y)
 
 
+def _expm1(x: Jet) -> Jet:
+    y = np.exp(x.value)
+    return x.of(np.expm1(x.value), y, y)
+
+
+def _divide(a: Jet, b: Jet) -> Jet:
+    y = 1.0 / b.value
+    ratio = a.value * y
+    return chain([a, b], ratio, [y, -ratio * y], {(0, 1): -y * y, (1, 1): 2.0 * ratio * y * y})
+
+
+def _tanh(x: Jet) -> Jet:
+    y = np.tanh(x.value)
+    return x.of(y, 1.0 - y * y, -2.0 * y * (1.0 - y * y))
+
+
+def _log_ndtr(x: Jet) -> Jet:
+    value = special.log_ndtr(x.value)
+    ratio = np.exp(-0.5 * x.value**2 - 0.5 * np.log(2.0 * np.pi) - value)
+    return x.of(value, ratio, -ratio * (x.value + ratio))
+
+
 _OF_NUMPY: Mapping[Any, Callable[..., Jet]] = {
     np.negative: lambda a: chain([a], -a.value, [-1.0], {}),
     np.add: lambda a, b: chain([a, b], a.value + b.value, [_ONE, _ONE], {}),
@@ -171,4 +197,13 @@ _OF_NUMPY: Mapping[Any, Callable[..., Jet]] = {
     np.exp: _exp,
     np.log: _log,
     np.log1p: _log1p,
+    np.expm1: _expm1,
+    np.true_divide: _divide,
+    np.square: lambda a: a.of(a.value * a.value, 2.0 * a.value, 2.0),
+    np.sqrt: lambda a: a.of(np.sqrt(a.value), 0.5 / np.sqrt(a.value), -0.25 * a.value**-1.5),
+    np.tanh: _tanh,
+    np.logaddexp: lambda a, b: logaddexp(a, b),
+    special.log_expit: lambda a: log_expit(a),
+    special.gammaln: lambda a: gammaln(a),
+    special.log_ndtr: _log_ndtr,
 }

@@ -14,6 +14,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -21,10 +22,33 @@ from scipy.special import ndtri
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
+class RiskSets(NamedTuple):
+    """What Kaplan and Meier's estimate is made of, (m,) each."""
+
+    times: Array  # distinct ones, ascending
+    events: Array  # weight of the events at each
+    at_risk: Array  # weight of the rows at risk just before each
+
+    @property
+    def survival(self) -> Array:
+        r"""Survival after each time, :math:`S(t) = \prod_{s \le t} (1 - d_s / n_s)`."""
+        return np.asarray(np.cumprod(1.0 - self.events / self.at_risk), dtype=np.float64)
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Ends of Greenwood's intervals of survival after each time, on the scale of log(-log)."""
+        survival, left = self.survival, self.at_risk * (self.at_risk - self.events)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = np.sqrt(np.cumsum(self.events / left)) / np.log(survival)
+            reach = np.exp(float(ndtri(0.5 * (1.0 + level))) * np.abs(error))
+            lower, upper = survival**reach, survival ** (1.0 / reach)
+        inner = (survival > 0.0) & (survival < 1.0)
+        return np.where(inner, lower, survival), np.where(inner, upper, survival)
+
+
 def kaplan_meier(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> tuple[Array, Array]:
-    r"""Survival from right-censored times, :math:`S(t) = \prod_{s \le t} (1 - d_s / n_s)`, at the distinct ones."""
-    times, events, at_risk = risk_sets(time, seen, weight, entry)
-    return times, np.asarray(np.cumprod(1.0 - events / at_risk), dtype=np.float64)
+    """Survival from right-censored times at the distinct ones, (m,) each."""
+    sets = risk_sets(time, seen, weight, entry)
+    return sets.times, sets.survival
 
 
 def aalen_johansen(
@@ -36,8 +60,8 @@ def aalen_johansen(
     return times, np.asarray(np.cumsum(np.append(1.0, survival)[:-1] * events / at_risk))
 
 
-def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> tuple[Array, Array, Array]:
-    """Distinct times, ascending, and the weights of the events at each and of the rows at risk just before, (m,)."""
+def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> RiskSets:
+    """Events and rows at risk at the distinct times."""
     times, at = np.unique(time, return_inverse=True)
     events, leaving = (np.asarray(np.bincount(at, weights=w), dtype=np.float64) for w in (weight * seen, weight))
     at_risk = np.cumsum(leaving[::-1])[::-1]
@@ -46,18 +70,7 @@ def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None =
         late = np.cumsum(np.bincount(first, weights=weight, minlength=len(times) + 1)[::-1])[::-1]
         # Rounding of the difference must not leave fewer than those who leave.
         at_risk = np.maximum(at_risk - late[1:], leaving)
-    return times, events, at_risk
-
-
-def km_interval(events: Array, at_risk: Array, level: float = 0.95) -> tuple[Array, Array]:
-    """Ends of Greenwood's intervals of survival after each time (m,), on the scale of log(-log)."""
-    survival = np.cumprod(1.0 - events / at_risk)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(np.cumsum(events / (at_risk * (at_risk - events)))) / np.log(survival)
-        reach = np.exp(float(ndtri(0.5 * (1.0 + level))) * np.abs(error))
-        lower, upper = survival**reach, survival ** (1.0 / reach)
-    inner = (survival > 0.0) & (survival < 1.0)
-    return np.where(inner, lower, survival), np.where(inner, upper, survival)
+    return RiskSets(times, events, at_risk)
 
 
 _HALVINGS = 30

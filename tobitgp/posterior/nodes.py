@@ -14,13 +14,11 @@ import numpy as np
 from scipy.special import expit
 
 from tobitgp.distributions.convolution import HALF_LOG_2PI, plus_normal, reach
-from tobitgp.distributions.interpolated import Interpolated, interpolate
-from tobitgp.distributions.lattice import Lattice, lattice
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import FAR, Distribution
-from tobitgp.distributions.weighted_sum import WeightedSum
+from tobitgp.distributions.weighted import Interpolated, Lattice, WeightedSum, interpolate, lattice
 from tobitgp.numerics.normal_functions import average, exponential_sd, total_sd
 from tobitgp.numerics.quadrature import BEYOND, integrals
 from tobitgp.posterior import node_quantiles

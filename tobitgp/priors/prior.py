@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tobitgp.data.absorbed import Absorbed, Columns, as_dense
-from tobitgp.numerics.factored import Covariance, Factored
+from tobitgp.numerics.bordered import Covariance, Factored
 from tobitgp.priors.block import Features, Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior, all_inputs
 from tobitgp.typing import Array, IntArray

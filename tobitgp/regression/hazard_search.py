@@ -20,7 +20,7 @@ import numpy as np
 from tobitgp.distributions.baselines import SplineBaseline
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.numerics.jets import variables
 from tobitgp.regression.hazard_likelihood import (
     HazardModel,

@@ -24,8 +24,7 @@ from scipy.sparse import csr_matrix, eye, hstack
 from tobitgp.data.absorbed import Absorbed
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import SpecError
-from tobitgp.numerics.bordered import Reduced
-from tobitgp.numerics.factored import Covariance, Factored, dense, variances
+from tobitgp.numerics.bordered import Covariance, Factored, Reduced, dense, variances
 from tobitgp.regression import convergence
 from tobitgp.regression.clusters import Clusters, middle
 from tobitgp.regression.newton import Climb, State, chunk_terms, distribution_at, shape_terms

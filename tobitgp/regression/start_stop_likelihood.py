@@ -173,11 +173,14 @@ _WORDS = {
 }
 
 
-def maximise_start_stop(problem: StartStopProblem, *, scores: bool, max_iter: int) -> Maximum:
-    """The highest maximum from two starts; a shape that ran to an end of its range is held there."""
+def maximise_start_stop(
+    problem: StartStopProblem, *, scores: bool, max_iter: int, start: Array | None = None
+) -> Maximum:
+    """The highest maximum from two starts, or from one; a shape that ran to an end of its range is held there."""
     with single_blas_thread(), np.errstate(all="ignore"):
         found = []
-        for x in _starts(problem, min(max_iter, _START_STEPS)):
+        starts = _starts(problem, min(max_iter, _START_STEPS)) if start is None else [problem.nearest(start)]
+        for x in starts:
             end = climb(
                 lambda at: evaluate(problem, at),
                 lambda state: guarded_step(state, lambda move: _reach(problem, move)),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets, turnbull
+from tobitgp.numerics.nonparametric import risk_sets, turnbull
 from tobitgp.report.axes import INK, LEVELS, as_label, finish, shorten_all
 from tobitgp.typing import Array, BoolArray
 
@@ -95,9 +95,8 @@ def read_groups(seen: Seen, labels: pd.Series[Any] | None) -> list[Group]:
 def estimate(seen: Seen) -> Steps:
     """Kaplan and Meier's estimate with Greenwood's band in log(-log); Turnbull's where some rows are intervals."""
     if seen.right:
-        times, events, at_risk = risk_sets(seen.lower, seen.exact, seen.weight, seen.entry)
-        _, survival = kaplan_meier(seen.lower, seen.exact, seen.weight, seen.entry)
-        return Steps(times, survival, km_interval(events, at_risk))
+        sets = risk_sets(seen.lower, seen.exact, seen.weight, seen.entry)
+        return Steps(sets.times, sets.survival, sets.interval())
     if seen.late:
         raise SpecError(
             "Rows in intervals that entered late have no nonparametric curve here; leave by= and at_risk= out."

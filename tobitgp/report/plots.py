@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets
+from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.report.axes import (
     BLUE,
     INK,
@@ -138,8 +138,8 @@ def _shown(results: Results) -> tuple[pd.DataFrame, list[str]]:
     """Columns that a figure of the fit is over, and the random effects that it leaves out."""
     covariates = results.model.data.frame
     assert covariates is not None
-    spec, scale = results.model.spec, results.parts.state.scale
-    shown = {*spec.names(*_SHOWN_ROLES), *(() if scale is None else scale.spec.names())}
+    spec, others = results.model.spec, results.parts.state.parts[1:]
+    shown = {*spec.names(*_SHOWN_ROLES), *(name for part in others for name in part.spec.names())}
     used = [name for name in covariates.columns if name in shown]
     return covariates[used], [term.name for term in spec.gps if not term.factors]
 
@@ -332,13 +332,13 @@ def draw_kaplan_meier(ax: Any, lower: Array, upper: Array, weight: Array, entry:
     seen = lower == upper
     if not (seen | np.isposinf(upper)).all():
         return
-    times, survival = kaplan_meier(lower, seen, weight, entry)
+    sets = risk_sets(lower, seen, weight, entry)
+    times, survival = sets.times, sets.survival
     first = -np.inf if entry is None else float(entry.min())
     start = first if np.isfinite(first) else min(0.0, times[0])
     late = entry is not None and not np.isneginf(entry).all()
     if late:
-        ends = km_interval(*risk_sets(lower, seen, weight, entry)[1:])
-        ax.fill_between(times, *ends, step="post", color=INK, alpha=0.12, linewidth=0)
+        ax.fill_between(times, *sets.interval(), step="post", color=INK, alpha=0.12, linewidth=0)
     label = f"Kaplan-Meier{', late entry' * late} ({weight @ seen:.10g} of {weight.sum():.10g} seen)"
     ax.step([start, *times], [1.0, *survival], where="post", color=INK, linewidth=1.0, label=label)
     censored = np.unique(lower[~seen])

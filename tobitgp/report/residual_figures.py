@@ -9,7 +9,7 @@ from scipy.special import betaincinv, ndtri
 
 from tobitgp.distributions.power_normal import TINY
 from tobitgp.errors import SpecError
-from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets, turnbull
+from tobitgp.numerics.nonparametric import kaplan_meier, risk_sets, turnbull
 from tobitgp.report.axes import (
     BLUE,
     EDGE,
@@ -212,13 +212,12 @@ def _tenths(survival: Array, weight: Array) -> list[IntArray]:
 
 def _event_by(time: float, rows: tuple[Array, BoolArray, Array, Array], at: Any) -> tuple[float, float, float]:
     """Kaplan and Meier's probability of an event by a time, and its interval on the scale of log(-log)."""
-    times, died, at_risk = risk_sets(*(column[at] for column in rows))
-    until = np.flatnonzero(times <= time)
+    sets = risk_sets(*(column[at] for column in rows))
+    until = np.flatnonzero(sets.times <= time)
     if not len(until):
         return 0.0, 0.0, 0.0
-    last, seen = until[-1], np.cumprod(1.0 - died / at_risk)
-    lower, upper = km_interval(died, at_risk)
-    return 1.0 - seen[last], 1.0 - upper[last], 1.0 - lower[last]
+    lower, upper = (end[until[-1]] for end in sets.interval())
+    return 1.0 - sets.survival[until[-1]], 1.0 - upper, 1.0 - lower
 
 
 def _some(lower: Array, upper: Array, weight: Array) -> tuple[Array, Array, Array]:

@@ -22,7 +22,7 @@ from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.inference.rows_together import Summed, variance_of_sum
 from tobitgp.kinds.likelihood import LikelihoodParts
-from tobitgp.numerics.factored import of_sums
+from tobitgp.numerics.bordered import of_sums
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, changing, column_levels, rows_at
 from tobitgp.results.effect_questions import Asked, by_point, inside, read_asked

@@ -16,7 +16,6 @@ from tobitgp.data.absorbed import Absorbed, Columns, as_dense, choose_columns
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.kinds.boxcox import BoxCoxParts
-from tobitgp.kinds.cure import CureParts
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.regression import RegressionParts
@@ -225,11 +224,11 @@ def _why_not_nested(larger: LikelihoodParts, smaller: LikelihoodParts) -> str:
         )
     if isinstance(larger, ParametricParts):
         return _why_not_nested_baselines(larger, smaller)
-    reasons = ["its linear terms are no case of these", "its noise scale is no case of this one's"]
-    if isinstance(larger, CureParts):
-        reasons.insert(1, "its cured fraction is no case of this one's")
-    pairs = zip(reasons, _predictors(larger), _predictors(smaller), strict=True)
-    return next((reason for reason, whole, part in pairs if not _spans(*whole, *part)), "")
+    if not larger.holds_distribution(smaller):
+        return "the distribution of its rows has other parameters; formulas={'shape': '~ 1'} is one value of one"
+    names = ["linear terms are no case of these", *(f"{name} is no case of this one's" for name in larger.other_words)]
+    pairs = zip(names, _predictors(larger), _predictors(smaller), strict=True)
+    return next((f"its {reason}" for reason, whole, part in pairs if not _spans(*whole, *part)), "")
 
 
 def _why_not_nested_baselines(larger: ParametricParts, smaller: Any) -> str:
@@ -267,14 +266,8 @@ def _spanned(H: Columns, wanted: Array) -> bool:
 
 
 def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
-    """Free columns of the location, of a cured fraction and of log sigma, and their known parts."""
-    design, one = parts.rows.design, np.ones((len(parts.rows.design.H), 1))
-    designs: list[tuple[Columns, Array]] = [(design.H, design.offset)]
-    if isinstance(parts, ParametricParts):
-        designs += [(levels, 0.0 * one[:, 0]) for levels in parts.designs(design)[1:]]
-    else:
-        designs.append((one if design.scale is None else design.scale.W, design.log_noise))
-        designs += [(one, 0.0 * one[:, 0])] * isinstance(parts, CureParts)
+    """Free columns of the parameters of rows, and their known parts."""
+    designs = parts.columns_of_rows(parts.rows.design)
     ends = np.cumsum([X.shape[1] for X, _ in designs])
     values = np.split(np.concatenate([parts.coefficients, parts.maximum.gamma]), ends[:-1])
     for (X, offset), free, b in zip(designs, np.split(parts.maximum.free, ends)[: len(ends)], values, strict=True):

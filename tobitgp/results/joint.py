@@ -192,7 +192,7 @@ def sample(
         of = "" if offered is DRAWN else " of this kind of fit"
         raise SpecError(f"what={what!r} is not drawn{of}; choose one of {', '.join(map(repr, offered))}.")
     asked, y = results._sample(new, draws, what, exclude, rng)
-    if np.isinf(y).any() and not hasattr(results, "cured_fraction"):
+    if np.isinf(y).any() and not results._never:
         warnings.warn(
             "Some draws are infinite: there survival does not fall as far as the fit knows the hazard, or the value is "
             "beyond the largest number.",

@@ -14,7 +14,7 @@ from tobitgp.errors import SpecError
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.feature_posterior import linear_places
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.numerics.factored import Covariance, dense, of_sums, variances
+from tobitgp.numerics.bordered import Covariance, dense, of_sums, variances
 from tobitgp.numerics.normal_functions import normal_quantile, total_sd
 from tobitgp.regression.maximum import hide, known
 from tobitgp.results import hazard_ratios as ratios

@@ -61,6 +61,8 @@ class Results(EstimatedParameters):
     _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
     _no_mean = ""  # why times have no mean, where they have none
 
+    _never = False  # whether some rows never have the event by the model, so that draws may be infinite
+
     @property
     def _defective(self) -> bool:
         """Whether some never have the event, of which the fit itself says that times are infinite."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.frames import reads_frames
-from tobitgp.data.row_arguments import read_weights
+from tobitgp.data.frames import read_weights, reads_frames
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.diagnostics.training_draws import read_draws

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.row_arguments import by_label
+from tobitgp.data.frames import by_label
 from tobitgp.data.sources import is_dask
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread

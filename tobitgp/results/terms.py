@@ -68,13 +68,13 @@ def _process_texts(term: GPTerm) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _scale_texts(state: DesignState) -> list[str]:
-    """Expressions of the formula of the noise scale."""
-    if state.scale is None:
-        return []
-    spec = state.scale.spec
-    processes = spec.gps if isinstance(spec, ScaleSpec) else ()
-    texts = [name for name, _ in linear_terms(state.scale.linear)] + [x.text for x in spec.offsets]
-    return texts + [x for term in processes for texts in _process_texts(term) for x in texts]
+    """Expressions of the formulas of other parameters of the rows."""
+    out = list[str]()
+    for part in filter(None, (state.scale, *state.formulas)):
+        processes = part.spec.gps if isinstance(part.spec, ScaleSpec) else ()
+        out += [name for name, _ in linear_terms(part.linear)] + [x.text for x in part.spec.offsets]
+        out += [x for term in processes for texts in _process_texts(term) for x in texts]
+    return out
 
 
 def find_terms(parts: Source, names: Any) -> list[Term]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.frames import answers_in_kind, reads_frames
-from tobitgp.data.row_arguments import read_weights
+from tobitgp.data.frames import answers_in_kind, read_weights, reads_frames
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
 from tobitgp.results.predict import check_level, check_probability, prediction_table, warn_infinite

@@ -17,6 +17,7 @@ KINDS = {
     "regression": "a regression by maximum likelihood",
     "start-stop": "a regression of start-stop rows",
     "cure": "a cure model",
+    "distributional": "a regression with formulas of other parameters",
     "Box-Cox": "a Box-Cox regression",
     "Box-Cox process": "a Box-Cox process",
     "mixture": "a mixture",
@@ -73,7 +74,7 @@ BEYOND = Reason(
 )
 CURED_MEAN = Reason("The mean time of a row that may be cured is infinite.", ("cure",))
 NOBODY_CURED = Reason("The model has no cured rows.", (), ("cure",))
-NO_SCALE = Reason("A hazard has no noise scale.", ("hazard", "piecewise", "parametric", "frailty"))
+NO_SCALE = Reason("A hazard has no noise scale.", ("hazard", "piecewise", "parametric", "frailty", "no scale"))
 NO_RATIO = Reason("The ratio of two hazards changes with time in this model.", ("no ratio",))
 
 NOT_MAXIMISED = Reason("The question is about a maximised likelihood.", (), ("likelihood",))
@@ -91,6 +92,11 @@ ROWLESS = Reason("The fit keeps no rows of a partitioned data set.", ("no rows",
 SHARED = Reason("Rows of a group share a frailty, so the likelihood is not a product over rows.", ("frailty",))
 PATHS = Reason("The rows of a subject are one observation, which conformal intervals cannot divide.", ("subjects",))
 PATHS_SCORED = Reason("The rows of a subject are one observation, which the Brier score cannot divide.", ("subjects",))
+PARTS = Reason(
+    "The rows of a subject are parts of one time. One that ends where covariates change is not censored, and an "
+    "average over rows has no population.",
+    ("start-stop",),
+)
 ONE_ROW_EACH = Reason("The interface of lifelines reads one row for each subject.", ("subjects",))
 CONSTANT = Reason("No subject has covariates that change.", (), ("subjects",))
 

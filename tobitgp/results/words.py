@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from tobitgp.numerics.factored import variances
+from tobitgp.numerics.bordered import variances
 
 if TYPE_CHECKING:
     from tobitgp.results.likelihood.likelihood_results import LikelihoodResults

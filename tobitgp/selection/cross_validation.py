@@ -13,8 +13,7 @@ import pandas as pd
 
 from tobitgp.api import fit
 from tobitgp.competing import open_competing
-from tobitgp.data.frames import reads_frames
-from tobitgp.data.row_arguments import by_label, read_weights
+from tobitgp.data.frames import by_label, read_weights, reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level
@@ -37,7 +36,7 @@ Parts = list[tuple[IntArray, IntArray]]
 Note = tuple[type[Warning], str]
 
 DEFAULT = ("log_likelihood", "concordance_index")
-OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"} | {"id"}
+OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"} | {"id", "formulas"}
 _OF_ROWS = ("cov_kwds", "engine")
 _OF_COLUMNS = ("fixed", "start", "priors")
 _NAMED = 3
@@ -290,7 +289,7 @@ def cross_validate(
     columns = column_names(data)
     frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame({name: data[name] for name in columns})
     fit_kwargs, frame = _var_weights_in(fit_kwargs, frame)
-    unseen = own_column(f"{formula} {fit_kwargs.get('sigma')}", folds, columns)
+    unseen = own_column(f"{formula} {fit_kwargs.get('sigma')} {fit_kwargs.get('formulas')}", folds, columns)
     options = {name: value for name, value in fit_kwargs.items() if name in OF_MODEL}
     model = _open(formula, frame.drop(columns=unseen), options)
     formula, fit_kwargs = _with_ends(formula, fit_kwargs, frame.iloc[np.flatnonzero(model.training.kept)])
@@ -328,7 +327,8 @@ def _with_ends(formula: Any, options: dict[str, Any], rows: pd.DataFrame) -> tup
             return {cause: read(text) for cause, text in value.items()}
         return value if value is None else with_ends(value, rows, options.get("functions"))
 
-    return read(formula), {**options, **{name: read(options[name]) for name in ("sigma", "cure") if name in options}}
+    written: dict[str, Any] = {name: read(options[name]) for name in ("sigma", "cure", "formulas") if name in options}
+    return read(formula), {**options, **written}
 
 
 def _by_subject(folds: Any, subject: Any, rng: np.random.Generator) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
@@ -34,12 +35,12 @@ from tobitgp.inference.structured import Field
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
-from tobitgp.mixture.component_prior import ComponentPrior
 from tobitgp.mixture.evidence_bound import Bayes, Points, State
+from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import Units as MixtureUnits
 from tobitgp.numerics.arrow import Factor
+from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.crossed import CrossedFactor
-from tobitgp.numerics.factored import Factored
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.group_effects import EffectsAt
 from tobitgp.priors.kernel_block import KernelFeatures
@@ -135,7 +136,7 @@ CLASSES: dict[str, type] = {
 # Written by name.
 REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
     "$components": (tuple({type(row) for row in MIXTURE_FAMILIES.values()}), MIXTURE_FAMILIES),
-    "$family": (Family, {**FAMILIES, BOXCOX.name: BOXCOX}),
+    "$family": (Family, ChainMap({BOXCOX.name: BOXCOX}, FAMILIES)),
     "$kernel": (Kernel, KERNELS),
 }
 
@@ -289,8 +290,8 @@ def _linear(plain: Any, around: Surroundings) -> LinearState:
 
 
 def _parts(spec: ModelSpec) -> list[LinearPart | None]:
-    """Formulas of the noise scale and of random effects."""
-    return [spec.scale, *(term.effects for term in spec.processes)]
+    """Formulas of the noise scale, of random effects and of other parameters of the rows."""
+    return [spec.scale, *(term.effects for term in spec.processes), *spec.formulas]
 
 
 def _plain_part(part: PartState, around: Surroundings) -> Any:

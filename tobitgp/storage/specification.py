@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
-from tobitgp.formula.spec import CureSpec, ModelSpec, ResponseSpec, ScaleSpec, line_names
+from tobitgp.formula.spec import CureSpec, ModelSpec, ParameterSpec, ResponseSpec, ScaleSpec, line_names
 from tobitgp.results.views import columns_of
 from tobitgp.storage.archive import MalformedError
 from tobitgp.storage.codec import Functions, Surroundings, field_types, fits
 
 _TEXTS = tuple[str, ...]
+_FORMULA = tuple[str, str, _TEXTS, _TEXTS, str, str]
 _FIELDS = {
     "formula": str,
     "columns": _TEXTS,
     "functions": _TEXTS,
     "learned": tuple,
     "reads": _TEXTS,
-    "scale": tuple[str, str, _TEXTS, _TEXTS] | None,
+    "scale": _FORMULA | None,
+    "formulas": tuple[_FORMULA, ...],
 }
 
 # Fields that the data, not the text, decide: **a new one is a line here**.
@@ -34,7 +36,8 @@ def plain_spec(spec: ModelSpec, around: Surroundings) -> dict[str, Any] | None:
     if spec == around.spec:
         return None
     scale = spec.scale
-    called = _called(spec) + ([] if scale is None else _called(scale))
+    others = [*([] if scale is None else [scale]), *spec.formulas]
+    called = [*_called(spec), *(name for each in others for name in _called(each))]
     document: dict[str, Any] = {
         "formula": spec.formula,
         "columns": tuple(columns_of(spec, around.columns)),
@@ -42,10 +45,10 @@ def plain_spec(spec: ModelSpec, around: Surroundings) -> dict[str, Any] | None:
         "learned": tuple(_learned(spec)),
         "reads": _reading(spec),
         "scale": None,
+        "formulas": tuple(_plain_formula(each, around.columns) for each in spec.formulas),
     }
     if scale is not None:
-        written = tuple(columns_of(scale, around.columns))
-        document["scale"] = (scale.argument, scale.formula, written, _reading(scale))
+        document["scale"] = _plain_formula(scale, around.columns)
     try:
         known = restore_spec(document, Surroundings(functions=dict(spec.functions))) == spec
     except (MalformedError, TobitGPError):
@@ -54,6 +57,12 @@ def plain_spec(spec: ModelSpec, around: Surroundings) -> dict[str, Any] | None:
         raise SpecError(f"The formula {spec.written} cannot be stored: it would not be read again as it was.")
     around.spec = spec
     return document
+
+
+def _plain_formula(spec: ScaleSpec, columns: Sequence[str]) -> tuple[Any, ...]:
+    """Formula of a parameter of the rows: its argument, text, columns and reading, its name and label."""
+    named = (spec.parameter, spec.label) if isinstance(spec, ParameterSpec) else ("", "")
+    return spec.argument, spec.formula, tuple(columns_of(spec, columns)), _reading(spec), *named
 
 
 def restore_spec(document: Any, around: Surroundings) -> ModelSpec:
@@ -71,16 +80,18 @@ def restore_spec(document: Any, around: Surroundings) -> ModelSpec:
     spec = _relearn(spec, values)
     if list(values) or _reading(spec) != document["reads"]:
         raise MalformedError("its formula is read otherwise by this version of tobitgp")
+    formulas: Any = tuple(_restore_formula(each, spec, around.functions) for each in document["formulas"])
+    spec = replace(spec, formulas=formulas)
     if document["scale"] is not None:
-        spec = replace(spec, scale=_restore_scale(document["scale"], spec, around.functions))
+        spec = replace(spec, scale=_restore_formula(document["scale"], spec, around.functions))
     around.spec = spec
     return spec
 
 
-def _restore_scale(document: Any, spec: ModelSpec, functions: Functions) -> ScaleSpec:
-    """Formula of the noise scale or the cured fraction, read again."""
-    argument, formula, columns, reads = document
-    kind = next((kind for kind in (ScaleSpec, CureSpec) if kind.argument == argument), None)
+def _restore_formula(document: Any, spec: ModelSpec, functions: Functions) -> ScaleSpec:
+    """Formula of a parameter of the rows, read again."""
+    argument, formula, columns, reads, parameter, label = document
+    kind = next((kind for kind in (ScaleSpec, CureSpec, ParameterSpec) if kind.argument == argument), None)
     if kind is None:
         raise MalformedError(f"it has a formula for the unknown parameter {argument!r:.60}")
     try:
@@ -89,7 +100,7 @@ def _restore_scale(document: Any, spec: ModelSpec, functions: Functions) -> Scal
         raise MalformedError(str(error)) from error
     if _reading(scale) != reads:
         raise MalformedError("the formula of its noise scale is read otherwise by this version of tobitgp")
-    return scale
+    return replace(scale, parameter=parameter, label=label) if isinstance(scale, ParameterSpec) else scale
 
 
 def _check_functions(document: dict[str, Any], functions: Functions) -> None:

@@ -9,7 +9,7 @@ import tobitgp as tg
 from .fits import Case
 from .predictions import WHATS
 from .question import NEW, Question, result
-from .reasons import BEYOND, CAUSES, CURED_MEAN, NO_COLUMNS, NOT_PROCESS, NOT_TIME, ROWLESS
+from .reasons import BEYOND, CAUSES, CURED_MEAN, NO_COLUMNS, NOT_PROCESS, NOT_TIME, PARTS, ROWLESS
 
 
 def contrasted(case: Case) -> Any:
@@ -31,13 +31,15 @@ EFFECTS = [
     Question("marginal_effects survival", result("marginal_effects", "survival", times=1.0), OF_TIMES),
     Question("marginal_effects rmst", result("marginal_effects", "rmst", times=2.0), OF_TIMES),
     Question("get_margeff", result("get_margeff", at="mean"), (NO_COLUMNS, CAUSES)),
-    Question("standardise survival", result("standardise", "arm", "survival", [1.0]), (NO_COLUMNS, ROWLESS)),
-    Question("standardise rmst", result("standardise", "arm", "rmst", [2.0]), OF_TIMES),
-    Question("standardise median", result("standardise", "arm", "median"), (NO_COLUMNS, CAUSES, ROWLESS)),
+    Question("standardise survival", result("standardise", "arm", "survival", [1.0]), (NO_COLUMNS, ROWLESS, PARTS)),
+    Question("standardise rmst", result("standardise", "arm", "rmst", [2.0]), (*OF_TIMES, PARTS)),
+    Question("standardise median", result("standardise", "arm", "median"), (NO_COLUMNS, CAUSES, ROWLESS, PARTS)),
     Question(
-        "standardise mean", result("standardise", "arm", "mean"), (NO_COLUMNS, CAUSES, CURED_MEAN, BEYOND, ROWLESS)
+        "standardise mean",
+        result("standardise", "arm", "mean"),
+        (NO_COLUMNS, CAUSES, CURED_MEAN, BEYOND, ROWLESS, PARTS),
     ),
     Question("standardise df", result("standardise", "arm", "survival", [1.0], df=NEW), (NO_COLUMNS,)),
-    Question("contrast", contrasted, (NO_COLUMNS, ROWLESS)),
+    Question("contrast", contrasted, (NO_COLUMNS, ROWLESS, PARTS)),
     Question("suggest", suggested, (NOT_PROCESS,)),
 ]

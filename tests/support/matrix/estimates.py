@@ -19,6 +19,7 @@ from .reasons import (
     PRIORS_ONLY,
     ROBUST,
     ROWLESS,
+    SHARED,
 )
 
 
@@ -60,9 +61,9 @@ ESTIMATES = [
     Question("t_test", test_of_one),
     Question("wald_test", test_of_two),
     Question("lr_test", ratio_test, (NOT_MAXIMISED, NO_COLUMNS, ROBUST)),
-    Question("bootstrap", result("bootstrap", 20, rng=1), (NOT_MAXIMISED, ROWLESS)),
+    Question("bootstrap", result("bootstrap", 20, rng=1), (NOT_MAXIMISED, ROWLESS, SHARED)),
     Question("group_effects", result("group_effects"), (NO_GROUPS,)),
-    Question("influence", result("influence"), (NOT_MAXIMISED, NO_COLUMNS, ROWLESS)),
+    Question("influence", result("influence"), (NOT_MAXIMISED, NO_COLUMNS, ROWLESS, SHARED)),
     Question("to_maketables", result("to_maketables")),
     Question("predict sigma", result("predict", NEW, "sigma"), (NO_COLUMNS, CAUSES, NO_SCALE), new_rows),
 ]

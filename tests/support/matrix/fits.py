@@ -110,10 +110,16 @@ regression("gengamma", "Surv(time, event) ~ z + arm", TIME, CENSORED, "no ratio"
 regression("interval", "interval(lo, hi) ~ z + arm", TIME, "no ratio", family="lognormal")
 regression("tobit parquet", LINE, NO_ROWS)
 
+SURV = "Surv(time, event) ~ z + arm"
 start_stop = _fits("start-stop", LIKELIHOOD, TIME, CENSORED, "entry", "subjects", "no ratio")
 start_stop("start-stop aft", "Surv(start, stop, event) ~ z + arm", data="subjects", family="weibull", id="who")
 cure = _fits("cure", LIKELIHOOD, TIME, CENSORED, "no ratio")
 cure("cure", "Surv(ctime, cevent) ~ z + arm", family="weibull", cure="~ arm")
+cure("cure spline", "Surv(ctime, cevent) ~ z + arm", "no scale", family=tg.PH("spline", df=2), cure="~ arm")
+formulas = _fits("formulas", LIKELIHOOD, TIME, CENSORED, "no ratio")
+formulas("weibull shape", "Surv(entry, time, event) ~ z + arm", "entry", family="weibull", formulas={"shape": "~ z"})
+formulas("gompertz shape", SURV, "no scale", family=tg.PH("gompertz"), formulas={"shape": "~ arm"})
+formulas("gengamma Q", "Surv(time, event) ~ z + arm", family="gengamma", formulas={"Q": "~ arm", "sigma": "~ z"})
 boxcox = _fits("Box-Cox", LIKELIHOOD, TIME, "limits", "no ratio")
 boxcox("boxcox", "zero ~ z + arm | censor(0)", family="boxcox")
 boxcox_process = _fits("Box-Cox process", TIME, "limits", "no ratio")
@@ -126,7 +132,6 @@ mixture("em", "low2 ~ mixture(2) | censor(least)", LIKELIHOOD, method="em")
 mixture("vbcm weibull", "Surv(time, event) ~ mixture(2)", TIME, CENSORED, family="weibull")
 mixture("vbcm poisson", "count ~ mixture(2)", "counts", family="poisson")
 
-SURV = "Surv(time, event) ~ z + arm"
 hazard = _fits("hazard", TIME, CENSORED)
 hazard("ph gp", SURV, family=tg.PH(bands=10), **M)
 hazard("ph gp(x)", f"{SURV} + gp(x)", family=tg.PH(bands=8), **M)

@@ -22,6 +22,7 @@ from .reasons import (
     NOT_TIME,
     NOT_TIMES,
     ONE_CAUSE,
+    PARTS,
     PRIORS_ONLY,
     ROWLESS,
 )
@@ -58,7 +59,7 @@ def predictions_of_the_command(case: Case) -> Any:
     return pd.read_csv(out)
 
 
-OF_MODELS = {"family", "sigma", "cure", "id"}
+OF_MODELS = {"family", "sigma", "cure", "formulas", "id"}
 
 
 def opened(case: Case) -> Any:
@@ -80,10 +81,10 @@ OUTPUT = [
     Question("plot_effect", result("plot_effect", "z"), (NO_COLUMNS, CAUSES)),
     Question("plot_residuals", result("plot_residuals")),
     Question("plot_forest", result("plot_forest"), (NO_COLUMNS,)),
-    Question("plot_survival", result("plot_survival"), (NOT_TIMES, ROWLESS)),
-    Question("plot_survival by", result("plot_survival", by="arm"), (NOT_TIMES, NO_COLUMNS, ROWLESS)),
+    Question("plot_survival", result("plot_survival"), (NOT_TIMES, ROWLESS, PARTS)),
+    Question("plot_survival by", result("plot_survival", by="arm"), (NOT_TIMES, NO_COLUMNS, ROWLESS, PARTS)),
     Question("plot_survival df", two_new_rows, (NOT_TIMES, NO_COLUMNS)),
-    Question("plot_hazard", result("plot_hazard"), (NOT_TIMES, NOT_TIME, ROWLESS)),
+    Question("plot_hazard", result("plot_hazard"), (NOT_TIMES, NOT_TIME, ROWLESS, PARTS)),
     Question("plot_cumulative_incidence", result("plot_cumulative_incidence"), (ONE_CAUSE,)),
     Question("plot_calibration", result("plot_calibration"), (ROWLESS,)),
     Question("plot_cox_snell", result("plot_cox_snell"), (ROWLESS,)),

@@ -17,6 +17,7 @@ from .reasons import (
     NO_PREDICTED_ROW,
     NO_WORST,
     NOBODY_CURED,
+    PARTS,
     ROWLESS,
     SHARED,
     UNSEEN,
@@ -29,7 +30,7 @@ WHATS: dict[str, tuple[Reason, ...]] = {
     "latent": (NO_LINE, CAUSES),
     "uncensored": (CAUSES, CURED_MEAN, BEYOND),
     "observed": (CAUSES, CURED_MEAN, NO_LIMIT),
-    "conditional": (CAUSES, CURED_MEAN, BEYOND),
+    "conditional": (CAUSES, CURED_MEAN, BEYOND, PARTS),
     "quantile": (CAUSES,),
     "prob": (CAUSES,),
     "terms": (NO_LINE, CAUSES),
@@ -83,8 +84,8 @@ def residuals() -> Iterator[Question]:
         "cox_snell": (),
         "martingale": (),
         "deviance": (NO_PREDICTED_ROW, NO_WORST),
-        "response": (CAUSES, CURED_MEAN, BEYOND),
-        "pearson": (CAUSES, CURED_MEAN, BEYOND, NO_PREDICTED_ROW),
+        "response": (CAUSES, CURED_MEAN, BEYOND, PARTS),
+        "pearson": (CAUSES, CURED_MEAN, BEYOND, NO_PREDICTED_ROW, PARTS),
     }
     for kind, reasons in more.items():
         yield Question(f"residuals {kind}", result("residuals", kind), (ROWLESS, *reasons), training_rows)
@@ -95,10 +96,10 @@ def draws() -> Iterator[Question]:
         "uncensored": (),
         "latent": (NO_LINE,),
         "observed": (NO_LIMIT,),
-        "conditional": (UNSEEN,),
+        "conditional": (UNSEEN, PARTS),
     }
     yield Question(
-        "sample conditional of the rows", result("sample", None, 3, what="conditional", rng=1), (CAUSES, ROWLESS)
+        "sample conditional of the rows", result("sample", None, 3, what="conditional", rng=1), (CAUSES, ROWLESS, PARTS)
     )
     yield Question("sample no rows", result("sample", NO_ROWS, 3, rng=1), (CAUSES,), no_rows)
     for what, reasons in more.items():
@@ -118,5 +119,5 @@ PREDICTIONS = [
     *draws(),
     Question("posterior", result("posterior", NEW), (NO_LINE, CAUSES)),
     Question("log_likelihood_draws", result("log_likelihood_draws", 5, rng=1), (ROWLESS, SHARED)),
-    Question("to_arviz", result("to_arviz", 20, rng=1), (ROWLESS,)),
+    Question("to_arviz", result("to_arviz", 20, rng=1), (ROWLESS, SHARED)),
 ]

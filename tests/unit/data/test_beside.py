@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.data.row_arguments import read_clusters, read_weights
+from tobitgp.data.frames import read_clusters, read_weights
 from tobitgp.errors import DataError
 
 ALL = np.ones(6, dtype=bool)

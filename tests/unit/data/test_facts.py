@@ -4,7 +4,7 @@ import pytest
 
 from tobitgp.data.prepare import prepare
 from tobitgp.data.restore import plain_linear, restore_linear
-from tobitgp.data.training_summary import constant_column, remember
+from tobitgp.data.training_summary import constant_column
 from tobitgp.errors import DataError
 from tobitgp.formula import parse_formula
 
@@ -31,7 +31,7 @@ NAMES = ["x", "k", "u", "day", "g"]
 def facts_of(formula=FORMULA):
     data = pd.concat([DATA] * 3, ignore_index=True)
     found = training(formula, data, "w")
-    return found.state, remember(found, ["y"], data[NAMES])
+    return found.state, found.facts(["y"], data[NAMES])
 
 
 def test_facts_of_columns():
@@ -64,7 +64,7 @@ def test_constant_columns_are_read_as_the_training_columns_were():
 
 def test_unknown_limits():
     found = training("Surv(y, u) ~ x", DATA)
-    facts = remember(found, [], None)
+    facts = found.facts([], None)
     assert not facts.limits_known
     assert facts.columns == {}
 

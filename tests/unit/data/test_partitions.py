@@ -20,7 +20,6 @@ from support.partitions import (
 )
 
 from tobitgp.data.sources import Given, Source
-from tobitgp.data.training_summary import remember
 from tobitgp.engines import LocalPartitions, Store
 from tobitgp.inference.assembly import block_inputs
 
@@ -78,15 +77,14 @@ def test_partitions_give_the_rows_that_memory_does(frame, name, cuts):
 
 @pytest.mark.parametrize("name", ["levels", "groups", "dates", "weights", "survival", "text"])
 def test_facts_are_those_of_memory(frame, name):
-    from tobitgp.data.training_summary import make_facts
     from tobitgp.results.views import keep_covariates
 
     formula, options = CASES[name]
     (training, _, _), _ = quietly(in_memory, formula, frame, **options)
     (data, *_), _ = quietly(partitioned, formula, cut_source(frame, (11, 40)), **options)
     names = list(training.state.input_names)
-    theirs = remember(training, names, keep_covariates(training, frame))
-    ours = make_facts(data.state, data.found, data.counts, names, data.examples)
+    theirs = training.facts(names, keep_covariates(training, frame))
+    ours = data.facts(names)
     assert list(ours.columns) == list(theirs.columns)
     assert ours.mean_limits == pytest.approx(theirs.mean_limits, nan_ok=True)
     for name, column in theirs.columns.items():
@@ -103,7 +101,7 @@ def test_facts_are_those_of_memory(frame, name):
 @pytest.mark.parametrize("seed", [None, 3])
 @pytest.mark.parametrize("size", [1, 10, 25, 59])
 def test_the_sample_is_the_subset_that_memory_draws(frame, size, seed):
-    from tobitgp.inference.hyperparameters import Given as Asked
+    from tobitgp.inference.given_parameters import GivenParameters as Asked
     from tobitgp.inference.partition_fit import assemble_partitions
     from tobitgp.likelihoods import FAMILIES
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.data.columns import evaluate
-from tobitgp.data.rounding import rounding
+from tobitgp.data.columns import evaluate, rounding
 from tobitgp.data.table import read_table
 from tobitgp.formula.spec import Expression
 

@@ -9,7 +9,7 @@ import pytest
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import prepare
 from tobitgp.data.restore import plain_linear, restore_linear
-from tobitgp.data.training_summary import constant_column, remember
+from tobitgp.data.training_summary import constant_column
 from tobitgp.errors import DataError, FormulaError, UnseenLevelError
 from tobitgp.formula import parse_formula, parse_scale_formula
 from tobitgp.regression import maximise
@@ -167,7 +167,7 @@ def test_columns_that_are_not_there_or_are_the_response(frame):
 def test_facts_know_the_inputs_of_the_scale(frame):
     training = ready("y ~ x", "~ g + C(k) + decimal_year(day)", frame)
     names = list(training.state.input_names)
-    facts = remember(training, names, frame[names])
+    facts = training.facts(names, frame[names])
     assert [facts.columns[name].kind for name in names] == ["number", "factor", "number", "date"]
     assert facts.columns["k"].typical == 1.0
     new = {

@@ -14,7 +14,7 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.distributions.weighted_sum import WeightedSum
+from tobitgp.distributions.weighted import WeightedSum
 from tobitgp.numerics.normal_functions import normal_quantile
 from tobitgp.numerics.truncated_moments import log_interval_mass
 from tobitgp.posterior.questions import probability

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.interpolated import interpolate
-from tobitgp.distributions.lattice import Lattice
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.student import Student
+from tobitgp.distributions.weighted import Lattice, interpolate
 from tobitgp.posterior import nodes as posterior_nodes
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES

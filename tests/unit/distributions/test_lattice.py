@@ -7,10 +7,10 @@ from scipy import stats as st
 
 from tobitgp.distributions import convolution, lattice
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.lattice import Lattice
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
+from tobitgp.distributions.weighted import Lattice
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES
 

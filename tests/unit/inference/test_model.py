@@ -11,7 +11,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.inference import EP, METHODS
 from tobitgp.inference.assembly import plan_rows
 from tobitgp.inference.fitted import Task
-from tobitgp.inference.hyperparameters import Given
+from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.partition_fit import fit_gp
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.priors.hyperpriors import LogNormal, Normal
@@ -29,7 +29,7 @@ def frame(rng):
 
 def model_of(frame, formula="y ~ z + gp(x) | censor(low, high)", family="gaussian", **options):
     training = prepare(parse_formula(formula, list(frame)), frame)
-    spec, given = training.state.spec, Given.read(**options)
+    spec, given = training.state.spec, GivenParameters.read(**options)
     plan, rows = plan_rows(spec, training.response, training.design, FAMILIES[family], given, training.labels)
     return plan.build(rows), training
 

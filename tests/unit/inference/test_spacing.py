@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tobitgp as tg
-from tobitgp.inference.spacing import spacing
+from tobitgp.inference.input_scaling import spacing
 
 
 def test_distances_are_those_of_distinct_inputs():

@@ -3,7 +3,7 @@ import pytest
 from support.differences import derivative
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture.evidence_bound import Dirichlet, DirichletProcess
+from tobitgp.mixture.mixture_priors import Dirichlet, DirichletProcess
 
 PRIORS = [
     Dirichlet(0.3),

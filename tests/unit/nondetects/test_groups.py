@@ -8,7 +8,7 @@ from support.nondetects import cases, frame, signs
 
 import tobitgp as tg
 from tobitgp.nondetects.sample import read_values
-from tobitgp.nondetects.scores import peto_scores
+from tobitgp.nondetects.value_order import peto_scores
 
 FORMULAS = {
     "zinc_groups": ("cuzn", "zn ~ zone | censor(nondetect=zn_censored)"),

@@ -5,7 +5,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, SpecError
-from tobitgp.nondetects.land import land_limit
+from tobitgp.nondetects.means import land_limit
 
 
 def land_factor(s, n, confidence=0.95):

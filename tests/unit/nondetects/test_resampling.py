@@ -6,11 +6,11 @@ import pytest
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.normal import Normal
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.arguments import read_resamples
 from tobitgp.nondetects.kaplan_meier import km_means
 from tobitgp.nondetects.resampling import bca, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import read_values
 from tobitgp.nondetects.sample_likelihood import maximise
+from tobitgp.nondetects.sample_results import read_resamples
 
 
 @pytest.mark.parametrize(("noise", "family"), [(Normal(), "lognormal"), (Gumbel(), "weibull")])

@@ -7,8 +7,8 @@ from scipy.sparse import csr_matrix
 from tobitgp.errors import NumericalError
 from tobitgp.numerics import crossed
 from tobitgp.numerics.arrow import Loadings, OwnColumns, Slope, SpreadColumns, identity, multiply
+from tobitgp.numerics.bordered import dense as dense_of
 from tobitgp.numerics.crossed import factorise
-from tobitgp.numerics.factored import dense as dense_of
 
 CLOSE = 1e-11
 # Common columns, own ones of each of so many groups, entries in spread columns and their number.

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from tobitgp.numerics.bordered import Bordered
-from tobitgp.numerics.factored import Factored, dense, leading, of_sums, rows, variances
+from tobitgp.numerics.bordered import Bordered, Factored, dense, leading, of_sums, rows, variances
 
 OWN = slice(1, 7)
 

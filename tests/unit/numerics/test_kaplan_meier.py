@@ -1,7 +1,7 @@
 import numpy as np
 from lifelines import KaplanMeierFitter
 
-from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets
+from tobitgp.numerics.nonparametric import kaplan_meier, risk_sets
 
 
 def test_it_is_that_of_lifelines(rng):
@@ -24,7 +24,7 @@ def test_late_rows_are_at_risk_from_their_entry_on(rng):
     theirs = fitter.confidence_interval_.loc[times].to_numpy().T
     inside = (survival > 0.0) & (survival < 1.0)
     np.testing.assert_allclose(
-        np.array(km_interval(*risk_sets(time, seen, weight, entry)[1:]))[:, inside], theirs[:, inside], rtol=1e-8
+        np.array(risk_sets(time, seen, weight, entry).interval())[:, inside], theirs[:, inside], rtol=1e-8
     )
 
 

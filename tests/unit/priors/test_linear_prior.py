@@ -5,7 +5,7 @@ import pytest
 
 from tobitgp.data.absorbed import Absorbed
 from tobitgp.errors import SpecError
-from tobitgp.numerics.factored import Factored, dense
+from tobitgp.numerics.bordered import Factored, dense
 from tobitgp.priors.block import Grouping
 from tobitgp.priors.coefficients import default_sd
 from tobitgp.priors.hyperpriors import LogNormal, Normal

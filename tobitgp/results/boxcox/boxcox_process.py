@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import remember
 from tobitgp.distributions.power_normal import POWERS
 from tobitgp.errors import BoundaryWarning, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.hyperparameters import Given
+from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.kinds.boxcox import refuse_power
 from tobitgp.kinds.transformed_rows import LEAST_POWER, holds_zeros, log_jacobian, transformed
 from tobitgp.likelihoods import FAMILIES
@@ -40,7 +39,7 @@ def fit_boxcox_process(
     power: float | None,
     *,
     method: Method,
-    given: Given,
+    given: GivenParameters,
     settings: Settings,
     on_step: Callable[[Step], None] | None = None,
 ) -> Any:
@@ -85,7 +84,7 @@ def fit_boxcox_process(
         se = float(np.sqrt(weight @ np.square(powers - weight @ powers)))
     some, main = weight >= _LEAST, int(np.argmin(np.abs(powers - best)))
     some[main] = True
-    facts = remember(training, named_columns([spec], columns), covariates)
+    facts = training.facts(named_columns([spec], columns), covariates)
     parts = BoxCoxGPParts(
         spec,
         training.state,

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.linalg import block_diag
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.results.hypotheses import WaldResults, chi_squared
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_alpha

@@ -12,7 +12,7 @@ from tobitgp.data.absorbed import as_dense, centred
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import SHAPE_STEP
 from tobitgp.kinds.regression import RegressionParts
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import CURVES
 from tobitgp.results.paths import Paths

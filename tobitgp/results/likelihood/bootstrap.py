@@ -13,7 +13,7 @@ from scipy.linalg import qr
 from scipy.special import ndtr, ndtri
 
 from tobitgp.data.absorbed import Absorbed, Columns
-from tobitgp.data.row_arguments import read_clusters
+from tobitgp.data.frames import read_clusters
 from tobitgp.data.row_warnings import are_whole
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
 from tobitgp.kinds.likelihood import LikelihoodParts

@@ -10,9 +10,8 @@ from scipy.special import ndtri
 
 from tobitgp.data.frames import answers_in_kind
 from tobitgp.errors import SpecError
-from tobitgp.kinds.cure import being_cured, mean_cured, problem_of
-from tobitgp.numerics.factored import dense
-from tobitgp.regression.cure_search import profile_interval
+from tobitgp.kinds.cure import being_cured, mean_cured
+from tobitgp.numerics.bordered import dense
 from tobitgp.results.predict import check_level, check_probability, prediction_table
 from tobitgp.results.rows import ask
 from tobitgp.results.survival import refuse_dask
@@ -95,7 +94,7 @@ def profile_cured(results: CureResults, *, interval: float = 0.95) -> tuple[floa
         raise SpecError("profile_cured() is of one fraction for all rows, as of cure='~ 1'.")
     drop = 0.5 * float(ndtri(0.5 + 0.5 * level)) ** 2
     error = float(np.sqrt(dense(parts.covariance)[len(results._columns), len(results._columns)]))
-    return profile_interval(lambda gamma: problem_of(parts, gamma), parts.maximum, len(results._columns), error, drop)
+    return parts.profile_of_cured(error, drop)
 
 
 @answers_in_kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import pandas as pd
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.kinds.cure import ENDS, CureParts, being_cured
+from tobitgp.kinds.distributional import CuredParts
 from tobitgp.kinds.likelihood import estimates_of_rows
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import curves, figures
@@ -27,7 +29,7 @@ from tobitgp.typing import Frame
 
 INTERCEPT = "cured[Intercept]"
 _NOTE = (
-    "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of log times of "
+    "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of {} of "
     "those not cured."
 )
 
@@ -63,7 +65,8 @@ class CureResults(LikelihoodResults):
     """
 
     _kind = "cure"
-    _parts: CureParts
+    _parts: CureParts | CuredParts
+    _never = True
     _no_mean = "where some are cured the mean time is infinite"
 
     def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
@@ -77,7 +80,8 @@ class CureResults(LikelihoodResults):
     @property
     def fit_history(self) -> pd.DataFrame:
         """Where the search from each start ended: columns ``stage, iterations, log_likelihood, cured, converged``."""
-        assert self._parts.ends is not None
+        if self._parts.ends is None:
+            return LikelihoodResults.fit_history.fget(self)  # type: ignore[attr-defined]
         found = pd.DataFrame(self._parts.ends, columns=list(ENDS)).astype({"iterations": int, "converged": bool})
         found.insert(0, "stage", [f"start {i + 1}" for i in range(len(found))])
         return found
@@ -163,16 +167,15 @@ class CureResults(LikelihoodResults):
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         names, p, q = self._names, len(self._columns), len(self._parts.scale_columns)
-        assert self.model.spec.scale is not None
         found: list[Any] = []
-        if self._parts.training is not None or self._parts.one_fraction:  # without rows the fraction may be unknown
+        with suppress(SpecError):  # without rows the fraction may be unknown
             label = "all rows" if self._parts.one_fraction else "mean over the rows"
             found = [(label, self.cured_fraction(interval=1.0 - alpha))]
         return likelihood_words(
             self,
             alpha,
             model_title(self, positive=True, added="with a cured fraction"),
-            [("Family:", self._parts.family.name)],
+            [("Family:", self._parts.family_words)],
             [
                 Group("coef", names[:p], "exp(coef)", names[:p]),
                 Group("logit(cured)", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
@@ -180,10 +183,10 @@ class CureResults(LikelihoodResults):
             ],
             [
                 *row_notes(self),
-                *noted("coefficients", [_NOTE]),
+                *noted("coefficients", [_NOTE.format(self._parts.latency_words)]),
                 *noted("parameters", cure_questions.profile_note(self, alpha)),
             ],
-            formulas={"logit(cured):": self.model.spec.scale.formula},
+            formulas=self._parts.formula_texts,
             tables=[Table("cured fraction", found)],
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.regression.deviance_residuals import dfbeta
 from tobitgp.results.rows import ask
 

@@ -6,12 +6,14 @@ from typing import Any
 
 from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.cure import CureParts
+from tobitgp.kinds.distributional import CuredParts, DistributionalParts
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
 from tobitgp.results.likelihood.cure_results import CureResults
+from tobitgp.results.likelihood.distributional_results import DistributionalResults
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
 from tobitgp.results.likelihood.regression_results import RegressionResults
@@ -22,6 +24,8 @@ RESULTS: dict[type[LikelihoodParts], type[LikelihoodResults]] = {
     StartStopParts: StartStopResults,
     CureParts: CureResults,
     BoxCoxParts: BoxCoxResults,
+    DistributionalParts: DistributionalResults,
+    CuredParts: CureResults,
     ParametricParts: ParametricHazardResults,
 }
 

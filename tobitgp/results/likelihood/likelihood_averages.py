@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.data.arrays import Design
 from tobitgp.engines import row_chunks
 from tobitgp.kinds.likelihood import LikelihoodParts, estimates_of_rows
-from tobitgp.numerics.factored import of_sums
+from tobitgp.numerics.bordered import of_sums
 from tobitgp.posterior.questions import Question
 from tobitgp.regression.maximum import hide
 from tobitgp.results.averages import Estimated, Population, Sought

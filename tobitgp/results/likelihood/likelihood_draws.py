@@ -13,7 +13,7 @@ from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, 
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import LikelihoodParts, drawn_rows, moved_rows
-from tobitgp.numerics.factored import Factored, leading, of_sums, variances
+from tobitgp.numerics.bordered import Factored, leading, of_sums, variances
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.maximum import hide, is_lost, normal_root
 from tobitgp.results.joint import JointPosterior

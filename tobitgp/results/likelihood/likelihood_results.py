@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ from tobitgp.results.likelihood.likelihood_draws import (
     draw_estimates,
     drawn_responses,
 )
+from tobitgp.results.likelihood.regression_residuals import pearson_residuals, response_residuals
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
@@ -189,6 +190,10 @@ class LikelihoodResults(Results):
         """
         return likelihood_ratio(self, other)
 
+    @property
+    def _family_in_words(self) -> str:
+        return self._parts.family_words
+
     def _criterion(self) -> tuple[str, str]:
         return "Log likelihood", f"{self.llf:.2f}"
 
@@ -220,7 +225,7 @@ class LikelihoodResults(Results):
             return super()._log_noise(asked)
         found = estimates_of_rows(self._reported, asked.design)
         V, N = (each[:, place, place] for each in (found.covariance, found.lost))
-        return found.x[place], np.sqrt(known(V, N))
+        return self._parts.sign_of_scale * found.x[place], np.sqrt(known(V, N))
 
     def _seen(self, new: Frame | None, asked: Asked) -> Scored:
         """Rows of whose response something is known."""
@@ -247,7 +252,8 @@ class LikelihoodResults(Results):
 
     @property
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
-        return dict(super()._residuals)
+        own = {"response": response_residuals, "pearson": pearson_residuals} if not self._no_mean else {}
+        return {**super()._residuals, **{kind: partial(of, self._parts) for kind, of in own.items()}}
 
     def _times(self, asked: Asked, *, bands: bool) -> Times:
         posterior = self._posterior(asked, bands=bands)

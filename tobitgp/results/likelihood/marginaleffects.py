@@ -12,7 +12,7 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import as_written
 from tobitgp.kinds.regression import RegressionParts
-from tobitgp.numerics.factored import dense
+from tobitgp.numerics.bordered import dense
 from tobitgp.results.counterfactuals import Rows, column_levels
 from tobitgp.results.effect_questions import Asked, read_asked
 from tobitgp.results.rows import Limits, ask, no_limits

@@ -96,12 +96,6 @@ class ParametricHazardResults(LikelihoodResults):
         return replace(super().model, formula=self.formula)
 
     @property
-    def _family_in_words(self) -> str:
-        link = self._parts.link
-        words = {"hazard": "ph", "odds": "proportional odds", "probit": "probit"}[link]
-        return f"{words}, {self._parts.baseline.words} baseline"
-
-    @property
     def knots(self) -> list[float]:
         """Times of the knots of a spline, the outer ones too, in units of the response: (PH7) of the theory pages."""
         return np.exp(np.array(getattr(self._parts.baseline, "knots", ()))).tolist()

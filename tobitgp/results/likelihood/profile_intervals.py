@@ -70,7 +70,7 @@ def profile_interval(results: LikelihoodResults, name: str, alpha: float = 0.05)
         return value, value
     training_rows(parts, "a profile-likelihood interval")
     positive = place >= len(parts.columns) and bool(parts.positive[place - len(parts.columns)])
-    shape = parts.family.estimate_shape and name == parts.shape_name
+    shape = parts.one_shape and name == parts.shape_name
     low, high = parts.family.distribution.coordinate_range() if shape else (-np.inf, np.inf)
     best, drop = np.log(value) if positive else value, 0.5 * float(ndtri(0.5 * alpha)) ** 2
 

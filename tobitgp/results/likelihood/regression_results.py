@@ -86,7 +86,7 @@ class RegressionResults(LikelihoodResults):
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
         own = {
             "response": regression_residuals.response_residuals,
-            "pearson": regression_residuals.pearson_residuals,
+            "pearson": regression_residuals.noise_residuals,
             "deviance": regression_residuals.deviance_residuals,
         }
         return {kind: partial(of, self._parts) for kind, of in own.items()}

@@ -17,16 +17,15 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData, prepare
 from tobitgp.data.table import column_names
-from tobitgp.data.training_summary import make_facts, remember
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NotFittedError, SpecError, user_level
 from tobitgp.formula import parse_formula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import Step
 from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM, Dirichlet, DirichletProcess, Predictive
 from tobitgp.mixture.array_fit import resolve_mixture_family
-from tobitgp.mixture.evidence_bound import Weights
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.methods import Method
+from tobitgp.mixture.mixture_priors import Weights
 from tobitgp.mixture.mixture_rows import read_rows
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.mixture.mixture_parts import MixtureParts, Tried, known_ends, warn_without_errors
@@ -128,11 +127,10 @@ def fit_components(
         ends = training.partitions.collect(_known_rows, spec, family)
         lower, upper, weight = (np.concatenate(each) for each in zip(*ends, strict=True))
         labels = None
-        facts = make_facts(training.state, training.found, training.counts, names, training.examples)
-        parts_of = partial(MixtureParts, spec, training.state, facts)
+        parts_of = partial(MixtureParts, spec, training.state, training.facts(names))
     else:
         (lower, upper), weight = known_ends(spec, family, training.response), training.response.weight
-        facts, labels = remember(training, names, covariates), training.labels
+        facts, labels = training.facts(names, covariates), training.labels
         parts_of = partial(MixtureParts, spec, training.state, facts, training=training, covariates=covariates)
     numbers, found = spec.mixture.numbers, list[MixtureResults]()
     if len(numbers) > 1 and numbers[-1] > len(lower):

@@ -12,13 +12,12 @@ import pandas as pd
 from tobitgp.data.margins import part_blocks
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import warn_copies
-from tobitgp.data.training_summary import make_facts, remember
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.assembly import GPModel, Plan, plan_rows
 from tobitgp.inference.fitted import Settings, Step, Task, warn_coarse, warn_unidentified
-from tobitgp.inference.hyperparameters import Given
+from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.partition_fit import assemble_partitions, evaluate, fit_gp
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.likelihoods import Family
@@ -35,7 +34,7 @@ def fit_process(
     near: GPResults | None = None,
     *,
     method: Method,
-    given: Given,
+    given: GivenParameters,
     settings: Settings,
     on_step: Callable[[Step], None] | None = None,
 ) -> GPResults:
@@ -51,11 +50,9 @@ def fit_process(
     warn_coarse(fitted, plan.measured.weight)
     if isinstance(read, TrainingData) and "sigma" not in given.fixed and family.known_sigma is None:
         warn_copies(read.design, read.response, fitted.effective)
-    names = named_columns([spec], columns)
+    facts = read.facts(named_columns([spec], columns), covariates)
     if isinstance(read, PartitionedData):
-        facts = make_facts(read.state, read.found, read.counts, names, read.examples)
         return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted).without_rows())
-    facts = remember(read, names, covariates)
     return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted, read, covariates))
 
 
@@ -70,7 +67,7 @@ def build_model(
     spec: ModelSpec,
     read: TrainingData | PartitionedData,
     family: Family,
-    given: Given,
+    given: GivenParameters,
     method: Method,
     settings: Settings,
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
@@ -127,7 +124,7 @@ def evidence_at(
     family: Family,
     *,
     method: Method,
-    given: Given,
+    given: GivenParameters,
     settings: Settings,
     gradient: bool,
 ) -> Evidence:

@@ -10,7 +10,6 @@ import pandas as pd
 
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.table import column_names
-from tobitgp.data.training_summary import remember
 from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
@@ -99,7 +98,7 @@ class GPResults(Results):
         self, spec: ModelSpec, training: TrainingData, model: GPModel, fitted: FittedGP, data: Frame | None = None
     ):
         covariates = None if data is None else keep_covariates(training, data)
-        facts = remember(training, named_columns([spec], [] if data is None else column_names(data)), covariates)
+        facts = training.facts(named_columns([spec], [] if data is None else column_names(data)), covariates)
         self._parts = Parts(spec, training.state, facts, model, fitted, training, covariates)
 
     @classmethod

@@ -7,7 +7,7 @@ import pytest
 import tobitgp as tg
 from tobitgp.data import linear_columns
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError
-from tobitgp.numerics.factored import Factored
+from tobitgp.numerics.bordered import Factored
 
 
 @pytest.fixture

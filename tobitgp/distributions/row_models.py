@@ -1,0 +1,218 @@
+r"""How several parameters of a row make the distribution of its response: for its likelihood, and for questions.
+
+The location, which is linear in the terms of the main formula, comes first. Of the others each may be linear in terms
+of its own, on the scale of its link: as it is, as a logarithm or as log odds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from tobitgp.distributions.baselines import Baseline
+from tobitgp.distributions.cured import Cured
+from tobitgp.distributions.formulas import CuredTimes, FunctionTimes, RowTimes, location_scale_times, transformed_times
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.row_functions import FunctionRows, Functions
+from tobitgp.distributions.row_shapes import OwnShapes
+from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.distributions.transformed import Transformed
+from tobitgp.numerics.jets import Jet
+from tobitgp.typing import Array
+
+LinkName = Literal["identity", "log", "logit"]
+_FURTHEST = 18.0  # of a logarithm that is as good as infinite
+_LONG = {"identity": 1.0, "log": 1.0, "logit": 0.5}  # of a step of each link, in those of a logarithm
+_FAR_LOGIT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RowParameter:
+    """A parameter of rows beside their location."""
+
+    name: str
+    link: LinkName = "log"
+    start: float = 0.0  # on the scale of the link, from where a search begins
+    ends: tuple[float, float] = (-np.inf, np.inf)  # of what is sought, on the scale of the link
+
+    @property
+    def label(self) -> str:
+        """What is linear in the terms of a formula."""
+        return f"log({self.name})" if self.link == "log" else self.name
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Ends beyond which a value is as good as infinite."""
+        far = {"identity": np.inf, "log": _FURTHEST, "logit": _FAR_LOGIT}[self.link]
+        return max(self.ends[0], -far), min(self.ends[1], far)
+
+    @property
+    def step(self) -> float:
+        """Size of a step on the scale of the link, in steps of a logarithm."""
+        return _LONG[self.link]
+
+
+class RowModel:
+    """A distribution of the response in rows, of a location and other parameters.
+
+    A new one gives ``parameters``, ``times`` and ``distributions``.
+    """
+
+    __slots__ = ()
+
+    log: bool = True  # whether the location is that of the logarithm of the response
+    defective: ClassVar[bool] = False  # whether the response may be infinite
+
+    @property
+    def parameters(self) -> tuple[RowParameter, ...]:
+        """Those beside the location."""
+        raise NotImplementedError
+
+    def times(self, at: Sequence[Jet]) -> RowTimes:
+        """Formulas of the likelihood of the response, or of its logarithm."""
+        raise NotImplementedError
+
+    def distributions(self, x: tuple[Array, ...]) -> RowDistributions:
+        """Distributions of the response, of the parameters (n, ...) on the scales of their links."""
+        raise NotImplementedError
+
+    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Sizes of steps of the parameters."""
+        return tuple(np.ones_like(each) for each in x)
+
+    def rises(self, x: tuple[Array, ...]) -> bool:
+        """Whether the cdf of every row rises everywhere."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseModel(RowModel):
+    """A location and a scale, and a shape of the noise where it has one: (REG1) of the theory pages."""
+
+    noise: Distribution
+    log: bool = False
+    known_sigma: float | None = None
+    own_shape: bool = False  # whether the shape of the noise is a parameter
+    reciprocal: bool = False  # whether the scale is given as 1 / sigma, the shape of Weibull times
+
+    @property
+    def parameters(self) -> tuple[RowParameter, ...]:
+        scale = [] if self.known_sigma is not None else [RowParameter("shape" if self.reciprocal else "sigma")]
+        if not self.own_shape:
+            return tuple(scale)
+        noise, link = self.noise, "log" if self.noise.shape_positive else "identity"
+        assert noise.shape_name is not None
+        shape = RowParameter(noise.shape_name, link, noise.coordinate, noise.coordinate_range())  # type: ignore[arg-type]
+        return (*scale, shape)
+
+    def _log_scale(self, rest: Sequence[Any]) -> Any:
+        if self.known_sigma is not None:
+            return np.log(self.known_sigma)
+        return -rest[0] if self.reciprocal else rest[0]
+
+    def times(self, at: Sequence[Jet]) -> RowTimes:
+        eta, *rest = at
+        tau = self._log_scale(rest)
+        tau = tau if isinstance(tau, Jet) else Jet(np.full_like(eta.value, tau), {}, {})
+        return location_scale_times(self.noise, eta, tau, rest[-1] if self.own_shape else None)
+
+    def distributions(self, x: tuple[Array, ...]) -> RowDistributions:
+        eta, *rest = x
+        scale = np.exp(self._log_scale(rest)) + np.zeros_like(eta)
+        if not self.own_shape:
+            return LocationScale(self.noise, eta, scale, self.log)
+        return OwnShapes(self.noise, eta, scale, np.clip(rest[-1], *self.noise.coordinate_range()), self.log)
+
+    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
+        return (np.exp(self._log_scale(x[1:])) + np.zeros_like(x[0]), *(np.ones_like(each) for each in x[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineModel(RowModel):
+    """A linear predictor and a parametric baseline: (PH5) of the theory pages."""
+
+    noise: Distribution
+    baseline: Baseline
+
+    @property
+    def parameters(self) -> tuple[RowParameter, ...]:
+        link = "log" if self.baseline.positive else "identity"
+        each = zip(self.baseline.names, self.baseline.start, strict=True)
+        return tuple(RowParameter(name, link, float(start)) for name, start in each)  # type: ignore[arg-type]
+
+    def times(self, at: Sequence[Jet]) -> RowTimes:
+        return transformed_times(self.noise, self.baseline, at[0], at[1:])
+
+    def distributions(self, x: tuple[Array, ...]) -> RowDistributions:
+        return Transformed(self.noise, self.baseline, x[0], x[1:])
+
+    def rises(self, x: tuple[Array, ...]) -> bool:
+        return self.baseline.rises(x[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class CureModel(RowModel):
+    """A share of rows never has the event, the times of the others are those of another model: (CUR1)."""
+
+    uncured: RowModel
+    defective: ClassVar[bool] = True
+
+    @property
+    def parameters(self) -> tuple[RowParameter, ...]:
+        return (RowParameter("cured", "logit"), *self.uncured.parameters)
+
+    def times(self, at: Sequence[Jet]) -> RowTimes:
+        eta, logit, *rest = at
+        return CuredTimes(self.uncured.times([eta, *rest]), logit)
+
+    def distributions(self, x: tuple[Array, ...]) -> RowDistributions:
+        return Cured(self.of_uncured(x), x[1])
+
+    def of_uncured(self, x: tuple[Array, ...]) -> RowDistributions:
+        """Distributions of the times of those who are not cured."""
+        return self.uncured.distributions((x[0], *x[2:]))
+
+    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
+        location, *rest = self.uncured.units((x[0], *x[2:]))
+        return (location, np.ones_like(x[1]), *rest)
+
+    def rises(self, x: tuple[Array, ...]) -> bool:
+        return self.uncured.rises((x[0], *x[2:]))
+
+
+@dataclass(frozen=True, slots=True)
+class DensityModel(RowModel):
+    """A distribution from its log density and log survival as functions of the value and the parameters.
+
+    The functions take values, or with ``log`` their logarithms, the location, and the other parameters on the scales of
+    their links. They are written in numpy's functions and take arrays or jets (`tobitgp/numerics/jets.py`).
+    """
+
+    others: tuple[RowParameter, ...]
+    log_density: Callable[..., Any]
+    log_sf: Callable[..., Any]
+    log_cdf: Callable[..., Any] | None = None
+    log: bool = False
+    width: Callable[..., Array] | None = None  # about how far values lie from the location; 1 without
+
+    @property
+    def parameters(self) -> tuple[RowParameter, ...]:
+        return self.others
+
+    @property
+    def functions(self) -> Functions:
+        """All of them."""
+        return Functions(self.log_density, self.log_sf, self.log_cdf, self.width)
+
+    def times(self, at: Sequence[Jet]) -> RowTimes:
+        return FunctionTimes(self.log_density, self.log_sf, self.log_cdf, tuple(at))
+
+    def distributions(self, x: tuple[Array, ...]) -> RowDistributions:
+        return FunctionRows(self.functions, x, self.log)
+
+    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
+        return (self.functions.spread(x), *(np.ones_like(each) for each in x[1:]))

@@ -1,0 +1,346 @@
+"""Fits by maximum likelihood in which every parameter of the rows may have a formula: shares, scales and shapes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+
+from tobitgp.data.absorbed import Columns, as_dense
+from tobitgp.data.arrays import Design
+from tobitgp.data.design import DesignState
+from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.data.prepare import TrainingData
+from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
+from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.row_models import BaselineModel, CureModel, NoiseModel, RowModel
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.kinds.cure import check_censored, warn_follow_up
+from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_values, warn_of
+from tobitgp.kinds.likelihood import LikelihoodParts
+from tobitgp.likelihoods import Family
+from tobitgp.regression.clusters import Clusters
+from tobitgp.regression.profile_search import profile_end
+from tobitgp.regression.row_search import (
+    Point,
+    RowProblem,
+    cured_shares,
+    from_baseline,
+    from_noise,
+    from_residuals,
+    maximise_rows,
+    row_problem,
+)
+from tobitgp.typing import Array, BoolArray
+
+MAX_ITER, _FAR_LOGIT = 200, 30.0
+_INSIDE = 3.0  # distance of a start from the ends of the shapes that are sought, as coordinates
+SIGMA = "sigma"
+Baselines = SplineBaseline | WeibullBaseline | GompertzBaseline
+
+
+# Families of log times whose noise is that of transformed times, by link.
+LINKS = {"hazard": "weibull", "odds": "loglogistic", "probit": "lognormal"}
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionalParts(LikelihoodParts):
+    """A fit whose rows have parameters of their own; ``maximum.gamma`` are the coefficients of all but the location."""
+
+    baseline: Baselines | None = None  # of families of hazards
+    formula: str = ""  # as written, of hazards
+    last: float = np.inf  # the longest follow-up
+
+    cured: ClassVar[bool] = False  # whether a share of the rows never has the event
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        read = [each.spec for each in self.state.formulas]
+        alone = self.state.scale is None and read == list(self.spec.formulas)
+        of_hazards = (self.baseline is None) != (self.family.name in LINKS.values() and self.formula != "")
+        if not alone or not of_hazards or (self.cured and "cured" not in self.state.formula_columns):
+            yield "its parts do not belong together"
+        check_formulas(tuple(self.state.formula_columns), self.model, self.family.name)
+
+    @property
+    def model(self) -> RowModel:
+        """The distribution that the parameters of a row make."""
+        return row_model(self.family, self.baseline, cured=self.cured, formulas=tuple(self.state.formula_columns))
+
+    @property
+    def family_words(self) -> str:
+        return self.family.name if self.baseline is None else hazard_words(self.family.name, self.baseline)
+
+    @property
+    def formula_texts(self) -> dict[str, str]:
+        """Formulas beside that of the location."""
+        named = {"cured": "logit(cured)"}
+        return {f"{named.get(each.parameter, each.label)}:": each.formula for each in self.spec.formulas}
+
+    @property
+    def latency_words(self) -> str:
+        """What coefficients are of."""
+        return "log times" if self.baseline is None else "log hazards (or odds, or probits)"
+
+    @property
+    def place_of_scale(self) -> int | None:  # type: ignore[override]
+        """Of log sigma among the parameters of rows, or of the shape of Weibull times, 1 / sigma."""
+        names = [each.name for each in self.model.parameters]
+        name = "shape" if self._reciprocal else SIGMA
+        return 1 + names.index(name) if name in names else None
+
+    @property
+    def sign_of_scale(self) -> float:  # type: ignore[override]
+        return -1.0 if self._reciprocal else 1.0
+
+    @property
+    def _reciprocal(self) -> bool:
+        model = self.model.uncured if isinstance(self.model, CureModel) else self.model
+        return isinstance(model, NoiseModel) and model.reciprocal
+
+    @property
+    def scale_names(self) -> list[str]:
+        return _names(self.state, self.model)
+
+    @property
+    def positive(self) -> BoolArray:
+        return _positive(self.state, self.model)
+
+    def designs(self, design: Design) -> Sequence[Array]:
+        return [W for W, _ in _designs(self.state, self.model, design)]
+
+    def predictors(self, design: Design) -> tuple[Array, ...]:
+        each = _designs(self.state, self.model, design)
+        ends = np.cumsum([W.shape[1] for W, _ in each])[:-1]
+        split = np.split(self.maximum.parameters, ends)
+        return tuple(W @ own + offset for (W, offset), own in zip(each, split, strict=True))
+
+    def holds_distribution(self, other: Any) -> bool:
+        one, two = (self.model, other.model) if isinstance(other, DistributionalParts) else (self.model, None)
+        return one == two
+
+    @property
+    def other_words(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(f"formula of {each.name}" for each in self.model.parameters)
+
+    def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
+        return [*_designs(self.state, self.model, design)]
+
+    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
+        return self.model.units(x)
+
+    def at(self, x: tuple[Array, ...]) -> Any:
+        return self.model.distributions(x)
+
+    @property
+    def one_shape(self) -> bool:
+        return False
+
+    @property
+    def shape_name(self) -> str:
+        return ""
+
+    def possible(self, change: Array) -> BoolArray:
+        if not isinstance(self.baseline, SplineBaseline):
+            return np.ones(change.shape[1], dtype=np.bool_)
+        m = self.baseline.size
+        gamma = self.maximum.gamma[-m:, None] + change[-m:]
+        slope = self.baseline.lowest(list(gamma))[1]
+        return np.asarray((slope >= -1e-9 * slope.max(axis=0)).all(axis=0))
+
+    def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
+        assert self.covariates is not None
+        training, given = self.rows, self.given | dict(fixed)
+        seen = outcome(training.response, log_time=self.family.log_time, labels=training.labels)
+        problem = _problem(self.state, self.model, seen, training.design, given)
+        known = np.where(problem.free, np.nan, problem.given)
+        start = np.where(np.isnan(known), self.maximum.parameters, known)
+        maximum = maximise_rows(problem, [problem.nearest(start)], scores=scores, max_iter=MAX_ITER)
+        if not maximum.converged:
+            starts = _starts(problem, training.design)
+            maximum = maximise_rows(problem, [problem.nearest(start), *starts], scores=scores, max_iter=MAX_ITER)
+        read = self.spec, training, self.family, self.covariates, self.facts.names
+        return replace(self, **of_maximum(*read, maximum, seen, "nonrobust", None, False))
+
+
+@dataclass(frozen=True, slots=True)
+class CuredParts(DistributionalParts):
+    """The same where a share of the rows never has the event: a cure model over any baseline or family."""
+
+    cured: ClassVar[bool] = True
+    ends: ClassVar[Array | None] = None
+
+    @property
+    def scale_columns(self) -> tuple[str, ...]:
+        return self.state.formula_columns["cured"]
+
+    @property
+    def one_fraction(self) -> bool:
+        """Whether the cured fraction is the same in all rows."""
+        formula = next(each for each in self.spec.formulas if each.parameter == "cured")
+        return self.scale_columns == ("cured[Intercept]",) and not formula.offsets
+
+    def uncured_at(self, x: tuple[Array, ...]) -> RowDistributions:
+        """Distributions of the times of those who are not cured."""
+        model = self.model
+        assert isinstance(model, CureModel)
+        return model.of_uncured(x)
+
+    def profile_of_cured(self, error: float, drop: float) -> tuple[float, float]:
+        """Cured fractions, one of all rows, whose profile log likelihood is ``drop`` below the maximum."""
+        best = float(self.maximum.gamma[0])
+
+        def below(at: float) -> float:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self.llf - self.again({"cured[Intercept]": at}).llf - drop if at != best else -drop
+
+        ends = [profile_end(below, best, side, error, far=_FAR_LOGIT) for side in (-1.0, 1.0)]
+        low, high = (side if end is None else float(expit(end)) for side, end in zip((0.0, 1.0), ends, strict=True))
+        return low, high
+
+
+def hazard_words(family: str, baseline: Baselines) -> str:
+    """A baseline and its link in words."""
+    link = {"weibull": "ph", "loglogistic": "proportional odds", "lognormal": "probit"}[family]
+    return f"{link}, {baseline.words} baseline"
+
+
+def _names(state: DesignState, model: RowModel) -> list[str]:
+    """Coefficients of the parameters beside the location."""
+    own = state.formula_columns
+    return [name for each in model.parameters for name in own.get(each.name, (each.name,))]
+
+
+def _positive(state: DesignState, model: RowModel) -> BoolArray:
+    """Which of them are reported as exponentials: values of parameters without a formula."""
+    logs = {each.name for each in model.parameters if each.link == "log"} - set(state.formula_columns)
+    return np.array([name in logs for name in _names(state, model)], dtype=np.bool_)
+
+
+def _designs(state: DesignState, model: RowModel, design: Design) -> list[tuple[Array, Array]]:
+    """Columns and offsets of every parameter of rows."""
+    n = len(design.H)
+    none = np.ones((n, 1)), np.zeros(n)
+    own = {name: (each.W, each.offset) for name, each in zip(state.formula_columns, design.formulas, strict=True)}
+    return [(as_dense(design.H), design.offset), *(own.get(each.name, none) for each in model.parameters)]
+
+
+def _problem(
+    state: DesignState, model: RowModel, seen: Outcome, design: Design, fixed: Mapping[str, float] | None
+) -> RowProblem:
+    """The likelihood of rows, of which some parameters are known."""
+    columns, names = design.columns, _names(state, model)
+    twice = set(columns) & set(names)
+    if twice:
+        raise DataError(f"The column {min(twice)!r} has the name of a parameter of the rows. Rename it.")
+    positive = [False] * len(columns) + _positive(state, model).tolist()
+    known = read_values("fixed", fixed, [*columns, *names], positive)
+    designs, offsets = zip(*_designs(state, model, design), strict=True)
+    ends = np.cumsum([each.shape[1] for each in designs])[:-1]
+    return row_problem(model, seen, designs, offsets, np.split(known, ends))
+
+
+def row_model(
+    family: Family, baseline: Baselines | None, *, cured: bool = False, formulas: Sequence[str] = ()
+) -> RowModel:
+    """The distribution that the parameters of a row make: of a family, or of a baseline; a share of them cured."""
+    if baseline is not None:
+        inner: RowModel = BaselineModel(family.distribution, baseline)
+    elif family.rows is not None:
+        inner = family.rows
+    else:
+        noise, own = family.distribution, family.estimate_shape
+        reciprocal = "shape" in formulas and noise.exponential_hazard
+        inner = NoiseModel(noise, family.log_time, family.known_sigma, own, reciprocal)
+    return CureModel(inner) if cured else inner
+
+
+def check_formulas(names: Sequence[str], model: RowModel, family: str) -> None:
+    """Refuse formulas of parameters that the rows of a family do not have, and of coefficients of splines."""
+    own = [each.name for each in model.parameters]
+    gammas = [name for name in own if name.startswith("gamma")]
+    allowed = [name for name in own if name not in gammas]
+    for name in names:
+        if name in gammas:
+            raise SpecError(
+                f"formulas={{{name!r}: ...}}: the coefficients of a spline must make it rise together, and no formula "
+                "of one of them does. Use strata(g), or PH('weibull') with a formula of its shape."
+            )
+        if name not in allowed:
+            listed = ", ".join(map(repr, allowed)) or "none"
+            raise SpecError(f"formulas={{{name!r}: ...}}: family={family!r} has no such parameter. It has {listed}.")
+
+
+def fit_rows(
+    spec: ModelSpec,
+    training: TrainingData,
+    family: Family,
+    covariates: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    baseline: Baselines | None = None,
+    cured: bool = False,
+    formula: str = "",
+    fixed: Mapping[str, float] | None = None,
+    cov_type: str = "nonrobust",
+    groups: Clusters | None = None,
+    sampling: bool = False,
+    max_iter: int = MAX_ITER,
+) -> DistributionalParts:
+    """Fit every parameter of the rows by maximum likelihood."""
+    check_covariance(cov_type)
+    if cured:
+        check_censored(training.response)
+    seen = outcome(training.response, log_time=family.log_time, labels=training.labels)
+    state = training.state
+    model = row_model(family, baseline, cured=cured, formulas=tuple(state.formula_columns))
+    problem = _problem(state, model, seen, training.design, fixed)
+    starts = _starts(problem, training.design)
+    maximum = maximise_rows(problem, starts, scores=cov_type != "nonrobust", max_iter=max_iter)
+    warn_of(maximum)
+    if cured:
+        warn_follow_up(training.response)
+    made = of_maximum(spec, training, family, covariates, columns, maximum, seen, cov_type, groups, sampling)
+    kind = CuredParts if cured else DistributionalParts
+    return kind(**made, baseline=baseline, formula=formula, last=_last(training))
+
+
+def _last(training: TrainingData) -> float:
+    """The longest follow-up."""
+    seen = training.response
+    return float(np.where(np.isfinite(seen.upper), seen.upper, seen.lower).max())
+
+
+def _starts(problem: RowProblem, design: Design) -> list[Array]:
+    """Points x of searches: maxima of the model without formulas of other parameters."""
+    model, H = problem.model, as_dense(design.H)
+    if not isinstance(model, CureModel):
+        return [problem.at_point(_start(model, problem.seen, H, design.offset))]
+    seen = problem.seen
+    events = seen.rows(np.flatnonzero(seen.exact))
+    of_events = _start(model.uncured, events, H[seen.exact], design.offset[seen.exact])
+    of_all = _start(model.uncured, seen, H, design.offset)
+    tail, less, more = cured_shares(seen)
+    each = ((tail, of_events), (less, of_all), (more, of_events))
+    return [problem.at_point(Point(at.coefficients, (float(logit(pi)), *at.others))) for pi, at in each]
+
+
+def _start(model: RowModel, seen: Outcome, H: Array, offset: Array) -> Point:
+    """A maximum without formulas of other parameters, or values near one."""
+    if isinstance(model, NoiseModel):
+        how = {"own_shape": model.own_shape}
+        beta, tau, shape = from_noise(seen, H, offset, model.noise, model.known_sigma, **how)
+        low, high = model.noise.coordinate_range()
+        shape = None if shape is None else float(np.clip(shape, low + _INSIDE, high - _INSIDE))
+        scale = () if model.known_sigma is not None else (-tau if model.reciprocal else tau,)
+        return Point(beta, (*scale, shape) if model.own_shape and shape is not None else scale)
+    if isinstance(model, BaselineModel):
+        return from_baseline(seen, H, offset, model.noise, model.baseline)
+    return from_residuals(seen, H, offset, model.parameters)

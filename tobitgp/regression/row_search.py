@@ -1,0 +1,192 @@
+r"""Maxima of likelihoods of rows of several parameters, each linear in columns of its own: Newton's method from starts.
+
+Every start is a value of each parameter, the same in all rows: the maximum of a model without formulas of the other
+parameters, which is nested in the one that is sought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tobitgp.data.outcome import Outcome
+from tobitgp.distributions.baselines import Baseline
+from tobitgp.distributions.formulas import RowTimes
+from tobitgp.distributions.row_models import RowModel, RowParameter
+from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.engines import single_blas_thread
+from tobitgp.numerics.jets import Jet
+from tobitgp.numerics.nonparametric import kaplan_meier
+from tobitgp.regression.hazard_likelihood import HazardModel
+from tobitgp.regression.hazard_search import maximise_hazards
+from tobitgp.regression.location_scale_fit import maximise
+from tobitgp.regression.maximum import Maximum
+from tobitgp.regression.newton import Climb, climb, guarded_step
+from tobitgp.regression.predictors import FLAT, Predictors, orthonormal
+from tobitgp.typing import Array, IntArray
+
+_APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
+_STEPS = 60  # of the searches for a start
+
+
+class Point(NamedTuple):
+    """Values from which a search begins."""
+
+    coefficients: Array  # (p,), of the location
+    others: tuple[float, ...]  # of the other parameters, on the scales of their links
+
+
+@dataclass(frozen=True, slots=True)
+class RowProblem(Predictors):
+    """Rows, a design of each of their parameters, and the distribution that these make."""
+
+    model: RowModel
+
+    def times(self, rows: IntArray, at: Sequence[Jet]) -> RowTimes:
+        """Those of the model."""
+        return self.model.times(at)
+
+    @property
+    def parameters(self) -> tuple[RowParameter, ...]:
+        """Those beside the location."""
+        return self.model.parameters
+
+    def at_point(self, point: Point) -> Array:
+        """The coordinates x nearest to values of the parameters."""
+        blocks = [point.coefficients]
+        for W, offset, value in zip(self.written[1:], self.offsets[1:], point.others, strict=True):
+            blocks.append(np.asarray(np.linalg.lstsq(W, value - offset, rcond=None)[0], dtype=np.float64))
+        return self.nearest(np.concatenate(blocks))
+
+
+def row_problem(
+    model: RowModel, seen: Outcome, designs: Sequence[Array], offsets: Sequence[Array], known: Sequence[Array]
+) -> RowProblem:
+    """Make columns orthonormal, and offsets of ``known`` parameters, NaN where they are estimated."""
+    middle = tuple(np.full(1, each.start) for each in model.parameters)
+    units = [1.0, *(float(unit[0]) for unit in model.units((np.zeros(1), *middle))[1:])]
+    return RowProblem(**orthonormal(seen, designs, offsets, known, units), model=model)
+
+
+def maximise_rows(problem: RowProblem, starts: Sequence[Array], *, scores: bool, max_iter: int) -> Maximum:
+    """The highest end of the searches from starts x."""
+    with single_blas_thread(), np.errstate(all="ignore"):
+        ends = [(end, _judge(problem, end)) for end in (_ascend(problem, x, max_iter) for x in starts)]
+        end, reason = max(ends, key=lambda pair: (_finite(pair[0]), pair[0].state.value + _APART * _sound(pair[1])))
+        unit, message = _unit(problem, end.state.x), _message(problem, end, reason)
+        told = problem.row_scores(end.state.x) if scores else None
+        return problem.in_users_units(end, unit, problem.written[0].shape[1], reason, message, told)
+
+
+def _sound(reason: str) -> bool:
+    return reason == "converged"
+
+
+def _finite(end: Climb) -> bool:
+    return bool(np.isfinite(end.state.value))
+
+
+def _ascend(problem: RowProblem, x: Array, max_iter: int) -> Climb:
+    def reach(move: Array) -> float:
+        others = zip(problem.parameters, problem.moves(move)[1:], strict=True)
+        return max([0.0, *(each.step * float(np.abs(by).max(initial=0.0)) for each, by in others)])
+
+    return climb(
+        problem.evaluate,
+        lambda state: guarded_step(state, reach),
+        problem.evaluate(x),
+        max_iter=max_iter,
+        stop=lambda at: bool(_run_off(problem, at)),
+    )
+
+
+def _run_off(problem: RowProblem, x: Array) -> str:
+    """Name of a parameter that is as good as infinite in some row, empty without one."""
+    for each, values in zip(problem.parameters, problem.predictors(x)[1:], strict=True):
+        low, high = each.range
+        if not low < values.min() or not values.max() < high:
+            return each.name
+    return ""
+
+
+def _unit(problem: RowProblem, x: Array) -> Array:
+    """Units in which exact rows bring about 1 of information."""
+    unit = np.ones(len(x))
+    width = problem.model.units(tuple(problem.predictors(x)))[0]
+    unit[: problem.designs[0].shape[1]] = np.exp(np.mean(np.log(width)))
+    return np.diag(unit)
+
+
+def _judge(problem: RowProblem, end: Climb) -> str:
+    if end.reason in ("stalled", "limit"):
+        return end.reason
+    if end.reason == "stopped":
+        return "flat" if np.isfinite(end.state.value) else "stalled"
+    if not problem.model.rises(tuple(problem.predictors(end.state.x))):
+        return "falls"
+    least = np.linalg.eigvalsh(problem.information(end.state, _unit(problem, end.state.x))).min(initial=1.0)
+    return "flat" if least < FLAT else "converged"
+
+
+def _message(problem: RowProblem, end: Climb, reason: str) -> str:
+    """Why there is no maximum, with a remedy."""
+    name = _run_off(problem, end.state.x)
+    if reason == "flat" and name == "cured":
+        return (
+            "The likelihood is highest where some rows have a cured fraction of 0 or 1: use fewer columns in the "
+            "formula of 'cured', or fit without it."
+        )
+    if reason == "flat":
+        what = f"the parameter {name!r} of some rows runs" if name else "some coefficients run"
+        return f"The likelihood has no maximum: {what} off to infinity. Use fewer columns, or fix a coefficient."
+    return {
+        "falls": "The spline of the baseline falls somewhere between events. Give a smaller df.",
+        "stalled": "No step improves the likelihood although its slope is not 0. Rescale or simplify the model.",
+        "limit": "Not converged when the limit of iterations was reached. Raise max_iter.",
+    }.get(reason, reason)
+
+
+# -- starts -----------------------------------------------------------------------------------------------------------
+
+
+def from_noise(
+    seen: Outcome, H: Array, offset: Array, noise: Distribution, known_sigma: float | None, *, own_shape: bool
+) -> tuple[Array, float, float | None]:
+    """Coefficients, log sigma and the coordinate of the shape of a location and a scale."""
+    known = None if known_sigma is None else np.array([np.log(known_sigma)])
+    found = maximise(seen, H, distribution=noise, offset=offset, estimate_shape=own_shape, fixed_gamma=known)
+    return found.coefficients, float(found.gamma[0]), found.shape
+
+
+def from_baseline(seen: Outcome, H: Array, offset: Array, noise: Distribution, baseline: Baseline) -> Point:
+    """The maximum of one baseline of all rows."""
+    level = np.flatnonzero((H == 1.0).all(axis=0))[:1]
+    known = np.full(H.shape[1] + baseline.size, np.nan)
+    model = HazardModel(seen, H, offset, level, noise, baseline, known)
+    found = maximise_hazards(model, scores=False, max_iter=_STEPS)
+    return Point(found.coefficients, tuple(found.gamma.tolist()))
+
+
+def from_residuals(seen: Outcome, H: Array, offset: Array, parameters: Sequence[RowParameter]) -> Point:
+    """Least squares of middles and ends; log sigma is that of the residuals, others start where they say."""
+    y = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
+    middle = np.where(np.isfinite(seen.lower) & np.isfinite(seen.upper), 0.5 * (seen.lower + seen.upper), y) - offset
+    root = np.sqrt(seen.weight)
+    beta = np.linalg.lstsq(root[:, None] * H, root * middle, rcond=None)[0]
+    spread = float(np.sqrt(np.average(np.square(middle - H @ beta), weights=seen.weight))) or 1.0
+    return Point(
+        np.asarray(beta, dtype=np.float64),
+        tuple(np.log(spread) if each.name == "sigma" else each.start for each in parameters),
+    )
+
+
+def cured_shares(seen: Outcome) -> tuple[float, float, float]:
+    """Shares of cured rows to begin from: Kaplan and Meier's last survival, less, and more."""
+    entry = np.where(np.isfinite(seen.entry), seen.entry, -np.inf)
+    _, survival = kaplan_meier(seen.lower, seen.exact, seen.weight, entry)
+    tail = float(np.clip(survival[-1], 0.02, 0.98))
+    censored = float(seen.weight[~seen.exact].sum() / seen.weight.sum())
+    return tail, 0.25 * tail, 0.5 * (tail + censored)

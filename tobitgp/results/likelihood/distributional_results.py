@@ -1,0 +1,98 @@
+"""A fit whose rows have several parameters with formulas as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tobitgp.errors import SpecError
+from tobitgp.kinds.distributional import DistributionalParts
+from tobitgp.numerics.bordered import dense
+from tobitgp.results import figures
+from tobitgp.results.hazard_ratios import Kind
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.words import Group, Words, likelihood_words, model_title, noted, row_notes
+
+
+class DistributionalResults(LikelihoodResults):
+    """A regression in which other parameters than the location have formulas, by ``formulas=`` of :func:`tobitgp.fit`.
+
+    Coefficients of a parameter with a formula are called ``log(shape)[z]`` where its logarithm is linear in the terms,
+    and ``Q[z]`` where it is linear itself.
+
+    Parameters
+    ----------
+    parts : DistributionalParts
+        Specification, rows and maximum.
+
+    Raises
+    ------
+    SpecError
+        If `hazard_ratios` is asked for: no ratio of hazards is the same at all times.
+
+    References
+    ----------
+    R. A. Rigby and D. M. Stasinopoulos (2005), Generalized additive models for location, scale and shape, *Applied
+    Statistics* 54, 507-554.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung")
+    >>> res = tg.fit("Surv(time, event) ~ age", lung, family="weibull", formulas={"shape": "~ sex"})
+    >>> res.params.round(3)
+    Intercept                6.839
+    age                     -0.012
+    log(shape)[Intercept]    0.011
+    log(shape)[sex]          0.200
+    dtype: float64
+    """
+
+    _kind = "distributional"
+    _parts: DistributionalParts
+
+    def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
+        """Coefficients of all formulas."""
+        self._estimates(kind)
+        maximum, names = self._parts.maximum, self._names
+        at = np.flatnonzero(~np.concatenate([np.zeros(len(self._columns), dtype=np.bool_), self._parts.positive]))
+        V, N = (dense(each)[np.ix_(at, at)] for each in (self._parts.covariance, self._parts.unidentified))
+        theta = maximum.parameters[None, at]
+        return Linear(np.ones(1), theta, [V], ~maximum.free[at], N), [names[i] for i in at]
+
+    def _ratio_kind(self) -> Kind:
+        raise SpecError(
+            "Where other parameters than the location differ between rows no ratio of hazards is the same at all "
+            "times: predict_hazard(...) at two rows gives both hazards over time."
+        )
+
+    @property
+    def _has_ratios(self) -> bool:
+        return self._parts.family.log_time and self._parts.baseline is None
+
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        names, p, parts = self._names, len(self._columns), self._parts
+        ratios = names[:p] if self._has_ratios else ()
+        groups = [Group("coef", names[:p], "exp(coef)", ratios)]
+        formulas = parts.state.formula_columns
+        labels = {each.parameter: each.label for each in parts.spec.formulas}
+        groups += [Group(labels[name], list(columns)) for name, columns in formulas.items()]
+        rest = [name for name in names[p:] if not any(name in columns for columns in formulas.values())]
+        groups.append(Group("value", rest))
+        of_logs = [label for label in labels.values() if label.startswith("log(")]
+        notes = [f"Coefficients of {each} are differences of logarithms." for each in of_logs]
+        return likelihood_words(
+            self,
+            alpha,
+            model_title(self, positive=parts.family.log_time),
+            [("Family:", parts.family_words)],
+            [group for group in groups if group.names],
+            [*row_notes(self), *noted("coefficients", notes)],
+            formulas=parts.formula_texts,
+        )
+
+    plot = figures.plot
+    plot_forest = figures.plot_forest
