@@ -174,7 +174,7 @@ def fit_codec() -> Codec:
         "$slice": Hook(slice, lambda columns, _: (columns.start, columns.stop), _columns),
         "$interval": Hook(pd.Interval, lambda x, _: (x.left, x.right, x.closed), lambda x, _: pd.Interval(*x)),
         "$series": Hook(pd.Series, lambda x, _: (tuple(x.index), tuple(x.tolist())), _series),
-        "$results": Hook(Results, lambda fit, _: fit.parts, lambda parts, _: results_of(parts)),
+        "$results": Hook(Results, lambda fit, _: fit.parts.without_rows(), lambda parts, _: results_of(parts)),
     }
     return Codec(CLASSES | {parts.__name__: parts for parts in RESULTS}, hooks)
 

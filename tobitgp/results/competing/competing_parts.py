@@ -62,5 +62,5 @@ class CompetingParts:
             yield "the parts of its causes do not belong together"
 
     def without_rows(self) -> CompetingParts:
-        """Parts that answer the same about new rows."""
-        return replace(self, fits={cause: fit._without_rows() for cause, fit in self.fits.items()}, seen=None)
+        """Parts without the rows of all causes; the fit of each is written without its own."""
+        return replace(self, seen=None)
