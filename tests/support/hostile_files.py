@@ -18,8 +18,7 @@ import pandas as pd
 import tobitgp as tg
 from support.audit import watched
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula import parse_formula
-from tobitgp.storage import archive
+from tobitgp.storage import codec
 from tobitgp.storage.classes import fit_codec
 
 RNG = np.random.default_rng(3)
@@ -116,8 +115,8 @@ def header(text, version=b"\x01\x00"):
 
 def tags():
     """All tags that a document may hold: those of the hooks, and those that the codec reads itself."""
-    own = re.findall(r'"(\$\w+)"', inspect.getsource(archive))
-    return sorted({*own, *fit_codec(parse_formula("y ~ x"), {}).hooks})
+    own = re.findall(r'"(\$\w+)"', inspect.getsource(codec))
+    return sorted({*own, *fit_codec().hooks})
 
 
 def places(document, route=()):
@@ -126,6 +125,42 @@ def places(document, route=()):
     if isinstance(document, dict | list):
         for key, item in document.items() if isinstance(document, dict) else enumerate(document):
             yield from places(item, (*route, key))
+
+
+def find(document, name):
+    """Fields of the first object of a class, or the texts of the first specification by ``$spec``, as they stand."""
+    if isinstance(document, dict):
+        if document.get("$class") == name:
+            return document["fields"]
+        if name in document and document[name] is not None:
+            return document[name]["$dict"]
+        document = list(document.values())
+    if isinstance(document, list):
+        return next((found for item in document if (found := find(item, name)) is not None), None)
+    return None
+
+
+def in_class(name, **values):
+    """A change of a document: other values of fields of the first object of a class."""
+
+    def change(document):
+        document = copy.deepcopy(document)
+        find(document, name).update(values)
+        return document
+
+    return change
+
+
+def in_spec(**values):
+    """A change of a document: other texts of its specification."""
+
+    def change(document):
+        document = copy.deepcopy(document)
+        for pair in find(document, "$spec"):
+            pair[1] = values.get(pair[0], pair[1])
+        return document
+
+    return change
 
 
 def leaves(document):

@@ -1,6 +1,5 @@
 """Saved fits that were tampered with: an error that names the file, or a fit that answers; nothing else happens."""
 
-import copy
 import io
 import itertools
 import json
@@ -19,6 +18,7 @@ from support.hostile_files import (
     RICH,
     STRUCTURED,
     Saved,
+    in_spec,
     is_same,
     leaves,
     load,
@@ -33,12 +33,13 @@ from support.hostile_files import (
 import tobitgp as tg
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
-from tobitgp.storage.archive import field_names
-from tobitgp.storage.classes import CLASSES, REGISTRIES
+from tobitgp.storage.classes import REGISTRIES, fit_codec
+from tobitgp.storage.codec import Surroundings, field_names
 from tobitgp.storage.specification import plain_spec
 
 RICHER = pytest.mark.parametrize("saved", [*RICH, *MADE, *STRUCTURED, "mixture"], indirect=True)
 TAGS = tags()
+CLASSES = fit_codec().classes
 PLACE = st.floats(0, 1, exclude_max=True)
 
 
@@ -168,8 +169,7 @@ def test_units_that_cannot_be_computed_with(tmp_path, scale):
 
 def test_hyper_parameters_are_those_of_the_formula(tmp_path):
     saved = Saved("rich process", tmp_path)
-    parts = [name for name, _ in saved.document["parts"]["$dict"]]
-    routes = [at for at in leaves(saved.document) if at[1:3] == ("$dict", parts.index("fitted")) and "parameters" in at]
+    routes = [at for at in leaves(saved.document) if at[:3] == ("fit", "fields", "fitted") and "parameters" in at]
     routes = [at for at in routes if {"names", "roles"} & {*at}]
     assert len(routes) == 2 * 4
     for route in routes:
@@ -183,8 +183,7 @@ def test_hyper_parameters_are_those_of_the_formula(tmp_path):
 def test_hyper_parameters_of_the_noise_are_those_of_their_roles(saved):
     """Each once; the file as it was is loaded."""
     assert is_same(load(saved.path), saved)
-    parts = [name for name, _ in saved.document["parts"]["$dict"]]
-    at = ("parts", "$dict", parts.index("fitted"), 1, "fields", "parameters", "fields")
+    at = ("fit", "fields", "fitted", "fields", "parameters", "fields")
     for place in range(2, len(saved.results.hyperparameters)):
         for field, value in [("names", "lengthscale(gp(x))"), ("names", "x\n"), ("roles", "arc")]:
             assert tried(saved.rewrite(replaced(saved.document, (*at, field, place), value)), saved) is None
@@ -196,16 +195,14 @@ def test_hyper_parameters_of_the_noise_are_those_of_their_roles(saved):
 
 def escaped(saved, formula):
     """Bytes of a file with a formula, and what a patient attacker would write beside it."""
-    document = copy.deepcopy(saved.document)
-    specification = document["specification"]
-    specification["formula"] = formula
+    texts = {"formula": formula}
     try:
         spec = parse_formula(formula, [*DATA.columns])
     except TobitGPError:
         pass
     else:
-        specification |= plain_spec(spec, [*DATA.columns])
-    return saved.rewrite(document)
+        texts = plain_spec(spec, Surroundings(columns=[*DATA.columns]))
+    return saved.rewrite(in_spec(**texts)(saved.document))
 
 
 @pytest.mark.slow
@@ -219,7 +216,8 @@ def test_escapes_in_the_formula(saved):
 
 def test_escapes_in_the_formula_of_the_noise_scale(tmp_path):
     saved = Saved("regression", tmp_path)
-    route = ("specification", "scale", "formula")
+    (pair,) = (route for route, value in places(saved.document) if route[-1:] == (0,) and value == "scale")
+    route = (*pair[:-1], 1, 1)
     for formula in ESCAPES:
         scale = formula[formula.find("~") :]
         assert tried(saved.rewrite(replaced(saved.document, route, scale)), saved) is None, formula
@@ -269,6 +267,6 @@ def test_hostile_documents(saved, name):
 def test_nested_values(saved, depth):
     """Deep values where any would do, as tuples, lists and dicts."""
     for before, after in ((b"[", b"]"), (b'{"$list":[', b"]}"), (b'{"$dict":[["a",', b"]]}")):
-        text = json.dumps(replaced(saved.document, ("parts",), "HERE")).encode()
+        text = json.dumps(replaced(saved.document, ("fit",), "HERE")).encode()
         value = b'{"$dict": [["state", ' + before * depth + b"1" + after * depth + b"]]}"
         assert tried(saved.rewrite(text.replace(b'"HERE"', value)), saved) is None

@@ -288,19 +288,13 @@ def _demo(options: argparse.Namespace) -> None:
 def _predict(options: argparse.Namespace) -> None:
     check_targets({"--out": options.out}, read=[options.model, options.data])
     model = load_model(options.model)
-    state = model.parts.state
+    predict, state = model.predict, model.parts.state
     # Levels 1, 2 and a are text, and a file that holds 1 and 2 alone looks like numbers.
     text = [name for name, levels in state.levels.items() if any(isinstance(level, str) for level in levels or ())]
     data = read_dates(read_data(options.data, text), date_columns(part.spec for part in state.parts))
-    numbers = {name: getattr(options, name) for name in ("q", "below", "above")}
-    table: Any = model.predict(
-        data,
-        options.what,
-        interval=options.interval,
-        se=options.se,
-        exclude=options.exclude,
-        **{name: given[0] if given is not None and len(given) == 1 else given for name, given in numbers.items()},
-    )
+    given = {name: getattr(options, name) for name in ("what", "interval", "se", "exclude", "q", "below", "above")}
+    numbers = {name: given[name][0] for name in ("q", "below", "above") if given[name] and len(given[name]) == 1}
+    table: Any = predict(data, **{name: value for name, value in (given | numbers).items() if value})
     table = flat(table)
     for name in options.keep:
         if name not in data.columns:

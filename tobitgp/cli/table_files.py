@@ -162,5 +162,4 @@ def load_model(path: Path) -> Any:
     """Read a fit that ``tobitgp fit --save`` wrote."""
     if not path.exists():
         raise DataError(f"There is no file {str(path)!r}.")
-    found = load(path)
-    return found
+    return load(path)

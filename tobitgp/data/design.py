@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import Design, Groups, ScaleDesign
@@ -182,6 +183,24 @@ class DesignState:
     effects: tuple[PartState | None, ...] = ()  # of each process that is a random effect with columns of its own
     var_weight: tuple[str, float] | None = None  # column of the variance weights
     formulas: tuple[PartState, ...] = ()  # of other parameters of the rows
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a state that was read from a file."""
+        if tuple(self.levels) != self.input_names or (self.scale is None) != (self.spec.scale is None):
+            yield "its columns, or those of its noise scale, are not those of the formula"
+        for name, levels in self.levels.items():
+            if levels is not None and not all(isinstance(level, (str, int, float, pd.Interval)) for level in levels):
+                yield f"the column {name!r:.60} has levels of an unknown type"
+            if levels is not None and len(set(levels)) < len(levels):
+                yield f"the column {name!r:.60} has a level twice"
+        if len(self.group_levels) != len(self.spec.processes):
+            yield "its groups are not those of the formula"
+        for term, levels in zip(self.spec.processes, self.group_levels, strict=True):
+            if (term.by is None) != (levels is None) or (levels is not None and len(set(levels)) < len(levels)):
+                yield f"the groups of {term.name} are not those of the formula, or one is twice there"
+        for part in self.parts:
+            if len(part.coded) != len(part.spec.codings) or any(seen.ndim != 1 for seen in part.coded):
+                yield "the values in C(...) are not those of the formula"
 
     @property
     def parts(self) -> tuple[PartState, ...]:

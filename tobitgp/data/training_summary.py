@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
@@ -39,6 +40,15 @@ class ColumnFacts:
     sd: float
     typical: Any  # weighted mean of numbers, else the value with most weight
     example: Any  # a value that occurs
+
+    def suits(self, levels: tuple[Any, ...] | None) -> bool:
+        """Whether these are facts of a column with these levels, or of numbers or dates."""
+        if levels is not None or self.kind == "factor":
+            return levels is not None and self.kind == "factor" and self.typical in levels and self.example in levels
+        if self.kind == "date":
+            return self.typical is None and isinstance(self.example, str)
+        values = (self.typical, self.example, self.minimum, self.maximum, self.sd)
+        return all(isinstance(value, (int, float)) and math.isfinite(value) for value in values)
 
 
 class OnDemand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -177,6 +177,8 @@ class FittedGP:
     n_features: int
     effective: float  # effective number of parameters at the maximum
     trace: FitTrace
+
+    shapes: ClassVar = {"points": "weights!", "parameters.names parameters.names": "log_covariance"}
 
     @property
     def has_moments(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -122,6 +122,8 @@ class Parameters:
     effects: tuple[EffectParameters, ...] = ()  # of random effects with columns of their own
     # (q, q), coefficients of log sigma in the user's units from theta; None where these are theta times their units.
     scale_root: Array | None = None
+
+    shapes: ClassVar = {"names": "roles units prior_mean prior_sd free start"}
 
     @property
     def n_free(self) -> int:

@@ -6,10 +6,10 @@ Maximum likelihood by a search for the power, and the covariance of all paramete
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -47,6 +47,13 @@ class BoxCoxParts(LikelihoodParts):
     log_unit: float = 0.0  # logarithm of what the response is divided by before it is transformed
     profile: Array | None = None  # (m, 2), powers that the search met, and the log likelihood at each
     level: Array | None = None  # (p,), coefficients of a constant, where the columns have one
+
+    shapes: ClassVar = {"* 2": "profile", "columns": "level!"}
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        if self.family is not BOXCOX or not self.last > 0.0 or self.profile is None:
+            yield "its parts do not belong together"
 
     @property
     def scale_names(self) -> list[str]:

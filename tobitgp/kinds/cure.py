@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -41,6 +41,12 @@ class CureParts(LikelihoodParts):
     last: float = np.inf  # the longest follow-up
 
     place_of_scale = 2
+    shapes: ClassVar = {"* 4": "ends"}
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a cure model that was read from a file."""
+        if self.state.scale is None or not self.family.log_time or not self.last > 0.0 or self.ends is None:
+            yield "its parts do not belong together"
 
     @property
     def scale_names(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -45,6 +45,10 @@ SIGMA = "sigma"
 Baselines = SplineBaseline | WeibullBaseline | GompertzBaseline
 
 
+# Families of log times whose noise is that of transformed times, by link.
+LINKS = {"hazard": "weibull", "odds": "loglogistic", "probit": "lognormal"}
+
+
 @dataclass(frozen=True, slots=True)
 class DistributionalParts(LikelihoodParts):
     """A fit whose rows have parameters of their own; ``maximum.gamma`` are the coefficients of all but the location."""
@@ -54,6 +58,15 @@ class DistributionalParts(LikelihoodParts):
     last: float = np.inf  # the longest follow-up
 
     cured: ClassVar[bool] = False  # whether a share of the rows never has the event
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        read = [each.spec for each in self.state.formulas]
+        alone = self.state.scale is None and read == list(self.spec.formulas)
+        of_hazards = (self.baseline is None) != (self.family.name in LINKS.values() and self.formula != "")
+        if not alone or not of_hazards or (self.cured and "cured" not in self.state.formula_columns):
+            yield "its parts do not belong together"
+        check_formulas(tuple(self.state.formula_columns), self.model, self.family.name)
 
     @property
     def model(self) -> RowModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Self
@@ -25,7 +25,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.bordered import Covariance, Factored, leading, rows, variances
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.regression.maximum import Maximum, is_lost, normal_root, root_of_rows
+from tobitgp.regression.maximum import KINDS, Maximum, is_lost, normal_root, root_of_rows
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Source
@@ -59,6 +59,13 @@ class LikelihoodParts(Source):
     root: Array | None = None  # (k, m), R of the covariance ``R R'``, by which parameters are drawn; noted without rows
 
     place_of_scale: ClassVar[int | None] = 1  # of log sigma among the parameters of rows
+    shapes: ClassVar = {
+        "columns": "centre! maximum.coefficients!",
+        "names": "maximum.parameters maximum.free",
+        "names names": "covariance unidentified maximum.inverse_information maximum.unidentified",
+        "names *": "root!",
+        "*": "maximum.gamma!",
+    }
     sign_of_scale: ClassVar[float] = 1.0  # -1 where that is minus log sigma
 
     # -- what each kind says ------------------------------------------------------------------------------------------
@@ -247,6 +254,14 @@ class LikelihoodParts(Source):
     def windows(self, response: CensoredResponse) -> tuple[Array, Array]:
         """Windows of rows, where what `in_training` gives does not know of them."""
         return response.entry, response.exit
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        shape = self.maximum.shape
+        if self.spec.processes or self.maximum.scores is not None or self.cov_type not in KINDS:
+            yield "its parts do not belong together"
+        if (shape is None) != (not self.shape_name) or not np.isfinite(shape or 0.0):
+            yield "the shape of its noise is not that of its family"
 
     # -- training rows, as they are judged ----------------------------------------------------------------------------
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from tobitgp.distributions.transformed import Transformed
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.kinds.distributional import LINKS as LINKS
 from tobitgp.kinds.distributional import hazard_words
 from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_values, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts
@@ -39,9 +40,6 @@ THETA = "theta"
 _ROUNDING = 1e-9
 _FURTHEST = 4.0  # standard errors of theta above its estimate, beyond which no draw of its logarithm is taken
 
-# Families of log times whose noise is that of transformed times, by link.
-LINKS = {"hazard": "weibull", "odds": "loglogistic", "probit": "lognormal"}
-
 
 @dataclass(frozen=True, slots=True)
 class ParametricParts(LikelihoodParts):
@@ -57,11 +55,32 @@ class ParametricParts(LikelihoodParts):
     last: float = np.inf  # the longest follow-up
 
     place_of_scale = None
+    shapes: ClassVar = {"groups 2": "frailties!"}
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        written, knots = self.written, np.array(getattr(self.baseline, "knots", (0.0, 1.0)), dtype=np.float64)
+        known = self.family.name in LINKS.values() and self.state.scale is None and self.last > 0.0
+        if not known or written.linear != self.spec.formula or len(knots) < 2 or not (np.diff(knots) > 0.0).all():
+            yield "its parts do not belong together"
+        named = self.frailty == (written.shared and written.shared.strip("`"))
+        if not named or (self.frailty is None) != (self.frailties is None):
+            yield "its frailties are not those of its formula"
+        if self.frailties is not None and not (self.frailties > 0.0).all():
+            yield "its frailties are not positive"
 
     @property
     def link(self) -> str:
         """``hazard``, ``odds`` or ``probit``."""
         return next(link for link, name in LINKS.items() if name == self.family.name)
+
+    @property
+    def stratum(self) -> str | None:
+        return self.written.stratum
+
+    @property
+    def scale_of_effects(self) -> str:
+        return "probits" if self.link == "probit" else f"log {self.link}"
 
     @property
     def family_words(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -38,6 +38,12 @@ class StartStopParts(RegressionParts):
     subjects: int = 0
     subject_weight: float = 0.0  # their frequency weights, summed
     code: IntArray | None = None  # (n,), subject of each training row
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        alone = self.state.scale is None and self.family.log_time and self.code is None
+        if not alone or not self.id or not 0 < self.subjects <= self.facts.n or not self.subject_weight > 0.0:
+            yield "its parts do not belong together"
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None

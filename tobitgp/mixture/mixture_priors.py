@@ -21,6 +21,7 @@ Royal Statistical Society B* 59, 731-792, whose precisions have a common gamma p
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betaln, digamma, gammaln, polygamma
@@ -46,6 +47,8 @@ class ComponentPrior:
     power: Array = field(default_factory=_none)  # (H,), c above
     shape: Array = field(default_factory=_none)  # (H,), of their gamma priors
     rate: Array = field(default_factory=_none)  # (H,)
+
+    shapes: ClassVar = {"*": "values", "learnt": "power shape rate"}
 
     @property
     def adapts(self) -> bool:

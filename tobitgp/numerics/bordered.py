@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -127,6 +127,13 @@ class Factored:
 
     root: Array  # (k, r)
     own: Array  # (k,)
+
+    shapes: ClassVar = {"own *": "root"}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix."""
+        return len(self.own), len(self.own)
 
     def __len__(self) -> int:
         return len(self.own)

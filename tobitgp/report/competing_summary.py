@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.numerics.nonparametric import aalen_johansen
-from tobitgp.report import summary
 from tobitgp.report.axes import (
     INK,
     LEVELS,
@@ -25,13 +23,13 @@ from tobitgp.report.axes import (
     shorten_all,
 )
 from tobitgp.report.group_curves import Group, Seen, read_groups
-from tobitgp.report.summaries import ratio_section
-from tobitgp.report.summary import FitSummary, Section
 from tobitgp.results.competing.competing_parts import SeenCauses
 from tobitgp.results.competing.first_times import FirstTimes
 from tobitgp.results.curves import group_labels
 from tobitgp.results.predict import check_level
-from tobitgp.results.survival import read_times, rows_of
+from tobitgp.results.survival import read_times
+from tobitgp.results.survival import rows_of as rows_at_times
+from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -39,31 +37,27 @@ if TYPE_CHECKING:
 
 _POINTS = 101
 _NET = (
-    "A cause's coefficients and survival are of its own hazard, the others being censoring (net survival); "
-    "predict_cumulative_incidence() has probabilities beside the other causes."
+    "The coefficients and the survival of a cause are those of its own hazard; the other causes are censoring "
+    "(net survival)."
 )
+_INCIDENCE = "predict_cumulative_incidence() gives the probability of each cause while the other causes act."
 
 
-def summarise_causes(results: CompetingRisksResults, alpha: float, *, ratios: bool = False) -> FitSummary:
-    """Summary of competing risks, a table for each cause, and one of its hazard ratios."""
-    counts, ends, sections = results.counts, summary.interval_headers(alpha), []
-    model = [("Causes:", str(len(results.causes)))]
+def cause_words(results: CompetingRisksResults, alpha: float) -> Words:
+    """What a summary says of competing risks: a table for each cause."""
+    counts, facts, tables = results.counts, [("Causes:", str(len(results.causes)))], []
     for cause, fit in results._fits.items():
-        frame = fit.summary_frame(alpha).iloc[:, :6]
-        made = [summary.estimate_row(*row) for row in summary.frame_rows(frame)]
-        sections.append(Section(["", "coef", "std err", "z", "P>|z|", *ends], [[f"{cause}:", *[""] * 6], *made]))
-        if ratios:
-            sections.append(ratio_section(fit.hazard_ratios(alpha), alpha))
-        model.append((f"  {cause}:", f"{counts[cause]} events, {fit._family_in_words}, {fit.method}"))
-    sums = {"Log likelihood:": results.llf, "Log evidence:": results.log_evidence}
-    numbers: dict[str, float | str] = {name: value for name, value in sums.items() if np.isfinite(value)}
-    of: Any = SimpleNamespace(
-        counts=results.parts.facts.counts,
-        converged=results.converged,
-        nobs=results.nobs,
-        formula="; ".join(results.parts.formulas),
-    )
-    return summary.build_summary(of, f"Competing risks: {results._read}", model, numbers, sections, [_NET])
+        tables.append(SummaryTable("coef", rows_of(fit.summary_frame(alpha), slice(6)), of=f"{cause}:"))
+        facts.append((f"  {cause}:", f"{counts[cause]} events, {fit._family_in_words}, {fit.method}"))
+    sums = {"Log-likelihood:": results.llf, "Log evidence:": results.log_evidence}
+    criteria = {name: value for name, value in sums.items() if np.isfinite(value)}
+    notes = [
+        *noted("warning", [not_converged()] * (not results.converged)),
+        *noted("coefficients", [_NET]),
+        *noted("predictions", [_INCIDENCE]),
+    ]
+    title, of_rows = f"Competing risks: {results._read}", results.parts.facts.counts
+    return Words(title, facts, criteria, tables, notes, counts=of_rows)
 
 
 @closing_what_fails
@@ -113,7 +107,7 @@ def _panels(ax: Any, n: int) -> Any:
 
 def _draw_rows(panels: Any, results: CompetingRisksResults, df: Any, grid: Array, level: float | None) -> str:
     """Draw a curve for each row, with its band."""
-    rows = rows_of(results, df)
+    rows = rows_at_times(results, df)
     if len(rows.index) > len(LEVELS):
         raise SpecError(
             f"df= has {len(rows.index)} rows, and {len(LEVELS)} curves are the most that can be told apart."
@@ -134,7 +128,7 @@ def _draw_groups(
     start = max(0.0, float(seen.entry.min()))
     after = np.full(len(seen.kept), start) if start else None
     x = grid[grid >= start] if start else grid
-    found = cast(FirstTimes, rows_of(results, None).times).incidence(x - start, after, None)["mean"]
+    found = cast(FirstTimes, rows_at_times(results, None).times).incidence(x - start, after, None)["mean"]
     together, names = len(panels) == 1, shorten_all([group.name for group in groups])
     for k, cause in enumerate(results.causes):
         ax = panels[0 if together else k]

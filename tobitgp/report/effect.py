@@ -28,7 +28,6 @@ from tobitgp.report.axes import (
 from tobitgp.report.plots import rows_above_zero
 from tobitgp.report.term_figures import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.results.counterfactuals import column_levels
-from tobitgp.results.hazards.hazard_parts import HazardParts
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
@@ -61,8 +60,7 @@ class Effect:
         """Levels of a column, two values among them; None of numbers and dates along which a curve is drawn."""
         parts, values = self.results.parts, self.covariates[name]
         known = column_levels(parts, name)
-        stratum = parts.written.stratum if isinstance(parts, HazardParts) else None
-        factors = factor_columns(self.results) | {str(stratum).strip("`")}
+        factors = factor_columns(self.results) | {str(parts.stratum).strip("`")}
         if known is None and (name in factors or not runs(values) or values.nunique() <= _FEW):
             known = sorted(values.unique().tolist(), key=lambda value: (str(type(value)), value))
         return known

@@ -10,7 +10,6 @@ import pandas as pd
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.formula.linear_terms import mentions
-from tobitgp.report import summary
 from tobitgp.report.axes import (
     BLUE,
     GREY,
@@ -24,13 +23,12 @@ from tobitgp.report.axes import (
     panel_axes,
     shorten_all,
 )
-from tobitgp.report.summaries import curve_names, slope_rows
-from tobitgp.report.summary import FitSummary, Section, number
+from tobitgp.report.process_words import curve_names, slope_rows
 from tobitgp.report.term_figures import grid_frame, held_words, is_date, label_axis, place, runs, surface_frame
 from tobitgp.results.hazards.cell_times import beyond_words
 from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, drawn_hazards
 from tobitgp.results.hazards.proportionality import skewed_note
-from tobitgp.results.views import Parts
+from tobitgp.results.words import SummaryTable, Words, noted, row_notes, rows_of, untested
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -38,25 +36,18 @@ if TYPE_CHECKING:
     from tobitgp.results.hazards.hazard_results import HazardResults
 
 
-def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
-    """Summary of a fit of proportional hazards: coefficients, hazard ratios, the other parameters."""
-    parts, frame = results.parts, results.summary_frame(alpha)
-    p, ends = parts.n_linear, summary.interval_headers(alpha)
-    of_band = [parts.family.baseline == "piecewise" and "cell_band" in str(name) for name in frame.index[:p]]
-    shown = frame.iloc[:p][~np.array(of_band, dtype=bool)]
-    rows = list(summary.frame_rows(shown.iloc[:, :6]))
-    if isinstance(parts.cells, Parts):  # their location is minus the log hazard
-        rows += slope_rows(parts.cells, alpha, -1.0)
-    ratios = [
-        [str(name), *map(number, row)] for name, row in zip(shown.index, shown.iloc[:, 6:].to_numpy(), strict=True)
-    ]
-    ratios = [row for row in ratios if parts.written.is_own(row[0])]
-    called = curve_names(parts.cells) if isinstance(parts.cells, Parts) else {}
-    rest = [(called.get(name, name), row) for name, row in summary.frame_rows(frame.iloc[p:, :6])]
-    sections = [
-        Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows]),
-        Section(["", "hazard ratio", *ends], ratios),
-        Section(["", "value", "std err", *ends], [summary.estimate_row(*row, tests=False) for row in rest]),
+def hazard_words(results: HazardResults, alpha: float) -> Words:
+    """What a summary says of proportional hazards: coefficients, hazard ratios, the other parameters."""
+    parts, rows = results.parts, rows_of(results.summary_frame(alpha))
+    p, cells = parts.n_linear, parts.cells
+    of_band = [parts.family.baseline == "piecewise" and "cell_band" in name for name, _ in rows[:p]]
+    shown = [row for row, hidden in zip(rows[:p], of_band, strict=True) if not hidden]
+    called = {} if parts.estimated else curve_names(cells)
+    slopes = [] if parts.estimated else slope_rows(cells, alpha, -1.0)  # their location is minus the log hazard
+    tables = [
+        SummaryTable("coef", [*((name, row[:6]) for name, row in shown), *slopes]),
+        SummaryTable("hazard ratio", [(name, row[6:]) for name, row in shown if parts.written.is_own(name)]),
+        SummaryTable("value", untested((called.get(name, name), row) for name, row in rows[p:])),
     ]
     model = [
         ("Dep. variable:", results.model.endog_names),
@@ -65,28 +56,31 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
         ("Method:", results.method),
         ("Effective df:", f"{results.df_model:.2f}"),
     ]
-    name = "Log likelihood:" if parts.estimated else f"Log evidence ({results.evidence_kind}):"
-    value = results.llf if parts.estimated else results.log_evidence
-    notes = [*summary.censoring_note(results), "Coefficients are logarithms of hazard ratios."]
+    name = "Log-likelihood:" if parts.estimated else f"Log evidence ({results.evidence_kind}):"
+    criteria: dict[str, float | str] = {name: results.llf if parts.estimated else results.log_evidence}
+    notes = ["Coefficients are logarithms of hazard ratios."]
     if not parts.estimated:
         notes.append(
-            "coef, std err and ends are posterior mean, sd and quantiles, z is coef / std err, and P>|z| is twice the "
-            "posterior probability of the less likely sign, here and in hazard_ratios(); a hazard ratio is exp(coef)."
+            "Coefficients: posterior mean, sd and quantiles; z is coef / std err. P>|z|: twice the smaller of the "
+            "posterior probabilities that the coefficient is positive or negative. A hazard ratio is exp(coef)."
         )
         notes += skewed_note(parts.few)
     if parts.written.varying:
         listed = ", ".join(parts.written.varying)
-        notes.append(f"Those of {listed} are at the prior mean of tv(), which lets them change over time.")
+        notes.append(f"Coefficients of {listed} are at the prior mean of tv(), which lets them change over time.")
     if parts.written.stratum is not None and not any(of_band):
-        notes.append(f"Those of {parts.written.stratum} are levels of its baselines, whose ratio changes over time.")
+        notes.append(
+            f"Coefficients of {parts.written.stratum} are levels of its baselines, whose ratio changes over time."
+        )
+    beyond = []
     if parts.cuts[0] > 0.0:
-        of = "" if parts.written.stratum is None else ", or that of the stratum"
-        notes.append(f"Survival is given that of the first entry, {parts.cuts[0]:.6g}{of}.")
+        of = "" if parts.written.stratum is None else ", or of the stratum"
+        beyond.append(f"Survival is conditional on survival until the first entry, {parts.cuts[0]:.6g}{of}.")
     if parts.family.baseline == "gp":
-        notes.append(f"After the last exit, {parts.cuts[-1]:.6g}, {beyond_words(parts)}.")
-    if any(of_band):
-        notes.append("Log hazards of the bands are in summary_frame().")
-    return summary.build_summary(results, "Proportional hazards", model, {name: value}, sections, notes)
+        beyond.append(f"After the last exit, {parts.cuts[-1]:.6g}, {beyond_words(parts)}.")
+    hidden = ["Log hazards of the bands are in summary_frame()."] * any(of_band)
+    found = [*row_notes(results), *noted("coefficients", notes), *noted("parameters", hidden)]
+    return Words("Proportional hazards", model, criteria, tables, [*found, *noted("predictions", beyond)])
 
 
 @closing_what_fails

@@ -9,7 +9,6 @@ import numpy as np
 from tobitgp.mixture import MixtureFit
 from tobitgp.mixture.evidence_bound import Bayes, Points
 from tobitgp.mixture.fitted_mixture import HELD
-from tobitgp.report import summary
 from tobitgp.report.axes import (
     BLUE,
     GREY,
@@ -23,6 +22,17 @@ from tobitgp.report.axes import (
 )
 from tobitgp.report.plots import POINTS, draw_kaplan_meier, draw_numbers, is_discrete, time_grid
 from tobitgp.report.residual_figures import dots, draw_envelope, normal_quantiles
+from tobitgp.results.words import (
+    Notes,
+    SummaryTable,
+    Words,
+    model_title,
+    not_converged,
+    noted,
+    row_notes,
+    rows_of,
+    untested,
+)
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -43,8 +53,8 @@ _MOST_BINS = 60
 _COMPONENTS = LEVELS[1:-1]
 
 
-def summarise_mixture(results: MixtureResults, alpha: float = 0.05, kind: CovKind | None = None) -> summary.FitSummary:
-    """Summary of a fitted mixture."""
+def mixture_words(results: MixtureResults, alpha: float = 0.05, kind: CovKind | None = None) -> Words:
+    """What a summary says of a fitted mixture."""
     fit, family = results.parts.fit, results.parts.family
     model = [
         ("Dep. variable:", results.model.endog_names),
@@ -54,12 +64,21 @@ def summarise_mixture(results: MixtureResults, alpha: float = 0.05, kind: CovKin
         ("Starts:", str(len(fit.ends))),
         ("Passes:", str(fit.passes)),
     ]
-    numbers: dict[str, float | str] = {"Log-likelihood:": results.llf, "AIC:": results.aic, "BIC:": results.bic}
+    criteria: dict[str, float | str] = {"Log-likelihood:": results.llf, "AIC:": results.aic, "BIC:": results.bic}
     if results.parts.bayes:
-        numbers = {"ELBO:": results.elbo, "Log evidence:": results.log_evidence}
-    title = summary.model_title(results, "mixture", positive=family.support != "real")
-    sections = [_estimates(results, alpha, kind), _components(results)]
-    return summary.build_summary(results, title, model, numbers, sections, _notes(results, kind))
+        criteria = {"ELBO:": results.elbo, "Log evidence:": results.log_evidence}
+    rows = rows_of(results.summary_frame(alpha, kind)[np.tile(fit.shown, len(results.parts.names) // fit.k)])
+    unknown = dict.fromkeys((name for name, _ in rows), "(not determined)")
+    counts = [
+        (f"component {i + 1}", (f"{fit.counts[i]:.1f}", f"{fit.exact_counts[i]:.1f}"))
+        for i in np.flatnonzero(fit.shown)
+    ]
+    tables = [
+        SummaryTable("value", untested(rows), unknown),
+        SummaryTable("expected rows", counts, columns=("uncensored ones",)),
+    ]
+    title = model_title(results, "mixture", positive=family.support != "real")
+    return Words(title, model, criteria, tables, _notes(results, kind))
 
 
 def _number(results: MixtureResults) -> str:
@@ -69,50 +88,33 @@ def _number(results: MixtureResults) -> str:
     return str(fit.k) if tried is None else f"{fit.k}, best of {tried.numbers.min()} to {tried.numbers.max()}"
 
 
-def _estimates(results: MixtureResults, alpha: float, kind: CovKind | None) -> summary.Section:
-    frame, fit = results.summary_frame(alpha, kind), results.parts.fit
-    shown = frame[np.tile(fit.shown, len(frame) // fit.k)]
-    unknown = "(not determined)"
-    named = summary.frame_rows(shown)
-    rows = [summary.estimate_row(name, row, tests=False, unknown=unknown) for name, row in named]
-    return summary.Section(["", "value", "std err", *summary.interval_headers(alpha)], rows)
-
-
-def _components(results: MixtureResults) -> summary.Section:
-    """What each component explains."""
-    fit = results.parts.fit
-    rows = [
-        [f"component {i + 1}", f"{fit.counts[i]:.1f}", f"{fit.exact_counts[i]:.1f}"] for i in np.flatnonzero(fit.shown)
-    ]
-    return summary.Section(["", "expected rows", "exact ones"], rows)
-
-
-def _notes(results: MixtureResults, kind: CovKind | None) -> list[str]:
-    """What a reader should know, most urgent first."""
+def _notes(results: MixtureResults, kind: CovKind | None) -> Notes:
+    """What a reader should know."""
     parts, fit = results.parts, results.parts.fit
-    notes = list(fit.notes)
+    warnings = list(fit.notes)
     if not results.converged:
-        notes[0] = f"NOT CONVERGED: {notes[0]} Read no number here as final."
-    notes += summary.censoring_note(results)
-    empty = fit.k - int(fit.shown.sum())
+        warnings[0] = not_converged(warnings[0])
+    empty, found = fit.k - int(fit.shown.sum()), []
     if empty:
         hold = "components hold" if empty > 1 else "component holds"
-        notes.append(f"{empty} {hold} less than {HELD:g} rows, and stand{'s' * (empty == 1)} in no table.")
-    if parts.family.logarithm:
-        notes.append("mean and sd are those of the logarithm of the response.")
-    if parts.family.support == "real":
-        notes += summary.times_note(results)
-    notes += summary.response_notes(results)
-    notes.append(_errors_note(results, kind))
+        found.append(f"{empty} {hold} less than {HELD:g} rows, and stand{'s' * (empty == 1)} in no table.")
+    scale = ["mean and sd are those of the logarithm of the response."] * bool(
+        parts.family.logarithm and "mean" in parts.family.parameters
+    )
     if isinstance(fit.model, Points):
-        if parts.family.free_of == "location and scale":
-            notes.append(_floor_note(fit))
-        return notes
-    if "shape" in parts.family.parameters:
-        notes.append("Shapes are point estimates, at the maximum of the bound.")
-    if results.log_evidence != results.elbo:
-        notes.append("Log evidence is ELBO + log K!, for the K! orders of the components.")
-    return [*notes, f"Prior of every component, by the names of priors=: {_prior(fit.model, fit)}."]
+        found += [_floor_note(fit)] * (parts.family.free_of == "location and scale")
+    else:
+        found += ["Shapes are point estimates, at the maximum of the bound."] * ("shape" in parts.family.parameters)
+        if results.log_evidence != results.elbo:
+            found.append("Log evidence is ELBO + log K!, for the K! orders of the components.")
+        found.append(f"Prior of every component, by the names of priors=: {_prior(fit.model, fit)}.")
+    return [
+        *noted("warning", warnings),
+        *row_notes(results, times=parts.family.support == "real"),
+        *noted("scale", scale),
+        *noted("parameters", found),
+        *noted("errors", [_errors_note(results, kind)]),
+    ]
 
 
 def _floor_note(fit: MixtureFit) -> str:

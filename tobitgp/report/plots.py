@@ -49,7 +49,6 @@ from tobitgp.report.term_figures import (
     surface_frame,
     term_panels,
 )
-from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -358,8 +357,9 @@ def time_grid(results: Any, ends: Ends) -> Array:
     both, family = np.concatenate(ends[:2]), results.parts.family
     values = both[np.isfinite(both)]
     low, high = values.min(), values.max()
-    if isinstance(results.parts, HazardParts):
-        return np.linspace(float(results.parts.cuts[0]), float(results.parts.cuts[-1]), POINTS)
+    if results.parts.span is not None:
+        first, last = results.parts.span
+        return np.asarray(np.linspace(first, last, POINTS), dtype=np.float64)
     real = not family.log_time if results.parts.spec.mixture is None else family.support == "real"
     first = low if real and low < 0.0 else 0.0
     last = high + 0.15 * max(high - first, 1e-300)

@@ -12,41 +12,44 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.report import summary
 from tobitgp.report.axes import as_label, closing_what_fails, draw_curve, draw_rows, log_scale, panel_axes
-from tobitgp.report.summary import FitSummary, Section
 from tobitgp.report.term_figures import grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.results.multivariate.stacked_rows import RESIDUAL
+from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of, untested
 
 if TYPE_CHECKING:
     from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 
 
-def summarise_several(results: MultivariateResults, alpha: float) -> FitSummary:
-    """All parameters, in the units of the responses."""
-    rows = list(summary.frame_rows(results.summary_frame(alpha)))
-    p, ends = len(results._columns), summary.interval_headers(alpha)
-    sections = [
-        Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows[:p]]),
-        Section(["", "value", "std err", *ends], [summary.estimate_row(*row, tests=False) for row in rows[p:]]),
-    ]
+def several_words(results: MultivariateResults, alpha: float) -> Words:
+    """What a summary says of several responses: all parameters, in the units of the responses."""
+    rows, p = rows_of(results.summary_frame(alpha), slice(6)), len(results._columns)
     model = [
         ("Responses:", str(len(results.responses))),
         ("Family:", results.stacked.parts.family.name),
         ("Method:", results.stacked.method),
         ("Basis functions:", str(results.stacked.parts.fitted.n_features)),
     ]
-    notes = ["sigma[...] and rescor[...] are those of the residuals, were all responses seen."]
-    notes += results.parts.estimates.intercept_note()
+    which = "sigma[...] and rescor[...] are" if results.parts.stack.wide.rescor else "sigma[...] is"
+    parameters = [f"{which} of the residuals, were all responses seen."]
     if results.parts.estimates.correlated and results.parts.stack.wide.sigma is not None:
-        notes.append("log(sigma)[...] are of the noise beside what the responses of a row share.")
-    if results.parts.stack.log_time:
-        notes.append("Coefficients, sd(), sigma and correlations are on the scale of the responses' logarithms.")
-    numbers: dict[str, float | str] = {f"Log evidence ({results.stacked.evidence_kind}):": results.log_evidence}
-    title = "Regression of several responses"
+        parameters.append("log(sigma)[...] are of the noise beside what the responses of a row share.")
+    scale = ["Coefficients, sd(), sigma and correlations are on the log scale of the responses."]
+    notes = [
+        *noted("warning", [not_converged()] * (not results.converged)),
+        *noted("scale", scale * results.parts.stack.log_time),
+        *noted("coefficients", results.parts.estimates.intercept_note()),
+        *noted("parameters", parameters),
+    ]
     sigma = results.parts.stack.wide.sigma
-    formulas = {} if sigma is None else {"log(sigma):": sigma}
-    return summary.build_summary(results, title, model, numbers, sections, notes, formulas)
+    return Words(
+        "Regression of several responses",
+        model,
+        {f"Log evidence ({results.stacked.evidence_kind}):": results.log_evidence},
+        [SummaryTable("coef", rows[:p]), SummaryTable("value", untested(rows[p:]))],
+        notes,
+        {} if sigma is None else {"log(sigma):": sigma},
+    )
 
 
 def panels_of(responses: Sequence[str], ax: Any) -> list[Any]:

@@ -13,7 +13,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,12 +21,10 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import Cell, SimpleTable
 
 from tobitgp.report.axes import printable
+from tobitgp.results.hazard_ratios import HAZARD, ODDS
+from tobitgp.results.words import CENSORED, SUBJECTS, SummaryTable, Words, noted, untested
+from tobitgp.results.words import Rows as Rows
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
-
-Rows = list[tuple[str, str]]  # label and value
 
 WIDTH = 78
 
@@ -44,16 +42,7 @@ _LATEX = {
 _GAP = 2
 _MANY, _LEVELS, _SHOWN = 40, 10, 3  # rows of a table, and levels of a factor, that are too many; levels that are shown
 _COMPUTED = ("=", "+", "-", "@", "\t", "\r")
-_CENSORED = ["left", "right", "interval"]
-# As names of distributions are written in the middle of a title, where not as families are named.
-_SPELLINGS = {
-    "boxcox": "Box-Cox",
-    "gaussian": "Gaussian",
-    "poisson": "Poisson",
-    "weibull": "Weibull",
-    "lognormal": "log-normal",
-    "loglogistic": "log-logistic",
-}
+_RATIOS = {HAZARD: "hazard ratio", ODDS: "odds ratio"}
 
 
 def escape_latex(text: str) -> str:
@@ -142,26 +131,62 @@ class Section(NamedTuple):
     rows: list[list[str]]
 
 
-def build_summary(
-    results: Results,
-    title: str,
-    model: Rows,
-    numbers: dict[str, float | str],
-    sections: Sequence[Section],
-    notes: Sequence[str],
-    formulas: dict[str, str] | None = None,
-) -> FitSummary:
-    """A summary: formulas below the title, model and data side by side, a table for each section with rows, notes."""
-    counts = results.counts
-    left = [*model, ("Converged:", "yes" if results.converged else "NO, see notes")]
+def summarise(results: Any, words: Words, alpha: float, ratios: Sequence[pd.DataFrame] = ()) -> FitSummary:
+    """A summary of a fit of any kind, with tables of hazard or odds ratios where these are asked for."""
+    counts = results.counts if words.counts is None else words.counts
+    left = [*words.facts, ("Converged:", "yes" if results.converged else "NO, see notes")]
     right = [
         ("No. observations:", f"{results.nobs:.10g}"),
-        ("  exact:", str(counts["exact"])),
-        *((f"  {kind}-censored:", str(counts[kind])) for kind in _CENSORED),
+        ("  uncensored:", str(counts["exact"])),
+        *((f"  {kind}-censored:", str(counts[kind])) for kind in CENSORED if counts[kind]),
         ("Rows dropped:", str(counts["dropped"])),
-        *((label, value if isinstance(value, str) else f"{value:.3f}") for label, value in numbers.items()),
+        *((label, value if isinstance(value, str) else f"{value:.3f}") for label, value in words.criteria.items()),
     ]
-    return lay_out(title, left, right, sections, notes, {"Formula:": results.formula} | (formulas or {}))
+    sections, notes = [_section(table, alpha) for table in words.tables], list(words.notes)
+    if ratios and not any(table.heading in _RATIOS.values() for table in words.tables):
+        sections += [ratio_section(table, alpha) for table in ratios]
+        notes += noted("coefficients", [words.of_ratios] * bool(words.of_ratios))
+    ordered = [text for subject in SUBJECTS for of, text in notes if of == subject]
+    formulas = {"Formula:": "; ".join(results.formula.split("\n"))} | dict(words.formulas)
+    return lay_out(words.title, left, right, sections, ordered, formulas)
+
+
+def _section(table: SummaryTable, alpha: float) -> Section:
+    """A table of texts."""
+    size, (last, beside) = max((len(numbers) for _, numbers in table.rows), default=0), table.last
+    if size == 6 and all(np.isnan(numbers[2]) for _, numbers in table.rows):  # nothing is tested
+        table, size = table._replace(rows=untested(table.rows)), 4
+    ends = interval_headers(alpha)
+    usual = {6: ["std err", "z", "P>|z|", *ends], 4: ["std err", *ends], 3: ends}
+    columns = [table.heading, *(table.columns or usual.get(size, ())), *[last] * bool(last)]
+    rows = [[table.of, *[""] * len(columns)]] if table.of else []
+    for name, numbers in table.rows:
+        if table.columns:
+            cells = [value if isinstance(value, str) else number(value) for value in numbers]
+        else:
+            cells = _estimate(np.asarray(numbers, dtype=np.float64), table.unknown.get(name, "nan"))
+        rows.append([name, *cells, *[beside.get(name, "")] * bool(last)])
+    return Section(["", *columns], rows)
+
+
+def _estimate(numbers: Array, unknown: str) -> list[str]:
+    """Cells of an estimate: its value, its error or why there is none, z and tail, interval, as far as it has them."""
+    if len(numbers) == 3:
+        value, *ends = map(number, numbers)
+        return [value, "(fixed)", ""] if numbers[1] == numbers[2] == numbers[0] else [value, *ends]
+    tests = len(numbers) == 6
+    row = numbers if tests else np.insert(numbers, 2, [np.nan] * 2)
+    return estimate_row("", row, tests=tests, unknown=unknown)[1:]
+
+
+def ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
+    """Table of hazard ratios or odds ratios."""
+    name = _RATIOS[ratios.columns[2]]
+    rows = []
+    for label, (value, error, ratio, low, high, z, p) in frame_rows(ratios):
+        cells = estimate_row(label, np.array([ratio, error, z, p, low, high]))
+        rows.append([label, number(value), *cells[2:3], cells[1], *cells[3:]])
+    return Section(["", f"log {name}", "std err", name, "z", "P>|z|", *interval_headers(alpha)], rows)
 
 
 def lay_out(
@@ -277,65 +302,3 @@ def estimate_row(name: str, row: Array, *, tests: bool = True, unknown: str = "n
 def interval_headers(alpha: float) -> list[str]:
     """Names of the columns of the ends of an interval."""
     return [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
-
-
-def model_title(results: Results, model: str = "regression", *, positive: bool, added: str = "") -> str:
-    """What was fitted: "Censored regression", "Weibull survival model", "Censored log-normal regression".
-
-    A family of ``positive`` responses is named, and is a survival model where the response is ``Surv(...)``.
-    """
-    spec, family = results.model.spec, results.parts.family.name
-    name = _SPELLINGS.get(family, family)
-    if positive and spec.response.kind == "surv":
-        words = [name, "mixture" * (model == "mixture"), "survival model"]
-    else:
-        censored, truncated = bool(results.counts[_CENSORED].any()), spec.truncation is not None
-        sample = " and ".join(["censored"] * censored + ["truncated"] * truncated)
-        if model == "regression" and not sample and not positive:
-            sample = "linear"
-        words = [sample, name if positive or model == "mixture" else "", model]
-    title = " ".join(filter(None, [*words, added]))
-    return title[0].upper() + title[1:]
-
-
-def censoring_note(results: Results) -> list[str]:
-    """Say of a fit without censoring whether there was any in the data, and what became of it."""
-    censored, facts = int(results.counts[_CENSORED].sum()), results.parts.facts
-    if not censored:
-        return ["No row is censored."]
-    if facts.any_censored:
-        return []
-    dropped = facts.n == int(results.counts["exact"])
-    how = "were left out (censored='drop')" if dropped else "were taken at their limits (censored='ignore')"
-    return [f"{censored} censored rows {how}."]
-
-
-def weights_note(results: Results) -> list[str]:
-    """Say of variance weights what they did."""
-    if results.parts.state.var_weight is None:
-        return []
-    name, mean = results.parts.state.var_weight
-    of = f" ({name})" if name else ""
-    return [
-        f"Noise variance sigma^2 / w, with w = var_weights{of} / {mean:.4g}, their mean; sigma is that of a row of "
-        "average weight."
-    ]
-
-
-def times_note(results: Results) -> list[str]:
-    """Say of ``Surv(time, event)`` that its times may be negative, unless their logarithm is taken there."""
-    response, family = results.model.spec.response, results.parts.family.name
-    if response.flag is None or response.flag.codes != "event" or re.search(r"\blog\w*\(", response.value.text):
-        return []
-    name = {"gaussian": "normal"}.get(family, family)
-    return [f"Times are modelled as {name}, and may be negative; family='weibull' or 'lognormal' keeps them positive."]
-
-
-def response_notes(results: Results) -> list[str]:
-    """Say of which response the estimates are where ``truncate(...)`` is written, and in which unit dates differ."""
-    spec = results.model.spec
-    y, days = spec.response.value.text, spec.response.duration
-    notes = [f"{days} is a duration in days."] if days else []
-    if spec.truncation is not None and spec.response.kind == "value":
-        notes.append(f"Estimates are of {y} before truncation; predict(what='observed') is its mean in the window.")
-    return notes

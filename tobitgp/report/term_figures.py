@@ -16,7 +16,6 @@ import pandas as pd
 from tobitgp.data.design import NUMERIC_ROLES
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
-from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.report.axes import (
     BLUE,
     GREY,
@@ -33,7 +32,6 @@ from tobitgp.report.axes import (
     response_name,
     shorten_all,
 )
-from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.terms import effect_suffixes
 from tobitgp.typing import Array, BoolArray
 
@@ -150,9 +148,8 @@ def curve_words(results: Results) -> str:
 def scale_words(results: Results) -> str:
     """The scale of f and its terms."""
     parts = results.parts
-    if isinstance(parts, HazardParts | ParametricParts):
-        link = parts.link if isinstance(parts, ParametricParts) else "hazard"
-        return "probits" if link == "probit" else f"log {link}"
+    if parts.scale_of_effects:
+        return parts.scale_of_effects
     name = as_label(response_name(results.model))
     return f"log {name}" if parts.family.log_time else f"in {name}"
 

@@ -17,7 +17,6 @@ from tobitgp.inference.fitted import FittedGP
 from tobitgp.numerics.bordered import Covariance, dense, of_sums, variances
 from tobitgp.numerics.normal_functions import normal_quantile, total_sd
 from tobitgp.regression.maximum import hide, known
-from tobitgp.results import hazard_ratios as ratios
 from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
 from tobitgp.typing import Array, BoolArray
@@ -386,8 +385,10 @@ def summary(
     age           -0.1484      0.1920     -0.773     0.440      -0.5247     0.2280
     ==============================================================================
     """
+    from tobitgp.report.summary import summarise
+
     alpha = check_alpha(alpha)
-    of: Any = getattr(type(results), "hazard_ratios", ratios.hazard_ratios)
-    table = of(results, alpha) if check_flag("hazard_ratios", hazard_ratios) else None
-    found = results._summary(alpha, kind, table)
+    tables = results._ratio_tables(alpha) if check_flag("hazard_ratios", hazard_ratios) else []
+    results._testable(kind)
+    found = summarise(results, results._words(alpha, kind), alpha, tables)
     return found.with_tests(results.anova()) if check_flag("anova", anova) else found

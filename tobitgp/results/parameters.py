@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.results import anova, hypotheses, parameter_estimates
+from tobitgp.results import anova, hazard_ratios, hypotheses, parameter_estimates
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.why_not import missing_attribute
+from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
 
@@ -44,6 +46,14 @@ class EstimatedParameters:
         """Whether exponentials of linear coefficients are reported."""
         return False
 
+    _kind: str  # one of `why_not.KINDS`
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say why this kind of fit has not what others have."""
+            return missing_attribute(self, name)
+
     def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
         """Linear coefficients and the rest, with the covariance that ``kind`` names."""
         if kind is not None:
@@ -69,8 +79,13 @@ class EstimatedParameters:
         """The ratio of hazards or odds that is the same at all times."""
         raise NotImplementedError
 
-    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
-        """Tables to read, with one of hazard ratios where it is given."""
+    def _ratio_tables(self, alpha: float) -> list[pd.DataFrame]:
+        """Tables of hazard or odds ratios that summaries show."""
+        of: Any = getattr(type(self), "hazard_ratios", hazard_ratios.hazard_ratios)
+        return [of(self, alpha)]
+
+    def _words(self, alpha: float, kind: CovKind | None = None) -> Words:
+        """What a summary says."""
         raise NotImplementedError
 
     def _series(self, linear: Array, rest: Array) -> pd.Series[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,8 +50,8 @@ from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked, Scored, ask, no_limits, read_scored
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.times import Scores
-from tobitgp.results.unavailable import missing_attribute, unavailable
 from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
+from tobitgp.results.why_not import unavailable
 from tobitgp.typing import Array, Frame
 
 
@@ -75,12 +75,6 @@ class Results(EstimatedParameters):
     def _defective(self) -> bool:
         """Whether some never have the event, of which the fit itself says that times are infinite."""
         return False
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuse in words what other kinds of fits have."""
-            return missing_attribute(self, name)
 
     # -- what each kind says of itself --------------------------------------------------------------------------------
 
@@ -125,19 +119,19 @@ class Results(EstimatedParameters):
 
     def _averages(self, population: Population, sought: Sought) -> Averages:
         """Averages over rows under settings of their columns."""
-        raise unavailable(self, "An average over rows")
+        raise unavailable(self, "An average over rows", "standardise")
 
     def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
         """Effect of a change of a column, in rows or with ``averaged`` at the mean of their design."""
-        raise unavailable(self, "marginal_effects()")
+        raise unavailable(self, "marginal_effects()", "marginal_effects")
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         """Differences of f in pairs of rows."""
-        raise unavailable(self, "A difference of predictors between rows")
+        raise unavailable(self, "A difference of predictors between rows", "plot_forest")
 
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         """Logarithms of ratios of hazards or odds in pairs of rows."""
-        raise unavailable(self, "A ratio of hazards or odds")
+        raise unavailable(self, "A ratio of hazards or odds", "hazard_ratios")
 
     @property
     def _columns(self) -> Sequence[str]:
@@ -214,7 +208,7 @@ class Results(EstimatedParameters):
 
     def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
         """Mean and standard deviation of log sigma in rows, (n,) each."""
-        raise unavailable(self, "what='sigma'")
+        raise unavailable(self, "what='sigma'", "sigma")
 
     _whats_of = ""  # what a message on ``what=`` says of the kind of fit
 
@@ -237,11 +231,11 @@ class Results(EstimatedParameters):
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         """Responses where they were seen, imputed where they were censored."""
-        raise unavailable(self, "what='conditional'")
+        raise unavailable(self, "what='conditional'", "conditional")
 
     def _terms(self, asked: Asked) -> Mapping[str, Nodes | Estimates]:
         """What is known of every term of the location in rows."""
-        raise unavailable(self, "what='terms'")
+        raise unavailable(self, "what='terms'", "terms")
 
     @property
     def _drawn(self) -> tuple[str, ...]:
@@ -255,7 +249,7 @@ class Results(EstimatedParameters):
     @property
     def _joint(self) -> JointPosterior:
         """What is known of rows together."""
-        raise unavailable(self, "The joint distribution of rows")
+        raise unavailable(self, "The joint distribution of rows", "posterior")
 
     def _drawn_times(
         self, asked: Asked, times: Times, draws: int, last: float, rng: np.random.Generator
@@ -273,7 +267,7 @@ class Results(EstimatedParameters):
         return validation.make_elpd(self, by, draws, rng, method)
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        raise unavailable(self, "k_hat()")
+        raise unavailable(self, "k_hat()", "k_hat")
 
     def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
         """Draws from the posterior, or from the normal distribution of the estimates."""
@@ -322,6 +316,10 @@ class Results(EstimatedParameters):
     def _location(self) -> Array:
         """What is expected of the training rows, (n,), larger of larger responses."""
         return self.predict(None, "latent").to_numpy()[self._parts.rows.kept]
+
+    def _expected(self) -> Array:
+        """The same, (n,), of each row by the others where that is known."""
+        return self._location()
 
     def _times_left_out(self) -> Times:
         """Of the training rows, without what a row says itself where that matters."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from tobitgp.formula.spec import LinearPart, ModelSpec
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.feature_posterior import NO_SITES
 from tobitgp.inference.fitted import FittedGP
+from tobitgp.inference.soundness import process_inconsistencies
 from tobitgp.likelihoods import Family
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, Frame
@@ -38,6 +39,21 @@ class Source:
     training: TrainingData | None  # none where the fit holds no rows
     covariates: pd.DataFrame | None  # of the rows used
 
+    derived: ClassVar[bool] = False  # whether state and facts are those of fits inside, which are checked by themselves
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in what a file says of the rows."""
+        if self.derived:
+            return
+        columns, state = self.facts.columns, self.state
+        if set(self.facts.counts) != set(COUNTS):
+            yield f"its counts are not {', '.join(COUNTS)}"
+        if columns and tuple(columns) != state.input_names:
+            yield "its columns are not those of the formula"
+        for name, facts in columns.items():
+            if not facts.suits(state.levels[name]):
+                yield f"what it says of the column {name!r:.60} makes no sense"
+
     @property
     def rows(self) -> TrainingData:
         """Training rows."""
@@ -47,6 +63,21 @@ class Source:
     def levels(self) -> Sequence[tuple[Array, Array]]:
         """Levels of the processes, by block of features; none where another fit holds the processes."""
         return ()
+
+    @property
+    def stratum(self) -> str | None:
+        """Column each of whose levels has a baseline hazard of its own, as written."""
+        return None
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """First and last time that hazards are known at, where the model is of bands of time."""
+        return None
+
+    @property
+    def scale_of_effects(self) -> str:
+        """What coefficients are differences of, where that is not the response or its logarithm."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +91,10 @@ class Parts(Source):
     fitted: FittedGP
     training: TrainingData | None = None  # none where the fit holds no rows
     covariates: pd.DataFrame | None = None  # of the rows used; None where the fit holds no rows
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a process that was read from a file."""
+        yield from process_inconsistencies(self.gp, self.fitted, self.spec, self.state)
 
     @property
     def family(self) -> Family:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import partial
+from functools import cache, partial
+from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import Problem, Units
 from tobitgp.data.design import DesignState, PartState
 from tobitgp.data.linear_columns import LinearState
 from tobitgp.data.restore import PlainLinear, plain_linear, restore_linear
-from tobitgp.data.training_summary import ColumnFacts, Facts
+from tobitgp.data.training_summary import ColumnFacts, Facts, constant_column
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, TobitGPError
+from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
+from tobitgp.formula.mvbind import Wide, read_wide
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.inference.assembly import GPModel
@@ -46,8 +51,25 @@ from tobitgp.priors.prior import DenseFeatures, LevelColumns, LinearPrior, Prior
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
-from tobitgp.results.mixture.mixture_parts import Tried
-from tobitgp.storage.archive import Codec, Hook, MalformedError, fits
+from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
+from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
+from tobitgp.results.competing.competing_parts import CompetingParts
+from tobitgp.results.competing.competing_results import CompetingRisksResults
+from tobitgp.results.hazards.cells import PH
+from tobitgp.results.hazards.hazard_parts import HazardParts
+from tobitgp.results.hazards.hazard_results import HazardResults
+from tobitgp.results.likelihood.kinds import RESULTS as LIKELIHOOD
+from tobitgp.results.mixture.mixture_parts import MixtureParts, Tried
+from tobitgp.results.mixture.mixture_results import MixtureResults
+from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
+from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+from tobitgp.results.multivariate.stacked_rows import Stack
+from tobitgp.results.process.process_results import GPResults
+from tobitgp.results.results import Results
+from tobitgp.results.views import Parts
+from tobitgp.storage.archive import MalformedError
+from tobitgp.storage.codec import Codec, Hook, Surroundings, fits
+from tobitgp.storage.specification import plain_spec, restore_spec
 from tobitgp.typing import Array
 
 # Written field by field, checked against the types that the class declares. A class must not hold functions, nor text
@@ -88,6 +110,7 @@ CLASSES: dict[str, type] = {
         Markov,
         Maximum,
         MixtureFit,
+        PH,
         Parameters,
         Place,
         PlainLinear,
@@ -97,6 +120,7 @@ CLASSES: dict[str, type] = {
         Problem,
         SVBCM,
         Sites,
+        Stack,
         SplineBaseline,
         MixtureUnits,
         StructuredTermAt,
@@ -117,32 +141,78 @@ REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
 }
 
 
-def fit_codec(spec: ModelSpec, levels: Mapping[str, Any], *, earlier: bool = False) -> Codec:
-    """Codec of the parts of a fit."""
+# Written by the text that a user wrote, which is read again.
+READ: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "$hazards": (HazardFormula, attrgetter("formula"), read_hazards),
+    "$wide": (Wide, lambda wide: (wide.formula, wide.sigma, wide.rescor), lambda x: read_wide(*x[:2], rescor=x[2])),
+}
+_TEXTS = {"$hazards": str, "$wide": tuple[str, str | None, bool]}
+
+# What answers questions about what a fit was made of and found: **a kind of fit is a line here**.
+RESULTS: dict[type, Callable[[Any], Any]] = {
+    **LIKELIHOOD,
+    BoxCoxGPParts: BoxCoxGPResults,
+    CompetingParts: CompetingRisksResults,
+    HazardParts: HazardResults,
+    MixtureParts: MixtureResults,
+    MultivariateParts: MultivariateResults,
+    Parts: GPResults.from_parts,
+}
+
+
+@cache
+def fit_codec() -> Codec:
+    """Codec of what fits are made of."""
     hooks = {tag: _registry(tag, known, rows) for tag, (known, rows) in REGISTRIES.items()}
     hooks["$family"] = _with_known_shape(hooks["$family"])
+    hooks |= {tag: _read_again(tag, *how) for tag, how in READ.items()}
     hooks |= {
-        "$spec": Hook(ModelSpec, lambda _: None, lambda _: spec),
-        "$term": Hook(GPTerm, spec.processes.index, partial(_term, spec)),
-        "$linear": Hook(LinearState, lambda state: plain_linear(state, spec, levels), partial(_linear, spec)),
-        "$part": Hook(
-            PartState,
-            lambda part: (_parts(spec).index(part.spec), part.coded, plain_linear(part.linear, part.spec, levels)),
-            partial(_part, spec),
-        ),
-        "$slice": Hook(slice, lambda columns: (columns.start, columns.stop), _columns),
-        "$interval": Hook(pd.Interval, lambda x: (x.left, x.right, x.closed), lambda x: pd.Interval(*x)),
+        "$spec": Hook(ModelSpec, plain_spec, restore_spec),
+        "$term": Hook(GPTerm, lambda term, around: around.read.processes.index(term), _term),
+        "$linear": Hook(LinearState, lambda x, around: plain_linear(x, around.read, around.levels), _linear),
+        "$part": Hook(PartState, _plain_part, _part),
+        "$slice": Hook(slice, lambda columns, _: (columns.start, columns.stop), _columns),
+        "$interval": Hook(pd.Interval, lambda x, _: (x.left, x.right, x.closed), lambda x, _: pd.Interval(*x)),
+        "$series": Hook(pd.Series, lambda x, _: (tuple(x.index), tuple(x.tolist())), _series),
+        "$results": Hook(Results, lambda fit, _: fit.parts.without_rows(), lambda parts, _: results_of(parts)),
     }
-    return Codec(CLASSES, hooks, earlier)
+    return Codec(CLASSES | {parts.__name__: parts for parts in RESULTS}, hooks)
+
+
+def results_of(parts: Any) -> Any:
+    """Results of what a fit was made of and found, which are tried."""
+    if type(parts) not in RESULTS:
+        raise MalformedError(f"it is of the unknown kind {type(parts).__name__!r:.60}")
+    return tried(RESULTS[type(parts)](parts))
+
+
+def tried(results: Any) -> Any:
+    """Ask what needs every array once: parts that do not belong together fail here rather than later."""
+    state, facts = getattr(results.parts, "state", None), getattr(results.parts, "facts", None)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what they warn of is for those who ask
+        repr(results), results.summary_frame(), results.cov_params(), results.fit_history
+        if state is None or facts is None or not (facts.columns or not state.levels):
+            return results
+        filled = {name: constant_column(state, x, name, x.example, 1) for name, x in facts.columns.items()}
+        row = pd.DataFrame(filled, index=pd.RangeIndex(1))
+        try:
+            found = results.predict(row, se=True)
+            found = results.predict(row, "latent") if "latent" in results._whats else None
+        except TobitGPError:
+            return results  # a row put together from several may lie where the model says nothing
+    if found is not None and not np.isfinite(np.asarray(found, dtype=float)).all():
+        raise MalformedError("its numbers give no finite prediction")
+    return results
 
 
 def _registry(tag: str, known: type | tuple[type, ...], rows: Mapping[str, Any]) -> Hook:
-    def restore(name: Any) -> Any:
+    def restore(name: Any, _: Surroundings) -> Any:
         if not isinstance(name, str) or name not in rows:
             raise MalformedError(f"it names the unknown {tag[1:]} {name!r:.60}")
         return rows[name]
 
-    def name_of(value: Any) -> str:
+    def name_of(value: Any, _: Surroundings) -> str:
         for name, row in rows.items():
             if _alike(value, row):
                 return name
@@ -156,14 +226,14 @@ def _registry(tag: str, known: type | tuple[type, ...], rows: Mapping[str, Any])
 def _with_known_shape(named: Hook) -> Hook:
     """Families by name, those with a known shape by this too, ``{"student": 4.0}``."""
 
-    def plain(family: Family) -> Any:
+    def plain(family: Family, around: Surroundings) -> Any:
         if family.distribution.shape_name is not None and not family.estimate_shape:
             return {family.name: family.distribution.shape}
-        return named.plain(family)
+        return named.plain(family, around)
 
-    def restore(value: Any) -> Any:
+    def restore(value: Any, around: Surroundings) -> Any:
         if not isinstance(value, dict):
-            return named.restore(value)
+            return named.restore(value, around)
         name = next(iter(value), None)
         if len(value) != 1 or name not in WITH_SHAPE:
             raise MalformedError(f"it names the unknown family {value!r:.60}")
@@ -173,6 +243,15 @@ def _with_known_shape(named: Hook) -> Hook:
             raise MalformedError(str(error)) from error
 
     return Hook(Family, plain, restore)
+
+
+def _read_again(tag: str, known: type, plain: Callable[[Any], Any], read: Callable[[Any], Any]) -> Hook:
+    def restore(value: Any, _: Surroundings) -> Any:
+        if not fits(value, _TEXTS[tag]):
+            raise MalformedError(f"its {tag[1:]} are not made of text")
+        return read(value)
+
+    return Hook(known, lambda value, _: plain(value), restore)
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -186,22 +265,28 @@ def _alike(a: Any, b: Any) -> bool:
     return bool(a == b) or (hasattr(a, "__dict__") and vars(a) == vars(b))
 
 
-def _columns(ends: Any) -> slice:
+def _columns(ends: Any, _: Surroundings) -> slice:
     if not isinstance(ends, tuple) or len(ends) != 2 or any(type(end) is not int or end < 0 for end in ends):
         raise MalformedError("a run of columns has not two ends")
     return slice(*ends)
 
 
-def _term(spec: ModelSpec, at: Any) -> GPTerm:
-    if type(at) is not int or not 0 <= at < len(spec.processes):
+def _series(plain: Any, _: Surroundings) -> pd.Series[Any]:
+    if not fits(plain, tuple[tuple[str | int, ...], tuple[int, ...]]) or len(plain[0]) != len(plain[1]):
+        raise MalformedError("a table of counts has not a number for each name")
+    return pd.Series(plain[1], index=pd.Index(plain[0], dtype=object))
+
+
+def _term(at: Any, around: Surroundings) -> GPTerm:
+    if type(at) is not int or not 0 <= at < len(around.read.processes):
         raise MalformedError("it names a process that the formula has not")
-    return spec.processes[at]
+    return around.read.processes[at]
 
 
-def _linear(spec: ModelSpec, plain: Any) -> LinearState:
+def _linear(plain: Any, around: Surroundings) -> LinearState:
     if not isinstance(plain, PlainLinear):
         raise MalformedError("its linear part is of an unknown form")
-    return restore_linear(plain, spec)
+    return restore_linear(plain, around.read)
 
 
 def _parts(spec: ModelSpec) -> list[LinearPart | None]:
@@ -209,8 +294,12 @@ def _parts(spec: ModelSpec) -> list[LinearPart | None]:
     return [spec.scale, *(term.effects for term in spec.processes), *spec.formulas]
 
 
-def _part(spec: ModelSpec, plain: Any) -> PartState:
-    parts = _parts(spec)
+def _plain_part(part: PartState, around: Surroundings) -> Any:
+    return _parts(around.read).index(part.spec), part.coded, plain_linear(part.linear, part.spec, around.levels)
+
+
+def _part(plain: Any, around: Surroundings) -> PartState:
+    parts = _parts(around.read)
     if not fits(plain, tuple[int, tuple[Array, ...], PlainLinear]) or not 0 <= plain[0] < len(parts):
         raise MalformedError("its noise scale or a random effect is of an unknown form")
     at, coded, linear = plain

@@ -3,107 +3,104 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
-from tobitgp.formula.spec import ModelSpec, ParameterSpec, ResponseSpec, ScaleSpec, line_names
+from tobitgp.formula.spec import CureSpec, ModelSpec, ParameterSpec, ResponseSpec, ScaleSpec, line_names
 from tobitgp.results.views import columns_of
-from tobitgp.storage.archive import MalformedError, field_types, fits
+from tobitgp.storage.archive import MalformedError
+from tobitgp.storage.codec import Functions, Surroundings, field_types, fits
 
-Functions = Mapping[str, Callable[..., Any]] | None
+_TEXTS = tuple[str, ...]
+_FORMULA = tuple[str, str, _TEXTS, _TEXTS, str, str]
+_FIELDS = {
+    "formula": str,
+    "columns": _TEXTS,
+    "functions": _TEXTS,
+    "learned": tuple,
+    "reads": _TEXTS,
+    "scale": _FORMULA | None,
+    "formulas": tuple[_FORMULA, ...],
+}
 
 # Fields that the data, not the text, decide: **a new one is a line here**.
 LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind", "duration")}
 
 
-def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
-    """Specification as JSON."""
+def plain_spec(spec: ModelSpec, around: Surroundings) -> dict[str, Any] | None:
+    """Specification as texts; None where it is the one that it stands in."""
+    if spec == around.spec:
+        return None
     scale = spec.scale
     others = [*([] if scale is None else [scale]), *spec.formulas]
     called = [*_called(spec), *(name for each in others for name in _called(each))]
     document: dict[str, Any] = {
         "formula": spec.formula,
-        "columns": columns_of(spec, columns),
-        "functions": list(dict.fromkeys(called)),
-        "learned": _learned(spec),
+        "columns": tuple(columns_of(spec, around.columns)),
+        "functions": tuple(dict.fromkeys(called)),
+        "learned": tuple(_learned(spec)),
         "reads": _reading(spec),
         "scale": None,
-        "formulas": [_plain_formula(each, columns) for each in spec.formulas],
+        "formulas": tuple(_plain_formula(each, around.columns) for each in spec.formulas),
     }
     if scale is not None:
-        document["scale"] = _plain_formula(scale, columns)
+        document["scale"] = _plain_formula(scale, around.columns)
     try:
-        known = restore_spec(document, dict(spec.functions), ScaleSpec if scale is None else type(scale)) == spec
+        known = restore_spec(document, Surroundings(functions=dict(spec.functions))) == spec
     except (MalformedError, TobitGPError):
         known = False
     if not known:
         raise SpecError(f"The formula {spec.written} cannot be stored: it would not be read again as it was.")
+    around.spec = spec
     return document
 
 
-def _plain_formula(spec: ScaleSpec, columns: Sequence[str]) -> dict[str, Any]:
-    """Formula of a parameter of the rows as JSON."""
-    document = {"formula": spec.formula, "columns": columns_of(spec, columns), "reads": _reading(spec)}
-    return document | ({"of": [spec.parameter, spec.label]} if isinstance(spec, ParameterSpec) else {})
+def _plain_formula(spec: ScaleSpec, columns: Sequence[str]) -> tuple[Any, ...]:
+    """Formula of a parameter of the rows: its argument, text, columns and reading, its name and label."""
+    named = (spec.parameter, spec.label) if isinstance(spec, ParameterSpec) else ("", "")
+    return spec.argument, spec.formula, tuple(columns_of(spec, columns)), _reading(spec), *named
 
 
-def restore_spec(document: Any, functions: Functions, scale_kind: type[ScaleSpec] = ScaleSpec) -> ModelSpec:
-    """Specification from its document; ``scale_kind`` is that of the formula beside that of the model."""
-    document = {"formulas": [], **document} if isinstance(document, dict) else document  # files of old hold none
-    check_names(document, ("columns", "formula", "formulas", "functions", "learned", "reads", "scale"), "specification")
-    lists = ("columns", "functions", "reads")
-    sound = all(_are_texts(document[name]) for name in lists) and isinstance(document["learned"], list)
-    if not sound or not isinstance(document["formula"], str):
-        raise MalformedError("its specification is not made of text")
-    _check_functions(document, functions)
-    spec = parse_formula(document["formula"], document["columns"], functions)
+def restore_spec(document: Any, around: Surroundings) -> ModelSpec:
+    """Specification from its texts, which becomes that of what stands behind it."""
+    if document is None:
+        return around.read
+    if not isinstance(document, dict) or set(document) != set(_FIELDS):
+        raise MalformedError(f"its specification has not exactly the fields {', '.join(_FIELDS)}")
+    for name, hint in _FIELDS.items():
+        if not fits(document[name], hint):
+            raise MalformedError(f"its specification is not made of text: {name}")
+    _check_functions(document, around.functions)
+    spec = parse_formula(document["formula"], list(document["columns"]), around.functions)
     values = iter(document["learned"])
     spec = _relearn(spec, values)
-    if _reading(spec) != document["reads"]:  # of an earlier tobitgp, in which no process had a line
-        spec = replace(spec, gps=tuple(replace(term, line=False) for term in spec.gps))
     if list(values) or _reading(spec) != document["reads"]:
         raise MalformedError("its formula is read otherwise by this version of tobitgp")
-    if not isinstance(document["formulas"], list):
-        raise MalformedError("its formulas are no list")
-    spec = replace(spec, formulas=tuple(_restore_formula(each, spec, functions) for each in document["formulas"]))
-    if document["scale"] is None:
-        return spec
-    return replace(spec, scale=_restore_scale(document["scale"], spec, functions, scale_kind))
+    formulas: Any = tuple(_restore_formula(each, spec, around.functions) for each in document["formulas"])
+    spec = replace(spec, formulas=formulas)
+    if document["scale"] is not None:
+        spec = replace(spec, scale=_restore_formula(document["scale"], spec, around.functions))
+    around.spec = spec
+    return spec
 
 
-def _restore_formula(document: Any, spec: ModelSpec, functions: Functions) -> ParameterSpec:
-    """Formula of another parameter of the rows, read again."""
-    of: Any = document.get("of") if isinstance(document, dict) else None
-    if not _are_texts(of) or len(of) != 2:
-        raise MalformedError("a formula does not say of which parameter it is")
-    rest = {name: value for name, value in document.items() if name != "of"}
-    found = _restore_scale(rest, spec, functions, ParameterSpec)
-    assert isinstance(found, ParameterSpec)
-    return replace(found, parameter=of[0], label=of[1])
-
-
-def _restore_scale(document: Any, spec: ModelSpec, functions: Functions, kind: type[ScaleSpec]) -> ScaleSpec:
-    """Formula of the noise scale or the cured fraction, read again."""
-    check_names(document, ("columns", "formula", "reads"), "noise scale")
-    if not isinstance(document["formula"], str) or not all(_are_texts(document[name]) for name in ("columns", "reads")):
-        raise MalformedError("its noise scale is not made of text")
+def _restore_formula(document: Any, spec: ModelSpec, functions: Functions) -> ScaleSpec:
+    """Formula of a parameter of the rows, read again."""
+    argument, formula, columns, reads, parameter, label = document
+    kind = next((kind for kind in (ScaleSpec, CureSpec, ParameterSpec) if kind.argument == argument), None)
+    if kind is None:
+        raise MalformedError(f"it has a formula for the unknown parameter {argument!r:.60}")
     try:
-        scale = parse_scale_formula(document["formula"], document["columns"], functions, beside=spec, kind=kind)
+        scale = parse_scale_formula(formula, list(columns), functions, beside=spec, kind=kind)
     except SpecError as error:
         raise MalformedError(str(error)) from error
-    if _reading(scale) != document["reads"]:
+    if _reading(scale) != reads:
         raise MalformedError("the formula of its noise scale is read otherwise by this version of tobitgp")
-    return scale
-
-
-def check_names(document: Any, names: tuple[str, ...], what: str) -> None:
-    """Refuse a document that has not exactly these fields."""
-    if not isinstance(document, dict) or set(document) != set(names):
-        raise MalformedError(f"its {what} has not exactly the fields {', '.join(names)}")
+    return replace(scale, parameter=parameter, label=label) if isinstance(scale, ParameterSpec) else scale
 
 
 def _check_functions(document: dict[str, Any], functions: Functions) -> None:
@@ -125,12 +122,12 @@ def _called(spec: ModelSpec | ScaleSpec) -> list[str]:
     return [name for name, _ in spec.functions if re.search(rf"(?<![\w.]){name}\s*\(", text)]
 
 
-def _reading(spec: ModelSpec | ScaleSpec) -> list[str]:
+def _reading(spec: ModelSpec | ScaleSpec) -> tuple[str, ...]:
     """What later numbers rest on: the linear part written out, the processes, the columns and their roles."""
     mixture = spec.mixture if isinstance(spec, ModelSpec) else None
     names = [term.name for term in spec.gps]
     reads = [spec.linear, *names, *line_names(spec.gps).values(), *(f"{v.role} {v.name}" for v in spec.variables)]
-    return [*reads, f"mixture {mixture.process:d} {mixture.numbers}"] if mixture is not None else reads
+    return (*reads, f"mixture {mixture.process:d} {mixture.numbers}") if mixture is not None else tuple(reads)
 
 
 def _learned(part: Any) -> list[Any]:
@@ -156,7 +153,3 @@ def _relearn(part: Any, values: Iterator[Any]) -> Any:
             raise MalformedError(f"its specification has the value {value!r:.60} for {name}")
     changes |= {f.name: _relearn(getattr(part, f.name), values) for f in fields(part) if f.name not in own}
     return replace(part, **changes)
-
-
-def _are_texts(items: Any) -> bool:
-    return isinstance(items, list) and all(isinstance(item, str) for item in items)

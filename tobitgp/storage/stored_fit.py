@@ -1,12 +1,9 @@
-"""A fit without its training rows in a file."""
+"""A fit of any kind in a file: what it was made of and found, without its training rows."""
 
 from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,145 +11,25 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.files import ordinary
-from tobitgp.formula.spec import CureSpec, ModelSpec, ScaleSpec
-from tobitgp.kinds.boxcox import BoxCoxParts
-from tobitgp.kinds.cure import CureParts
-from tobitgp.kinds.distributional import CuredParts, DistributionalParts
-from tobitgp.kinds.parametric import ParametricParts
-from tobitgp.kinds.regression import RegressionParts
-from tobitgp.kinds.start_stop import StartStopParts
-from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
-from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
-from tobitgp.results.competing.competing_parts import CompetingParts
 from tobitgp.results.competing.competing_results import CompetingRisksResults
-from tobitgp.results.hazards.hazard_parts import HazardParts
-from tobitgp.results.hazards.hazard_results import HazardResults
-from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
-from tobitgp.results.likelihood.cure_results import CureResults
-from tobitgp.results.likelihood.distributional_results import DistributionalResults
-from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
-from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.likelihood.start_stop_results import StartStopResults
-from tobitgp.results.mixture.mixture_parts import MixtureParts
-from tobitgp.results.mixture.mixture_results import MixtureResults
-from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
-from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.views import Parts
-from tobitgp.storage.archive import (
-    MalformedError,
-    check_fields,
-    check_used,
-    field_types,
-    read_arrays,
-    read_document,
-    write_archive,
-)
-from tobitgp.storage.classes import fit_codec
-from tobitgp.storage.consistency import (
-    check_boxcox,
-    check_cure,
-    check_distributional,
-    check_mixture,
-    check_parametric,
-    check_process,
-    check_regression,
-    check_start_stop,
-    try_results,
-)
-from tobitgp.storage.powers import POWERS, plain_powers, powers_results
-from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
-from tobitgp.storage.stack import plain_stack, restore_stack, stacked_results
-from tobitgp.storage.stored_causes import CAUSES, causes_results, plain_causes, read_fits
-from tobitgp.storage.stored_cells import hazard_results, plain_hazards, restore_hazards
+from tobitgp.results.results import Results
+from tobitgp.storage.archive import MalformedError, read_arrays, read_document, write_archive
+from tobitgp.storage.classes import fit_codec, results_of
+from tobitgp.storage.codec import Functions, Surroundings, check_used
 
-Loaded = (
-    GPResults
-    | RegressionResults
-    | CureResults
-    | DistributionalResults
-    | BoxCoxResults
-    | BoxCoxGPResults
-    | MixtureResults
-    | MultivariateResults
-    | HazardResults
-    | ParametricHazardResults
-    | CompetingRisksResults
-)
-_NOT_STORED = ("spec", "training", "covariates")
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """How fits of one kind are stored."""
-
-    name: str
-    parts: type  # dataclass of what such a fit was made from and what it found
-    check: Callable[[Any], None]  # parts -> None; raises where they do not belong together
-    results: Callable[[Any], Any]  # parts -> results
-    scale: type[ScaleSpec] = ScaleSpec  # of the formula beside that of the model
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """Declared types of the parts that are stored, by name."""
-        return {name: hint for name, hint in field_types(self.parts).items() if name not in _NOT_STORED}
-
-
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind("process", Parts, check_process, GPResults.from_parts),
-        Kind("regression", RegressionParts, check_regression, RegressionResults),
-        Kind("start_stop", StartStopParts, check_start_stop, StartStopResults),
-        Kind("boxcox", BoxCoxParts, check_boxcox, BoxCoxResults),
-        Kind("cure", CureParts, check_cure, CureResults, CureSpec),
-        Kind("distributional", DistributionalParts, check_distributional, DistributionalResults),
-        Kind("cured", CuredParts, check_distributional, CureResults),
-        Kind("parametric", ParametricParts, check_parametric, ParametricHazardResults),
-        Kind("mixture", MixtureParts, check_mixture, MixtureResults),
-    )
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """How rows were made from those of the user, for fits that are fits of other rows."""
-
-    name: str
-    parts: type
-    inner: Callable[[Any], Any]  # parts -> parts of the fit of the rows that were made
-    plain: Callable[[Any, list[np.ndarray[Any, Any]]], dict[str, Any]]  # parts, arrays -> document
-    restore: Callable[..., Any]  # document, functions, arrays, used -> what is beside the inner parts
-    results: Callable[[Any, Any], Any]  # that, inner parts -> results
-
-
-MADE = {
-    made.name: made
-    for made in (
-        Made("stack", MultivariateParts, attrgetter("stacked"), plain_stack, restore_stack, stacked_results),
-        Made("cells", HazardParts, attrgetter("cells"), plain_hazards, restore_hazards, hazard_results),
-    )
-}
-
-
-FORMAT, VERSION = "tobitgp fit", 2
+Loaded = Results | MultivariateResults | CompetingRisksResults
+FORMAT, VERSION = "tobitgp fit", 3
 MAX_CAUSE = 400
-_NAMES = ("format", "version", "written_by", "kind", "specification", "parts", "rows")
+_NAMES = {"format", "version", "written_by", "fit"}
 
 
 def save(parts: Any, path: str | os.PathLike[str]) -> None:
-    """Write the parts of a fit, of a kind in ``KINDS``, causes or powers; see :meth:`tobitgp.GPResults.save`."""
+    """Write what a fit of any kind was made of and found; see :meth:`tobitgp.GPResults.save`."""
     place = _path(path)
     arrays = list[np.ndarray[Any, Any]]()
-    document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "written_by": f"tobitgp {_version()}"}
-    if isinstance(parts, CompetingParts):
-        rows = [_plain(fit.parts, arrays) for fit in parts.fits.values()]
-        document |= {"kind": CAUSES, "specification": None, "parts": plain_causes(parts), "rows": rows}
-    elif isinstance(parts, BoxCoxGPParts):
-        rows = [_plain(fit, arrays) for fit in parts.fits]
-        document |= {"kind": POWERS, "specification": None, "parts": plain_powers(parts), "rows": rows}
-    else:
-        document |= _plain(parts, arrays)
+    fit = fit_codec().encode(parts.without_rows(), arrays, Surroundings())
+    document = {"format": FORMAT, "version": VERSION, "written_by": f"tobitgp {_version()}", "fit": fit}
     try:
         if place.is_dir():
             raise DataError(f"{place} is a folder; give the name of a file in it, as fit.tgp.")
@@ -161,20 +38,6 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
         write_archive(place, document, arrays)
     except OSError as error:
         raise DataError(f"{place} cannot be written: {error.strerror or error}.") from error
-
-
-def _plain(parts: Any, arrays: list[np.ndarray[Any, Any]]) -> dict[str, Any]:
-    """Document of one fit."""
-    made = next((made for made in MADE.values() if type(parts) is made.parts), None)
-    inner = parts if made is None else made.inner(parts)
-    kind = next(kind for kind in KINDS.values() if type(inner) is kind.parts)
-    rowless, codec = inner.without_rows(), fit_codec(inner.spec, inner.state.levels)
-    return {
-        "kind": kind.name,
-        "specification": plain_spec(inner.spec, inner.facts.names),
-        "parts": codec.encode({name: getattr(rowless, name) for name in kind.fields}, arrays),
-        "rows": None if made is None else {"made": made.name, **made.plain(parts, arrays)},
-    }
 
 
 def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
@@ -214,22 +77,17 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
       gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
       log likelihood -29.23, converged
     """
-    place, earlier = _path(path), False
+    place = _path(path)
     try:
         if not ordinary(place):
             raise OSError("it is a device or a pipe; give the name of a file")
         with place.open("rb") as file, zipfile.ZipFile(file) as archive:
             document = read_document(archive, os.fstat(file.fileno()).st_size)
             _check_head(document)
-            earlier = document["version"] < VERSION
             arrays, used = read_arrays(archive), set[int]()
-        several = document["kind"] in (CAUSES, POWERS)
-        documents = read_fits(document, _NAMES[3:]) if several else [document]
-        held = [_decode(one, functions, arrays, used, earlier=earlier) for one in documents]
+        parts = fit_codec().decode(document["fit"], arrays, used, Surroundings(functions=functions))
         check_used(arrays, used)
-        fits = [_build(*one) for one in held]
-        together = powers_results if document["kind"] == POWERS else causes_results
-        results: Loaded = together(document["parts"], fits) if several else fits[0]
+        results: Loaded = results_of(parts)
     except SpecError as error:
         raise SpecError(f"{place}: {error}") from error
     except OSError as error:
@@ -237,32 +95,8 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
     except zipfile.BadZipFile as error:
         raise DataError(f"{place} is no fit that tobitgp saved, or it is damaged: {_cause(error)}.") from error
     except Exception as error:
-        remedy = (
-            " It was written by an earlier tobitgp: load it with that one, or fit the model again." if earlier else ""
-        )
-        raise DataError(f"{place} cannot be loaded: {_cause(error)}.{remedy}") from error
+        raise DataError(f"{place} cannot be loaded: {_cause(error)}.") from error
     return results
-
-
-def _decode(
-    document: Any, functions: Functions, arrays: Sequence[np.ndarray[Any, Any]], used: set[int], *, earlier: bool
-) -> tuple[Kind, ModelSpec, Any, Made | None, Any]:
-    """What the document of one fit holds."""
-    name, rows = document["kind"], document["rows"]
-    if not isinstance(name, str) or name not in KINDS:
-        raise MalformedError(f"it is of the unknown kind {name!r:.60}")
-    kind = KINDS[name]
-    spec = restore_spec(document["specification"], functions, kind.scale)
-    values = fit_codec(spec, {}, earlier=earlier).decode(document["parts"], arrays, used)
-    made = None if rows is None else _read_made(rows)
-    return kind, spec, values, made, None if made is None else made.restore(rows, functions, arrays, used)
-
-
-def _build(kind: Kind, spec: ModelSpec, values: Any, made: Made | None, outer: Any) -> Any:
-    """Results of one fit."""
-    found = kind.results(_assemble(kind, spec, values))
-    try_results(found)
-    return found if made is None else made.results(outer, found.parts)
 
 
 def _cause(error: Exception) -> str:
@@ -288,7 +122,7 @@ def _version() -> str:
 
 
 def _check_head(document: Any) -> None:
-    """Refuse what is no fit, and what only a newer version can read."""
+    """Refuse what is no fit, and what another version wrote."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise MalformedError("it is no fit that tobitgp saved")
     version, writer = document.get("version"), document.get("written_by")
@@ -297,22 +131,12 @@ def _check_head(document: Any) -> None:
     if version > VERSION:
         raise MalformedError(
             f"it was written by a newer tobitgp ({writer!r:.40}, format {version}); "
-            f"this one, {_version()}, reads up to format {VERSION}: install a newer one"
+            f"this one, {_version()}, reads format {VERSION}: install a newer one"
         )
-    check_names(document, _NAMES, "document")
-
-
-def _read_made(rows: Any) -> Made:
-    name = rows.get("made") if isinstance(rows, dict) else None
-    if not isinstance(name, str) or name not in MADE:
-        raise MalformedError(f"its rows were made in the unknown way {name!r:.60}")
-    return MADE[name]
-
-
-def _assemble(kind: Kind, spec: ModelSpec, values: Any) -> Any:
-    check_fields(values, kind.fields)
-    parts = kind.parts(spec=spec, **values)
-    if (parts.state.scale is None) != (spec.scale is None):
-        raise MalformedError("its noise scale is not that of the formula")
-    kind.check(parts)
-    return parts
+    if version < VERSION:
+        raise MalformedError(
+            f"it was written by an earlier tobitgp ({writer!r:.40}, format {version}), and this one, {_version()}, "
+            f"reads format {VERSION}: fit the model again and save it, or load the file with the version that wrote it"
+        )
+    if set(document) != _NAMES:
+        raise MalformedError(f"it has not exactly the fields {', '.join(sorted(_NAMES))}")

@@ -69,7 +69,7 @@ class Question:
     asked_without_meaning: bool = True
 
     def reason(self, entry: Entry) -> Reason | None:
-        return next((reason for reason in self.reasons if reason.holds(entry)), None)
+        return next((reason for reason in self.reasons if reason.holds(entry.known)), None)
 
 
 def new_rows(case: Case, found: Any) -> str:

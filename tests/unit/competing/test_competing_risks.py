@@ -576,21 +576,28 @@ def test_other_doors_to_causes(mgus2, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("causes", ["death"]), ("causes", ["pcm", "pcm"]), ("counts", [1, 2]), ("column", 3)]
+    ("name", "value", "match"),
+    [
+        ("fits", {"$dict": []}, "do not belong together"),
+        ("counts", {"$series": [["pcm", "pcm"], [1, 2]]}, "do not belong together"),
+        ("counts", {"$series": [["pcm"], [1, 2]]}, "a number for each name"),
+        ("formulas", [], "do not belong together"),
+        ("column", 3, "column is of the type int"),
+    ],
 )
-def test_files_whose_causes_do_not_belong_together_are_refused(mgus2, tmp_path, name, value):
+def test_files_whose_causes_do_not_belong_together_are_refused(mgus2, tmp_path, name, value, match):
     place = tmp_path / "fit.tgp"
     tg.fit("Surv(etime, text) ~ 1", mgus2, family="exponential").save(place)
     with zipfile.ZipFile(place) as archive:
         held = {entry: archive.read(entry) for entry in archive.namelist()}
     entry = next(entry for entry in held if entry.endswith(".json"))
     document = json.loads(held[entry])
-    document["parts"][name] = value
+    document["fit"]["fields"][name] = value
     held[entry] = json.dumps(document).encode()
     with zipfile.ZipFile(place, "w") as archive:
         for name, content in held.items():
             archive.writestr(name, content)
-    with pytest.raises(DataError, match="do not belong together"):
+    with pytest.raises(DataError, match=match):
         tg.load(place)
 
 

@@ -187,7 +187,7 @@ def test_files_and_tables(kidney, tmp_path):
     from dataclasses import replace
 
     for change, words in (
-        ({"frailty": None, "frailties": None}, "frailties are not those"),
+        ({"frailty": None, "frailties": None}, "frailties are not those|maximum.parameters has the shape"),
         ({"frailties": -res.parts.frailties}, "not positive"),
         ({"groups": ()}, "frailties"),
     ):

@@ -7,6 +7,7 @@ from support.processes import printed_by
 
 import tobitgp as tg
 from tobitgp.errors import SpecError, UnavailableError
+from tobitgp.results.why_not import INSTEAD, KINDS, WHY_NOT
 
 
 def test_statsmodels_vocabulary(averaged, mixed):
@@ -167,16 +168,19 @@ def test_what_other_kinds_of_fits_have_is_refused_in_words():
     """By one mechanism, which is an AttributeError too, so that programs can look for what there is."""
     lung = tg.datasets.load("lung")
     res = tg.fit("Surv(time, event) ~ gp(age)", lung, family="weibull", hyper="maximize")
-    with pytest.raises(UnavailableError, match=r"profile_interval is not available of GPRes.*RegressionRes"):
+    with pytest.raises(
+        UnavailableError,
+        match=r"^res.profile_interval: not defined for a Gaussian process. .* maximised likelihood. conf_int",
+    ):
         res.profile_interval("age")
-    with pytest.raises(UnavailableError, match=r"RegressionResults.*A posterior has draws, by sample"):
+    with pytest.raises(UnavailableError, match=r"res.bootstrap: not defined for .*A posterior has draws, by sample"):
         res.bootstrap()
     assert not hasattr(res, "lr_test")
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         res.nothing  # noqa: B018
     power = tg.fit("time ~ age", lung, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
     for name in ("posterior", "hazard_ratios", "k_hat", "group_effects", "plot_terms", "plot_forest"):
-        with pytest.raises(SpecError, match=f"{name} is not available of BoxCoxGPResults"):
+        with pytest.raises(SpecError, match=f"res.{name}: not (defined|available) for a Box-Cox process"):
             getattr(power, name)()
     assert power.plot() is not None
 
@@ -184,16 +188,33 @@ def test_what_other_kinds_of_fits_have_is_refused_in_words():
 def test_what_only_other_kinds_have_is_refused_in_words(tobin):
     """Also of kinds that stand for several fits, and whatever has been imported."""
     one = tg.fit("durable ~ age | censor(0)", tobin)
-    with pytest.raises(UnavailableError, match=r"^predict_cumulative_incidence is not available of Reg.*of Competing"):
+    with pytest.raises(
+        UnavailableError, match=r"^res.predict_cumulative_incidence: not defined for a regression .* only one cause"
+    ):
         one.predict_cumulative_incidence(tobin, [1.0])
     two = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tobin, rescor=True)
-    with pytest.raises(UnavailableError, match=r"bootstrap is not available of Multivar.*RegressionRes"):
+    with pytest.raises(UnavailableError, match=r"^res.bootstrap: not defined for several responses"):
         two.bootstrap()
     lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
     causes = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
     with pytest.raises(UnavailableError, match=r"each cause has its own, as res\[1\].plot_terms"):
         causes.plot_terms()
-    with pytest.raises(UnavailableError, match="impute is not available of CompetingRisksResults, but of Multivariate"):
+    with pytest.raises(
+        UnavailableError, match=r"res.impute: not defined for competing risks. There is only one response"
+    ):
         causes.impute()
     for res in (one, two, causes):
         assert not hasattr(res, "nothing")
+
+
+def test_every_name_that_a_kind_lacks_is_in_the_table_of_reasons():
+    kinds = [getattr(tg, name) for name in tg.__all__ if name.endswith("Results")]
+    public = {name for kind in kinds for name in dir(kind) if not name.startswith("_")}
+    lacking = {name for name in public if not all(hasattr(kind, name) for kind in kinds)}
+    assert lacking <= set(WHY_NOT)
+    assert {name for name in INSTEAD if name.isidentifier()} <= set(WHY_NOT)
+
+
+def test_reasons_know_the_kinds():
+    facts = {fact for reasons in WHY_NOT.values() for reason in reasons for fact in (*reason.when, *reason.unless)}
+    assert facts - set(KINDS) <= {"likelihood", "groups", "no rows", "no scale", "time"}

@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from support.hostile_files import replaced, zipped
+from support.hostile_files import in_class, in_spec, zipped
 from support.stored import again, assert_same, quiet_fit
 
 import tobitgp as tg
@@ -59,20 +59,15 @@ def test_no_rows_are_held(loaded):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda d: replaced(d, ("rows", "made"), "dough"), "unknown way 'dough'"),
-        (lambda d: replaced(d, ("rows", "formula"), 1), "not made of text"),
-        (lambda d: replaced(d, ("rows", "formula"), "Surv(y, seen) ~ z"), "read otherwise"),
-        (lambda d: replaced(d, ("rows", "family", "baseline"), "step"), "'gp', 'piecewise'"),
-        (
-            lambda d: replaced(d, ("rows", "family"), {"baseline": "spline", "bands": None, "kernel": "matern32"}),
-            "cells",
-        ),
-        (lambda d: replaced(d, ("rows", "family", "kernel"), "rough"), "kernel='rough'"),
-        (lambda d: replaced(d, ("rows", "family", "bands"), "all"), "not made of text"),
-        (lambda d: replaced(d, ("rows", "family"), {}), "family has not exactly"),
-        (lambda d: replaced(d, ("rows", "specification", "formula"), "y ~ x"), "cannot be loaded"),
-        (lambda d: replaced(d, ("rows", "parts"), None), "not exactly the parts"),
-        (lambda d: replaced(d, ("rows",), None), "cannot be loaded|nothing refers"),
+        (in_class("HazardParts", written={"$hazards": 1}), "not made of text"),
+        (in_class("HazardParts", written={"$hazards": "Surv(y, seen) ~ z"}), "read otherwise"),
+        (in_class("PH", baseline="step"), "PH.baseline is of the type str"),
+        (in_class("PH", baseline="spline", bands=None, kernel="matern32"), "cells"),
+        (in_class("PH", kernel="rough"), "kernel='rough'"),
+        (in_class("PH", bands="all"), "PH.bands is of the type str"),
+        (in_class("HazardParts", family={"$class": "PH", "fields": {}}), "PH has not exactly the fields"),
+        (in_class("HazardParts", cells=None), "HazardParts.cells is of the type"),
+        (in_spec(formula="y ~ x"), "cannot be loaded"),
     ],
 )
 def test_documents(res, tmp_path, change, match):

@@ -4,8 +4,9 @@ import io
 import json
 import zipfile
 
+import numpy as np
 import pytest
-from support.hostile_files import zipped
+from support.hostile_files import find, npy, zipped
 from support.stored import again, assert_same, quiet_fit
 
 import tobitgp as tg
@@ -35,26 +36,39 @@ def test_same_answers(res, regression, rich, tmp_path):
         assert "nan" not in str(loaded.fit_history)
 
 
-def part(name, value):
-    def change(document):
-        document["parts"][name] = value(document["parts"][name])
+def powers(name, value):
+    """Another value of a part, an array's by a function of it."""
+    return lambda document, arrays: find(document, "BoxCoxGPParts").update({name: value})
 
-    return change
+
+def powers_array(name, change):
+    return lambda document, arrays: change(arrays, find(document, "BoxCoxGPParts")[name]["$array"])
+
+
+def shorter(arrays, at):
+    arrays[at] = arrays[at][1:]
+
+
+def none(arrays, at):
+    arrays[at] = 0.0 * arrays[at]
+
+
+def unknown(arrays, at):
+    arrays[at][0] = np.nan
 
 
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (part("powers", lambda values: values[1:]), "do not belong together"),
-        (part("weights", lambda values: [0.0 * x for x in values]), "make no sense"),
-        (part("weights", lambda values: "heavy"), "do not belong together"),
-        (part("jacobians", lambda values: [None, *values[1:]]), "make no sense"),
-        (part("best", lambda k: 99), "make no sense"),
-        (part("best", lambda k: -1), "make no sense"),
-        (part("se", lambda x: "none"), "make no sense"),
-        (lambda document: document["parts"].pop("se"), "powers"),
-        (lambda document: document.update(rows=[]), "nothing refers to"),
-        (lambda document: document.update(rows=None), "has no fits|have no fits"),
+        (powers_array("powers", shorter), "BoxCoxGPParts.powers has the shape"),
+        (powers_array("weights", none), "make no sense"),
+        (powers_array("jacobians", unknown), "jacobians holds numbers that are not finite"),
+        (powers("weights", "heavy"), "weights is of the type str"),
+        (powers("best", 99), "make no sense"),
+        (powers("best", -1), "make no sense"),
+        (powers("se", "none"), "se is of the type str"),
+        (powers("fits", []), "fits is of|nothing refers to|shape"),
+        (lambda document, _: find(document, "BoxCoxGPParts").pop("se"), "exactly the fields"),
     ],
 )
 def test_changed_documents(res, tmp_path, change, match):
@@ -62,21 +76,23 @@ def test_changed_documents(res, tmp_path, change, match):
 
 
 def test_changed_profile(regression, tmp_path):
-    def change(document):
-        stored = dict(document["parts"]["$dict"])
-        next(pair for pair in document["parts"]["$dict"] if pair[0] == "profile")[1] = stored["covariance"]
+    def change(document, arrays):
+        at = find(document, "BoxCoxParts")["profile"]["$array"]
+        arrays[at] = arrays[at][:, :1]
 
-    refused(regression, tmp_path, change, ".")
+    refused(regression, tmp_path, change, "profile has the shape")
 
 
 def refused(res, folder, change, match):
-    """A file whose document was changed cannot be loaded."""
+    """A file whose document or arrays were changed cannot be loaded."""
     place = folder / "fit.tgp"
     res.save(place)
     with zipfile.ZipFile(io.BytesIO(place.read_bytes())) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
-    document = json.loads(entries["fit.json"])
-    change(document)
-    place.write_bytes(zipped({**entries, "fit.json": json.dumps(document).encode()}.items()))
+    document = json.loads(entries.pop("fit.json"))
+    arrays = [np.load(io.BytesIO(data)) for data in entries.values()]
+    change(document, arrays)
+    changed = {f"arrays/{i}.npy": npy(values) for i, values in enumerate(arrays)}
+    place.write_bytes(zipped([("fit.json", json.dumps(document).encode()), *changed.items()]))
     with pytest.raises(DataError, match=match):
         tg.load(place)

@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from support.hostile_files import header, npy, replaced, zipped
+from support.hostile_files import find, header, in_class, in_spec, npy, replaced, zipped
 
 import tobitgp as tg
 from tobitgp.errors import DataError
@@ -21,35 +21,6 @@ def set_field(*route, value):
     return lambda document: replaced(document, route, value)
 
 
-def find(document, name):
-    """Fields of the first object of a class."""
-    if isinstance(document, dict):
-        if document.get("$class") == name:
-            return document["fields"]
-        document = list(document.values())
-    if isinstance(document, list):
-        return next((found for item in document if (found := find(item, name)) is not None), None)
-    return None
-
-
-def in_class(name, **values):
-    def change(document):
-        find(document, name).update(values)
-        return document
-
-    return change
-
-
-def part(name, value):
-    """Another value of one of the parts."""
-
-    def change(document):
-        next(pair for pair in document["parts"]["$dict"] if pair[0] == name)[1] = value
-        return document
-
-    return change
-
-
 def test_an_untouched_copy_is_read(rewrite, stored, rich):
     assert (tg.load(rewrite()).predict(rich) == stored[0].predict(rich)).all()
 
@@ -60,36 +31,36 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
         (set_field("format", value="other"), "no fit that tobitgp saved"),
         (lambda d: [], "no fit that tobitgp saved"),
         (lambda d: {}, "no fit that tobitgp saved"),
-        (set_field("version", value=3), r"newer tobitgp \('tobitgp .*', format 3\); .* install a newer one"),
+        (set_field("version", value=4), r"newer tobitgp \('tobitgp .*', format 4\); .* install a newer one"),
+        (
+            set_field("version", value=1),
+            r"earlier tobitgp \('tobitgp .*', format 1\).* fit the model again and save it",
+        ),
+        (set_field("version", value=2), "fit the model again and save it, or load the file with the version that"),
         (set_field("version", value=0), "which version"),
         (set_field("version", value=True), "which version"),
         (set_field("version", value="1"), "which version"),
         (set_field("written_by", value=3), "which version"),
         (set_field("more", value=3), "exactly the fields"),
-        (set_field("specification", value=3), "specification"),
-        (set_field("specification", "more", value=3), "exactly the fields"),
-        (set_field("specification", "formula", value=3), "not made of text"),
-        (set_field("specification", "columns", value="y"), "not made of text"),
-        (set_field("specification", "columns", value=["y"]), "no column"),
-        (set_field("specification", "formula", value="y ~ x"), "no column|read otherwise"),
-        (set_field("specification", "formula", value="y ~ __import__('os')"), "cannot be loaded"),
-        (set_field("specification", "learned", value=[]), "kind"),
-        (set_field("specification", "learned", value=["code"]), "'code' for kind"),
-        (set_field("specification", "learned", value=["value", "", ""]), "read otherwise"),
-        (set_field("specification", "reads", value=[]), "read otherwise"),
-        (set_field("kind", value="regression"), "exactly the parts"),
-        (set_field("kind", value="forest"), "unknown kind 'forest'"),
-        (set_field("kind", value="mixture"), "exactly the parts"),
-        (set_field("kind", value=["process"]), "unknown kind"),
-        (set_field("specification", "scale", value=3), "noise scale has not exactly the fields"),
-        (
-            set_field(
-                "specification", "scale", value={"formula": "~ z", "columns": ["z"], "reads": ["1 + z", "linear z"]}
-            ),
-            "noise scale is not that of the formula",
-        ),
-        (set_field("parts", value=3), "parts"),
-        (set_field("parts", value={"$dict": []}), "parts"),
+        (set_field("fit", value=3), "nothing refers to"),
+        (set_field("fit", value={"$dict": []}), "nothing refers to"),
+        (set_field("fit", "$class", value="forest"), "unknown class 'forest'"),
+        (set_field("fit", "$class", value="RegressionParts"), "RegressionParts has not exactly the fields"),
+        (set_field("fit", "fields", value=[]), "exactly the fields"),
+        (in_class("Parts", spec={"$spec": 3}), "specification"),
+        (in_class("Parts", spec={"$spec": None}), "a formula that it does not hold"),
+        (in_spec(formula=3), "not made of text: formula"),
+        (in_spec(columns="y"), "not made of text: columns"),
+        (in_spec(columns=["y"]), "no column"),
+        (in_spec(formula="y ~ x"), "no column|read otherwise"),
+        (in_spec(formula="y ~ __import__('os')"), "cannot be loaded"),
+        (in_spec(learned=[]), "kind"),
+        (in_spec(learned=["code"]), "'code' for kind"),
+        (in_spec(learned=["value", "", ""]), "read otherwise"),
+        (in_spec(reads=[]), "read otherwise"),
+        (in_spec(scale=3), "not made of text: scale"),
+        (in_spec(scale=["power", "~ z", ["z"], ["1 + z", "linear z"], "", ""]), "unknown parameter 'power'"),
+        (in_spec(scale=["sigma", "~ z", ["z"], ["1 + z", "linear z"], "", ""]), "noise scale"),
         (in_class("FittedGP", more=1), "FittedGP has not exactly the fields"),
         (lambda d: (find(d, "FittedGP").pop("elbo"), d)[1], "FittedGP has not exactly the fields"),
         (in_class("FittedGP", elbo="high"), "FittedGP.elbo is of the type str, not float"),
@@ -138,23 +109,31 @@ def test_documents(rewrite, change, match):
     refused(rewrite(change), match)
 
 
-SCALE = ("specification", "scale")
+def scale(at, value):
+    """Another text of the formula of the noise scale: argument, formula, columns and reading."""
+
+    def change(document):
+        pair = next(pair for pair in find(document, "$spec") if pair[0] == "scale")
+        pair[1][at] = value
+        return document
+
+    return change
 
 
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (set_field("kind", value="process"), "exactly the parts"),
-        (set_field(*SCALE, value=None), "has no formula"),
-        (set_field(*SCALE, "formula", value=3), "not made of text"),
-        (set_field(*SCALE, "columns", value="t"), "not made of text"),
-        (set_field(*SCALE, "columns", value=["t"]), "cannot be loaded"),
-        (set_field(*SCALE, "formula", value="~ t"), "read otherwise"),
-        (set_field(*SCALE, "formula", value="~ gp(t)"), "read otherwise"),
-        (set_field(*SCALE, "formula", value="~ y"), "cannot stand in the formula of its noise scale|no column"),
-        (set_field(*SCALE, "formula", value="~ __import__('os')"), "cannot be loaded"),
-        (set_field("specification", "formula", value="y ~ gp(z) | censor(low, 1.6)"), "no column|read otherwise"),
-        (in_class("DesignState", scale=None), "nothing refers to"),
+        (set_field("fit", "$class", value="CureParts"), "exactly the fields"),
+        (in_spec(scale=None), "has no formula"),
+        (scale(1, 3), "not made of text"),
+        (scale(2, "t"), "not made of text"),
+        (scale(2, ["t"]), "cannot be loaded"),
+        (scale(1, "~ t"), "read otherwise"),
+        (scale(1, "~ gp(t)"), "read otherwise"),
+        (scale(1, "~ y"), "cannot stand in the formula of its noise scale|no column"),
+        (scale(1, "~ __import__('os')"), "cannot be loaded"),
+        (in_spec(formula="y ~ gp(z) | censor(low, 1.6)"), "no column|read otherwise"),
+        (in_class("DesignState", scale=None), "not those of the formula"),
         (in_class("DesignState", scale={"$scale": 3}), "unknown form"),
         (in_class("DesignState", scale={"$scale": [[3], None]}), "unknown form"),
         (in_class("DesignState", scale={"$class": "PartState", "fields": {}}), "unknown class"),
@@ -164,15 +143,15 @@ SCALE = ("specification", "scale")
         (in_class("Maximum", gamma={"$array": 0}), "not there or taken|shape|type"),
         (in_class("Maximum", shape=None), "shape of its noise"),
         (in_class("Maximum", shape={"$float": "nan"}), "shape of its noise"),
-        (part("family", {"$family": "weibull"}), "shape"),
-        (part("family", {"$family": {"$dict": [["student", -1.0]]}}), "a number from 0.2"),
-        (part("family", {"$family": {"$dict": [["student", "many"]]}}), "a number from 0.2"),
-        (part("family", {"$family": {"$dict": [["cauchy", 1.0]]}}), "unknown family"),
-        (part("family", None), "'family' is no Family"),
-        (part("cov_type", "HC7"), "together"),
-        (part("cov_type", 3), "'cov_type' is no str"),
-        (part("llnull", "low"), "llnull"),
-        (part("centre", None), "nothing refers to"),
+        (in_class("RegressionParts", family={"$family": "weibull"}), "shape"),
+        (in_class("RegressionParts", family={"$family": {"$dict": [["student", -1.0]]}}), "a number from 0.2"),
+        (in_class("RegressionParts", family={"$family": {"$dict": [["student", "many"]]}}), "a number from 0.2"),
+        (in_class("RegressionParts", family={"$family": {"$dict": [["cauchy", 1.0]]}}), "unknown family"),
+        (in_class("RegressionParts", family=None), "RegressionParts.family is of the type NoneType, not Family"),
+        (in_class("RegressionParts", cov_type="HC7"), "together"),
+        (in_class("RegressionParts", cov_type=3), "cov_type is of the type int"),
+        (in_class("RegressionParts", llnull="low"), "llnull"),
+        (in_class("RegressionParts", centre=None), "centre is of the type NoneType"),
     ],
 )
 def test_documents_of_regressions(rewrite_regression, change, match):

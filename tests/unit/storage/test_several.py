@@ -5,11 +5,13 @@ import json
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
-from support.hostile_files import replaced, zipped
+from support.hostile_files import find, in_class, zipped
 from support.stored import again, assert_same, quiet_fit
 
 import tobitgp as tg
+from tobitgp.cli import main
 from tobitgp.errors import DataError, SpecError
 
 FORMULA = "mvbind(y, z) ~ gp(x) + bs(t, df=4) + C(k, Sum) + (1 + t | g) | censor(0.7, None)"
@@ -62,9 +64,11 @@ def test_log_times_weights_and_functions(rich, tmp_path):
     assert_same(res.predict(data[["x"]]), loaded.predict(data[["x"]]))
 
 
-def stack_part(name, value):
+def wide(at, value):
+    """Another formula, sigma or rescor."""
+
     def change(document):
-        next(pair for pair in document["rows"]["parts"]["$dict"] if pair[0] == name)[1] = value
+        find(document, "Stack")["wide"]["$wide"][at] = value
         return document
 
     return change
@@ -73,18 +77,17 @@ def stack_part(name, value):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda d: replaced(d, ("rows",), 3), "unknown way"),
-        (lambda d: replaced(d, ("rows", "rescor"), 1), "not made of text"),
-        (lambda d: replaced(d, ("rows", "rescor"), False), "read otherwise"),
-        (lambda d: replaced(d, ("rows", "sigma"), "~ t"), "read otherwise"),
-        (lambda d: replaced(d, ("rows", "formula"), FORMULA.replace("gp(x)", "gp(t)")), "read otherwise"),
-        (lambda d: replaced(d, ("rows", "formula"), "y ~ x"), "cannot be loaded"),
-        (lambda d: replaced(d, ("rows", "specification", "formula"), "y ~ x"), "cannot be loaded"),
-        (stack_part("dropped", -1), "do not belong together"),
-        (stack_part("dropped", "1"), "is no int"),
-        (stack_part("log_time", True), "do not belong together"),
-        (stack_part("scale", None), "is no"),
-        (stack_part("inputs", ("x", 3)), "is no"),
+        (in_class("Stack", wide=3), "Stack.wide is of the type int"),
+        (wide(2, 1), "not made of text"),
+        (wide(2, False), "read otherwise"),
+        (wide(1, "~ t"), "read otherwise"),
+        (wide(0, FORMULA.replace("gp(x)", "gp(t)")), "read otherwise"),
+        (wide(0, "y ~ x"), "cannot be loaded"),
+        (in_class("MultivariateParts", dropped=-1), "do not belong together"),
+        (in_class("MultivariateParts", dropped="1"), "dropped is of the type str"),
+        (in_class("Stack", log_time=True), "do not belong together"),
+        (in_class("Stack", scale=None), "is of the type NoneType"),
+        (in_class("Stack", inputs=("x", 3)), "Stack.inputs is of the type"),
     ],
 )
 def test_documents(res, tmp_path, change, match):
@@ -101,7 +104,8 @@ def test_shapes_and_signs(res, tmp_path):
     res.save(tmp_path / "fit.tgp")
     with zipfile.ZipFile(tmp_path / "fit.tgp") as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    stored = dict(json.loads(parts["fit.json"])["rows"]["parts"]["$dict"])
+    document = json.loads(parts["fit.json"])
+    stored = find(document, "Stack") | {"exact": find(document, "MultivariateParts")["exact"]}
     for name in ("centre", "scale", "means", "constant", "scale_means", "exact"):
         at = f"arrays/{stored[name]['$array']}.npy"
         values = np.load(io.BytesIO(parts[at]))
@@ -111,5 +115,19 @@ def test_shapes_and_signs(res, tmp_path):
             file = io.BytesIO()
             np.save(file, wrong)
             (tmp_path / "other.tgp").write_bytes(zipped({**parts, at: file.getvalue()}.items()))
-            with pytest.raises(DataError, match="do not belong together"):
+            with pytest.raises(DataError, match=r"shape|not finite|no sense|do not belong together"):
                 tg.load(tmp_path / "other.tgp")
+
+
+def test_the_command_line_predicts(res, rich, tmp_path):
+    res.save(tmp_path / "fit.tgp")
+    new = rich[rich["t"].between(0.2, 1.6)][["x", "t", "k", "g"]].head(6)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert (
+        main(
+            ["predict", *(str(tmp_path / name) for name in ("fit.tgp", "new.csv")), "--out", str(tmp_path / "out.csv")]
+        )
+        == 0
+    )
+    found = pd.read_csv(tmp_path / "out.csv")
+    np.testing.assert_allclose(found.to_numpy(dtype=float), res.predict(new).to_numpy(), rtol=1e-6)

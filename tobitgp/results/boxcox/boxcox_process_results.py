@@ -32,6 +32,7 @@ from tobitgp.results.process.process_posterior import nodes_of
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
+from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
 
@@ -60,6 +61,7 @@ class BoxCoxGPResults(Results):
     (-37.39, 0.5)
     """
 
+    _kind = "Box-Cox process"
     _parts: BoxCoxGPParts
 
     def __init__(self, parts: BoxCoxGPParts):
@@ -299,11 +301,10 @@ class BoxCoxGPResults(Results):
             "and predict() answers about the response."
         )
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.boxcox_summary import summarise_boxcox_process
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        from tobitgp.report.process_words import power_words
 
-        self._estimates(kind)
-        return summarise_boxcox_process(self, alpha)
+        return power_words(self, alpha)
 
     def _without_rows(self) -> BoxCoxGPResults:
         return BoxCoxGPResults(self._parts.without_rows())

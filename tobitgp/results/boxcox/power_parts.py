@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -34,6 +35,14 @@ class BoxCoxGPParts(Source):
     integrated: float  # log evidence, powers and hyper-parameters integrated out; NaN where these were maximised
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
+
+    shapes: ClassVar = {"fits": "powers! weights! jacobians!"}
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        share = (self.weights >= 0.0).all() and math.isclose(self.weights.sum(), 1.0, rel_tol=1e-9)
+        if not share or not 0 <= self.best < len(self.fits) or not math.isfinite(self.se):
+            yield "the numbers of its powers make no sense"
 
     @property
     def family(self) -> Family:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -67,6 +67,14 @@ class CompetingParts(Source):
     fits: Mapping[Cause, Results]
     counts: pd.Series[int]  # of rows with each cause, censored and dropped
     seen: SeenCauses | None = None
+
+    derived: ClassVar = True
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        kept = len(self.counts) == len(self.fits) + 2 and list(self.counts.index[:-2]) == list(self.fits)
+        if not kept or len(self.fits) < 2 or not self.formulas or not (self.counts >= 0).all():
+            yield "the parts of its causes do not belong together"
 
     @property
     def _first(self) -> Any:
@@ -133,9 +141,8 @@ class CompetingParts(Source):
         return kept
 
     def without_rows(self) -> CompetingParts:
-        """Parts that answer the same about new rows."""
-        fits = {cause: fit._without_rows() for cause, fit in self.fits.items()}
-        return replace(self, fits=fits, seen=None)
+        """Parts without the rows of all causes; the fit of each is written without its own."""
+        return replace(self, seen=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,9 @@ from tobitgp.results.rows import Asked, Scored, ask
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import find_terms, model_terms
 from tobitgp.results.times import Scores
-from tobitgp.results.unavailable import missing_attribute
 from tobitgp.results.views import ModelData, ModelView
+from tobitgp.results.why_not import missing_attribute
+from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class CompetingRisksResults(Results):
     {'Intercept': 5.88, 'sex': 0.6, 'sigma': 0.81}
     """
 
+    _kind = "causes"
     _parts: CompetingParts
     _location_words = "mean time up to the last"
 
@@ -238,10 +240,14 @@ class CompetingRisksResults(Results):
     anova = beside(anova.anova, "term")
     lr_test = cause_estimates.lr_test
 
-    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.competing_summary import summarise_causes
+    def _ratio_tables(self, alpha: float) -> list[pd.DataFrame]:
+        each = self._fits.items()
+        return [fit.hazard_ratios(alpha).rename(index=f"{cause}: {{}}".format) for cause, fit in each]
 
-        return summarise_causes(self, alpha, ratios=ratios is not None)
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        from tobitgp.report.competing_summary import cause_words
+
+        return cause_words(self, alpha)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -413,7 +419,8 @@ class CompetingRisksResults(Results):
         return cause_averages(self, population, sought)
 
     def _without_rows(self) -> CompetingRisksResults:
-        return CompetingRisksResults(self._parts.without_rows())
+        fits = {cause: fit._without_rows() for cause, fit in self._fits.items()}
+        return CompetingRisksResults(replace(self._parts.without_rows(), fits=fits))
 
     predict_cumulative_incidence = competing_questions.predict_cumulative_incidence
     residuals = competing_questions.residuals

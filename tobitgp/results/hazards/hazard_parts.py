@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache as cached
 from typing import Any
@@ -19,7 +19,7 @@ from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.posterior.sampled import Sampled
-from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame
+from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame, is_parametric
 from tobitgp.results.likelihood.likelihood_draws import JointEstimates
 from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.process.process_posterior import nodes_of
@@ -47,6 +47,40 @@ class HazardParts(Source):
     covariates: pd.DataFrame | None = None
     of_subjects: bool = False  # whether rows are parts of the time of subjects
     few: dict[str, Array] = field(default_factory=dict)  # coefficients of which few events tell: maximum and limits
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        cuts, kernel = self.cuts, self.family.kernel
+        if self.cells.family.name != "exponential" or is_parametric(self.family):
+            yield "its cells are not exponential"
+        if (self.spec.formula, self.cells.spec.formula) != (
+            self.written.rows,
+            self.written.cells(self.family.baseline, kernel),
+        ):
+            yield "the formula of its hazards is read otherwise by this version of tobitgp"
+        if (
+            cuts.ndim != 1
+            or len(cuts) < 2
+            or not cuts[0] >= 0.0
+            or not np.isfinite(cuts).all()
+            or not (np.diff(cuts) > 0.0).all()
+        ):
+            yield "its bands of time are none"
+
+    @property
+    def stratum(self) -> str | None:
+        """Column each of whose levels has a baseline hazard of its own."""
+        return self.written.stratum
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The first entry and the last exit."""
+        return float(self.cuts[0]), float(self.cuts[-1])
+
+    @property
+    def scale_of_effects(self) -> str:
+        """What coefficients are differences of."""
+        return "log hazard"
 
     @property
     def estimated(self) -> bool:

@@ -17,7 +17,6 @@ from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.errors import UnavailableError
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.estimates import Estimates
@@ -50,7 +49,8 @@ from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.terms import OFFSET, model_terms
-from tobitgp.results.unavailable import NO_PRIORS
+from tobitgp.results.why_not import unavailable
+from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame, IntArray
 
 _ENDS = ("value", "low", "high")  # of a row of a forest plot
@@ -144,7 +144,7 @@ class HazardResults(Results):
             For a fit by maximum likelihood, which has no priors.
         """
         if not isinstance(self.cells, GPResults):
-            raise UnavailableError(f"priors is not available of this fit. {NO_PRIORS}")
+            raise unavailable(self, "res.priors", "priors")
         table = prior_table(self.cells.parts.gp).drop(index="sigma")
         sign = np.where(table.index.isin(self._columns), -1.0, 1.0)
         return table.assign(location=sign * table["location"] + 0.0)
@@ -341,11 +341,14 @@ class HazardResults(Results):
         names = [term.name for term in model_terms(self._parts.cells)]
         return [name for name in names if name not in skipped and name != OFFSET and self._parts.written.is_own(name)]
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.hazard_summary import summarise_hazards
+    @property
+    def _kind(self) -> str:  # type: ignore[override]
+        return "piecewise" if self._parts.estimated else "hazard"
 
-        self._estimates(kind)
-        return summarise_hazards(self, alpha)
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        from tobitgp.report.hazard_summary import hazard_words
+
+        return hazard_words(self, alpha)
 
     def _without_rows(self) -> HazardResults:
         return HazardResults(self._parts.without_rows())

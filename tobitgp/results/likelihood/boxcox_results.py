@@ -18,9 +18,9 @@ from tobitgp.posterior.questions import Question
 from tobitgp.results import figures
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parameter_estimates import Transformed
 from tobitgp.results.rows import Asked, ask
+from tobitgp.results.words import Group, Words, likelihood_words, model_title, power_notes, row_notes, scale_formula
 from tobitgp.typing import Array
 
 WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "sigma", "terms")
@@ -115,6 +115,7 @@ class BoxCoxResults(LikelihoodResults):
     dtype: float64
     """
 
+    _kind = "Box-Cox"
     _parts: BoxCoxParts
 
     _by_restricted_means = True
@@ -165,19 +166,17 @@ class BoxCoxResults(LikelihoodResults):
 
     _knows_null = True
 
-    def _words(self, alpha: float) -> Words:
-        from tobitgp.report.boxcox_summary import scale_notes
-        from tobitgp.report.summaries import scale_formula
-        from tobitgp.report.summary import model_title, response_notes
-
+    def _words(self, alpha: float, kind: Any = None) -> Words:
         p = len(self._columns)
-        return Words(
+        return likelihood_words(
+            self,
+            alpha,
             model_title(self, positive=True),
             [("Family:", "boxcox")],
             [Group("coef", self._names[:p]), Group("value", self._names[p:])],
-            [*scale_notes(self), *response_notes(self)],
-            scale_formula(self),
-            "from the observed information, the power's uncertainty in all of them",
+            [*row_notes(self), *power_notes(self, [self.power])],
+            formulas=scale_formula(self),
+            errors="from the observed information, the power's uncertainty in all of them",
         )
 
     plot = figures.plot

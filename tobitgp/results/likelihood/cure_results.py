@@ -22,9 +22,9 @@ from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood import cure_questions
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.rows import Asked
+from tobitgp.results.words import Group, SummaryTable, Words, likelihood_words, model_title, noted, row_notes
 from tobitgp.typing import Frame
 
 INTERCEPT = "cured[Intercept]"
@@ -64,6 +64,7 @@ class CureResults(LikelihoodResults):
     dtype: float64
     """
 
+    _kind = "cure"
     _parts: CureParts | CuredParts
     _never = True
     _no_mean = "where some are cured the mean time is infinite"
@@ -164,25 +165,29 @@ class CureResults(LikelihoodResults):
             raise SpecError("Where some are cured the mean time is infinite; what='rmst' is that up to a time.")
         return super()._averages(population, sought)
 
-    def _words(self, alpha: float) -> Words:
-        from tobitgp.report.summary import model_title, response_notes
-
+    def _words(self, alpha: float, kind: Any = None) -> Words:
         names, p, q = self._names, len(self._columns), len(self._parts.scale_columns)
         found: list[Any] = []
         with suppress(SpecError):  # without rows the fraction may be unknown
             label = "all rows" if self._parts.one_fraction else "mean over the rows"
             found = [(label, self.cured_fraction(interval=1.0 - alpha))]
-        return Words(
+        return likelihood_words(
+            self,
+            alpha,
             model_title(self, positive=True, added="with a cured fraction"),
             [("Family:", self._parts.family_words)],
             [
                 Group("coef", names[:p], "exp(coef)", names[:p]),
-                Group("log odds", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
+                Group("logit(cured)", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
                 Group("value", names[p + q :]),
             ],
-            [_NOTE.format(self._parts.latency_words), *cure_questions.profile_note(self, alpha), *response_notes(self)],
-            self._parts.formula_texts,
-            numbers=[("cured fraction", found)],
+            [
+                *row_notes(self),
+                *noted("coefficients", [_NOTE.format(self._parts.latency_words)]),
+                *noted("parameters", cure_questions.profile_note(self, alpha)),
+            ],
+            formulas=self._parts.formula_texts,
+            tables=[SummaryTable("cured fraction", found)],
         )
 
     cured_fraction = cure_questions.cured_fraction

@@ -13,8 +13,8 @@ from tobitgp.numerics.bordered import dense
 from tobitgp.results import figures
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.words import Group, Words, likelihood_words, model_title, noted, row_notes
 
 
 class DistributionalResults(LikelihoodResults):
@@ -51,6 +51,7 @@ class DistributionalResults(LikelihoodResults):
     dtype: float64
     """
 
+    _kind = "distributional"
     _parts: DistributionalParts
 
     def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
@@ -72,9 +73,7 @@ class DistributionalResults(LikelihoodResults):
     def _has_ratios(self) -> bool:
         return self._parts.family.log_time and self._parts.baseline is None
 
-    def _words(self, alpha: float) -> Words:
-        from tobitgp.report.summary import censoring_note, model_title, response_notes, weights_note
-
+    def _words(self, alpha: float, kind: Any = None) -> Words:
         names, p, parts = self._names, len(self._columns), self._parts
         ratios = names[:p] if self._has_ratios else ()
         groups = [Group("coef", names[:p], "exp(coef)", ratios)]
@@ -85,12 +84,14 @@ class DistributionalResults(LikelihoodResults):
         groups.append(Group("value", rest))
         of_logs = [label for label in labels.values() if label.startswith("log(")]
         notes = [f"Coefficients of {each} are differences of logarithms." for each in of_logs]
-        return Words(
+        return likelihood_words(
+            self,
+            alpha,
             model_title(self, positive=parts.family.log_time),
             [("Family:", parts.family_words)],
             [group for group in groups if group.names],
-            [*notes, *censoring_note(self), *response_notes(self), *weights_note(self)],
-            parts.formula_texts,
+            [*row_notes(self), *noted("coefficients", notes)],
+            formulas=parts.formula_texts,
         )
 
     plot = figures.plot

@@ -48,12 +48,12 @@ from tobitgp.results.likelihood.likelihood_draws import (
     drawn_responses,
 )
 from tobitgp.results.likelihood.regression_residuals import pearson_residuals, response_residuals
-from tobitgp.results.likelihood.words import Words
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.survival import TimeRows, Times
+from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame, IntArray
 
 
@@ -202,15 +202,9 @@ class LikelihoodResults(Results):
 
     _knows_null = False  # whether summaries show `llnull`, which takes another fit where it is not known
 
-    def _words(self, alpha: float) -> Words:
+    def _words(self, alpha: float, kind: Any = None) -> Words:
         """What summaries say of this kind of fit."""
         raise NotImplementedError
-
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.likelihood_summary import summarise
-
-        self._estimates(kind)
-        return summarise(self, alpha, ratios)
 
     def _refuse_dependent(self, question: str) -> None:
         """Refuse what takes rows as independent where they are not."""

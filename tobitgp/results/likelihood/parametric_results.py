@@ -28,7 +28,6 @@ from tobitgp.results.hazards.proportionality import (
 from tobitgp.results.hazards.row_paths import along_parametric
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.likelihood.parametric_times import TimesOfBaseline, warn_infinite
-from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level, predict_table
@@ -36,6 +35,7 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
+from tobitgp.results.words import Group, Words, likelihood_words, noted, row_notes
 from tobitgp.typing import Array, Frame, IntArray
 
 _TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}
@@ -373,14 +373,16 @@ class ParametricHazardResults(LikelihoodResults):
             raise SpecError("Where some never have the event the mean time is infinite; what='rmst' is that up to one.")
         return super()._averages(population, sought)
 
-    def _words(self, alpha: float) -> Words:
-        from tobitgp.report.summary import censoring_note, response_notes
+    @property
+    def _kind(self) -> str:  # type: ignore[override]
+        return "frailty" if self._parts.frailty is not None else "parametric"
 
+    def _words(self, alpha: float, kind: Any = None) -> Words:
         parts, p = self._parts, len(self._columns)
         baseline, facts = parts.baseline.words, [("Link:", parts.link)]
         if self.knots:
             baseline = f"{baseline}, df = {parts.baseline.size}"
-        title, notes = _TITLES[parts.link], [_OF[parts.link], _baseline_note(self)]
+        title, notes = _TITLES[parts.link], [_OF[parts.link]]
         if parts.frailty is not None:
             title += " with a gamma frailty"
             facts.append(("Frailty:", f"{parts.frailty}, {len(parts.groups)} groups"))
@@ -389,11 +391,13 @@ class ParametricHazardResults(LikelihoodResults):
             )
         ratios = [name for name in self._names[:p] if parts.link in _RATIOS and parts.written.is_own(name)]
         coefficients = Group("coef", self._names[:p], _RATIOS.get(parts.link, ""), ratios)
-        return Words(
+        return likelihood_words(
+            self,
+            alpha,
             title,
             [("Baseline:", baseline), *facts],
             [coefficients, Group("baseline", self._names[p:])],
-            [*notes, *censoring_note(self), *response_notes(self)],
+            [*row_notes(self), *noted("coefficients", notes), *noted("parameters", [_baseline_note(self)])],
         )
 
 

@@ -14,10 +14,19 @@ from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.likelihood import marginaleffects, regression_residuals
 from tobitgp.results.likelihood.accelerated_paths import along_regression
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.likelihood.words import Group, Words
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.paths import Paths
 from tobitgp.results.rows import Asked
+from tobitgp.results.words import (
+    Group,
+    Words,
+    likelihood_words,
+    model_title,
+    noted,
+    ratio_words,
+    row_notes,
+    scale_formula,
+)
 from tobitgp.typing import Array
 
 
@@ -54,6 +63,7 @@ class RegressionResults(LikelihoodResults):
     dtype: float64
     """
 
+    _kind = "regression"
     _parts: RegressionParts
     _rows_of_k_hat = OF_REGRESSION
 
@@ -89,22 +99,22 @@ class RegressionResults(LikelihoodResults):
 
     _knows_null = True
 
-    def _words(self, alpha: float) -> Words:
-        from tobitgp.report.summaries import scale_formula
-        from tobitgp.report.summary import censoring_note, model_title, response_notes, times_note, weights_note
-
+    def _words(self, alpha: float, kind: Any = None) -> Words:
         p, positive = len(self._columns), self._parts.family.log_time
         coefficients = Group("coef", self._names[:p], "exp(coef)", self._names[:p] if positive else ())
-        notes = [] if positive else times_note(self)
+        scale = []
         if positive:
-            notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
-            notes.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
-        return Words(
+            scale.append("Coefficients and sigma are on the scale of the logarithm of the response.")
+            scale.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
+        return likelihood_words(
+            self,
+            alpha,
             model_title(self, positive=positive),
             [("Family:", self._parts.family.name)],
             [coefficients, Group("value", self._names[p:])],
-            [*notes, *censoring_note(self), *response_notes(self), *weights_note(self)],
-            scale_formula(self),
+            [*row_notes(self, times=not positive), *noted("scale", scale)],
+            formulas=scale_formula(self),
+            of_ratios=ratio_words(self),
         )
 
     def _without_rows(self) -> Any:

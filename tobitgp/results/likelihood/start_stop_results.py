@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +14,11 @@ from tobitgp.kinds.start_stop import StartStopParts, histories_of
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.likelihood.words import Words
 from tobitgp.results.paths import check_order, read_subjects
 from tobitgp.results.rows import Asked, read_scored
 from tobitgp.results.survival import Times
 from tobitgp.results.times import Scores
+from tobitgp.results.words import Words, noted
 from tobitgp.typing import Array, Frame, IntArray
 
 
@@ -61,19 +62,20 @@ class StartStopResults(RegressionResults):
     4.0  0.53  0.53   NaN
     """
 
+    _kind = "start-stop"
     _parts: StartStopParts
 
     @property
     def _n_units(self) -> float:
         return self._parts.subject_weight
 
-    def _words(self, alpha: float) -> Words:
+    def _words(self, alpha: float, kind: Any = None) -> Words:
         words, parts = super()._words(alpha), self._parts
         note = (
             f"{parts.facts.n} rows (start, stop] of {parts.subjects} subjects by {parts.id!r}, with "
             f"{parts.facts.counts['exact']} events: a subject's time passes by the covariates of each row."
         )
-        return replace(words, notes=[note, *words.notes])
+        return replace(words, notes=[*noted("rows", [note]), *words.notes])
 
     def _units(self) -> IntArray | None:
         return self._parts.code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, 
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.mixture import (
+    DirichletProcess,
     MixtureFit,
     Predictive,
     held_parameters,
@@ -33,6 +35,7 @@ from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
 COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
+MAX_SCALE = 1e150  # its square is a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,39 @@ class MixtureParts(Source):
     covariance: Array | None = None  # (p, p), by linear response
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
+
+    shapes: ClassVar = {
+        "fit.k": "fit.order fit.counts fit.exact_counts",
+        "names names": "covariance",
+        "*": "fit.state.weights! fit.ends fit.trace",
+        "* *": "fit.state.components!",
+    }
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a mixture that was read from a file."""
+        fit, model = self.fit, self.fit.model
+        if self.spec.mixture is None or fit.k != model.k or fit.k < 1 or self.covariance is None:
+            yield "its parts do not belong together"
+        if not (math.isfinite(fit.units.shift) and 0.0 < fit.units.scale < MAX_SCALE):
+            yield "its units make no sense"
+        known = model.family.hyperparameters if self.bayes else model.family.parameters
+        process = isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess)
+        if fit.state.components.shape != (len(known), fit.k) or len(fit.state.weights) != (
+            2 * fit.k - 1 if process else fit.k
+        ):
+            yield "its components are not those of its family"
+        if isinstance(model, Bayes):
+            learnt, scales = model.prior.learnt, fit.state.scales
+            of_family = model.prior.values.shape == (len(known),) and np.isin(learnt, np.arange(len(known))).all()
+            if not of_family or scales.shape != learnt.shape or not (scales > 0.0).all():
+                yield "what its prior learns makes no sense"
+        if sorted(fit.order.tolist()) != list(range(fit.k)):
+            yield "the order of its components is none"
+        if (
+            self.tried is not None
+            and not len(self.tried.numbers) == len(self.tried.values) == len(self.tried.converged) > 0
+        ):
+            yield "the numbers of components that were tried do not belong together"
 
     @property
     def family(self) -> MixtureFamily:

@@ -38,6 +38,7 @@ from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import NO_ORDER, Scores
+from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
 NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
@@ -74,6 +75,8 @@ class MixtureResults(Results):
     {'weight[1]': 0.68, 'weight[2]': 0.32, 'scale[1]': 421.43, 'scale[2]': 407.54, 'shape[1]': 1.56, 'shape[2]': 0.98}
     """
 
+    _kind = "mixture"
+
     def __init__(self, parts: MixtureParts):
         self._parts = parts
 
@@ -98,10 +101,10 @@ class MixtureResults(Results):
     def _term_tests(self) -> Iterator[Any]:
         raise SpecError("A mixture has no terms to be tested; wald_test() takes hypotheses about its parameters.")
 
-    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.mixture import summarise_mixture
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        from tobitgp.report.mixture import mixture_words
 
-        return summarise_mixture(self, alpha, kind)
+        return mixture_words(self, alpha, kind)
 
     @property
     def _with_covariance(self) -> MixtureParts:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -62,6 +63,22 @@ class MultivariateParts:
     learned: tuple[Learned, ...]  # (J,)
     facts_of_each: tuple[Facts, ...]  # (J,), what is remembered of the rows of each response
     read: TrainingRows | None = None  # the rows of the fit; none where it comes from a file
+
+    derived: ClassVar = True
+    shapes: ClassVar = {"stack.levels": "exact!"}
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a fit that was read from a file."""
+        stack, spec, of_stack = self.stack, self.stacked.spec, self.stack.state.spec
+        if spec.scale is None or of_stack.scale is None:
+            yield "its stack is not that of a process"
+        else:
+            read = (of_stack.formula, of_stack.scale.formula, spec.formula, spec.scale.formula)
+            if read != (stack.wide.linear, stack.wide.scale_linear, stack.formula, stack.scale_formula):
+                yield "the formula of its stack is read otherwise by this version of tobitgp"
+        each = len(self.exact) == len(self.learned) == len(self.facts_of_each)
+        if not each or (self.exact < 0.0).any() or self.dropped < 0 or stack.log_time != self.stacked.family.log_time:
+            yield "the parts of its stack do not belong together"
 
     @classmethod
     def of(cls, stacked: Parts, stack: Stack, rows: pd.DataFrame, read: TrainingRows) -> MultivariateParts:

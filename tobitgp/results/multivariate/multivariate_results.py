@@ -32,11 +32,12 @@ from tobitgp.results.multivariate.of_responses import (
 )
 from tobitgp.results.multivariate.response_results import ResponseResults
 from tobitgp.results.multivariate.value_draws import ValueDraws, elpd_of_values
-from tobitgp.results.parameter_estimates import CovKind, Linear, Transformed
+from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.predict import check_alpha, check_level
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.results import Results
 from tobitgp.results.views import COUNTS, ModelData, ModelView
+from tobitgp.results.words import Words
 
 
 class MultivariateResults(Results):
@@ -70,6 +71,7 @@ class MultivariateResults(Results):
       2 responses, 40 values: 27 exact, 13 left-censored
     """
 
+    _kind = "several"
     _parts: MultivariateParts
 
     def __init__(self, parts: MultivariateParts):
@@ -99,11 +101,10 @@ class MultivariateResults(Results):
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
         return self._parts.estimates.term_tests()
 
-    def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.several_summary import summarise_several
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        from tobitgp.report.several_summary import several_words
 
-        self._estimates(kind)
-        return summarise_several(self, alpha)
+        return several_words(self, alpha)
 
     def _panels(self, ax: Any) -> list[Any]:
         """Axes with the name of each response, those that are given or new ones."""

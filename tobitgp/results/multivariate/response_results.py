@@ -22,7 +22,8 @@ from tobitgp.results.parameter_estimates import Transformed
 from tobitgp.results.process.process_posterior import answer, log_noise_moments
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.rows import Asked
-from tobitgp.results.unavailable import unavailable
+from tobitgp.results.why_not import unavailable
+from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
 
@@ -77,8 +78,8 @@ class ResponseResults(GPResults):
     def __repr__(self) -> str:
         return f"{self._suffix[1:-1]} of {self._together!r}"
 
-    def _summary(self, alpha: float, kind: Any, ratios: Any = None) -> Any:
-        raise unavailable(self, "summary() of a single response")
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        raise unavailable(self, "summary() of a single response", "summary")
 
     # -- the noise ----------------------------------------------------------------------------------------------------
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -49,6 +49,18 @@ class Stack:
     scale_means: Array  # (q,), of the columns of log sigma
     weights: str | None  # column of the frequency weights
     var_weights: str | None
+
+    shapes: ClassVar = {
+        "levels": "centre! scale!",
+        "columns": "means! constant!",
+        "columns columns": "basis!",
+        "scale_columns": "scale_means!",
+    }
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in a stack that was read from a file."""
+        if self.state.scale is None or not (self.scale > 0.0).all():
+            yield "the scales of its stack make no sense"
 
     @property
     def levels(self) -> list[str]:

@@ -49,6 +49,7 @@ from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.results.survival import Times
 from tobitgp.results.views import Parts, keep_covariates, named_columns
+from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
 
@@ -92,6 +93,7 @@ class GPResults(Results):
     Name: observed, dtype: float64
     """
 
+    _kind = "process"
     _parts: Parts
 
     def __init__(
@@ -377,11 +379,14 @@ class GPResults(Results):
     def _averages(self, population: Population, sought: Sought) -> Drawn:
         return process_averages(self._joint, population, sought)
 
-    def _summary(self, alpha: float, kind: Any, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.summaries import summarise_process
+    def _expected(self) -> Array:
+        expected: Array = self._cavities.weight @ self._cavities.mean
+        return expected
 
-        self._estimates(kind)
-        return summarise_process(self, alpha, ratios)
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        from tobitgp.report.process_words import process_words
+
+        return process_words(self, alpha)
 
     def _without_rows(self) -> GPResults:
         return GPResults.from_parts(self._parts.without_rows())

@@ -196,8 +196,6 @@ def test_file(tmp_path, wet):
 def test_start_and_evidence_are_refused(data):
     with pytest.raises(SpecError, match="start="):
         tg.fit("y ~ gp(x)", data, family="boxcox", start=tg.fit("y ~ gp(x)", data, hyper="maximize"))
-    with pytest.raises(SpecError, match="fit"):
-        tg.Model("y ~ gp(x)", data, family="boxcox")
 
 
 def test_search_for_the_highest_evidence():

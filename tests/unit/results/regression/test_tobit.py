@@ -123,8 +123,8 @@ def test_the_table_of_estimates(tobin):
     np.testing.assert_allclose(np.sqrt(np.diag(res.cov_params())), res.bse)
     assert (res.df_model, res.df_resid, res.nobs) == (2.0, 16.0, 20.0)
     text = str(res.summary())
-    for words in ("Censored regression", "Log-likelihood:", "-28.940", "left-censored:                  13"):
-        assert words in text
+    for words in ("Censored regression", "Log-likelihood:", "-28.940", "left-censored: 13"):
+        assert words in " ".join(text.split())
     assert "durable" in res.summary().as_html()
     assert "tabular" in res.summary().as_latex()
 

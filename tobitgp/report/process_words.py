@@ -1,4 +1,4 @@
-"""Summaries of processes."""
+"""What summaries say of processes, also after power transformations."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
-from tobitgp.report import summary
-from tobitgp.report.summary import FitSummary, Rows, Section, number
 from tobitgp.results.column_effects import scale_at_means
-from tobitgp.results.hazard_ratios import HAZARD, ODDS
 from tobitgp.results.parameter_estimates import slope_posterior
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array
+from tobitgp.results.words import (
+    Notes,
+    Rows,
+    SummaryTable,
+    Words,
+    model_title,
+    not_converged,
+    noted,
+    power_notes,
+    ratio_words,
+    row_notes,
+    rows_of,
+    scale_formula,
+    times_note,
+    untested,
+)
 
 if TYPE_CHECKING:
+    from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
     from tobitgp.results.process.process_results import GPResults
-    from tobitgp.results.results import Results
 
-_PLAIN = 6  # columns that every table of estimates has; those after it are factors
-ROBUST = {
-    "HC0": "heteroscedasticity-consistent (HC0)",
-    "HC1": "heteroscedasticity-consistent (HC1)",
-    "cluster": "clustered",
-}
-_RATIOS = {HAZARD: "hazard ratio", ODDS: "odds ratio"}
-_RATIO_NOTES = {
-    HAZARD: "Hazard ratios are exp(-coef / sigma), the same at all times; of processes between the inputs named.",
-    ODDS: "Odds ratios are exp(coef / sigma), of surviving any time; of processes between the inputs named.",
-}
 _NOTED_PRIORS = 8
 _ROOM = 25
 _NO_EVIDENCE = {
@@ -48,50 +48,57 @@ _NO_EVIDENCE = {
 }
 
 
-def summarise_process(results: GPResults, alpha: float = 0.05, ratios: pd.DataFrame | None = None) -> FitSummary:
-    """Summary of a fitted Gaussian process."""
-    label = f"Log evidence ({results.evidence_kind}):"
-    numbers: dict[str, float | str] = {label: results.log_evidence, "ELBO:": results.elbo}
+def process_words(results: GPResults, alpha: float = 0.05) -> Words:
+    """What a summary says of a fitted Gaussian process."""
+    criteria: dict[str, float | str] = {f"Log evidence ({results.evidence_kind}):": results.log_evidence}
+    criteria["ELBO:"] = results.elbo
     if np.isfinite(results.log_evidence_integrated):
-        numbers["Log evidence, integrated:"] = results.log_evidence_integrated
-    numbers["Passes over the data:"] = str(sum(stage[2] for stage in results.parts.fitted.trace.stages))
-    sections, notes = _sections(results, alpha), _notes(results)
-    if ratios is not None:
-        sections, notes = [*sections, ratio_section(ratios, alpha)], [*notes, ratio_note(results, ratios)]
-    return summary.build_summary(
-        results, _title(results), _model_rows(results), numbers, sections, notes, scale_formula(results)
-    )
+        criteria["Log evidence, integrated:"] = results.log_evidence_integrated
+    criteria["Passes over the data:"] = str(sum(stage[2] for stage in results.parts.fitted.trace.stages))
+    tables, notes = _tables(results, alpha), [*_warnings(results), *row_notes(results), *_notes(results)]
+    formulas, ratios = scale_formula(results), ratio_words(results)
+    return Words(_title(results), _model_rows(results), criteria, tables, notes, formulas, ratios)
 
 
-def ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
-    """Table of hazard ratios or odds ratios."""
-    name = _RATIOS[ratios.columns[2]]
-    rows = []
-    for label, (value, error, ratio, low, high, z, p) in summary.frame_rows(ratios):
-        cells = summary.estimate_row(label, np.array([ratio, error, z, p, low, high]))
-        rows.append([label, number(value), *cells[2:3], cells[1], *cells[3:]])
-    return Section(["", f"log {name}", "std err", name, "z", "P>|z|", *summary.interval_headers(alpha)], rows)
-
-
-def ratio_note(results: Results, ratios: pd.DataFrame) -> str:
-    """What ratios are, and given what."""
-    given = any(not term.factors for term in results.model.spec.gps)
-    return _RATIO_NOTES[ratios.columns[2]] + given * " They are conditional on the random effects."
-
-
-def scale_formula(results: Results) -> dict[str, str]:
-    """The formula of log sigma, where there is one."""
-    scale = results.model.spec.scale
-    return {} if scale is None else {"log(sigma):": scale.formula}
+def power_words(results: BoxCoxGPResults, alpha: float = 0.05) -> Words:
+    """What a summary says of a process, or a regression with priors, after a power transformation."""
+    model = [
+        ("Dep. variable:", results.model.endog_names),
+        ("Family:", "boxcox"),
+        ("Method:", results.method),
+        ("Powers averaged:", str(len(results.parts.powers))),
+    ]
+    criteria: dict[str, float | str] = {"Log evidence:": results.log_evidence}
+    if np.isfinite(results.log_evidence_integrated):
+        criteria["Log evidence, integrated:"] = results.log_evidence_integrated
+    p, best = len(results.model.exog_names), results.parts.fits[results.parts.best]
+    called = curve_names(best)
+    rows = [(called.get(name, name), row) for name, row in rows_of(results.summary_frame(alpha), slice(6))]
+    power = results.power_interval(1.0 - alpha)
+    of_power = ("power", [power[name] for name in ("estimate", "se", "lower", "upper")])
+    tables = [
+        SummaryTable("coef", [*rows[:p], *slope_rows(best, alpha)]),
+        SummaryTable("value", [*untested(rows[p:]), of_power]),
+    ]
+    at = f"Coefficients and hyper-parameters are those at the power {results.power:.3g}."
+    notes = [
+        *noted("warning", [not_converged()] * (not results.converged)),
+        *row_notes(results),
+        *power_notes(results, results.parts.powers),
+        *noted("coefficients", [at]),
+        *noted("predictions", ["Predictions average over the powers."]),
+    ]
+    title = model_title(results, "Gaussian process" if results.parts.spec.gps else "regression", positive=True)
+    return Words(title, model, criteria, tables, notes)
 
 
 def _title(results: GPResults) -> str:
     positive, terms = results.parts.family.log_time, results.parts.gp.terms
     if not any(term.factors for term in terms):
-        return summary.model_title(results, positive=positive, added="with random effects" if terms else "")
+        return model_title(results, positive=positive, added="with random effects" if terms else "")
     if positive:
-        return summary.model_title(results, positive=True, added="with Gaussian processes")
-    return summary.model_title(results, "Gaussian process regression", positive=False)
+        return model_title(results, positive=True, added="with Gaussian processes")
+    return model_title(results, "Gaussian process regression", positive=False)
 
 
 def _model_rows(results: GPResults) -> Rows:
@@ -143,22 +150,16 @@ def _short(name: str, size: int = 24) -> str:
     return name if len(name) <= size else name[: size - 3] + "..."
 
 
-def _sections(results: GPResults, alpha: float) -> list[Section]:
+def _tables(results: GPResults, alpha: float) -> list[SummaryTable]:
     """Tables of coefficients and of hyper-parameters."""
-    rows, ends = list(summary.frame_rows(results.summary_frame(alpha))), summary.interval_headers(alpha)
-    p, parameters = len(results.parts.gp.columns), results.parts.fitted.parameters
-    coefficients = [summary.estimate_row(name, row) for name, row in [*rows[:p], *slope_rows(results.parts, alpha)]]
-    curves = curve_names(results.parts)
-    hyper = []
-    for i, (name, row) in enumerate(zip(parameters.names, (row for _, row in rows[p:]), strict=True)):
-        name = curves.get(name, name)
-        cells = [name, number(row[0]), "", "", "", "(fixed)"]
-        if parameters.free[i]:
-            cells = [*summary.estimate_row(name, row, tests=False, unknown="(at bound)"), _prior(results, i)]
-        hyper.append(cells)
+    rows, parameters = rows_of(results.summary_frame(alpha), slice(6)), results.parts.fitted.parameters
+    p, curves = len(results.parts.gp.columns), curve_names(results.parts)
+    hyper = [(curves.get(name, name), row) for name, row in untested(rows[p:])]
+    priors = {name: _prior(results, i) for i, (name, _) in enumerate(hyper) if parameters.free[i]}
+    unknown = dict.fromkeys((name for name, _ in hyper), "(at bound)")
     return [
-        Section(["", "coef", "std err", "z", "P>|z|", *ends], coefficients),
-        Section(["", "value", "std err", *ends, "prior"], hyper),
+        SummaryTable("coef", [*rows[:p], *slope_rows(results.parts, alpha)]),
+        SummaryTable("value", hyper, unknown, last=("prior", priors)),
     ]
 
 
@@ -168,7 +169,7 @@ def curve_names(parts: Parts) -> dict[str, str]:
     return {f"sd({name})": f"sd (curve) {name}" for name in names}
 
 
-def slope_rows(parts: Parts, alpha: float, sign: float = 1.0) -> list[tuple[str, Array]]:
+def slope_rows(parts: Parts, alpha: float, sign: float = 1.0) -> list[tuple[str, Any]]:
     """Names and numbers of the slopes of processes, as those of coefficients."""
     found = slope_posterior(parts.fitted, parts.gp)
     mean, ends = sign * found.coefficients(), np.sort(sign * found.interval(alpha), axis=1)
@@ -190,42 +191,41 @@ def _prior(results: GPResults, i: int) -> str:
     return f"lognormal({median:.3g}, {parameters.prior_sd[i]:.2g})"
 
 
-def _notes(results: GPResults) -> list[str]:
-    """What a reader should know, most urgent first."""
+def _notes(results: GPResults) -> Notes:
+    """On which scale estimates are, and what tables show of them."""
     fitted, gp = results.parts.fitted, results.parts.gp
-    notes = [*_warnings(results), *summary.censoring_note(results), *summary.weights_note(results)]
+    scale = times_note(results)
     if gp.family.log_time:
-        notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
-    else:
-        notes += summary.times_note(results)
-    notes += summary.response_notes(results)
-    if gp.columns:
-        notes.append(_linear_note(results, len(fitted.points)))
+        scale = ["Coefficients, sd() and sigma are on the log scale of the response."]
+    coefficients = [_linear_note(results, len(fitted.points))] if gp.columns else []
     centred = _centred(results)
     if centred:
-        notes.append(
-            f"Coefficients hold the level of {', '.join(centred)}: as a term it is measured from its average over the "
-            "rows, by= curves from that over the rows of their level."
+        verb, its = ("is", "its average") if len(centred) == 1 else ("are", "their averages")
+        curves = any(term.by is not None for term in gp.terms if term.name in centred)
+        of_level = ", or over those of each level of by=," if curves else ""
+        coefficients.append(
+            f"{', '.join(centred)} {verb} centred: {its} over the rows{of_level} {verb} part of the coefficients."
         )
     if gp.slopes:
         listed = ", ".join(name + _prior_words(row) for name, row in line_rows(gp))
-        notes.append(
-            "A process of one input is a linear effect, slope(...), and a curve about it, whose standard deviation "
+        coefficients.append(
+            "A process of one input is the sum of a linear effect, slope(...), and a curve, whose standard deviation "
             f"is the parameter sd(...). Priors of slopes: {listed}."
         )
+    hyper = []
     if fitted.parameters.n_free:
-        whence = "posterior moments of" if fitted.has_moments else "curvature of the log posterior in"
-        notes.append(
-            f"Hyper-parameters: value at the maximum, standard error and interval from the {whence} their logarithms"
-            f"{_of_scales(results)}; priors are lognormal(median, sd of the logarithm), and no part of the evidence."
+        whence = "posterior moments" if fitted.has_moments else "curvature of the log posterior"
+        hyper.append(
+            f"Hyper-parameters: posterior mode; standard error and interval from the {whence} on the log scale"
+            f"{_of_scales(results)}. Priors: lognormal(median, sd of the log). The log evidence does not include them."
         )
-    notes += _effects_note(results)
+    hyper += _effects_note(results)
     where = ["at the means of the columns of log(sigma)"] if "scale" in fitted.parameters.roles else []
     if any(term.name.startswith("sigma: ") for term in gp.terms):
         where.append("where processes of log(sigma) are 0")
     if where:
-        notes.append(f"sigma is that of rows {' and '.join(where)}.{_scale_at_means(results)}")
-    return notes
+        hyper.append(f"sigma is that of rows {' and '.join(where)}.{_scale_at_means(results)}")
+    return [*noted("scale", scale), *noted("coefficients", coefficients), *noted("parameters", hyper)]
 
 
 def _scale_at_means(results: GPResults) -> str:
@@ -239,7 +239,7 @@ def _scale_at_means(results: GPResults) -> str:
 
 def _of_scales(results: GPResults) -> str:
     """What differs of coefficients of log sigma."""
-    return ", of log(sigma)[...] as they are" if "scale" in results.parts.fitted.parameters.roles else ""
+    return ", for log(sigma)[...] on their own scale" if "scale" in results.parts.fitted.parameters.roles else ""
 
 
 def _effects_note(results: GPResults) -> list[str]:
@@ -259,12 +259,12 @@ def _effects_note(results: GPResults) -> list[str]:
     return [" ".join(words)] if words else []
 
 
-def _warnings(results: GPResults) -> list[str]:
+def _warnings(results: GPResults) -> Notes:
     """How far the numbers are to be trusted."""
     fitted = results.parts.fitted
     notes = []
     if not fitted.trace.converged:
-        notes.append(f"NOT CONVERGED: {fitted.trace.message} Read no number here as final.")
+        notes.append(not_converged(fitted.trace.message))
     if fitted.trace.fell_back:
         notes.append(
             "Expectation propagation did not converge; variational inference took over, and the evidence is a bound."
@@ -278,7 +278,7 @@ def _warnings(results: GPResults) -> list[str]:
         notes.append(rounding)
     if results.evidence_kind in _NO_EVIDENCE:
         notes.append(_NO_EVIDENCE[results.evidence_kind])
-    return notes
+    return noted("warning", notes)
 
 
 def _centred(results: GPResults) -> list[str]:
@@ -289,10 +289,10 @@ def _centred(results: GPResults) -> list[str]:
 
 
 def _linear_note(results: GPResults, J: int) -> str:
-    averaged = f", averaged over {J} points of the hyper-parameters" if J > 1 else ", at fixed hyper-parameters"
+    averaged = f"averaged over {J} settings of the hyper-parameters" if J > 1 else "at fixed hyper-parameters"
     return (
-        f"Coefficients: posterior mean, sd and quantiles{averaged}; P>|z| is twice the posterior probability of the "
-        f"less likely sign. Priors: {_linear_priors(results)}."
+        f"Coefficients: posterior mean, sd and quantiles, {averaged}. P>|z|: twice the smaller of the posterior "
+        f"probabilities that the coefficient is positive or negative. Priors: {_linear_priors(results)}."
     )
 
 

@@ -1,0 +1,207 @@
+"""Why a question has no meaning for a fit: facts of the fit, and the mathematics that follows from them.
+
+The table is used by the error of a method that a kind of fit has not, by the matrix of kinds and questions in the
+tests, and by the page of the reference that this writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tobitgp.errors import UnavailableError
+
+KINDS = {
+    "process": "a Gaussian process",
+    "regression": "a regression by maximum likelihood",
+    "start-stop": "a regression of start-stop rows",
+    "cure": "a cure model",
+    "distributional": "a regression with formulas of other parameters",
+    "Box-Cox": "a Box-Cox regression",
+    "Box-Cox process": "a Box-Cox process",
+    "mixture": "a mixture",
+    "hazard": "proportional hazards with a posterior",
+    "piecewise": "piecewise hazards by maximum likelihood",
+    "parametric": "a parametric baseline hazard",
+    "frailty": "a frailty model",
+    "causes": "competing risks",
+    "several": "several responses",
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Holds for a fit of which one of the facts in `when` is known and none of those in `unless`."""
+
+    words: str
+    when: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+
+    def holds(self, known: frozenset[str]) -> bool:
+        """Whether it does, for what is known of a fit."""
+        return (not self.when or not known.isdisjoint(self.when)) and known.isdisjoint(self.unless)
+
+
+POSTERIORS = ("process", "Box-Cox process", "several")
+
+NO_COLUMNS = Reason("No column distinguishes the rows of a mixture.", ("mixture",))
+NO_LINE = Reason("A mixture has no location that is linear or a process.", ("mixture",))
+NO_SLOPES = Reason("A mixture has no degrees of freedom of residuals.", ("mixture",))
+PRIORS_ONLY = Reason("A mixture has priors where a process has hyper-parameters.", ("mixture",))
+NO_GAUSSIAN = Reason("A mixture has no Gaussian posterior whose importance weights could be computed.", ("mixture",))
+NO_PREDICTED_ROW = Reason(
+    "All rows of a mixture have the same prediction, so that no row is compared with its own.", ("mixture",)
+)
+NO_WORST = Reason("The saturated model of counts of a mixture is not defined.", ("vbcm poisson",))
+WHOLE = Reason("Quantiles of counts are whole numbers, which have no interval.", ("counts",))
+
+CAUSES = Reason(
+    "The time of the first event has no location that is linear in terms: each cause has a model.", ("causes",)
+)
+TAILS_OF_CAUSES = Reason(
+    "The mean time of the first event depends on the tails of all causes, of which censored rows show nothing.",
+    ("causes",),
+)
+ONE_EVENT = Reason("The interface of lifelines knows one kind of event.", ("causes",))
+ONE_CAUSE = Reason("There is only one cause.", (), ("causes",))
+
+NOT_TIMES = Reason("The responses are not times.", ("several",))
+NOT_TIME = Reason("The response is not a time.", (), ("time",))
+NOT_RIGHT = Reason("The response is not a right-censored time.", (), ("censored times",))
+NO_LIMIT = Reason("Times have no detection limit: the follow-up of a new row is unknown.", ("time",), ("limits",))
+LATE = Reason("Rows enter late. When others would have been censored is unknown.", ("entry",))
+BEYOND = Reason(
+    "The hazard after the last observed time is unknown, and the mean depends on it.", ("hazard", "piecewise")
+)
+CURED_MEAN = Reason("The mean time of a row that may be cured is infinite.", ("cure",))
+NOBODY_CURED = Reason("The model has no cured rows.", (), ("cure",))
+NO_SCALE = Reason("A hazard has no noise scale.", ("hazard", "piecewise", "parametric", "frailty", "no scale"))
+NO_RATIO = Reason("The ratio of two hazards changes with time in this model.", ("no ratio",))
+
+NOT_MAXIMISED = Reason("The question is about a maximised likelihood.", (), ("likelihood",))
+NOT_POSTERIOR = Reason("The question is about a posterior or its evidence.", ("likelihood",))
+ROBUST = Reason(
+    "Robust covariances are for misspecified models, for which the statistic has no chi-squared distribution.",
+    ("robust",),
+)
+CLUSTERS = Reason("The column of clusters is not part of the formula that is cross-validated.", ("robust",))
+UNSEEN = Reason("The posterior does not include the responses of new rows.", POSTERIORS)
+NOT_PROCESS = Reason("The question is about processes.", (), POSTERIORS)
+ONE_CRITERION = Reason(
+    "Which row tells most depends on how the variances of several responses are weighed. One of them, `res[response]`, "
+    "has suggestions.",
+    ("several",),
+)
+NO_GROUPS = Reason("The model has no groups.", (), ("groups",))
+
+ROWLESS = Reason("The fit keeps no rows of a partitioned data set.", ("no rows",))
+SHARED = Reason("Rows of a group share a frailty, so the likelihood is not a product over rows.", ("frailty",))
+PATHS = Reason("The rows of a subject are one observation, which conformal intervals cannot divide.", ("subjects",))
+PATHS_SCORED = Reason("The rows of a subject are one observation, which the Brier score cannot divide.", ("subjects",))
+PARTS = Reason(
+    "The rows of a subject are parts of one time. One that ends where covariates change is not censored, and an "
+    "average over rows has no population.",
+    ("start-stop",),
+)
+ONE_ROW_EACH = Reason("The interface of lifelines reads one row for each subject.", ("subjects",))
+CONSTANT = Reason("No subject has covariates that change.", (), ("subjects",))
+
+HAZARDS = ("hazard", "piecewise", "parametric", "frailty")
+NO_BANDS = Reason("Only hazards that are constant in bands of time have bands.", (), ("hazard", "piecewise"))
+NOT_PARAMETRIC = Reason("The model has no parametric baseline hazard.", (), ("parametric", "frailty"))
+NOT_HAZARDS = Reason("The model does not assume proportional hazards.", (), HAZARDS)
+NO_POWER = Reason("The response is not transformed by a power.", (), ("Box-Cox", "Box-Cox process"))
+NOT_MIXTURE = Reason("The model has no components.", (), ("mixture",))
+ONE_RESPONSE = Reason("There is only one response.", (), ("several",))
+NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a linear predictor.", (), ("regression",))
+POWER_VARIES = Reason("The posterior is an average over powers, each with a scale of its own.", ("Box-Cox process",))
+NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-Cox", "Box-Cox process"))
+
+_LIKELIHOOD, _POSTERIOR = (NO_COLUMNS, NOT_MAXIMISED), (NOT_POSTERIOR, PRIORS_ONLY)
+
+# Public names that not every kind of fit has, and why a fit may have none. Where no reason holds, an answer is missing.
+WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
+    **dict.fromkeys(("influence", "llnull", "lr_test", "profile_interval", "prsquared", "prsquared_vz"), _LIKELIHOOD),
+    **dict.fromkeys(("aic", "bic", "bootstrap", "cov_type", "llf"), (NOT_MAXIMISED,)),
+    **dict.fromkeys(("elbo", "hyperparameters", "log_evidence", "log_evidence_integrated", "priors"), _POSTERIOR),
+    **dict.fromkeys(("inducing_inputs", "slopes", "from_parts"), (NOT_PROCESS,)),
+    "k_hat": (NO_GAUSSIAN, SHARED, POWER_VARIES),
+    "posterior": (NO_LINE, CAUSES, POWER_VARIES),
+    "plot_evidence": (NOT_POSTERIOR,),
+    "group_effects": (NO_GROUPS,),
+    **dict.fromkeys(("plot_terms", "terms"), (NO_LINE, CAUSES)),
+    "get_margeff": (NO_COLUMNS, CAUSES),
+    **dict.fromkeys(("marginal_effects", "plot_effect", "plot_forest", "standardise"), (NO_COLUMNS,)),
+    "hazard_ratios": (NO_COLUMNS, NOT_TIMES, NO_COMMON_RATIO),
+    "concordance_index_": (NO_COLUMNS, NOT_TIMES),
+    "concordance_index": (ONE_CAUSE,),
+    **dict.fromkeys(("predict_cumulative_incidence", "plot_cumulative_incidence"), (ONE_CAUSE,)),
+    **dict.fromkeys(("predict_survival_function", "plot_survival"), (NOT_TIMES,)),
+    **dict.fromkeys(("predict_hazard", "predict_cumulative_hazard", "plot_hazard"), (NOT_TIMES,)),
+    "predict_expectation": (NOT_TIMES, TAILS_OF_CAUSES),
+    **dict.fromkeys(("predict_median", "predict_percentile", "predict_restricted_mean", "write_curves"), (NOT_TIMES,)),
+    **dict.fromkeys(("conformalise", "get_prediction", "predict", "sample"), ()),
+    "conditional": (CAUSES,),
+    "sigma": (NO_COLUMNS, CAUSES, NO_SCALE),
+    **dict.fromkeys(("cured_fraction", "predict_cured", "profile_cured"), (NOBODY_CURED,)),
+    **dict.fromkeys(("bands", "cells"), (NO_BANDS,)),
+    **dict.fromkeys(("frailties", "knots"), (NOT_PARAMETRIC,)),
+    "proportionality": (NOT_HAZARDS,),
+    **dict.fromkeys(("mass_beyond", "power", "power_interval"), (NO_POWER,)),
+    **dict.fromkeys(("components", "n_components", "n_effective", "plot_components", "predictive"), (NOT_MIXTURE,)),
+    "selection": (NOT_MIXTURE,),
+    **dict.fromkeys(("correlations", "impute", "regression"), (ONE_RESPONSE,)),
+    "to_marginaleffects": (NOT_LINEAR,),
+    **dict.fromkeys(("check", "log_likelihood_draws", "loo", "residuals", "score", "summary", "to_arviz", "waic"), ()),
+    **dict.fromkeys(("plot", "plot_calibration", "plot_cox_snell", "plot_predictive_check", "plot_residuals"), ()),
+    **dict.fromkeys(("default_model_infos", "df_model", "df_resid", "model", "parts", "report", "to_maketables"), ()),
+}
+
+NO_PRIORS = "Maximum likelihood has no priors; method='ep' fits under priors where the family has it."
+_AT_ROWS = "predict() answers about the response, and plot_effect() draws it along a column."
+_OF_CAUSE = "res[cause] is the fit of one cause."
+# What serves instead, by name; by the words of a reason where it does not depend on the name.
+INSTEAD: Mapping[str, str] = {
+    "bootstrap": "A posterior has draws, by sample() and posterior(); cov_type='HC0' and 'cluster' are of maxima.",
+    "priors": NO_PRIORS,
+    "plot_terms": "plot() draws the fit, with a panel for each process where there are several.",
+    "profile_interval": "conf_int() is of every fit.",
+    "lr_test": "wald_test() and tg.compare() are of every fit.",
+    "marginal_effects": _AT_ROWS,
+    "get_margeff": _AT_ROWS,
+    CAUSES.words: _OF_CAUSE,
+    TAILS_OF_CAUSES.words: "predict_restricted_mean() is the mean up to a time.",
+    ONE_CAUSE.words: "Surv(time, cause) with several causes fits competing risks.",
+    NOBODY_CURED.words: "tg.fit(..., cure='~ 1') fits a cure model.",
+    ONE_RESPONSE.words: "mvbind(y1, y2) ~ ... fits several responses.",
+    NO_GROUPS.words: "(1 | g) makes groups.",
+    NOT_MIXTURE.words: "y ~ mixture(2) fits a mixture.",
+}
+
+
+def known_facts(results: Any) -> frozenset[str]:
+    """What reasons ask about a fit."""
+    rows = getattr(results.parts, "training", None) is not None
+    facts = (results._kind, "likelihood" * (results.evidence_kind == "loglik"), "" if rows else "no rows")
+    return frozenset(facts) - {""}
+
+
+def reason_of(reasons: Iterable[Reason], known: frozenset[str]) -> Reason | None:
+    """The first reason that holds."""
+    return next((reason for reason in reasons if reason.holds(known)), None)
+
+
+def missing_attribute(results: Any, name: str) -> Any:
+    """Raise the error of an attribute that ``results`` lack, in words if other kinds of results have it."""
+    if name not in WHY_NOT or hasattr(type(results), name):
+        return object.__getattribute__(results, name)
+    raise unavailable(results, f"res.{name}", name)
+
+
+def unavailable(results: Any, what: str, name: str) -> UnavailableError:
+    """The error of a question that this kind of fit does not answer: what, why, and what to use instead."""
+    reason, kind = reason_of(WHY_NOT[name], known_facts(results)), KINDS[results._kind]
+    words = f"not available for {kind} yet." if reason is None else f"not defined for {kind}. {reason.words}"
+    instead = INSTEAD.get(name, "") or ("" if reason is None else INSTEAD.get(reason.words, ""))
+    return UnavailableError(f"{what}: {words} {instead}".rstrip())
