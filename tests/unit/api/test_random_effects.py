@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.inference import assembly, compiled, feature_posterior
+from tobitgp.inference import compiled, feature_posterior, process_choices
 
 SD, SLOPE, COR = "sd(re(g))", "sd(re(g))[z]", "cor(re(g))[Intercept, z]"
 GIVEN = {SD: 1.3, SLOPE: 0.6, COR: -0.4, "sigma": 0.5}
@@ -203,7 +203,7 @@ def test_what_is_left_to_priors_is_said(df):
 
 
 def test_groupings_too_large_to_cross_are_refused(df, monkeypatch):
-    monkeypatch.setattr(assembly, "MOST_CROSSED", 2)
+    monkeypatch.setattr(process_choices, "MOST_CROSSED", 2)
     with pytest.raises(tg.errors.DataError, match="3 coefficients of a beside"):
         tg.fit("y ~ (1 | a) + (1 | g)", df)
 

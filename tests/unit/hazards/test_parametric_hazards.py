@@ -632,7 +632,6 @@ def test_causes(lung, tmp_path):
         (LINEAR, {"priors": {"age": None}}, SpecError, "priors="),
         (LINEAR, {"hyper": "maximize"}, SpecError, "hyper="),
         (LINEAR, {"sigma": "~ age"}, SpecError, "sigma= does not go with family='ph'"),
-        (LINEAR, {"cure": "~ 1"}, SpecError, "cure= does not go"),
         (LINEAR, {"cov_type": "HC9"}, SpecError, "HC9"),
         (LINEAR, {"cov_type": "cluster"}, SpecError, "needs cov_kwds"),
         (LINEAR, {"fixed": {"shape": 0.0}}, SpecError, "a positive number is needed"),
