@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.special import log_expit
 
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
@@ -17,6 +18,8 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.row_functions import FunctionRows, Functions
+from tobitgp.distributions.row_shapes import OwnShapes
 from tobitgp.distributions.student import Student
 from tobitgp.distributions.transformed import Transformed
 from tobitgp.distributions.weighted import Interpolated, Lattice
@@ -67,6 +70,15 @@ ROWS = {
     "spline": Transformed(Gumbel(), *SPLINE[:1], MU, SPLINE[1]),
     "frailty": Transformed(Gumbel(), WeibullBaseline(), MU, (np.full(N, 0.4),), (np.full(N, -0.5),)),
     "continued": Continued(Gumbel(), MU, SCALE, np.array([-INF, -0.5, 0.1]), np.array([0.0, 0.1, 0.05])),
+    "own shapes": OwnShapes(Student(4.0), MU, SCALE, np.log([4.0, 6.0, 9.0])),
+    "functions": FunctionRows(
+        Functions(
+            lambda v, m, s: log_expit((v - m) / s) + log_expit((m - v) / s) - np.log(s),
+            lambda v, m, s: log_expit((m - v) / s),
+        ),
+        (MU, SCALE),
+        log=True,
+    ),
     "sum": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU + 0.1]), *SPREAD, noises=(Normal(),) * 2).new,
     "convolved": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU]), *SPREAD, log=True, noises=(Gumbel(),) * 2).new,
 }

@@ -165,7 +165,8 @@ def marginal_effects(res, model, rng):
     what = some(rng, ["latent", "median", "observed", "uncensored", "prob"])
     asked = {"above": float(np.nanmedian(values(model)))} if what == "prob" else {}
     found = res.marginal_effects(what, some(rng, ["overall", "mean"]), **asked)
-    return found[found["se"] != 0.0]  # a column that cannot change the answer has no z
+    errors = found.xs("se", axis=1, level=-1) if found.columns.nlevels > 1 else found[["se"]]
+    return found[(errors != 0.0).all(axis=1)]  # a column that cannot change the answer has no z
 
 
 @question()

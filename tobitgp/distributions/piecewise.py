@@ -150,7 +150,7 @@ class Piecewise(RowDistributions):
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
         low, high = np.maximum(lower, 0.0), np.asarray(upper)
         window = np.isfinite(entry) | np.isfinite(exit)
-        if window.any() or np.ptp(low) > 0.0 or np.ptp(high) > 0.0 or not np.isfinite(high).all():
+        if not low.size or window.any() or np.ptp(low) > 0.0 or np.ptp(high) > 0.0 or not np.isfinite(high).all():
             return RowDistributions.observed_mean(self, lower, upper, entry, exit, fast=fast)
         after, last = float(low.flat[0]), float(high.flat[0])
         return after + np.exp(self.logsf(np.full(1, after))) * self.restricted_mean(last - after, after)

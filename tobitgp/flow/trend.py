@@ -96,7 +96,7 @@ class FlowNormalised:
     >>> res = tg.fit("c ~ decimal_year(date) + log(q)", samples, family="lognormal")
     >>> found = tg.flow_normalise(res, daily).contrasts
     >>> found.loc[(2001, 2006), ["percent", "p_increase"]].round(1).to_dict()
-    {'percent': -1.7, 'p_increase': 0.3}
+    {'percent': -1.6, 'p_increase': 0.3}
     """
 
     table: pd.DataFrame

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.integrate import quad
 
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import SpecError
@@ -105,6 +104,7 @@ class CustomNoise:
 
     def _check_density(self) -> None:
         """One error for a density, or a tail, that is wrong."""
+        from scipy.integrate import quad  # heavy, and needed here alone
 
         def density(z: float) -> float:
             return float(np.exp(np.asarray(self.logpdf(np.array([z])))[0]))

@@ -73,10 +73,11 @@ def _even_steps(values: pd.Series[Any], size: int) -> pd.Series[Any]:
 
 
 def factor_columns(results: Results) -> frozenset[str]:
-    """Columns that are factors by ``C(...)``, or groups of ``by=`` or ``re()`` and nothing else."""
+    """Columns that are factors by ``C(...)``, strata, or groups of ``by=`` or ``re()`` and nothing else."""
     spec = results.model.spec
     coded = {coding.text.strip("`") for coding in spec.codings}
-    return frozenset(coded | set(spec.names("by")) | (set(spec.names("re")) - set(spec.names(*NUMERIC_ROLES))))
+    groups = set(spec.names("by")) | (set(spec.names("re")) - set(spec.names(*NUMERIC_ROLES)))
+    return results._strata | coded | groups
 
 
 def is_date(values: pd.Series[Any]) -> bool:

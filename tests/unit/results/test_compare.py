@@ -183,7 +183,7 @@ def test_akaikes_weights_prefer_the_smaller(rbf):
         evidence_kind, converged, _subjects = "loglik", True, rbf._subjects
 
         def __init__(self, aic):
-            self.aic = aic
+            self.aic, self._subjects = aic, rbf._subjects
 
     table = tg.compare({"a": Likelihood(12.0), "b": Likelihood(10.0)}, by="aic")
     assert list(table.index) == ["b", "a"]

@@ -50,7 +50,7 @@ class SeenCauses:
         return cls(response.lower[among], response.entry[among], response.weight[among], code[kept], kept)
 
 
-class CauseRows(NamedTuple):
+class RowsOfCause(NamedTuple):
     """Rows of which the model of a cause knows something."""
 
     kept: BoolArray  # (n_data,)

@@ -26,7 +26,7 @@ from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.competing import cause_effects, cause_estimates, cause_refits, competing_questions
 from tobitgp.results.competing.cause_draws import MOVE, CauseDraws, cause_averages, joint_elpd, joint_k_hat
 from tobitgp.results.competing.cause_estimates import IndependentLinear, beside, sums, tables, words
-from tobitgp.results.competing.competing_parts import CauseRows, CompetingParts, SeenCauses
+from tobitgp.results.competing.competing_parts import CompetingParts, RowsOfCause, SeenCauses
 from tobitgp.results.competing.first_times import DRAWS, FirstTimes
 from tobitgp.results.likelihood import bootstrap
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
@@ -275,7 +275,7 @@ class CompetingRisksResults(Results):
     def _seen_of(self, df: Frame, needed_by: str) -> SeenCauses:
         """New rows with what is known of their times and causes."""
         scored = [fit._read_scored(df, needed_by) for fit in self._fits.values()]
-        return SeenCauses.of([CauseRows(one.asked.usable, one.response) for one in scored])
+        return SeenCauses.of([RowsOfCause(one.asked.usable, one.response) for one in scored])
 
     def _read_scored(self, df: Frame, needed_by: str) -> Scored:
         seen, asked = self._seen_of(df, needed_by), self._ask(df)

@@ -27,6 +27,7 @@ from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array, IntArray
 
 DRAWS = 2000
+_OF_QUESTION = ("estimate", "se", "lower", "upper")
 _TRIED = 8  # rows on which the quadrature is tried
 _CELLS = 2_000_000  # rows times times (times draws) that are held at once
 _ROOT = 200  # of these for each row, where it looks for a root
@@ -98,6 +99,9 @@ class FirstTimes(Times):
 
     def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
         """Of a question about rows, (n,)."""
+        if not len(self.which):
+            asked = (True, se or level is not None, level is not None, level is not None)
+            return {name: np.empty(0) for name, wanted in zip(_OF_QUESTION, asked, strict=True) if wanted}
         last = self.furthest(None) if question.response else float(np.max(question.at, initial=0.0))
         if not question.response:
             self.warn_beyond(last)
@@ -123,6 +127,8 @@ class FirstTimes(Times):
 
     def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
         """See `Times`."""
+        if not len(self.which):
+            return dict.fromkeys(STATISTICS[1:], np.empty(0))
         begin = self._begin(after)
         question = quantile(True, 1.0 - p) if after is None else remaining(p, begin)
         return self.known(self.furthest(begin)).band(question, level)

@@ -415,7 +415,7 @@ def score(
 
     References
     ----------
-    (CHK1) and (MUL1) of the theory pages.
+    (SIT6) and (MUL1) of the theory pages.
 
     Examples
     --------
