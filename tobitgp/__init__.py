@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
     from tobitgp.priors.kernel_block import Inducing
     from tobitgp.results.bounds import compare_bounds
-    from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
     from tobitgp.results.compare import compare
     from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
     from tobitgp.results.likelihood.cure_results import CureResults
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from tobitgp.results.mixture.fit_mixture import MixtureStream
     from tobitgp.results.mixture.mixture_results import MixtureResults
     from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+    from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
     from tobitgp.results.process.process_results import GPResults
     from tobitgp.results.standardise import contrast
     from tobitgp.selection.cross_validation import cross_validate
@@ -92,7 +92,7 @@ _ROOMS = {
     "mixture": ["EMCM", "SVBCM", "VBCM"],
     "model": ["Model"],
     "results.hazards.cells": ["PH"],
-    "results.boxcox.boxcox_process_results": ["BoxCoxGPResults"],
+    "results.process.boxcox_process_results": ["BoxCoxGPResults"],
     "results.likelihood.boxcox_results": ["BoxCoxResults"],
     "results.likelihood.cure_results": ["CureResults"],
     "results.competing.competing_results": ["CompetingRisksResults"],

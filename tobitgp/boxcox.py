@@ -11,6 +11,7 @@ from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.boxcox import fit_boxcox
+from tobitgp.kinds.power_process import fit_boxcox_process
 from tobitgp.kinds.transformed_rows import above_zero
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BoxCox, read_power
@@ -18,9 +19,8 @@ from tobitgp.model import Model
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import MAX_ITER, FitOptions, method_for, read_robust, refuse_with_mle, refuse_without_mle
 from tobitgp.report.progress import progress_bar
-from tobitgp.results.boxcox.boxcox_process import fit_boxcox_process
-from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
 from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
+from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 
 
 class BoxCoxModel(Model):
@@ -61,7 +61,7 @@ class BoxCoxModel(Model):
                 on_step(Step("newton", found.parts.maximum.iterations, found.llf, rows=self.training.found.n))
         return found
 
-    def _fit_process(self, asked: FitOptions) -> BoxCoxGPResults:  # type: ignore[override]
+    def _fit_process(self, asked: FitOptions) -> BoxCoxGPResults:
         refuse_without_mle(asked.cov_type, asked.cov_kwds)
         if asked.start is not None and not isinstance(asked.start, Mapping):
             raise SpecError("start= of family='boxcox' is a dict of hyper-parameters, no other fit.")
@@ -70,6 +70,7 @@ class BoxCoxModel(Model):
         method = method_for(asked.method, asked.bound, FAMILIES["gaussian"])
         how: dict[str, Any] = {"method": method, "given": asked.given(method), "settings": asked.settings()}
         with progress_bar(asked.progress) as on_step:
-            return fit_boxcox_process(
+            parts = fit_boxcox_process(
                 self.spec, self.training, self._covariates(), self._columns, power, on_step=on_step, **how
             )
+        return BoxCoxGPResults(parts)

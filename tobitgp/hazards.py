@@ -20,6 +20,7 @@ from tobitgp.inference import EP
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.hyperparameters import SIGMA, Given
+from tobitgp.kinds.process import build_model
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import is_boxcox
 from tobitgp.model import Model
@@ -44,7 +45,6 @@ from tobitgp.results.hazards.hazard_results import HazardResults
 from tobitgp.results.hazards.skewed import skewed_coefficients
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.paths import holds_parts, read_subjects
-from tobitgp.results.process.fit_process import build_model
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import named_columns
 from tobitgp.start_stop import StartStopModel

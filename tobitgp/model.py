@@ -25,6 +25,7 @@ from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.hyperparameters import Given, read_mapping
 from tobitgp.kinds.cure import fit_cure
+from tobitgp.kinds.process import Evidence, estimated_values, evidence_at, fit_process, read_start
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import GenGamma, Student
@@ -53,7 +54,6 @@ from tobitgp.results.likelihood.kinds import results_of
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.mixture.fit_mixture import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.results.mixture.mixture_results import MixtureResults
-from tobitgp.results.process.fit_process import Evidence, estimated_of, evidence_at, fit_process
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
@@ -375,15 +375,16 @@ class Model:
         refuse_without_mle(asked.cov_type, asked.cov_kwds)
         assert isinstance(self._family, Family)
         method = method_for(asked.method, asked.bound, self._family)
-        near = asked.start if isinstance(asked.start, GPResults) else None
+        near = read_start(asked.start)
         if near is not None:
-            asked = replace(asked, start=estimated_of(near, asked.fixed or {}))
+            asked = replace(asked, start=estimated_values(near, asked.fixed or {}))
             near = near if asked.n_starts is None else None
         how: dict[str, Any] = {"method": method, "given": asked.given(method), "settings": asked.settings()}
         with progress_bar(asked.progress) as on_step:
-            return fit_process(
+            parts = fit_process(
                 self.spec, self._read, self._family, self._covariates(), self._columns, near, on_step=on_step, **how
             )
+        return GPResults.from_parts(parts)
 
     def _fit_mle(self, asked: FitOptions) -> RegressionResults | CureResults:
         refuse_with_mle(asked)

@@ -33,7 +33,6 @@ from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
 from tobitgp.inference.screening import screen
 from tobitgp.numerics.sampling import random_points
-from tobitgp.results.views import Parts
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
@@ -152,10 +151,7 @@ def _fit_and_columns(results: Any, n: int) -> tuple[Any, pd.DataFrame]:
     """What is expected of the n rows used, in a process by the others, and the columns that the model looks at."""
     if results.parts.spec.mixture is not None:
         return np.zeros(n), pd.DataFrame(index=range(n))
-    if isinstance(results.parts, Parts):
-        others = results._cavities
-        return others.weight @ others.mean, results.model.data.frame
-    return results._location(), results.model.data.frame
+    return results._location_left_out(), results.model.data.frame
 
 
 def _unknown(name: str, error: SpecError) -> Finding:

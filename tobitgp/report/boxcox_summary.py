@@ -11,8 +11,8 @@ from tobitgp.report.summaries import curve_names, slope_rows
 from tobitgp.report.summary import FitSummary, Section, number
 
 if TYPE_CHECKING:
-    from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
     from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
+    from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 
 _PLAIN = 6
 

@@ -10,6 +10,7 @@ import pandas as pd
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.formula.linear_terms import mentions
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.report import summary
 from tobitgp.report.axes import (
     BLUE,
@@ -30,7 +31,6 @@ from tobitgp.report.term_figures import grid_frame, held_words, is_date, label_a
 from tobitgp.results.hazards.cell_times import beyond_words
 from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, log_hazards
 from tobitgp.results.hazards.skewed import skewed_note
-from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ def summarise_hazards(results: HazardResults, alpha: float) -> FitSummary:
     of_band = [parts.family.baseline == "piecewise" and "cell_band" in str(name) for name in frame.index[:p]]
     shown = frame.iloc[:p][~np.array(of_band, dtype=bool)]
     rows = list(summary.frame_rows(shown.iloc[:, :6]))
-    if isinstance(parts.cells, Parts):  # their location is minus the log hazard
+    if isinstance(parts.cells, ProcessParts):  # their location is minus the log hazard
         rows += slope_rows(parts.cells, alpha, -1.0)
     ratios = [
         [str(name), *map(number, row)] for name, row in zip(shown.index, shown.iloc[:, 6:].to_numpy(), strict=True)
     ]
     ratios = [row for row in ratios if parts.written.is_own(row[0])]
-    called = curve_names(parts.cells) if isinstance(parts.cells, Parts) else {}
+    called = curve_names(parts.cells) if isinstance(parts.cells, ProcessParts) else {}
     rest = [(called.get(name, name), row) for name, row in summary.frame_rows(frame.iloc[p:, :6])]
     sections = [
         Section(["", "coef", "std err", "z", "P>|z|", *ends], [summary.estimate_row(*row) for row in rows]),

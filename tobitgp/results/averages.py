@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit, ndtri
 
-from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.numerics.roots import Rows, solve_quantile, where_it_ends
 from tobitgp.posterior.questions import (
@@ -222,7 +222,7 @@ def averaged_median(noise: Distribution, f: Array, sigma: Array, share: Array) -
     return found, cdf(found, slice(None))[1]
 
 
-def averaged_remaining_median(y: LocationScale, share: Array, after: float) -> tuple[Array, Array]:
+def averaged_remaining_median(y: RowDistributions, share: Array, after: float) -> tuple[Array, Array]:
     """Time (s,) after ``after`` at which averages of survival given that of ``after`` are one half, and its density.
 
     Shapes: y (n, s), share (n, 1) or (n, s) adds up to one.

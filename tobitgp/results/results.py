@@ -32,6 +32,9 @@ from tobitgp.results import (
     written_curves,
 )
 from tobitgp.results.averages import Averages, Population, Sought
+from tobitgp.results.counterfactuals import Change, Rows
+from tobitgp.results.effect_questions import Asked as EffectOf
+from tobitgp.results.effect_questions import Effect
 from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear
@@ -42,6 +45,7 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked, Scored, ask, no_limits, read_scored
 from tobitgp.results.survival import TimeRows, Times
+from tobitgp.results.terms import Term
 from tobitgp.results.times import Scores
 from tobitgp.results.unavailable import missing_attribute, unavailable
 from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
@@ -87,9 +91,17 @@ class Results(EstimatedParameters):
         """The ratio of hazards or odds that is the same at all times."""
         return family_ratio(self._parts)
 
+    def _process_test(self, term: Term) -> TermTest | None:
+        """Joint test of a process, of fits that have any."""
+        return None
+
     def _averages(self, population: Population, sought: Sought) -> Averages:
         """Averages over rows under settings of their columns."""
         raise unavailable(self, "An average over rows")
+
+    def _effect(self, change: Change, rows: Rows, asked: EffectOf, *, averaged: bool) -> Effect:
+        """Effect of a change of a column, of the mean row where it is ``averaged``."""
+        raise unavailable(self, "marginal_effects()")
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         """Differences of f in pairs of rows."""
@@ -157,6 +169,11 @@ class Results(EstimatedParameters):
     def converged(self) -> bool:
         """Whether a maximum was found."""
         raise NotImplementedError
+
+    @property
+    def _fell_back(self) -> bool:
+        """Whether another method had to take over."""
+        return False
 
     @property
     def df_model(self) -> float:
@@ -267,6 +284,10 @@ class Results(EstimatedParameters):
     def _location(self) -> Array:
         """What is expected of the training rows, (n,), larger of larger responses."""
         return self.predict(None, "latent").to_numpy()[self._parts.rows.kept]
+
+    def _location_left_out(self) -> Array:
+        """The same, of a process without the row itself."""
+        return self._location()
 
     def _times_left_out(self) -> Times:
         """Of the training rows, without what a row says itself where that matters."""

@@ -246,8 +246,7 @@ def _rank(results: dict[str, Results], errors: dict[str, TobitGPError], by: str)
     for name, error in errors.items():
         _warn(f"{name!r} failed and has no place in the ranking: {error}")
     if by in _BY_METHOD and len({fit.evidence_kind for fit in results.values()}) > 1:
-        processes = {name: fit for name, fit in results.items() if isinstance(fit, GPResults)}
-        away = [name for name, fit in processes.items() if fit.parts.fitted.trace.fell_back]
+        away = [name for name, fit in results.items() if fit._fell_back]
         why = f"{listed(away)} fell back to another method" if away else "Some of these models have theirs exactly"
         _warn(f"{why}, and {by} would not be of one kind; ranked by='elbo'.")
         by = "elbo"

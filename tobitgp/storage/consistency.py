@@ -21,6 +21,7 @@ from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.cure import ENDS, CureParts
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.parametric import LINKS, ParametricParts
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.likelihoods.families import BOXCOX
@@ -36,7 +37,7 @@ from tobitgp.results.hazards.hazard_results import HazardResults
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.mixture.mixture_parts import MixtureParts
 from tobitgp.results.mixture.mixture_results import MixtureResults
-from tobitgp.results.views import COUNTS, Parts, Source
+from tobitgp.results.views import COUNTS, Source
 from tobitgp.storage.archive import MalformedError
 from tobitgp.typing import IntArray
 
@@ -45,7 +46,7 @@ MAX_SCALE = 1e150  # its square is a number
 Shapes = dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
 
 
-def check_process(parts: Parts) -> None:
+def check_process(parts: ProcessParts) -> None:
     """Compare what the parts of a fitted process say of each other."""
     _check_process_arrays(parts)
     check_source(parts)
@@ -195,7 +196,7 @@ def try_results(results: Any) -> None:
                 raise MalformedError("its numbers give no finite prediction")
 
 
-def _check_process_arrays(parts: Parts) -> None:
+def _check_process_arrays(parts: ProcessParts) -> None:
     fitted, gp = parts.fitted, parts.gp
     p, k, J = len(gp.columns), len(fitted.parameters.names), len(fitted.points)
     wanted: Shapes = {"weights": (fitted.weights, (J,)), "log_covariance": (fitted.log_covariance, (k, k))}
@@ -257,7 +258,7 @@ def _check_factor(factor: LevelColumns | None, columns: slice | None, points: Se
             raise MalformedError("its absorbed factor is not that of the formula")
 
 
-def _check_parameters(parts: Parts) -> None:
+def _check_parameters(parts: ProcessParts) -> None:
     """Refuse hyper-parameters that are not those of the formula and the noise, in the order of theta."""
     parameters = parts.fitted.parameters
     found = [*zip(parameters.names, parameters.roles, strict=True)]

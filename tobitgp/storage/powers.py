@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
-from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
-from tobitgp.results.process.process_results import GPResults
+from tobitgp.kinds.power_process import PowerProcessParts
+from tobitgp.kinds.process import ProcessParts
+from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 from tobitgp.storage.archive import MalformedError
 from tobitgp.storage.specification import check_names
 
@@ -18,7 +18,7 @@ POWERS = "powers"
 _LISTS, _NAMES = ("powers", "weights", "jacobians"), ("powers", "weights", "jacobians", "best", "se", "integrated")
 
 
-def plain_powers(parts: BoxCoxGPParts) -> dict[str, Any]:
+def plain_powers(parts: PowerProcessParts) -> dict[str, Any]:
     """Document of what is beside the fits."""
     lists = {name: getattr(parts, name).tolist() for name in _LISTS}
     integrated = parts.integrated if math.isfinite(parts.integrated) else None
@@ -34,7 +34,9 @@ def powers_results(document: Any, fits: Sequence[Any]) -> BoxCoxGPResults:
         if not isinstance(values, list) or len(values) != len(fits):
             raise MalformedError("the parts of its powers do not belong together")
         numbers += values
-    sound = all(type(x) is float and math.isfinite(x) for x in numbers) and all(isinstance(f, GPResults) for f in fits)
+    sound = all(type(x) is float and math.isfinite(x) for x in numbers) and all(
+        isinstance(f.parts, ProcessParts) for f in fits
+    )
     best = document["best"]
     if not sound or type(best) is not int or not 0 <= best < len(fits) or not math.isclose(sum(lists[1]), 1.0):
         raise MalformedError("the numbers of its powers make no sense")
@@ -42,7 +44,7 @@ def powers_results(document: Any, fits: Sequence[Any]) -> BoxCoxGPResults:
     powers, weights, jacobians = (np.array(values) for values in lists)
     integrated = float("nan") if document["integrated"] is None else document["integrated"]
     return BoxCoxGPResults(
-        BoxCoxGPParts(
+        PowerProcessParts(
             first.spec,
             first.state,
             first.facts,

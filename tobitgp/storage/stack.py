@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tobitgp.formula.mvbind import read_wide
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 from tobitgp.results.multivariate.stacked_rows import Stack
-from tobitgp.results.views import Parts
 from tobitgp.storage.archive import MalformedError, check_fields, field_types, fits
 from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.specification import Functions, check_names, plain_spec, restore_spec
@@ -62,7 +62,12 @@ def _check(parts: MultivariateParts) -> None:
     """Compare what the stack says of the responses with the fit of its rows."""
     stack, stacked = parts.stack, parts.stacked
     spec = stack.state.spec
-    if not isinstance(stacked, Parts) or spec.scale is None or stack.state.scale is None or stacked.spec.scale is None:
+    if (
+        not isinstance(stacked, ProcessParts)
+        or spec.scale is None
+        or stack.state.scale is None
+        or stacked.spec.scale is None
+    ):
         raise MalformedError("its stack is not that of a process")
     read = (spec.formula, spec.scale.formula, stacked.spec.formula, stacked.spec.scale.formula)
     if read != (stack.wide.linear, stack.wide.scale_linear, stack.formula, stack.scale_formula):

@@ -9,11 +9,11 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import read_hazards
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.results.hazards.cells import PH, is_parametric
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hazards.hazard_results import HazardResults
-from tobitgp.results.views import Parts
 from tobitgp.storage.archive import MalformedError, check_fields, field_types, fits
 from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.consistency import check_source, try_results
@@ -71,7 +71,7 @@ def _check(parts: HazardParts) -> None:
     """Compare what rows, bands and cells say of each other."""
     written, cuts = parts.written, parts.cuts
     check_source(parts)
-    if not isinstance(parts.cells, Parts | RegressionParts) or parts.cells.family.name != "exponential":
+    if not isinstance(parts.cells, ProcessParts | RegressionParts) or parts.cells.family.name != "exponential":
         raise MalformedError("its cells are not exponential")
     read = (parts.spec.formula, parts.cells.spec.formula)
     if read != (written.rows, written.cells(parts.family.baseline, parts.family.kernel)):

@@ -18,10 +18,10 @@ from tobitgp.formula.spec import CureSpec, ModelSpec, ScaleSpec
 from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.cure import CureParts
 from tobitgp.kinds.parametric import ParametricParts
+from tobitgp.kinds.power_process import PowerProcessParts
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.start_stop import StartStopParts
-from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
-from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
 from tobitgp.results.competing.competing_parts import CompetingParts
 from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.hazard_parts import HazardParts
@@ -35,8 +35,8 @@ from tobitgp.results.mixture.mixture_parts import MixtureParts
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.views import Parts
 from tobitgp.storage.archive import (
     MalformedError,
     check_fields,
@@ -97,7 +97,7 @@ class Kind:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("process", Parts, check_process, GPResults.from_parts),
+        Kind("process", ProcessParts, check_process, GPResults.from_parts),
         Kind("regression", RegressionParts, check_regression, RegressionResults),
         Kind("start_stop", StartStopParts, check_start_stop, StartStopResults),
         Kind("boxcox", BoxCoxParts, check_boxcox, BoxCoxResults),
@@ -142,7 +142,7 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
     if isinstance(parts, CompetingParts):
         rows = [_plain(fit.parts, arrays) for fit in parts.fits.values()]
         document |= {"kind": CAUSES, "specification": None, "parts": plain_causes(parts), "rows": rows}
-    elif isinstance(parts, BoxCoxGPParts):
+    elif isinstance(parts, PowerProcessParts):
         rows = [_plain(fit, arrays) for fit in parts.fits]
         document |= {"kind": POWERS, "specification": None, "parts": plain_powers(parts), "rows": rows}
     else:

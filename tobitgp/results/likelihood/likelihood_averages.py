@@ -14,10 +14,11 @@ from tobitgp.numerics.factored import of_sums
 from tobitgp.posterior.questions import Question
 from tobitgp.regression.maximum import hide
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.column_effects import CHUNK
 from tobitgp.typing import Array
 
 _FURTHEST = 1e6  # times the longest median, beyond which none is sought
+
+CHUNK = 2048  # rows
 
 
 def likelihood_averages(parts: LikelihoodParts, population: Population, sought: Sought) -> Estimated:

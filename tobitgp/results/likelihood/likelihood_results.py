@@ -32,6 +32,9 @@ from tobitgp.regression.deviance_residuals import PseudoR2, pseudo_r2
 from tobitgp.regression.maximum import known
 from tobitgp.results import column_effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
+from tobitgp.results.counterfactuals import Change, Rows
+from tobitgp.results.effect_questions import Asked as EffectOf
+from tobitgp.results.effect_questions import Effect
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
@@ -44,6 +47,7 @@ from tobitgp.results.likelihood.likelihood_draws import (
     draw_estimates,
     drawn_responses,
 )
+from tobitgp.results.likelihood.likelihood_effects import likelihood_effect
 from tobitgp.results.likelihood.words import Words
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.residuals import Tails
@@ -311,6 +315,9 @@ class LikelihoodResults(Results):
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         return self._linear.combine(contrasts.columns, -contrasts.offset)
+
+    def _effect(self, change: Change, rows: Rows, asked: EffectOf, *, averaged: bool) -> Effect:
+        return likelihood_effect(self._parts, change, rows, asked, averaged=averaged)
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         return likelihood_averages(self._parts, population, sought)

@@ -49,6 +49,8 @@ class Tried:
 class MixtureParts(Source):
     """A fitted mixture and its data."""
 
+    where_weights_fail: ClassVar[str] = "Look for components that few rows hold, try fewer of them"
+
     spec: ModelSpec
     state: DesignState  # of no column
     facts: Facts

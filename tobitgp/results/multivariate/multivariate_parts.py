@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.results.multivariate.stacked_rows import Ends, Stack
 from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 
@@ -28,13 +28,13 @@ class TrainingRows:
 class MultivariateParts:
     """The fit of stacked rows, and how these were stacked."""
 
-    stacked: Parts
+    stacked: ProcessParts
     stack: Stack
     exact: Array  # (J,), weights of the values of each response that are seen
     dropped: int  # number of values without covariates
 
     @classmethod
-    def of(cls, stacked: Parts, stack: Stack, rows: pd.DataFrame, ends: Ends) -> MultivariateParts:
+    def of(cls, stacked: ProcessParts, stack: Stack, rows: pd.DataFrame, ends: Ends) -> MultivariateParts:
         """Parts of the fit of stacked rows, and of what is known of the responses."""
         seen = rows[rows[LOWER] == rows[UPPER]]
         weight = None if stack.weights is None else seen[stack.weights]

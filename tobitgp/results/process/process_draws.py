@@ -13,15 +13,15 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.feature_posterior import Posterior, linear_places
 from tobitgp.inference.rows_together import Drawn, covariance, draw, shared_residuals
+from tobitgp.kinds.process import ProcessParts
+from tobitgp.kinds.rows_left_out import seen_in_training
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, log_predictive, normal_draws
 from tobitgp.priors.block import Inputs
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear
-from tobitgp.results.process.process_posterior import seen_in_training
 from tobitgp.results.rows import Asked
-from tobitgp.results.views import Parts
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
@@ -29,7 +29,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 class JointProcess(JointPosterior):
     """Of f in several rows."""
 
-    parts: Parts
+    parts: ProcessParts
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of f, by the law of total covariance over the design points."""
@@ -141,7 +141,7 @@ class JointProcess(JointPosterior):
         fitted, gp = self.parts.fitted, self.parts.gp
         scale = gp.problem.units.scale
         inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
-        seen = None if known is None else seen_in_training(self.parts)
+        seen = None if known is None else seen_in_training(self.parts.reported)
         out = np.empty((len(offset), draws))
         chosen = rng.choice(len(fitted.weights), size=draws, p=fitted.weights)
         for j, point in enumerate(fitted.points):
@@ -209,7 +209,7 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
     return out
 
 
-def _drawn_parameters(parts: Parts, chosen: IntArray, draws: Sequence[Drawn]) -> Array:
+def _drawn_parameters(parts: ProcessParts, chosen: IntArray, draws: Sequence[Drawn]) -> Array:
     """Linear coefficients, and hyper-parameters at the design points that were chosen, (S, k)."""
     fitted, gp, p = parts.fitted, parts.gp, parts.fitted.n_linear
     out = np.empty((len(chosen), len(parts.names)))
@@ -228,7 +228,7 @@ def _drawn_parameters(parts: Parts, chosen: IntArray, draws: Sequence[Drawn]) ->
 class ProcessDraws(Draws):
     """Draws of a fitted process."""
 
-    parts: Parts
+    parts: ProcessParts
     point: IntArray  # (S,), design point of each draw
     drawn: tuple[Drawn, ...]  # those of each design point
     seeds: tuple[int, ...]  # one for each chunk of rows
@@ -286,7 +286,7 @@ class ProcessDraws(Draws):
 
 
 def draw_process(
-    parts: Parts, draws: int, rng: int | np.random.Generator | None, *, question: str, first: bool = False
+    parts: ProcessParts, draws: int, rng: int | np.random.Generator | None, *, question: str, first: bool = False
 ) -> ProcessDraws:
     """Draw from the posterior of a process, with ``first`` from that at the maximum alone."""
     training = training_rows(parts, question)
@@ -300,7 +300,7 @@ def draw_process(
     return ProcessDraws(parts, point, tuple(drawn), seeds)
 
 
-def refuse_censoring_noises(parts: Parts, question: str) -> None:
+def refuse_censoring_noises(parts: ProcessParts, question: str) -> None:
     """Refuse fits with censoring noise."""
     found = parts.fitted.parameters
     values = found.values(parts.fitted.points[0].theta)
