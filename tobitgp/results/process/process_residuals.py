@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tobitgp.data.outcome import outcome
 from tobitgp.distributions import convolution
 from tobitgp.distributions.intervals import log_mass
-from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.kinds.process import Process
-from tobitgp.kinds.process_nodes import log_noise_moments, nodes_of
+from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.kinds.rows_left_out import seen_in_rows, seen_in_training
 from tobitgp.numerics.normal_functions import average, total_sd
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
-from tobitgp.regression.deviance_residuals import deviance
 from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
@@ -49,15 +46,6 @@ def pearson_residuals(parts: Process, asked: Asked) -> Array:
 def response_residuals(parts: Process, asked: Asked) -> Array:
     """Responses, or their means given what was seen, less predictive means."""
     return conditional_mean(seen_in_rows(parts, None)[1]) - nodes_of(parts, asked.design).new.mean()
-
-
-def deviance_residuals(parts: Process, asked: Asked) -> Array:
-    """Signed roots of deviances, (REG18), at the posterior means of f and of log sigma."""
-    scaled = parts.reported
-    fit, nodes = scaled.fit, nodes_of(scaled.fit, asked.design)
-    f, sigma = nodes.weight @ nodes.mean, np.exp(log_noise_moments(fit, asked.design)[0])
-    y = LocationScale(nodes.noises[0], f, sigma, scaled.log_time)
-    return deviance(y, outcome(fit.rows.response, log_time=scaled.log_time))
 
 
 def pearson(nodes: Nodes, value: Array) -> Array:

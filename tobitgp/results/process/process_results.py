@@ -351,9 +351,8 @@ class GPResults(Results):
         own = {
             "pearson": process_residuals.pearson_residuals,
             "response": process_residuals.response_residuals,
-            "deviance": process_residuals.deviance_residuals,
         }
-        return {kind: partial(of, self._parts) for kind, of in own.items()}
+        return {**super()._residuals, **{kind: partial(of, self._parts) for kind, of in own.items()}}
 
     def _terms(self, asked: Asked) -> dict[str, Nodes]:
         return term_nodes(self._parts.reported.fit, asked.design, asked.skip)
