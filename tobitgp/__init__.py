@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tobitgp.results.likelihood.cure_results import CureResults
     from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
     from tobitgp.results.likelihood.regression_results import RegressionResults
-    from tobitgp.results.mixture.fit_mixture import MixtureStream
     from tobitgp.results.mixture.mixture_results import MixtureResults
+    from tobitgp.results.mixture.mixture_stream import MixtureStream
     from tobitgp.results.multivariate.multivariate_results import MultivariateResults
     from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
     from tobitgp.results.process.process_results import GPResults
@@ -102,7 +102,7 @@ _ROOMS = {
     "priors.kernel_block": ["Inducing"],
     "results.bounds": ["compare_bounds"],
     "results.compare": ["compare"],
-    "results.mixture.fit_mixture": ["MixtureStream"],
+    "results.mixture.mixture_stream": ["MixtureStream"],
     "results.mixture.mixture_results": ["MixtureResults"],
     "results.likelihood.parametric_results": ["ParametricHazardResults"],
     "results.process.process_results": ["GPResults"],

@@ -25,6 +25,7 @@ from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.hyperparameters import Given, read_mapping
 from tobitgp.kinds.cure import fit_cure
+from tobitgp.kinds.mixture_fit import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.kinds.process import Evidence, estimated_values, evidence_at, fit_process, read_start
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
 from tobitgp.likelihoods import Family
@@ -52,7 +53,6 @@ from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.likelihood.cure_results import CureResults
 from tobitgp.results.likelihood.kinds import results_of
 from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.mixture.fit_mixture import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
@@ -410,7 +410,7 @@ class Model:
         assert not isinstance(self._family, Family)
         shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
         with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
-            return fit_components(
+            parts = fit_components(
                 self.spec,
                 self._read,
                 self._family,
@@ -421,3 +421,4 @@ class Model:
                 rng=asked.rng,
                 on_step=on_step,
             )
+        return MixtureResults(parts)

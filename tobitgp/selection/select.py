@@ -15,6 +15,7 @@ from tobitgp.competing import open_competing
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.hazards import HazardModel, open_model
+from tobitgp.kinds.mixture_fit import choose_mixture_method
 from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
@@ -22,7 +23,6 @@ from tobitgp.parametric import ParametricModel
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import EVIDENCE, check_by, compare, read_value
 from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.mixture.fit_mixture import choose_mixture_method
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.selection.cross_validation import OF_MODEL, Outcome, attempt, attempt_all, check_jobs, listed, pass_on

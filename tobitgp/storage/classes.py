@@ -26,6 +26,7 @@ from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.structured import Field
+from tobitgp.kinds.mixture import Tried
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
@@ -45,7 +46,6 @@ from tobitgp.priors.prior import DenseFeatures, LevelColumns, LinearPrior, Prior
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
-from tobitgp.results.mixture.mixture_parts import Tried
 from tobitgp.storage.archive import Codec, Hook, MalformedError, fits
 from tobitgp.typing import Array
 

@@ -20,6 +20,7 @@ from tobitgp.inference.hyperparameters import SIGMA, HyperParameter, shape_param
 from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.cure import ENDS, CureParts
 from tobitgp.kinds.likelihood import LikelihoodParts
+from tobitgp.kinds.mixture import MixtureParts
 from tobitgp.kinds.parametric import LINKS, ParametricParts
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.kinds.start_stop import StartStopParts
@@ -35,7 +36,6 @@ from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression.maximum import KINDS
 from tobitgp.results.hazards.hazard_results import HazardResults
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.mixture.mixture_parts import MixtureParts
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.views import COUNTS, Source
 from tobitgp.storage.archive import MalformedError

@@ -17,6 +17,7 @@ from tobitgp.files import ordinary
 from tobitgp.formula.spec import CureSpec, ModelSpec, ScaleSpec
 from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.cure import CureParts
+from tobitgp.kinds.mixture import MixtureParts
 from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.power_process import PowerProcessParts
 from tobitgp.kinds.process import ProcessParts
@@ -31,7 +32,6 @@ from tobitgp.results.likelihood.cure_results import CureResults
 from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.likelihood.start_stop_results import StartStopResults
-from tobitgp.results.mixture.mixture_parts import MixtureParts
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
