@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
@@ -61,6 +61,11 @@ class CureParts(LikelihoodParts):
         one = np.ones((len(design.H), 1))
         assert design.scale is not None
         return [as_dense(design.H), design.scale.W, one, *([one] if self.family.estimate_shape else [])]
+
+    def nested_columns(self, design: Design) -> list[tuple[str, Columns, Array]]:
+        (location, of_cured), one = LikelihoodParts.nested_columns(self, design), np.ones((len(design.H), 1))
+        scale = ("its noise scale is no case of this one's", one, np.zeros(len(one)))
+        return [location, ("its cured fraction is no case of this one's", *of_cured[1:]), scale]
 
     def predictors(self, design: Design) -> tuple[Array, ...]:
         H, Z, one, *_ = self.designs(design)

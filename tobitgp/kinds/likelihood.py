@@ -32,6 +32,7 @@ from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray
 
 SIGMA = "sigma"
+NO_CASE = "its linear terms are no case of these"
 SHAPE_STEP = 10.0  # of the shape, in steps of the others: tails of Student's t have fewer digits
 _CHUNK = 8192
 
@@ -58,6 +59,9 @@ class LikelihoodParts(Source):
     covariates: pd.DataFrame | None = None
 
     place_of_scale: ClassVar[int | None] = 1  # of log sigma among the parameters of rows
+    apart: ClassVar[str] = (  # why no model of another kind is a case of one of this kind
+        "only one of them has a cured fraction or a baseline of hazards, and none is at the end of what that may be"
+    )
 
     # -- what each kind says ------------------------------------------------------------------------------------------
 
@@ -90,6 +94,16 @@ class LikelihoodParts(Source):
     def positive(self) -> BoolArray:
         """Which of them are reported as exponentials, (m,)."""
         raise NotImplementedError
+
+    def why_not_nested(self, smaller: LikelihoodParts) -> str:
+        """What keeps a model of this family from being a case of this one, beside its columns; empty without."""
+        own = type(self) is type(smaller)
+        return "" if own else next((each.apart for each in (self, smaller) if each.apart != _APART), _APART)
+
+    def nested_columns(self, design: Design) -> list[tuple[str, Columns, Array]]:
+        """Columns and known part (n,) of each predictor, and what is wrong where they are no case of another's."""
+        W = np.ones((len(design.H), 1)) if design.scale is None else design.scale.W
+        return [(NO_CASE, design.H, design.offset), ("its noise scale is no case of this one's", W, design.log_noise)]
 
     @property
     def draw_by_draw(self) -> bool:
@@ -214,6 +228,9 @@ class LikelihoodParts(Source):
     def drawn_in_training(self, rows: slice, change: Array) -> list[Any]:
         """The same of some rows, (n, s) each, where the parameters move by ``change`` (k, S)."""
         return drawn_rows(self, self.rows.design.rows(rows), change)
+
+
+_APART = LikelihoodParts.apart
 
 
 def uncentred(parts: LikelihoodParts, beta: Array) -> Array:

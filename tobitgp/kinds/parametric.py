@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
@@ -23,7 +23,7 @@ from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.hyperparameters import check_names, read_mapping
 from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_number, warn_of
-from tobitgp.kinds.likelihood import LikelihoodParts
+from tobitgp.kinds.likelihood import NO_CASE, LikelihoodParts
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.hazard_likelihood import HazardModel, frailties_at, hazard_problem
@@ -95,6 +95,18 @@ class ParametricParts(LikelihoodParts):
             raise SpecError("exclude= cannot leave out the strata, each of which has a baseline of its own.")
         shared = [np.ones((len(H), 1))] * (self.frailty is not None)
         return [H, *[levels] * self.baseline.size, *shared]
+
+    def why_not_nested(self, smaller: Any) -> str:
+        why = LikelihoodParts.why_not_nested(self, smaller)
+        if not why and (self.frailty, self.groups) != (smaller.frailty, smaller.groups):
+            why = "only one of them has this frailty, and none is at the end of what its variance may be"
+        if not why and not self.baseline.contains(smaller.baseline):
+            why = "its baseline is no case of this one's"
+        return why
+
+    def nested_columns(self, design: Design) -> list[tuple[str, Columns, Array]]:
+        none, why = np.zeros(len(design.H)), "its baselines of strata are no case of these"
+        return [(NO_CASE, design.H, design.offset), *((why, levels, none) for levels in self.designs(design)[1:])]
 
     def predictors(self, design: Design) -> tuple[Array, ...]:
         H, *rest = self.designs(design)

@@ -29,9 +29,9 @@ from tobitgp.report.summaries import ratio_section
 from tobitgp.report.summary import FitSummary, Section
 from tobitgp.results.competing.competing_parts import SeenCauses
 from tobitgp.results.competing.competing_predictions import CauseRows, incidences
-from tobitgp.results.curves import group_labels
 from tobitgp.results.predict import check_level
 from tobitgp.results.survival import read_times
+from tobitgp.results.survival_figures import group_labels
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:

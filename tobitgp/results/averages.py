@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -90,6 +91,16 @@ class Sought:
             return values
         most = self.times.reshape(-1, *[1] * (values.ndim - 1)) if self.what == "rmst" else 1.0
         return np.clip(values, 0.0, most)
+
+
+@runtime_checkable
+class Averaged(Protocol):
+    """A fit whose predictions can be averaged over rows."""
+
+    parts: Any
+
+    def _averages(self, population: Population, sought: Sought) -> Averages:
+        """Averages over rows under settings of their columns."""
 
 
 class Averages:

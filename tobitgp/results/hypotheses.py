@@ -15,12 +15,7 @@ from scipy.special import chdtrc
 from tobitgp.data.absorbed import Absorbed, Columns, as_dense, choose_columns
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.kinds.boxcox import BoxCoxParts
-from tobitgp.kinds.cure import CureParts
 from tobitgp.kinds.likelihood import LikelihoodParts
-from tobitgp.kinds.parametric import ParametricParts
-from tobitgp.kinds.regression import RegressionParts
-from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
@@ -210,39 +205,10 @@ def _why_not_nested(larger: LikelihoodParts, smaller: LikelihoodParts) -> str:
     same_shape = larger.family.estimate_shape or one.shape_name is None or one == two
     if not one.contains(two) or larger.family.log_time != smaller.family.log_time or not same_shape:
         return f"its family is {smaller.family.name}, or has another shape"
-    if StartStopParts in (type(larger), type(smaller)) and type(larger) is not type(smaller):
-        return "only one of them takes rows as parts of a subject's time, by id="
-    if (
-        isinstance(larger, BoxCoxParts)
-        and larger.power_given
-        and not (isinstance(smaller, BoxCoxParts) and smaller.power_given and smaller.power == larger.power)
-    ):
-        return "its power is another one, or was estimated"
-    inside = (type(larger), type(smaller)) == (BoxCoxParts, RegressionParts)  # lognormal, of power 0
-    if type(larger) is not type(smaller) and not inside:
-        return (
-            "only one of them has a cured fraction or a baseline of hazards, and none is at the end of what that may be"
-        )
-    if isinstance(larger, ParametricParts):
-        return _why_not_nested_baselines(larger, smaller)
-    reasons = ["its linear terms are no case of these", "its noise scale is no case of this one's"]
-    if isinstance(larger, CureParts):
-        reasons.insert(1, "its cured fraction is no case of this one's")
-    pairs = zip(reasons, _predictors(larger), _predictors(smaller), strict=True)
-    return next((reason for reason, whole, part in pairs if not _spans(*whole, *part)), "")
-
-
-def _why_not_nested_baselines(larger: ParametricParts, smaller: Any) -> str:
-    """The same of fits with a parametric baseline."""
-    if (larger.frailty, larger.groups) != (smaller.frailty, smaller.groups):
-        return "only one of them has this frailty, and none is at the end of what its variance may be"
-    if not larger.baseline.contains(smaller.baseline):
-        return "its baseline is no case of this one's"
-    (H, *levels), (H_part, *levels_part) = _predictors(larger), _predictors(smaller)
-    if not _spans(*H, *H_part):
-        return "its linear terms are no case of these"
-    nested = all(_spans(*whole, *part) for whole, part in zip(levels, levels_part, strict=False))
-    return "" if nested else "its baselines of strata are no case of these"
+    why = larger.why_not_nested(smaller)
+    pairs = zip(_predictors(larger), _predictors(smaller), strict=False)  # baselines may have more
+    apart = (reason for (reason, H, known), (_, H_part, of_part) in pairs if not _spans(H, known, H_part, of_part))
+    return why or next(apart, "")
 
 
 def _spans(H: Columns, offset: Array, H_part: Columns, offset_part: Array) -> bool:
@@ -266,19 +232,14 @@ def _spanned(H: Columns, wanted: Array) -> bool:
     return bool((np.abs(left).max(axis=0) <= _SPANNED).all())
 
 
-def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
-    """Free columns of the location, of a cured fraction and of log sigma, and their known parts."""
-    design, one = parts.rows.design, np.ones((len(parts.rows.design.H), 1))
-    designs: list[tuple[Columns, Array]] = [(design.H, design.offset)]
-    if isinstance(parts, ParametricParts):
-        designs += [(levels, 0.0 * one[:, 0]) for levels in parts.designs(design)[1:]]
-    else:
-        designs.append((one if design.scale is None else design.scale.W, design.log_noise))
-        designs += [(one, 0.0 * one[:, 0])] * isinstance(parts, CureParts)
-    ends = np.cumsum([X.shape[1] for X, _ in designs])
+def _predictors(parts: LikelihoodParts) -> Iterator[tuple[str, Columns, Array]]:
+    """Free columns of each predictor and its known part, and what is wrong where they are no case of another's."""
+    designs = parts.nested_columns(parts.rows.design)
+    ends = np.cumsum([X.shape[1] for _, X, _ in designs])
     values = np.split(np.concatenate([parts.coefficients, parts.maximum.gamma]), ends[:-1])
-    for (X, offset), free, b in zip(designs, np.split(parts.maximum.free, ends)[: len(ends)], values, strict=True):
-        yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
+    frees = np.split(parts.maximum.free, ends)[: len(ends)]
+    for (reason, X, offset), free, b in zip(designs, frees, values, strict=True):
+        yield reason, choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 
 class Testable(Protocol):

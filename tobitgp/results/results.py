@@ -28,6 +28,7 @@ from tobitgp.results import (
     joint,
     output,
     prediction,
+    survival_figures,
     times,
     written_curves,
 )
@@ -326,8 +327,8 @@ class Results(EstimatedParameters):
     predict_cumulative_hazard = curves.predict_cumulative_hazard
     predict_hazard = curves.predict_hazard
     write_curves = written_curves.write_curves
-    plot_survival = curves.plot_survival
-    plot_hazard = curves.plot_hazard
+    plot_survival = survival_figures.plot_survival
+    plot_hazard = survival_figures.plot_hazard
     _average_curve = curves.average_curve
 
     predict_percentile = times.predict_percentile

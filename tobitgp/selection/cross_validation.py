@@ -24,7 +24,6 @@ from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.competing.competing_parts import SeenCauses
-from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.paths import read_subjects
 from tobitgp.selection.specs import check_arguments
 from tobitgp.selection.splines import with_ends
@@ -366,8 +365,9 @@ def _measure_fold(
     results: Any = fit(formula, train, **options)
     held = HeldOut(results, test, weight)
     out: dict[str, float] = {"converged": bool(results.converged)}
-    if isinstance(results, CompetingRisksResults):
-        measures = by_cause(measures, results.causes)
+    causes = getattr(results, "causes", None)
+    if causes is not None:
+        measures = by_cause(measures, causes)
     for name, measure in measures.items():
         try:
             out[name] = measure(held)

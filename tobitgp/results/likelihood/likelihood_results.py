@@ -39,7 +39,7 @@ from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
 from tobitgp.results.likelihood.cured_times import TimesWithin
-from tobitgp.results.likelihood.likelihood_averages import likelihood_averages
+from tobitgp.results.likelihood.likelihood_averages import likelihood_averages, likelihood_effect
 from tobitgp.results.likelihood.likelihood_draws import (
     EstimateDraws,
     JointEstimates,
@@ -47,7 +47,6 @@ from tobitgp.results.likelihood.likelihood_draws import (
     draw_estimates,
     drawn_responses,
 )
-from tobitgp.results.likelihood.likelihood_effects import likelihood_effect
 from tobitgp.results.likelihood.words import Words
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.residuals import Tails

@@ -102,7 +102,7 @@ class MixtureResults(Results):
         raise SpecError("A mixture has no terms to be tested; wald_test() takes hypotheses about its parameters.")
 
     def _summary(self, alpha: float, kind: CovKind | None, ratios: pd.DataFrame | None = None) -> Any:
-        from tobitgp.report.mixture import summarise_mixture
+        from tobitgp.report.mixture_summary import summarise_mixture
 
         return summarise_mixture(self, alpha, kind)
 
@@ -275,7 +275,7 @@ class MixtureResults(Results):
         >>> len(ax.get_legend_handles_labels()[1])
         5
         """
-        from tobitgp.report.mixture import plot_components
+        from tobitgp.report.mixture_summary import plot_components
 
         return plot_components(self, training_ends(self._parts), ax)
 
@@ -306,7 +306,7 @@ class MixtureResults(Results):
         >>> ax.get_xlabel()
         'normal quantile'
         """
-        from tobitgp.report.mixture import plot_scores
+        from tobitgp.report.mixture_summary import plot_scores
 
         return plot_scores(self, ax)
 

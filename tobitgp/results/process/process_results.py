@@ -21,7 +21,7 @@ from tobitgp.formula.spec import ModelSpec, line_names
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.kinds.process import Process, ProcessParts
-from tobitgp.kinds.process_nodes import answer, log_noise_moments, nodes_of, noise_sds, term_nodes
+from tobitgp.kinds.process_nodes import answer, group_table, log_noise_moments, nodes_of, noise_sds, term_nodes
 from tobitgp.kinds.rows_left_out import cavities, process_likelihoods, seen_in_rows
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
@@ -38,9 +38,7 @@ from tobitgp.results.parameter_estimates import Linear, Transformed, hyper_estim
 from tobitgp.results.predict import check_level
 from tobitgp.results.priors import prior_table
 from tobitgp.results.process import process_residuals
-from tobitgp.results.process.group_effects import group_table
-from tobitgp.results.process.process_averages import process_averages
-from tobitgp.results.process.process_draws import JointProcess, draw_process
+from tobitgp.results.process.process_draws import JointProcess, draw_process, process_averages
 from tobitgp.results.process.process_effects import process_effect
 from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
 from tobitgp.results.residuals import Tails
