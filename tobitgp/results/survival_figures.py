@@ -10,6 +10,7 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.data.table import kind_of
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
+from tobitgp.results.curves import is_time
 from tobitgp.results.survival import read_times
 from tobitgp.typing import Frame
 
