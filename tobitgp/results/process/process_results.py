@@ -223,6 +223,11 @@ class GPResults(Results):
 
         ``"another maximum"`` is a local optimum at which another start ended; its evaluations are those of the search.
         """
+        return self._search
+
+    @property
+    def _search(self) -> pd.DataFrame:
+        """Stages of the search for the hyper-parameters that are reported."""
         columns = ["stage", "evaluations", "passes", "log_posterior"]
         return pd.DataFrame(list(self._parts.fitted.trace.stages), columns=columns)
 
