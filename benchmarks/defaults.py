@@ -20,8 +20,8 @@ import tobitgp as tg
 from tobitgp.inference import EP
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters
+from tobitgp.kinds.process import build_model
 from tobitgp.likelihoods import resolve_family
-from tobitgp.results.process.fit_process import build_model
 
 OUT = Path(__file__).with_suffix(".csv")
 FOLDS, REPEATS = 5, 1

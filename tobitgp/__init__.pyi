@@ -23,7 +23,6 @@ from tobitgp.priors.hyperpriors import LogNormal as LogNormal
 from tobitgp.priors.hyperpriors import Normal as Normal
 from tobitgp.priors.kernel_block import Inducing as Inducing
 from tobitgp.results.bounds import compare_bounds as compare_bounds
-from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults as BoxCoxGPResults
 from tobitgp.results.compare import compare as compare
 from tobitgp.results.competing.competing_results import CompetingRisksResults as CompetingRisksResults
 from tobitgp.results.hazards.cells import PH as PH
@@ -33,9 +32,10 @@ from tobitgp.results.likelihood.cure_results import CureResults as CureResults
 from tobitgp.results.likelihood.distributional_results import DistributionalResults as DistributionalResults
 from tobitgp.results.likelihood.parametric_results import ParametricHazardResults as ParametricHazardResults
 from tobitgp.results.likelihood.regression_results import RegressionResults as RegressionResults
-from tobitgp.results.mixture.fit_mixture import MixtureStream as MixtureStream
 from tobitgp.results.mixture.mixture_results import MixtureResults as MixtureResults
+from tobitgp.results.mixture.mixture_stream import MixtureStream as MixtureStream
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults as MultivariateResults
+from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults as BoxCoxGPResults
 from tobitgp.results.process.process_results import GPResults as GPResults
 from tobitgp.results.standardise import contrast as contrast
 from tobitgp.selection import Selection as Selection

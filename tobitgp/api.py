@@ -14,7 +14,6 @@ from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper, Model
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
-from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
 from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.hazard_results import HazardResults
@@ -24,6 +23,7 @@ from tobitgp.results.likelihood.parametric_results import ParametricHazardResult
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.typing import Frame
 

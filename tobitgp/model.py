@@ -11,6 +11,7 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.inference import Method
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import claimed
+from tobitgp.kinds.process import Evidence
 from tobitgp.kinds.registry import KINDS
 from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
 from tobitgp.mixture.methods import Method as MixtureMethod
@@ -18,7 +19,6 @@ from tobitgp.options import FitOptions, read_vcov, saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.hazards.cells import PH
-from tobitgp.results.process.fit_process import Evidence
 from tobitgp.results.views import ModelData
 from tobitgp.typing import Frame
 

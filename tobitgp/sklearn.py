@@ -141,7 +141,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             n_starts=self.n_starts,
             rng=None if self.random_state is None else _seed(self.random_state),
         )
-        assert isinstance(results, GPResults)
+        assert type(results) is GPResults
         self.results_ = results
         return self
 

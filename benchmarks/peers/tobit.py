@@ -19,7 +19,7 @@ def process(approximation: str = "auto", *, told: str | None = None, pure: bool 
         if pure:
             os.environ["TOBITGP_COMPILED"] = "0"
         import tobitgp as tg
-        from tobitgp.results.process.process_posterior import nodes_of
+        from tobitgp.kinds.process_nodes import nodes_of
 
         chosen = "" if approximation == "auto" else f', approximation="{approximation}"'
         formula = draw.formula.replace(") | censor", f"{chosen}) | censor")

@@ -25,7 +25,7 @@ _ELSEWHERE = {
     "ContrastResults": "tobitgp.results.hypotheses.ContrastResults",
     "DCalibration": "tobitgp.metrics.DCalibration",
     "DynamicAUC": "tobitgp.metrics.DynamicAUC",
-    "Evidence": "tobitgp.results.process.fit_process.Evidence",
+    "Evidence": "tobitgp.kinds.process.Evidence",
     "Finding": "tobitgp.diagnostics.residual_tests.Finding",
     "KHat": "tobitgp.diagnostics.k_hat.KHat",
     "LOO": "tobitgp.diagnostics.elpd.LOO",

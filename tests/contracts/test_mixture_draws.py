@@ -5,7 +5,7 @@ import pytest
 from support.mixtures import NAMES
 
 from tobitgp.mixture import EMCM, VBCM, fit_mixture, linear_response
-from tobitgp.results.mixture.drawn import draw_parameters, draw_rows, predictives_at
+from tobitgp.results.mixture.mixture_draws import draw_parameters, draw_rows, predictives_at
 
 GROUP = {
     "gaussian": lambda rng, n: rng.normal(5.0, 2.0, n),

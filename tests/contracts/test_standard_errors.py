@@ -9,7 +9,7 @@ from support.posteriors import asked, nodes
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
-from tobitgp.results.process.process_posterior import nodes_of
+from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.results.rows import ask
 
 X = np.linspace(-30.0, 30.0, 6001)

@@ -14,7 +14,7 @@ ROOMS = ("metrics", "distributions", "datasets", "errors", "nondetects", "sklear
 
 # What questions to a fit give back: nobody makes one, everybody reads them.
 ANSWERS = (
-    "tobitgp.results.process.fit_process.Evidence",
+    "tobitgp.kinds.process.Evidence",
     "tobitgp.mixture.predictive.Predictive",
     "tobitgp.results.hypotheses.ContrastResults",
     "tobitgp.results.likelihood.bootstrap.BootstrapResults",

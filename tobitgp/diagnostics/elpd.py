@@ -15,14 +15,11 @@ import pandas as pd
 
 from tobitgp.diagnostics.training_draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
-from tobitgp.kinds.likelihood import LikelihoodParts
-from tobitgp.kinds.regression import RegressionParts
-from tobitgp.kinds.transformed_rows import row_jacobians
+from tobitgp.kinds.process import Process
+from tobitgp.kinds.rows_left_out import left_out
 from tobitgp.numerics.sampling import good_shape, smooth
-from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
 from tobitgp.results.process.process_draws import refuse_censoring_noises
-from tobitgp.results.process.process_posterior import Predicted, average_left_out, predict_left_out
-from tobitgp.results.views import Parts, Source
+from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray
 
 Kind = TypeVar("Kind", bound="Elpd")
@@ -209,41 +206,23 @@ def loo_by_draws(draws: Draws, parts: Source) -> LOO:
     elpd, p, k = (np.concatenate(column) for column in zip(*found, strict=True))
     good = good_shape(draws.size)
     remedy = (
-        f"Their Pareto k is above {good:.2g}: without the row the posterior is another one. {_way_out(parts)}, or "
-        "leave rows out for real by tg.cross_validate()."
+        f"Their Pareto k is above {good:.2g}: without the row the posterior is another one. "
+        f"{parts.where_weights_fail}, or leave rows out for real by tg.cross_validate()."
     )
     return collect(LOO, "psis", parts, elpd, p, {"k": k}, (k <= good) | (p < NEGLIGIBLE), remedy, draws.size)
 
 
-def _way_out(parts: Source) -> str:
-    """What to try where importance weights fail."""
-    if isinstance(parts, Parts):
-        return "Use loo(method='ep'), which has no weights, or noise with heavier tails (family='student')"
-    if isinstance(parts, RegressionParts):
-        return "Look at k_hat() and at these rows, fit a posterior (method='ep') for its loo(method='ep')"
-    if isinstance(parts, LikelihoodParts):
-        return "Look at k_hat() and at these rows"
-    return "Look for components that few rows hold, try fewer of them"
-
-
-def loo_by_cavities(parts: Parts | BoxCoxGPParts) -> LOO:
+def loo_by_cavities(parts: Process) -> LOO:
     """Leave-one-out from the sites of a process, averaged over its hyper-parameters, and powers where there are any."""
-    seen = training_rows(parts, "loo()").response
-    fits = [parts] if isinstance(parts, Parts) else list(parts.fits)
-    for fit in fits:
-        refuse_censoring_noises(fit, "loo()")
-    each, weight = [predict_left_out(fit) for fit in fits], [fit.fitted.weights for fit in fits]
-    if isinstance(parts, BoxCoxGPParts):
-        moves = [row_jacobians(seen, power) for power in parts.powers.tolist()]
-        each = [Predicted(one.without + move, one.within + move) for one, move in zip(each, moves, strict=True)]
-        weight = [share * w for share, w in zip(parts.weights, weight, strict=True)]
-    joined = Predicted(*(np.concatenate(values) for values in zip(*each, strict=True)))
-    found = average_left_out(np.concatenate(weight), joined)
+    training_rows(parts, "loo()")
+    for scaled in parts.scaled:
+        refuse_censoring_noises(scaled.fit, "loo()")
+    found = left_out(parts)
     remedy = (
         "Without them the hyper-parameters are others: less than half of the worth of their design points is left. "
         "Look at these rows, or leave rows out for real by tg.cross_validate()."
     )
-    kind, share = fits[0].fitted.method.name, found.share
+    kind, share = parts.reported.fit.fitted.method.name, found.share
     return collect(
         LOO, kind, parts, found.elpd, found.within - found.elpd, {"share": share}, share >= LEAST_SHARE, remedy, None
     )

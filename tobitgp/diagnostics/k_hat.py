@@ -15,11 +15,11 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.rows_together import DrawnWeights, draw
+from tobitgp.kinds.process import ProcessParts
+from tobitgp.kinds.rows_left_out import site_order
 from tobitgp.numerics.sampling import generator, good_shape, smooth
 from tobitgp.results.likelihood.likelihood_draws import EstimateDraws
 from tobitgp.results.process.process_draws import refuse_censoring_noises
-from tobitgp.results.process.process_posterior import site_order
-from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 GOOD, USELESS = 0.5, 1.0
@@ -88,7 +88,7 @@ class KHat:
         return f"k-hat {self.k:.2f} of {self.draws} draws worth {100.0 * self.efficiency:.0f}%: {self.words}."
 
 
-def process_k_hat(parts: Parts, draws: int, rng: int | np.random.Generator | None) -> KHat:
+def process_k_hat(parts: ProcessParts, draws: int, rng: int | np.random.Generator | None) -> KHat:
     """Of the posterior at the maximum of the hyper-parameters: the likelihood of draws over that of their sites."""
     training_rows(parts, "k_hat()")
     refuse_censoring_noises(parts, "k_hat()")
@@ -110,7 +110,7 @@ def regression_k_hat(draws: EstimateDraws, remedy: str = OF_REGRESSION) -> KHat:
     return _judge(log_ratio, remedy)
 
 
-def _log_ratio(parts: Parts, drawn: DrawnWeights, sites: Sites, rows: slice, seed: int) -> Array:
+def _log_ratio(parts: ProcessParts, drawn: DrawnWeights, sites: Sites, rows: slice, seed: int) -> Array:
     """Weighted log likelihood of some rows under draws, less what their sites say, (S,).
 
     What the features leave of f is integrated out under Gaussian noise, and drawn elsewhere.

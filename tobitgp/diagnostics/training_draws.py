@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
-from tobitgp.data.outcome import Outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import row_chunks
@@ -32,10 +31,17 @@ class Draws:
 
     __slots__ = ()
 
+    parts: Any
+
     @property
     def size(self) -> int:
         """S."""
         raise NotImplementedError
+
+    @property
+    def names(self) -> list[str]:
+        """Of the parameters, k."""
+        return list(self.parts.names)
 
     def parameters(self) -> Array:
         """Parameters as users read them, (S, k)."""
@@ -88,11 +94,6 @@ def on_grid(log_likelihood: Array) -> Array:
     return np.ldexp(np.round(np.ldexp(log_likelihood, _DIGITS)), -_DIGITS)
 
 
-def log_jacobian(known: Outcome, *, log_time: bool) -> Array:
-    """What the log likelihood of each row needs to be that of the response as written, (n,)."""
-    return np.where(known.exact & log_time, -np.where(known.exact, known.lower, 0.0), 0.0)
-
-
 def inference_data(draws: Draws, parts: Any) -> Any:
     """An ``InferenceData`` of arviz before 1.0, an ``xarray.DataTree`` from 1.0 on; see the method ``to_arviz``."""
     arviz = _arviz()
@@ -113,7 +114,7 @@ def inference_data(draws: Draws, parts: Any) -> Any:
 
     posterior = {
         _apart(name): (("chain", "draw"), column[None])
-        for name, column in zip(parts.names, draws.parameters().T, strict=True)
+        for name, column in zip(draws.names, draws.parameters().T, strict=True)
     }
     observed = {key: ("row", values[copies]) for key, values in seen(training.response, name).items()}
     groups = {

@@ -11,8 +11,6 @@ from tobitgp.diagnostics import elpd
 from tobitgp.diagnostics.elpd import DRAWS, LEAST_DRAWS, LOO, WAIC, Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.training_draws import inference_data, read_draws
-from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
-from tobitgp.results.views import Parts
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
@@ -30,8 +28,7 @@ def elpd_of(results: Results, by: str) -> Elpd:
 def make_elpd(results: Results, by: str, draws: Any, rng: Rng, method: Any = "auto") -> Elpd:
     """Leave-one-out or WAIC of a fit, without a warning."""
     parts = results.parts
-    sites = isinstance(parts, Parts | BoxCoxGPParts)
-    if by == "loo" and elpd.read_method(method, sites=sites) == "ep":
+    if by == "loo" and elpd.read_method(method, sites=parts.has_sites) == "ep":
         return elpd.loo_by_cavities(parts)
     made = results._draws(read_draws(draws, LEAST_DRAWS), rng, f"{by}()")
     return (elpd.loo_by_draws if by == "loo" else elpd.waic_by_draws)(made, parts)

@@ -24,6 +24,7 @@ from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_fixed, warn_of
 from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
+from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.transformed_rows import LEAST_POWER, above_zero, holds_zeros, log_jacobian, transformed
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BOXCOX, read_power
@@ -92,6 +93,13 @@ class BoxCoxParts(LikelihoodParts):
     def given(self) -> dict[str, float]:
         found: dict[str, float] = LikelihoodParts.given.fget(self)  # type: ignore[attr-defined]
         return found | ({"power": self.power} if self.power_given else {})
+
+    def why_not_nested(self, smaller: LikelihoodParts) -> str:
+        same = isinstance(smaller, BoxCoxParts) and smaller.power_given and smaller.power == self.power
+        if self.power_given and not same:
+            return "its power is another one, or was estimated"
+        # A log-normal regression has the power 0.
+        return "" if type(smaller) is RegressionParts else LikelihoodParts.why_not_nested(self, smaller)
 
     def known(self, response: CensoredResponse, labels: Any = None) -> CensoredResponse:
         return above_zero(response, np.arange(len(response.lower), dtype=object) if labels is None else labels)

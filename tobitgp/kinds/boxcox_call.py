@@ -12,12 +12,13 @@ from tobitgp.errors import SpecError
 from tobitgp.kinds.boxcox import fit_boxcox
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind, fit_maximum, fit_posterior
+from tobitgp.kinds.power_process import fit_boxcox_process
+from tobitgp.kinds.process import Evidence
 from tobitgp.kinds.transformed_rows import above_zero
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BOXCOX, BoxCox, is_boxcox, read_power
 from tobitgp.options import FitOptions, refuse_with_mle, refuse_without_mle
-from tobitgp.results.boxcox.boxcox_process import fit_boxcox_process
-from tobitgp.results.process.fit_process import Evidence
+from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 
 _WHY = "does not go with family='boxcox'."
 
@@ -60,7 +61,8 @@ class PowerTransformation(Kind):
             raise SpecError("start= of family='boxcox' is a dict of hyper-parameters, no other fit.")
         power, fixed = read_power(rows.power, asked.fixed)
         read = rows.spec, rows.training, rows.covariates(), rows.columns, power
-        return fit_posterior(replace(asked, fixed=fixed), FAMILIES["gaussian"], partial(fit_boxcox_process, *read))
+        fitter = partial(fit_boxcox_process, *read)
+        return BoxCoxGPResults(fit_posterior(replace(asked, fixed=fixed), FAMILIES["gaussian"], fitter))
 
     def evidence(self, rows: PowerRows, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
         raise SpecError("evidence() is not available of family='boxcox'; log_evidence of a fit with fixed= is it.")

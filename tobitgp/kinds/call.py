@@ -19,10 +19,10 @@ from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, ModelSpec
+from tobitgp.kinds.mixture_fit import refuse_with_mixture
 from tobitgp.likelihoods import Family
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.options import choose_family, refuse_var_weights, refuse_with_cure
-from tobitgp.results.mixture.fit_mixture import refuse_with_mixture
 from tobitgp.results.views import COUNTS, keep_covariates, plain_text
 
 

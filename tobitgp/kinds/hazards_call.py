@@ -23,6 +23,7 @@ from tobitgp.inference.hyperparameters import SIGMA
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.parametric_call import in_memory
+from tobitgp.kinds.process import build_model
 from tobitgp.kinds.regression_call import Regression
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.options import MLE, FitOptions
@@ -45,7 +46,6 @@ from tobitgp.results.hazards.hazard_results import HazardResults
 from tobitgp.results.hazards.proportionality import skewed_coefficients
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.paths import holds_parts, read_subjects
-from tobitgp.results.process.fit_process import build_model
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array

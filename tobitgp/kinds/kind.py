@@ -11,12 +11,12 @@ from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.call import Call, Rows, read_rows
+from tobitgp.kinds.process import Evidence
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import MAX_ITER, FitOptions, choose_family, means_mle, method_for, read_robust
 from tobitgp.results.likelihood.kinds import results_of
-from tobitgp.results.process.fit_process import Evidence
 
 
 class Kind:

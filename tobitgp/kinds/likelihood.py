@@ -67,6 +67,9 @@ class LikelihoodParts(Source):
         "*": "maximum.gamma!",
     }
     sign_of_scale: ClassVar[float] = 1.0  # -1 where that is minus log sigma
+    apart: ClassVar[str] = (  # why no model of another kind is a case of one of this kind
+        "only one of them has a cured fraction or a baseline of hazards, and none is at the end of what that may be"
+    )
 
     # -- what each kind says ------------------------------------------------------------------------------------------
 
@@ -99,6 +102,14 @@ class LikelihoodParts(Source):
     def positive(self) -> BoolArray:
         """Which of them are reported as exponentials, (m,)."""
         raise NotImplementedError
+
+    def why_not_nested(self, smaller: LikelihoodParts) -> str:
+        """What keeps a model of this family from being a case of this one, beside its columns; empty without."""
+        if type(self) is not type(smaller):
+            return next((each.apart for each in (self, smaller) if each.apart != _APART), _APART)
+        if self.holds_distribution(smaller):
+            return ""
+        return "the distribution of its rows has other parameters; formulas={'shape': '~ 1'} is one value of one"
 
     @property
     def one_shape(self) -> bool:
@@ -272,6 +283,9 @@ class LikelihoodParts(Source):
     def drawn_in_training(self, rows: slice, change: Array) -> list[Any]:
         """The same of some rows, (n, s) each, where the parameters move by ``change`` (k, S)."""
         return drawn_rows(self, self.rows.design.rows(rows), change)
+
+
+_APART = LikelihoodParts.apart
 
 
 def uncentred(parts: LikelihoodParts, beta: Array) -> Array:

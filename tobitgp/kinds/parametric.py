@@ -119,6 +119,18 @@ class ParametricParts(LikelihoodParts):
         shared = [np.ones((len(H), 1))] * (self.frailty is not None)
         return [H, *[levels] * self.baseline.size, *shared]
 
+    def why_not_nested(self, smaller: Any) -> str:
+        why = LikelihoodParts.why_not_nested(self, smaller)
+        if not why and (self.frailty, self.groups) != (smaller.frailty, smaller.groups):
+            why = "only one of them has this frailty, and none is at the end of what its variance may be"
+        if not why and not self.baseline.contains(smaller.baseline):
+            why = "its baseline is no case of this one's"
+        return why
+
+    @property
+    def other_words(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("baseline of strata",) * (self.baseline.size + (self.frailty is not None))
+
     def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
         none = np.zeros(len(design.H))
         return [(design.H, design.offset), *((levels, none) for levels in self.designs(design)[1:])]

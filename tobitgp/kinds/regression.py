@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from tobitgp.typing import Array, BoolArray
 @dataclass(frozen=True, slots=True)
 class RegressionParts(LikelihoodParts):
     """A fitted regression."""
+
+    where_weights_fail: ClassVar[str] = (
+        "Look at k_hat() and at these rows, fit a posterior (method='ep') for its loo(method='ep')"
+    )
 
     @property
     def scale_names(self) -> list[str]:

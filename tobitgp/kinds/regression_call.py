@@ -15,13 +15,14 @@ from tobitgp.inference.given_parameters import GivenParameters, read_mapping
 from tobitgp.kinds.call import Call, Rows
 from tobitgp.kinds.cure import fit_cure
 from tobitgp.kinds.kind import Kind, fit_maximum, fit_posterior
+from tobitgp.kinds.mixture_fit import choose_mixture_method, fit_components, refuse_with_mixture
+from tobitgp.kinds.process import Evidence, estimated_values, evidence_at, fit_process, read_start
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import MLE, FitOptions, method_for, read_rng, refuse_with_mle, refuse_without_mle
-from tobitgp.results.mixture.fit_mixture import choose_mixture_method, fit_components, refuse_with_mixture
-from tobitgp.results.process.fit_process import Evidence, estimated_of, evidence_at, fit_process
+from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.process.process_results import GPResults
 
 _NO_POSTERIOR = "and method=, priors=, hyper=, inducing= and start= of a posterior do not go with it."
@@ -46,12 +47,12 @@ class Regression(Kind):
 
     def posterior(self, rows: Rows, asked: FitOptions) -> Any:
         refuse_without_mle(asked.cov_type, asked.cov_kwds)
-        near = asked.start if isinstance(asked.start, GPResults) else None
+        near = read_start(asked.start)
         if near is not None:
-            asked = replace(asked, start=estimated_of(near, asked.fixed or {}))
+            asked = replace(asked, start=estimated_values(near, asked.fixed or {}))
             near = near if asked.n_starts is None else None
         read = rows.spec, rows.read, rows.noise, rows.covariates(), rows.columns, near
-        return fit_posterior(asked, rows.noise, partial(fit_process, *read))
+        return GPResults.from_parts(fit_posterior(asked, rows.noise, partial(fit_process, *read)))
 
     def evidence(self, rows: Rows, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
         if rows.spec.mixture is not None:
@@ -101,4 +102,5 @@ def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
     read = rows.spec, rows.read, rows.family, rows.covariates(), rows.columns
     shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
     with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
-        return fit_components(*read, method=method, priors=asked.priors, rng=asked.rng, on_step=on_step)
+        parts = fit_components(*read, method=method, priors=asked.priors, rng=asked.rng, on_step=on_step)
+    return MixtureResults(parts)

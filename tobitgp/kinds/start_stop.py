@@ -34,6 +34,7 @@ class StartStopParts(RegressionParts):
     """A fitted regression of start-stop rows."""
 
     of_subjects: ClassVar[bool] = True  # whether rows are parts of the time of subjects
+    apart: ClassVar[str] = "only one of them takes rows as parts of a subject's time, by id="
     id: str = ""  # the column that names the subject of each row
     subjects: int = 0
     subject_weight: float = 0.0  # their frequency weights, summed

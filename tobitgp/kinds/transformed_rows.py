@@ -37,15 +37,19 @@ def holds_zeros(response: CensoredResponse) -> bool:
 
 def transformed(training: TrainingData, power: float, log_unit: float = 0.0) -> TrainingData:
     """Rows whose response, limits and windows are transformed, in some unit: (BC1)."""
-    response = training.response
+    return replace(training, response=transformed_response(training.response, power, log_unit))
+
+
+def transformed_response(response: CensoredResponse, power: float, log_unit: float = 0.0) -> CensoredResponse:
+    """What is known of a positive response after the transformation."""
     names = ("lower", "upper", "limit_lower", "limit_upper", "entry", "exit")
     ends: dict[str, Any] = {
-        name: _transformed(getattr(response, name), power, log_unit, lowest=name == "upper") for name in names
+        name: transformed_values(getattr(response, name), power, log_unit, lowest=name == "upper") for name in names
     }
-    return replace(training, response=replace(response, **ends))
+    return replace(response, **ends)
 
 
-def _transformed(y: Array, power: float, log_unit: float, *, lowest: bool) -> Array:
+def transformed_values(y: Array, power: float, log_unit: float = 0.0, *, lowest: bool = False) -> Array:
     """Ends on the transformed scale: from 0 on nothing is known, but of what is 0 that it lies below."""
     with np.errstate(divide="ignore", invalid="ignore"):
         z = transform(np.log(np.where(y > TINY, y, 0.0)) - log_unit, power)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tobitgp.posterior.nodes import Nodes
 
 _REACH, _STEP = 6.0, 0.05  # of nodes, in standard deviations of f and in widths of the noise
-_NODES, _MORE_NODES = 65, 513
+_NODES, _MORE_NODES = 65, 513  # the second for numbers that change fast with f
 _CELLS, _MANY = 512, 50  # rows
 _NEWTON_STEPS, _SLOPE = 50, 1e-5
 
@@ -38,15 +38,15 @@ def quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> li
     if nodes.mean.ndim > 2:
         return _each_value(nodes, question, orders)
     with np.errstate(all="ignore"):
-        if question.linear:
+        if question.linear and nodes.one_scale:
             return [_shifted_quantile(nodes, question, p) for p in orders]
-        if question.pivot is not None and len(set(nodes.noises)) == 1:
+        if question.pivot is not None and nodes.one_scale and len(set(nodes.noises)) == 1:
             return [_pivot_quantile(nodes, question, p) for p in orders]
         if question.minus_log is not None:
             return [np.exp(-x) for x in quantiles(nodes, question.minus_log, tuple(1.0 - p for p in orders))]
         if (found := shared_quantiles(nodes, question, orders)) is not None:
             return found
-        if question.monotone:
+        if question.monotone and (nodes.one_scale or nodes.one_noise):
             return [_monotone_quantile(nodes, question, p) for p in orders]
         return _cell_quantiles(nodes, question, orders)
 
@@ -172,7 +172,7 @@ def _ranks(nodes: Nodes, question: Question, f: Array) -> Array:
 def _cell_quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
     """Of any number, from its values at nodes of f in every component."""
     widest = float((nodes.sd / nodes.sigma).max(initial=0.0))
-    count = int(np.clip(2.0 * _REACH * widest / _STEP, _NODES, _MORE_NODES)) if question.sure else _MORE_NODES
+    count = int(np.clip(2.0 * _REACH * widest / _STEP, _NODES, _MORE_NODES)) if question.sure else nodes.cells
     x = np.linspace(-_REACH, _REACH, count)
     made = []
     for rows in row_chunks(0, nodes.mean.shape[1], _CELLS) or [slice(0, 0)]:

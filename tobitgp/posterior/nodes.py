@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
@@ -23,6 +24,7 @@ from tobitgp.numerics.normal_functions import average, exponential_sd, total_sd
 from tobitgp.numerics.quadrature import BEYOND, integrals
 from tobitgp.posterior import node_quantiles
 from tobitgp.posterior.questions import Question, Rows
+from tobitgp.posterior.seen import Component
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _PAYS, _TABLE = 20, 1000  # nodes of a table: for each value that a row meets, and for a root
@@ -39,6 +41,8 @@ class Nodes:
     log: bool = False  # f is the location of the response's logarithm
     noises: tuple[Distribution, ...] = ()  # J of them
 
+    cells: ClassVar[int] = 513  # nodes of f between which quantiles of numbers are straight
+
     def __post_init__(self) -> None:
         if not self.noises:
             object.__setattr__(self, "noises", (Normal(),) * len(self.weight))
@@ -52,6 +56,11 @@ class Nodes:
     def one_noise(self) -> bool:
         """Whether all components have the same noise."""
         return bool((self.sigma == self.sigma[0]).all()) and len(set(self.noises)) == 1
+
+    @property
+    def one_scale(self) -> bool:
+        """Whether f is the location of the response, or of its logarithm, under all components."""
+        return True
 
     @property
     def new(self) -> WeightedSum:
@@ -96,22 +105,29 @@ class Nodes:
         sigma = self.sigma[j]
         return LocationScale(self.noises[j], f, sigma if len(sigma) == 1 else sigma[rows], self.log)
 
-    def take(self, rows: Rows) -> Nodes:
+    def component(self, j: int, *ends: Array) -> Component:
+        """Rows under a component that are known to lie between ends (n,) of the response, in windows."""
+        lower, upper, entry, exit = (self.new.modelled(end) for end in ends)
+        sigma = np.broadcast_to(self.sigma[j], lower.shape)
+        return Component(self.noises[j], self.mean[j], self.sd[j], sigma, lower, upper, entry, exit, self.log)
+
+    def take(self, rows: Rows) -> Self:
         """Some of the rows."""
         sigma = self.sigma if self.sigma.shape[1] == 1 else self.sigma[:, rows]
         return replace(self, mean=self.mean[:, rows], sd=self.sd[:, rows], sigma=sigma)
 
-    def components(self, chosen: BoolArray) -> Nodes:
+    def components(self, chosen: BoolArray) -> Self:
         """Some of the components."""
         noises = tuple(noise for noise, there in zip(self.noises, chosen, strict=True) if there)
         weight = self.weight[chosen] / self.weight[chosen].sum()
-        return Nodes(weight, self.mean[chosen], self.sd[chosen], self.sigma[chosen], self.log, noises)
+        arrays = {name: getattr(self, name)[chosen] for name in ("mean", "sd", "sigma")}
+        return replace(self, weight=weight, noises=noises, **arrays)
 
-    def spread_over(self) -> Nodes:
+    def spread_over(self) -> Self:
         """The rows beside several values each, (J, n, 1)."""
         return replace(self, **{name: getattr(self, name)[:, :, None] for name in ("mean", "sd", "sigma")})
 
-    def beside_one_value(self, rows: IntArray) -> Nodes:
+    def beside_one_value(self, rows: IntArray) -> Self:
         """Rows that were spread over several values, as often as they are wanted, (J, k)."""
         flat = replace(self, **{name: getattr(self, name)[:, :, 0] for name in ("mean", "sd", "sigma")})
         return flat.take(rows)
@@ -153,7 +169,7 @@ class Nodes:
 
     def se(self, question: Question) -> Array:
         """Standard deviation of the number given f and the noise, (n,); (PRE5) and (PRE6) where those hold."""
-        if question.linear:
+        if question.linear and self.one_scale:
             shift = question.pivots(self.noises, self.sigma)[0]
             if not np.isfinite(shift).all():
                 return np.full(self.mean.shape[1], np.nan)
@@ -194,7 +210,7 @@ class Nodes:
 
         Of a probability, where the side is -1, those of its complement.
         """
-        m, s, noise = self.mean[j], self.sd[j], self.noises[j]
+        m, s, noise, question = self.mean[j], self.sd[j], self.noises[j], self._tabled(question, j)
         sigma, side = np.broadcast_to(self.sigma[j], m.shape), np.broadcast_to(side, m.shape)
         probability = question.link == "logit"
 
@@ -211,14 +227,13 @@ class Nodes:
             root = np.exp(-0.25 * x * x - 0.5 * HALF_LOG_2PI)  # of the density, so that squares of gaps stay finite
             return np.stack([gap * root * root, (gap * root) ** 2])
 
-        places = self._places(question, m, np.maximum(s, 1e-300))
+        places = self._places(question, j, np.maximum(s, 1e-300))
         low, high = np.full_like(m, -BEYOND), np.full_like(m, BEYOND)
         if probability:
-            low, high = reach(noise, self._places(question, m, sigma)[0], s / sigma, power=2.0)
+            low, high = reach(noise, self._places(question, j, sigma)[0], s / sigma, power=2.0)
         elif self.log:
-            high = high + (
-                2.0 * s if question.bounds is None else np.where(np.isposinf(question.bounds[1]), 2.0 * s, 0.0)
-            )
+            endless = True if question.bounds is None else np.isposinf(question.bounds[1])
+            high = high + np.where(endless, self._growth(j), 0.0)
         kinks = np.stack([np.where(np.abs(place) < 1e90, place, 0.0) for place in places or [0.0 * m]], axis=1)
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             made = integrals(values, low, high, s / (sigma * noise.reach), kinks)
@@ -226,7 +241,17 @@ class Nodes:
             variance = np.where(known, np.maximum(second - first * first, 0.0), np.nan)
             return np.where(known, base + first, centre), variance
 
-    def _places(self, question: Question, m: Array, scale: Array) -> list[Array]:
-        """Values that are asked about, in units of a scale, finite."""
-        at = LocationScale(Normal(), m, scale, self.log)
-        return [np.clip(at.standardise(value), -FAR, FAR) for value in question.at]
+    def _tabled(self, question: Question, j: int) -> Question:
+        """The question, from a table over f under a component where that is faster."""
+        return question
+
+    def _places(self, question: Question, j: int, scale: Array) -> list[Array]:
+        """Values that are asked about, from the means under a component in units of a scale, finite."""
+        return [np.clip(self._standardised(j, value, scale), -FAR, FAR) for value in question.at]
+
+    def _standardised(self, j: int, value: Array, scale: Array) -> Array:
+        return LocationScale(Normal(), self.mean[j], scale, self.log).standardise(value)
+
+    def _growth(self, j: int) -> Array:
+        """By how much squares of a positive response move the bulk of their integrals, in standard deviations."""
+        return 2.0 * self.sd[j]

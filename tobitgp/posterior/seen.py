@@ -13,6 +13,7 @@ integrals over f in which the distance from a known end is a positive factor, so
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from tobitgp.distributions import convolution, intervals
 from tobitgp.distributions.convolution import HALF_LOG_2PI
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.power_normal import PowerNormal, invert
 from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.numerics.normal_functions import node_quantiles
@@ -50,6 +52,7 @@ class Seen:
     noises: tuple[Distribution, ...]
     entry: Array  # (n,), window outside which the row could not have been seen, on the scale of f
     exit: Array  # (n,)
+    power: float | None = None  # after which the response was fitted, where it was after one
 
     @property
     def truncated(self) -> bool:
@@ -60,7 +63,7 @@ class Seen:
         """Rows under one design point."""
         sigma = np.broadcast_to(self.sigma[j], self.lower.shape)
         ends = self.lower, self.upper, self.entry, self.exit
-        return Component(self.noises[j], self.mean[j], self.sd[j], sigma, *ends, self.log)
+        return Component(self.noises[j], self.mean[j], self.sd[j], sigma, *ends, self.log, self.power)
 
     def take(self, rows: IntArray) -> Seen:
         """Some of the rows."""
@@ -69,7 +72,7 @@ class Seen:
 
     def latent(self) -> Seen:
         """The same on the scale of f."""
-        return replace(self, log=False)
+        return replace(self, log=False, power=None)
 
 
 class Component(NamedTuple):
@@ -84,6 +87,7 @@ class Component(NamedTuple):
     entry: Array
     exit: Array
     log: bool  # the response is the exponential of y*
+    power: float | None = None  # y* is this power of the response, by (BC1)
 
     @property
     def closed(self) -> bool:
@@ -91,13 +95,25 @@ class Component(NamedTuple):
         return self.noise.gaussian and not (np.isfinite(self.entry) | np.isfinite(self.exit)).any()
 
     @property
-    def response(self) -> LocationScale:
-        """Distributions of the response without what was seen, under normal noise."""
-        return LocationScale(self.noise, self.mean, np.hypot(self.sd, self.sigma), self.log)
+    def positive(self) -> bool:
+        """Whether the response is."""
+        return self.log or self.power is not None
+
+    @property
+    def total(self) -> Array:
+        """Standard deviations of y* without what was seen, under normal noise."""
+        return np.hypot(self.sd, self.sigma)
+
+    def shown(self, y: Array) -> Array:
+        """Values of y* on the scale of the response."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.power is not None:
+                return np.where(np.isinf(y), np.where(y > 0.0, np.inf, 0.0), np.exp(invert(y, self.power)))
+            return np.exp(y) if self.log else y
 
     def truncated(self) -> Interval:
         """The y* given what was seen, in standard deviations of what it is without, under normal noise."""
-        total = self.response.scale
+        total = self.total
         a, b = (np.clip((end - self.mean) / total, -FAR, FAR) for end in (self.lower, self.upper))
         return interval(a, b, np.clip((self.upper - self.lower) / total, 1e-300, 2.0 * FAR))
 
@@ -112,14 +128,23 @@ class Component(NamedTuple):
 
     def mean_seen(self, f: Array, i: IntArray) -> Array:
         """``E(y* | f, l < y* <= u)`` on the scale of the response."""
-        y = LocationScale(self.noise, f, self.sigma[i], self.log)
-        return y.mean_between(y.response(self.lower[i]), y.response(self.upper[i]))
+        ends = self.shown(self.lower[i]), self.shown(self.upper[i])
+        if self.power is not None:
+            return PowerNormal(f, self.sigma[i], self.power).conditional_mean(*ends)
+        return LocationScale(self.noise, f, self.sigma[i], self.log).mean_between(*ends)
+
+    def mean_given_seen(self) -> Array:
+        """``E(y* | l < y* <= u)`` on the scale of the response, under normal noise, (n,)."""
+        ends = self.shown(self.lower), self.shown(self.upper)
+        if self.power is not None:
+            return PowerNormal(self.mean, self.total, self.power).conditional_mean(*ends)
+        return LocationScale(self.noise, self.mean, self.total, self.log).conditional_mean(*ends)
 
 
 def log_evidence(rows: Component) -> Array:
     """Log probability of what was seen, ``log E p(f)``, (n,); log density where the response is exact."""
     if rows.closed:
-        density = replace(rows.response, log=False).logpdf(rows.lower)
+        density = LocationScale(rows.noise, rows.mean, rows.total).logpdf(rows.lower)
         return np.where(rows.lower == rows.upper, density, rows.truncated().log_mass)
     with np.errstate(all="ignore"):
         return _log_integrals(rows, lambda x, i: _log_weight(rows, x, i)[None])[0]
@@ -128,13 +153,10 @@ def log_evidence(rows: Component) -> Array:
 def imputed_mean(rows: Component) -> Array:
     """``E[y* | what was seen]`` of rows that are not exact, (n,), on the scale of the response."""
     if rows.closed:
-        y = rows.response
-        return y.conditional_mean(y.response(rows.lower), y.response(rows.upper))
+        return rows.mean_given_seen()
     unknown = np.isneginf(rows.lower) & np.isposinf(rows.upper)
-    below = np.isneginf(rows.lower) & ~(unknown & rows.log)
-    end = np.where(below, rows.upper, rows.lower)
-    with np.errstate(over="ignore"):
-        end = np.exp(end) if rows.log else end
+    below = np.isneginf(rows.lower) & ~(unknown & rows.positive)
+    end = rows.shown(np.where(below, rows.upper, rows.lower))
     side = np.where(below, -1.0, 1.0)
 
     def values(x: Array, i: IntArray) -> Array:
@@ -143,9 +165,9 @@ def imputed_mean(rows: Component) -> Array:
         return np.stack([log_weight, log_weight + away])
 
     with np.errstate(all="ignore"):
-        whole, part = _log_integrals(rows, values, grow=rows.log)
+        whole, part = _log_integrals(rows, values, grow=rows.positive)
         value = end + side * np.exp(part - whole)
-        return np.where(unknown & (not rows.log), rows.mean + rows.sigma * rows.noise.mean, value)
+        return np.where(unknown & (not rows.positive), rows.mean + rows.sigma * rows.noise.mean, value)
 
 
 def imputed_nodes(rows: Component) -> tuple[Array, Array]:
@@ -196,7 +218,7 @@ def _nodes_given(rows: Component) -> Array:
 def _moments(rows: Component) -> tuple[Array, Array]:
     """Mean and standard deviation of f given what was seen, in standard deviations without the row."""
     if rows.closed:
-        y, share = rows.truncated(), rows.sd / rows.response.scale
+        y, share = rows.truncated(), rows.sd / rows.total
         return share * y.mean, np.sqrt(np.maximum(1.0 - np.square(share) * y.complement, 0.0))
     whole = log_evidence(rows)
 
@@ -242,17 +264,20 @@ def log_predictive(seen: Seen) -> Array:
     return log_weight + np.stack([log_evidence(seen.component(j)) for j in range(len(seen.noises))])
 
 
-def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[str, Array]:
-    """``E[y* | what was seen]`` and its uncertainty given f, from values of f weighted by their density."""
-    exact = seen.lower == seen.upper
-    out = {"estimate": conditional_mean(seen)}
+def conditional_statistics(each: Sequence[Seen], level: float | None, se: bool) -> dict[str, Array]:
+    """``E[y* | what was seen]`` and its uncertainty given f, from values of f weighted by their density.
+
+    The rows may be seen on several scales of the response; weights add up to one over all of them.
+    """
+    exact = each[0].lower == each[0].upper
+    out = {"estimate": conditional_mean(each)}
     if not se and level is None:
         return out
     tails = () if level is None else (0.5 * (1.0 - level), 0.5 * (1.0 + level))
     spread = {"se": np.zeros(len(exact))} | {name: out["estimate"].copy() for name in ("lower", "upper")[: len(tails)]}
     chunks = [np.flatnonzero(~exact)[span] for span in row_chunks(0, int((~exact).sum()), CHUNK)]
     with single_blas_thread():
-        done = map_independent(lambda rows: _spread(seen.take(rows), tails), chunks, heavy=len(chunks) > 4)
+        done = map_independent(lambda rows: _spread(_take(each, rows), tails), chunks, heavy=len(chunks) > 4)
     for rows, values in zip(chunks, done, strict=True):
         for name, column in zip(spread, values, strict=True):
             spread[name][rows] = column
@@ -263,36 +288,45 @@ def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[st
     return out
 
 
-def conditional_mean(seen: Seen) -> Array:
+def conditional_mean(each: Sequence[Seen]) -> Array:
     """``E[y* | what was seen]``, (n,): the response itself where it was seen."""
-    value = np.exp(seen.lower) if seen.log else seen.lower.astype(np.float64)
-    rows = np.flatnonzero(seen.lower != seen.upper)
+    value = each[0].component(0).shown(each[0].lower.astype(np.float64))
+    rows = np.flatnonzero(each[0].lower != each[0].upper)
     if len(rows):
-        part = seen.take(rows)
-        mean = np.stack([imputed_mean(part.component(j)) for j in range(len(part.noises))])
-        value[rows] = np.einsum("jn,jn->n", part.weight, mean)
+        some = _take(each, rows)
+        mean = np.stack([imputed_mean(one) for one in _components(some)])
+        value[rows] = np.einsum("jn,jn->n", np.concatenate([seen.weight for seen in some]), mean)
     return value
+
+
+def _take(each: Sequence[Seen], rows: IntArray) -> list[Seen]:
+    return [seen.take(rows) for seen in each]
+
+
+def _components(each: Sequence[Seen]) -> list[Component]:
+    return [seen.component(j) for seen in each for j in range(len(seen.noises))]
 
 
 def normal_draws(rows: Component, scores: Array, uniform: Array) -> Array:
     """What rows may have been under normal noise and a design point, (n, k): (PRE8) of the theory pages."""
-    y, share = rows.response, np.square(rows.sd / rows.response.scale)
+    total, share = rows.total, np.square(rows.sd / rows.total)
     complement = rows.truncated().complement
     # The correlation of f and y* given what was seen.
     r = np.sqrt(np.clip(share * (1.0 - complement) / np.maximum(1.0 - share * complement, 1e-300), 0.0, 1.0))
     order = ndtr(r[:, None] * scores + np.sqrt(1.0 - np.square(r))[:, None] * ndtri(uniform))
-    mean, sd, lower, upper = (x[:, None] for x in (y.location, y.scale, rows.lower, rows.upper))
+    mean, sd, lower, upper = (x[:, None] for x in (rows.mean, total, rows.lower, rows.upper))
     ends = (lower - mean) / sd, (upper - mean) / sd
     x = quantile_inside(rows.noise, np.clip(order, 1e-300, 1.0 - 1e-16), *ends)
     return np.clip(mean + sd * x, lower, upper)
 
 
-def _spread(seen: Seen, tails: tuple[float, ...]) -> list[Array]:
+def _spread(each: Sequence[Seen], tails: tuple[float, ...]) -> list[Array]:
     """Standard deviation and quantiles of the conditional mean given f."""
-    pairs = [imputed_nodes(seen.component(j)) for j in range(len(seen.noises))]
+    pairs = [imputed_nodes(one) for one in _components(each)]
     log_density, g = (np.stack(values) for values in zip(*pairs, strict=True))
     density = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
-    weight = density / density.sum(axis=-1, keepdims=True) * seen.weight[..., None]
+    share = np.concatenate([seen.weight for seen in each])[..., None]
+    weight = density / density.sum(axis=-1, keepdims=True) * share
     return [_weighted_sd(*(np.hstack(list(values)) for values in (weight, g))), *node_quantiles(weight, g, tails)]
 
 

@@ -25,10 +25,10 @@ from tobitgp.report.axes import (
 from tobitgp.report.group_curves import Group, Seen, read_groups
 from tobitgp.results.competing.competing_parts import SeenCauses
 from tobitgp.results.competing.first_times import FirstTimes
-from tobitgp.results.curves import group_labels
 from tobitgp.results.predict import check_level
 from tobitgp.results.survival import read_times
 from tobitgp.results.survival import rows_of as rows_at_times
+from tobitgp.results.survival_figures import group_labels
 from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of
 from tobitgp.typing import Array
 

@@ -11,10 +11,10 @@ import numpy as np
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
-from tobitgp.results.column_effects import scale_at_means
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.results.parameter_estimates import slope_posterior
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
-from tobitgp.results.views import Parts
+from tobitgp.results.process.process_effects import scale_at_means
 from tobitgp.results.words import (
     Notes,
     Rows,
@@ -33,7 +33,7 @@ from tobitgp.results.words import (
 )
 
 if TYPE_CHECKING:
-    from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
+    from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
     from tobitgp.results.process.process_results import GPResults
 
 _NOTED_PRIORS = 8
@@ -163,13 +163,13 @@ def _tables(results: GPResults, alpha: float) -> list[SummaryTable]:
     ]
 
 
-def curve_names(parts: Parts) -> dict[str, str]:
+def curve_names(parts: ProcessParts) -> dict[str, str]:
     """What tables call the sd of a process beside its line, by the name of the parameter."""
     names = [term.name for term in parts.gp.terms if term.line]
     return {f"sd({name})": f"sd (curve) {name}" for name in names}
 
 
-def slope_rows(parts: Parts, alpha: float, sign: float = 1.0) -> list[tuple[str, Any]]:
+def slope_rows(parts: ProcessParts, alpha: float, sign: float = 1.0) -> list[tuple[str, Any]]:
     """Names and numbers of the slopes of processes, as those of coefficients."""
     found = slope_posterior(parts.fitted, parts.gp)
     mean, ends = sign * found.coefficients(), np.sort(sign * found.interval(alpha), axis=1)

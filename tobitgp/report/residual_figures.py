@@ -84,7 +84,7 @@ def draw_envelope(ax: Any, n: int) -> None:
 @closing_what_fails
 def plot_evidence(results: GPResults, ax: Any = None) -> Any:
     """Draw the log posterior density of the hyper-parameters after each stage of the fit."""
-    history = results.fit_history
+    history = results._search
     history = history[~history["stage"].str.startswith(("another", "highest", "screening"))]
     history = history.assign(total=history["evaluations"].cumsum())
     if "approach" in set(history["stage"]):

@@ -13,9 +13,8 @@ from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.hypotheses import joint_wald
 from tobitgp.results.parameter_estimates import Linear, Transformed
-from tobitgp.results.process.term_tests import MOST_COLUMNS, TermTest, joint_test_of_process
+from tobitgp.results.process.term_tests import MOST_COLUMNS, TermTest
 from tobitgp.results.terms import model_terms
-from tobitgp.results.views import Parts
 from tobitgp.typing import IntArray
 
 if TYPE_CHECKING:
@@ -98,8 +97,10 @@ def term_tests(
     for term in model_terms(parts):
         if term.columns and term.name != INTERCEPT and own(term.name):
             yield term.name, joint_test_of_columns(linear, np.array(term.columns))
-        elif term.block is not None and term.name not in skipped and isinstance(parts, Parts):
-            yield term.name, joint_test_of_process(parts, term.blocks)
+        elif term.block is not None and term.name not in skipped:
+            found = results._process_test(term)
+            if found is not None:
+                yield term.name, found
     names, p = parts.state.scale_columns, len(results._columns)
     for name, columns in () if parts.state.scale is None else linear_terms(parts.state.scale.linear):
         at = [results._names.index(names[j]) - p for j in columns if names[j] in results._names]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from scipy.special import logit, ndtri
 
-from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.numerics.roots import Rows, solve_quantile, where_it_ends
 from tobitgp.posterior.questions import (
@@ -91,6 +92,16 @@ class Sought:
             return values
         most = self.times.reshape(-1, *[1] * (values.ndim - 1)) if self.what == "rmst" else 1.0
         return np.clip(values, 0.0, most)
+
+
+@runtime_checkable
+class HasAverages(Protocol):
+    """A fit whose predictions can be averaged over rows."""
+
+    parts: Any
+
+    def _averages(self, population: Population, sought: Sought) -> Averages:
+        """Averages over rows under settings of their columns."""
 
 
 class Averages:
@@ -223,7 +234,7 @@ def averaged_median(noise: Distribution, f: Array, sigma: Array, share: Array) -
     return found, cdf(found, slice(None))[1]
 
 
-def averaged_remaining_median(y: LocationScale, share: Array, after: float) -> tuple[Array, Array]:
+def averaged_remaining_median(y: RowDistributions, share: Array, after: float) -> tuple[Array, Array]:
     """Time (s,) after ``after`` at which averages of survival given that of ``after`` are one half, and its density.
 
     Shapes: y (n, s), share (n, 1) or (n, s) adds up to one.

@@ -17,13 +17,14 @@ from tobitgp.inference.evidence import exact_posterior, moments_of, prior_covari
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.vi import BOUNDS
+from tobitgp.kinds.process import ProcessParts
+from tobitgp.kinds.transformed_rows import log_jacobian
 from tobitgp.likelihoods.censoring_noise import SIDES, with_side_noises
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.level_curves import LevelCurves
 from tobitgp.priors.structure import Knots, StructuredTerm, StructuredTermAt
-from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 
@@ -83,9 +84,10 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     vi local   -3.36
     Name: diff, dtype: float64
     """
-    parts = getattr(results, "parts", None)
-    if not isinstance(parts, Parts):
+    whole: Any = getattr(results, "parts", None)
+    if not getattr(whole, "has_sites", False):
         raise SpecError(f"compare_bounds() takes a fitted Gaussian process, not {type(results).__name__}.")
+    parts: ProcessParts = whole.reported.fit
     if parts.fitted.points[0].noise:
         raise SpecError("compare_bounds() compares posteriors of f alone, and sigma= has a process here.")
     if parts.training is None:
@@ -104,11 +106,13 @@ def compare_bounds(results: Any) -> pd.DataFrame:
         attrs["no_exact"] = in_the_way
     attrs["reference"] = next(name for name in ("exact", "ep", *answers) if name in answers)
     table = _table(answers, answers[attrs["reference"]], problem)
+    if whole.reported.power is not None:
+        table["value"] += log_jacobian(whole.rows.response, whole.reported.power)
     table.attrs |= attrs
     return table
 
 
-def _exact(parts: Parts) -> Answer:
+def _exact(parts: ProcessParts) -> Answer:
     prior, point = parts.gp.prior, parts.fitted.points[0]
     K = prior_covariance(prior, split_theta(prior.gps, point.theta))
     problem = parts.gp.problem
@@ -116,7 +120,7 @@ def _exact(parts: Parts) -> Answer:
     return Answer(*exact_posterior(problem, K, sigma))
 
 
-def _approximations(parts: Parts) -> Iterator[tuple[str, Answer]]:
+def _approximations(parts: ProcessParts) -> Iterator[tuple[str, Answer]]:
     """Those that go with the family and the rows, and converge."""
     gp, theta, roles = parts.gp, parts.fitted.points[0].theta, parts.fitted.parameters.roles
     plain = np.array([t for t, role in zip(theta, roles, strict=True) if role not in SIDES])
@@ -135,7 +139,7 @@ def _approximations(parts: Parts) -> Iterator[tuple[str, Answer]]:
         yield name, Answer(found.evidence if found.converged else np.nan, np.nan, mean, np.sqrt(var))
 
 
-def _methods(parts: Parts) -> Iterator[tuple[str, Method]]:
+def _methods(parts: ProcessParts) -> Iterator[tuple[str, Method]]:
     own = parts.fitted.method
     for name in METHODS:
         if name != VI.name:
@@ -146,7 +150,7 @@ def _methods(parts: Parts) -> Iterator[tuple[str, Method]]:
             yield f"{VI.name} {bound}", method
 
 
-def _blocks(parts: Parts) -> list[Block]:
+def _blocks(parts: ProcessParts) -> list[Block]:
     """The blocks of the fit, with the inducing inputs or the structure that it ended with."""
     prior, point = parts.gp.prior, parts.fitted.points[0]
     blocks: list[Block] = []

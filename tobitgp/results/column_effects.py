@@ -11,145 +11,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.arrays import Design
 from tobitgp.data.frames import reads_frames
-from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.engines import single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
-from tobitgp.inference.rows_together import Summed, variance_of_sum
-from tobitgp.kinds.likelihood import LikelihoodParts
-from tobitgp.numerics.bordered import of_sums
-from tobitgp.posterior.estimates import Estimates
-from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, changing, column_levels, rows_at
-from tobitgp.results.effect_questions import Asked, by_point, inside, read_asked
+from tobitgp.results.counterfactuals import changes, changing, column_levels, rows_at
+from tobitgp.results.effect_questions import Asked, read_asked
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.process.process_posterior import nodes_of
 from tobitgp.results.rows import mean_limits, no_limits
 from tobitgp.results.survival import warn_of_tail
-from tobitgp.results.views import Parts
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
-
-
-CHUNK = 2048
-_ROUNDING = 1e-12
-
-
-class Effect(NamedTuple):
-    """An effect at every node, (J,) each; of a regression there is one."""
-
-    value: Array
-    variance: Array
-    lost: float  # of the variance's form in what is not identified
-    intensive: Array  # change of the mean between the limits times the probability of lying there; NaN if not asked
-
-
-# -- maximum likelihood -----------------------------------------------------------------------------------------------
-
-
-class Side(NamedTuple):
-    """n rows with a column at one of its two values."""
-
-    columns: Sequence[Any]  # (n, k_j) of each parameter of rows
-    x: tuple[Array, ...]  # the parameters, (n,) each
-
-    @classmethod
-    def of(cls, parts: LikelihoodParts, design: Design) -> Side:
-        """Rows of a design at the estimates."""
-        return cls(parts.designs(design), parts.predictors(design))
-
-    def mean(self, weight: Array) -> Side:
-        """The mean row."""
-        return Side([(weight @ each)[None] for each in self.columns], tuple((weight @ x)[None] for x in self.x))
-
-    def moved(self, step: float, up: Side, down: Side) -> Side:
-        """The row moved by a share of the difference of two others."""
-        columns = [at + step * (a - b) for at, a, b in zip(self.columns, up.columns, down.columns, strict=True)]
-        return Side(columns, tuple(at + step * (a - b) for at, a, b in zip(self.x, up.x, down.x, strict=True)))
-
-
-def likelihood_effect(parts: LikelihoodParts, change: Change, rows: Rows, asked: Asked, *, averaged: bool) -> Effect:
-    """By the delta method, of the rows or with ``averaged`` at the mean of their columns."""
-    high, low = Side.of(parts, change.high), Side.of(parts, change.low)
-    width, weight, x = change.width, rows.weight, change.multiplier(by_share=asked.by_share)
-    if averaged:
-        x = np.array([weight @ x])
-        high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
-    share, number = weight * x / width, asked.of_row(asked.question(parts.family.log_time, rows))
-    value, k = 0.0, len(parts.covariance)
-    gradient, size = np.zeros(k), np.zeros(k)
-    for sign, side in ((1.0, high), (-1.0, low)):
-        at = Estimates(parts.at, side.x, parts.units(side.x), np.empty(0), np.empty(0))
-        value += sign * float(share @ number(at.new))
-        slopes = share * at.slopes(number)
-        gradient += sign * np.concatenate([x @ each for x, each in zip(slopes, side.columns, strict=True)])
-        size += np.concatenate([np.abs(x) @ abs(each) for x, each in zip(slopes, side.columns, strict=True)])
-    gradient[np.abs(gradient) <= _ROUNDING * size] = 0.0
-    intensive = np.nan
-    if asked.split:
-        (mass, mean), (mass_low, mean_low) = (parts.at(s.x).inside(*rows.limits) for s in (high, low))
-        intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
-    variance, lost = (float(of_sums(gradient[None], V).item()) for V in (parts.covariance, parts.unidentified))
-    return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
-
-
-def _about_mean(
-    parts: LikelihoodParts, high: Side, low: Side, width: Array, weight: Array, contrast: str
-) -> tuple[Side, Side, Array, Array]:
-    """Two rows on either side of the mean row of the design, moved as all rows are on average: a small step."""
-    step = 1.0 if contrast == SLOPE else STEP
-    here = Side.of(parts, parts.rows.design).mean(weight)
-    up, down = high.mean(weight), low.mean(weight)
-    sides = (here.moved(share * step, up, down) for share in (0.5, -0.5))
-    return (*sides, np.array([step * float(weight @ width)]), np.ones(1))  # type: ignore[return-value]
-
-
-# -- processes --------------------------------------------------------------------------------------------------------
-
-
-def process_effect(parts: Parts, change: Change, rows: Rows, asked: Asked) -> Effect:
-    """The variance is that of the effect linearised in f, its gradient averaged over f."""
-    points, unit = parts.fitted.points, parts.gp.problem.units.scale
-    share, J = rows.weight * change.multiplier(by_share=asked.by_share) / change.width, len(points)
-    value, variance, intensive, whole = np.zeros(J), np.zeros(J), np.full(J, 0.0 if asked.split else np.nan), 0.0
-    slopes: list[list[Summed]] = [[] for _ in points]
-    of_rows = asked.question(parts.family.log_time, rows)
-    for span in row_chunks(0, len(share), CHUNK):
-        question, inside_ends = of_rows.take(span), []
-        for sign, design in ((1.0, change.high), (-1.0, change.low)):
-            part = design.rows(span)
-            inputs, nodes = parts.gp.inputs(part), nodes_of(parts, part)
-            value += sign * asked.of_points(question, nodes, J) @ share[span]
-            if not asked.averages:
-                whole += sign * float(asked.of_all(question, nodes) @ share[span])
-            h = STEP * by_point(nodes, np.hypot(nodes.sd, nodes.sigma), J)
-            step = np.repeat(h, len(nodes.mean) // J, axis=0)
-            sides = (replace(nodes, mean=nodes.mean + move) for move in (step, -step))
-            up, down = (asked.of_points(question, moved, J) for moved in sides)
-            slope, of_noise = share[span] * (up - down) / (2.0 * h), np.zeros((J, 0))
-            if points[0].noise:
-                sides = (replace(nodes, sigma=nodes.sigma * np.exp(t)) for t in (STEP, -STEP))
-                up, down = (asked.of_points(question, moved, J) for moved in sides)
-                of_noise = sign * share[span] * (up - down) / (2.0 * STEP)
-            for j, own in enumerate(slopes):
-                own.append(Summed(inputs, sign * unit * slope[j], of_noise[j]))
-            if asked.split:
-                inside_ends.append(inside(nodes, rows.limits.rows(span), J))
-        if asked.split:
-            (mass, mean), (mass_low, mean_low) = inside_ends
-            intensive += (0.5 * (mass + mass_low) * (mean - mean_low)) @ share[span]
-    for j, point in enumerate(points):
-        variance[j] = variance_of_sum(point, slopes[j])
-    if not asked.averages:
-        value += whole - float(parts.fitted.weights @ value)
-    return Effect(value, variance, 0.0, intensive)
 
 
 @reads_frames
@@ -260,7 +139,7 @@ def marginal_effects(
     alpha, asked = check_alpha(alpha), read_asked(parts.family.log_time, what, method, q, below, above, times)
     if asked.what == "rmst":
         warn_of_tail(results, np.array([times], dtype=np.float64))
-    regression, limited = isinstance(parts, LikelihoodParts), asked.limited
+    regression, limited = results.method == "mle", asked.limited
     averaged = regression and isinstance(at, str) and at == "design"
     conditional = asked.what == "conditional"
     if conditional and (averaged or not regression or results._of_subjects):
@@ -282,7 +161,7 @@ def marginal_effects(
         terms = [term.name for term in parts.spec.gps if not term.factors]
         left = f": {', '.join(terms)} {'is' if len(terms) == 1 else 'are'} left to group_effects()" if terms else ""
         raise SpecError(f"This model has no column whose effect could be formed{left}.")
-    weight = np.ones(1) if len(found[0].value) == 1 else parts.fitted.weights
+    weight = found[0].weight
     value, variance, intensive = (
         np.column_stack([getattr(one, name) for one in found]) for name in ("value", "variance", "intensive")
     )
@@ -304,12 +183,6 @@ def marginal_effects(
     if asked.split:
         columns |= {"intensive": weight @ intensive, "extensive": effect - weight @ intensive}
     return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
-
-
-def scale_at_means(parts: Parts) -> float:
-    """Noise scale of a process at the means of numbers and the most frequent levels of factors."""
-    nodes = nodes_of(parts, parts.state.replay(rows_at(parts, "mean", need_limits=False).frame)[0])
-    return float(np.exp(nodes.weight @ (np.log(nodes.sigma) + 0.0 * nodes.mean))[0])
 
 
 def _numbers(parts: Any, asked: Asked, names: list[str]) -> list[str]:

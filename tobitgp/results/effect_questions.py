@@ -11,7 +11,7 @@ from tobitgp.errors import SpecError
 from tobitgp.posterior import questions
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import QUESTIONS, Question
-from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
+from tobitgp.posterior.seen import imputed_mean, log_evidence
 from tobitgp.results.averages import AT_TIMES
 from tobitgp.results.counterfactuals import SLOPE, Rows
 from tobitgp.results.predict import check_what, read_questions, whats
@@ -21,6 +21,16 @@ from tobitgp.typing import Array
 BETWEEN = ("truncated", "prob_uncensored")  # of responses between the limits: their mean, their probability
 WHATS = ("latent", "median", "uncensored", "observed", *BETWEEN, "conditional", "quantile", "prob", "sigma")
 METHODS = ("dydx", "eyex", "eydx", "dyex")
+
+
+class Effect(NamedTuple):
+    """An effect at every node, (J,) each; of a regression there is one."""
+
+    value: Array
+    variance: Array
+    intensive: Array  # change of the mean between the limits times the probability of lying there; NaN if not asked
+    weight: Array  # of the nodes
+    lost: float = 0.0  # of the variance's form in what is not identified
 
 
 class Asked(NamedTuple):
@@ -119,11 +129,9 @@ class Asked(NamedTuple):
 
 def inside(nodes: Nodes, limits: Limits, J: int) -> tuple[Array, Array]:
     """Probability of lying between the limits given the window, and the mean there, at J design points, (J, n) each."""
-    low, high, entry, exit = (nodes.new.modelled(end) for end in (*limits.ends, limits.entry, limits.exit))
     each, means = [], []
-    for j, noise in enumerate(nodes.noises):
-        sigma = np.broadcast_to(nodes.sigma[j], low.shape)
-        rows = Component(noise, nodes.mean[j], nodes.sd[j], sigma, low, high, entry, exit, nodes.log)
+    for j in range(len(nodes.weight)):
+        rows = nodes.component(j, *limits.ends, limits.entry, limits.exit)
         each.append(np.exp(log_evidence(rows)))
         means.append(imputed_mean(rows))
     part, mean = np.stack(each), np.stack(means)

@@ -282,7 +282,7 @@ def plot_evidence(results: Results, ax: Any = None) -> Any:
     >>> ax.get_ylabel()
     'log posterior density'
     """
-    from tobitgp.report.mixture import plot_mixture_evidence
+    from tobitgp.report.mixture_summary import plot_mixture_evidence
     from tobitgp.report.residual_figures import plot_evidence
 
     draw: Any = plot_evidence if results.parts.spec.mixture is None else plot_mixture_evidence

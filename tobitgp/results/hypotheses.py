@@ -15,11 +15,7 @@ from scipy.special import chdtrc
 from tobitgp.data.absorbed import Absorbed, Columns, as_dense, choose_columns
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.likelihood import LikelihoodParts
-from tobitgp.kinds.parametric import ParametricParts
-from tobitgp.kinds.regression import RegressionParts
-from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
@@ -209,39 +205,10 @@ def _why_not_nested(larger: LikelihoodParts, smaller: LikelihoodParts) -> str:
     same_shape = larger.family.estimate_shape or one.shape_name is None or one == two
     if not one.contains(two) or larger.family.log_time != smaller.family.log_time or not same_shape:
         return f"its family is {smaller.family.name}, or has another shape"
-    if StartStopParts in (type(larger), type(smaller)) and type(larger) is not type(smaller):
-        return "only one of them takes rows as parts of a subject's time, by id="
-    if (
-        isinstance(larger, BoxCoxParts)
-        and larger.power_given
-        and not (isinstance(smaller, BoxCoxParts) and smaller.power_given and smaller.power == larger.power)
-    ):
-        return "its power is another one, or was estimated"
-    inside = (type(larger), type(smaller)) == (BoxCoxParts, RegressionParts)  # lognormal, of power 0
-    if type(larger) is not type(smaller) and not inside:
-        return (
-            "only one of them has a cured fraction or a baseline of hazards, and none is at the end of what that may be"
-        )
-    if isinstance(larger, ParametricParts):
-        return _why_not_nested_baselines(larger, smaller)
-    if not larger.holds_distribution(smaller):
-        return "the distribution of its rows has other parameters; formulas={'shape': '~ 1'} is one value of one"
+    why = larger.why_not_nested(smaller)
     names = ["linear terms are no case of these", *(f"{name} is no case of this one's" for name in larger.other_words)]
-    pairs = zip(names, _predictors(larger), _predictors(smaller), strict=True)
-    return next((f"its {reason}" for reason, whole, part in pairs if not spans(*whole, *part)), "")
-
-
-def _why_not_nested_baselines(larger: ParametricParts, smaller: Any) -> str:
-    """The same of fits with a parametric baseline."""
-    if (larger.frailty, larger.groups) != (smaller.frailty, smaller.groups):
-        return "only one of them has this frailty, and none is at the end of what its variance may be"
-    if not larger.baseline.contains(smaller.baseline):
-        return "its baseline is no case of this one's"
-    (H, *levels), (H_part, *levels_part) = _predictors(larger), _predictors(smaller)
-    if not spans(*H, *H_part):
-        return "its linear terms are no case of these"
-    nested = all(spans(*whole, *part) for whole, part in zip(levels, levels_part, strict=False))
-    return "" if nested else "its baselines of strata are no case of these"
+    pairs = zip(names, _predictors(larger), _predictors(smaller), strict=False)  # baselines may have more
+    return why or next((f"its {reason}" for reason, whole, part in pairs if not spans(*whole, *part)), "")
 
 
 def spans(H: Columns, offset: Array, H_part: Columns, offset_part: Array) -> bool:
@@ -270,7 +237,8 @@ def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
     designs = parts.columns_of_rows(parts.rows.design)
     ends = np.cumsum([X.shape[1] for X, _ in designs])
     values = np.split(np.concatenate([parts.coefficients, parts.maximum.gamma]), ends[:-1])
-    for (X, offset), free, b in zip(designs, np.split(parts.maximum.free, ends)[: len(ends)], values, strict=True):
+    frees = np.split(parts.maximum.free, ends)[: len(ends)]
+    for (X, offset), free, b in zip(designs, frees, values, strict=True):
         yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 

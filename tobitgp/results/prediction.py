@@ -236,10 +236,10 @@ def residuals(
     between the ends where a row is censored. ``"response"``: response, or its mean given what was seen, less
     ``predict(what="uncensored")``. ``"pearson"``, not of a mixture: the same over the predictive standard deviation (of
     a regression that of the noise), on the log scale for log-time families; NaN where the noise has no variance.
-    ``"deviance"``, of a regression: signed roots of deviances, as survreg has them. ``"cox_snell"``: minus the log of
-    the predictive probability of a larger response, its expectation given the row on left-censored and interval ones.
-    ``"martingale"``: events, none on right-censored rows, less that. Truncated rows are judged by what could have been
-    seen of them.
+    ``"cox_snell"``: minus the log of the predictive probability of a larger response, its expectation given the row on
+    left-censored and interval ones. ``"martingale"``: events, none on right-censored rows, less that. ``"deviance"``:
+    of a regression signed roots of deviances, as survreg has them; of other fits martingale residuals on a scale on
+    which they are nearly normal. Truncated rows are judged by what could have been seen of them.
 
     Parameters
     ----------

@@ -33,12 +33,15 @@ from tobitgp.results import (
     output,
     prediction,
     standardise,
+    survival_figures,
     times,
     written_curves,
 )
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.counterfactuals import Change, Rows
+from tobitgp.results.effect_questions import Asked as EffectOf
+from tobitgp.results.effect_questions import Effect
 from tobitgp.results.hazard_ratios import Contrasts, Kind, family_ratio
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear
@@ -49,6 +52,7 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked, Scored, ask, no_limits, read_scored
 from tobitgp.results.survival import TimeRows, Times
+from tobitgp.results.terms import Term
 from tobitgp.results.times import Scores
 from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
 from tobitgp.results.why_not import unavailable
@@ -122,12 +126,16 @@ class Results(EstimatedParameters):
         """The ratio of hazards or odds that is the same at all times."""
         return family_ratio(self._parts)
 
+    def _process_test(self, term: Term) -> TermTest | None:
+        """Joint test of a process, of fits that have any."""
+        return None
+
     def _averages(self, population: Population, sought: Sought) -> Averages:
         """Averages over rows under settings of their columns."""
         raise unavailable(self, "An average over rows", "standardise")
 
-    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
-        """Effect of a change of a column, in rows or with ``averaged`` at the mean of their design."""
+    def _effect(self, change: Change, rows: Rows, asked: EffectOf, *, averaged: bool) -> Effect:
+        """Effect of a change of a column, of the mean row where it is ``averaged``."""
         raise unavailable(self, "marginal_effects()", "marginal_effects")
 
     def _differences(self, contrasts: Contrasts) -> Linear:
@@ -196,6 +204,11 @@ class Results(EstimatedParameters):
     def converged(self) -> bool:
         """Whether a maximum was found."""
         raise NotImplementedError
+
+    @property
+    def _fell_back(self) -> bool:
+        """Whether another method had to take over."""
+        return False
 
     @property
     def df_model(self) -> float:
@@ -363,8 +376,8 @@ class Results(EstimatedParameters):
     predict_cumulative_hazard = curves.predict_cumulative_hazard
     predict_hazard = curves.predict_hazard
     write_curves = written_curves.write_curves
-    plot_survival = curves.plot_survival
-    plot_hazard = curves.plot_hazard
+    plot_survival = survival_figures.plot_survival
+    plot_hazard = survival_figures.plot_hazard
     _average_curve = curves.average_curve
 
     predict_percentile = times.predict_percentile

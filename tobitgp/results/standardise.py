@@ -15,7 +15,7 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, Population, Sought, beside
+from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, HasAverages, Population, Sought, beside
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.curves import warn_net
 from tobitgp.results.paths import PARTS
@@ -218,9 +218,7 @@ def contrast(
     0  365.0      50.9  14.7   22.0   79.8
     1  730.0     111.2  33.1   46.4  176.0
     """
-    from tobitgp.results.results import Results
-
-    if not isinstance(results, Results):
+    if not isinstance(results, HasAverages):
         raise SpecError(f"contrast() takes the results of a fit first, not {type(results).__name__}.")
     options: dict[str, Any] = {
         "weights": weights,
@@ -251,19 +249,18 @@ def contrast_of(
     response: str | None = None,
 ) -> pd.DataFrame:
     """See `contrast`; of one response."""
-    from tobitgp.results.results import Results
-
     if response is not None:
         raise SpecError(f"response={response!r}: this fit has one response.")
     warn_net(results)
     scale = check_what(scale, SCALES, " as a scale")
     sought, level = _sought(results, what, times, conditional_after, cause), check_level(interval)
     stream = generator(rng)
-    if isinstance(first, Results) and second is None:
-        _check_disjoint(results, first)
+    if isinstance(first, HasAverages) and second is None:
+        other: Any = first
+        _check_disjoint(results, other)
         one, two = (
             fit._averages(_population(fit, [{}], df, weights, population, draws, stream), of)
-            for fit, of in ((results, sought), (first, _sought(first, what, times, conditional_after, cause)))
+            for fit, of in ((results, sought), (other, _sought(other, what, times, conditional_after, cause)))
         )
         found = beside(one, two, draws, stream)
     elif isinstance(first, dict) and isinstance(second, dict):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import pandas as pd
 
 from tobitgp.data.design import DesignState
@@ -15,12 +14,6 @@ from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import Facts, held_rows
 from tobitgp.formula.linear_terms import mentions
 from tobitgp.formula.spec import LinearPart, ModelSpec
-from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.feature_posterior import NO_SITES
-from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.soundness import process_inconsistencies
-from tobitgp.likelihoods import Family
-from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, Frame
 
 COUNTS = ("exact", "left", "right", "interval", "dropped")
@@ -32,6 +25,8 @@ class Source:
     """What every kind of fit remembers of the data and the formula."""
 
     __slots__ = ()
+    has_sites: ClassVar[bool] = False  # whether rows can be left out by their sites
+    where_weights_fail: ClassVar[str] = "Look at k_hat() and at these rows"  # what to try then
 
     spec: ModelSpec
     state: DesignState  # replays the covariates on new data
@@ -78,56 +73,6 @@ class Source:
     def scale_of_effects(self) -> str:
         """What coefficients are differences of, where that is not the response or its logarithm."""
         return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Parts(Source):
-    """What a fit was made from and what it found, for predictions, tables and plots."""
-
-    spec: ModelSpec
-    state: DesignState  # replays the covariates on new data
-    facts: Facts  # what is remembered of the training rows
-    gp: GPModel
-    fitted: FittedGP
-    training: TrainingData | None = None  # none where the fit holds no rows
-    covariates: pd.DataFrame | None = None  # of the rows used; None where the fit holds no rows
-
-    def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a process that was read from a file."""
-        yield from process_inconsistencies(self.gp, self.fitted, self.spec, self.state)
-
-    @property
-    def family(self) -> Family:
-        """Of the noise."""
-        return self.gp.family
-
-    @property
-    def names(self) -> list[str]:
-        """Linear columns, then hyper-parameters."""
-        return [*self.gp.columns, *self.fitted.parameters.names]
-
-    @property
-    def levels(self) -> Sequence[tuple[Array, Array]]:
-        """Levels of the processes, by block of features."""
-        return self.gp.reported_levels(self.fitted.points[0].levels)
-
-    def without_rows(self) -> Parts:
-        """Parts that answer the same about new rows; inducing inputs stay, as they were learned."""
-        problem = self.gp.problem
-        code = tuple(None if values is None else values[:0].copy() for values in problem.code)
-        X = tuple(np.zeros_like(values[:0]) for values in problem.X)
-        H = np.zeros((0, problem.H.shape[1]))
-        problem = replace(problem, rows=(), order=problem.order[:0].copy(), H=H, X=X, code=code)
-        return replace(
-            self,
-            gp=replace(self.gp, problem=problem, prior=Prior(None, ())),
-            fitted=replace(
-                self.fitted, points=tuple(replace(point, sites=NO_SITES, follows=False) for point in self.fitted.points)
-            ),
-            facts=replace(self.facts),
-            training=None,
-            covariates=None,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ import pandas as pd
 
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError, TobitGPError, user_level
+from tobitgp.kinds.mixture_fit import choose_mixture_method
 from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import EVIDENCE, check_by, compare, read_value
 from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.mixture.fit_mixture import choose_mixture_method
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.selection.cross_validation import OF_MODEL, Outcome, attempt, attempt_all, check_jobs, listed, pass_on
@@ -224,8 +224,7 @@ def _rank(results: dict[str, Results], errors: dict[str, TobitGPError], by: str)
     for name, error in errors.items():
         _warn(f"{name!r} failed and has no place in the ranking: {error}")
     if by in _BY_METHOD and len({fit.evidence_kind for fit in results.values()}) > 1:
-        processes = {name: fit for name, fit in results.items() if isinstance(fit, GPResults)}
-        away = [name for name, fit in processes.items() if fit.parts.fitted.trace.fell_back]
+        away = [name for name, fit in results.items() if fit._fell_back]
         why = f"{listed(away)} fell back to another method" if away else "Some of these models have theirs exactly"
         _warn(f"{why}, and {by} would not be of one kind; ranked by='elbo'.")
         by = "elbo"

@@ -26,6 +26,7 @@ from scipy.special import ndtr, owens_t
 from tobitgp.data.frames import reads_frames
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import DataError, SpecError
+from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.numerics.normal_functions import mills
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.rows import Asked, ask
@@ -155,7 +156,7 @@ def _read_candidates(given: Any, what: str) -> pd.DataFrame:
 
 
 def _check(results: Any, goal: str, k: Any, table: pd.DataFrame, given: Mapping[str, Any]) -> None:
-    if not isinstance(results, GPResults):
+    if not getattr(getattr(results, "parts", None), "has_sites", False):
         raise SpecError(
             'suggest() is for fits of one response under a prior: a formula with gp() or re(), or method="ep". Of '
             "several responses it takes one, as res['y1']."
@@ -174,7 +175,7 @@ def _check(results: Any, goal: str, k: Any, table: pd.DataFrame, given: Mapping[
         value = given[name]
         if value is not None and (not isinstance(value, Real) or not math.isfinite(value)):
             raise SpecError(f"{name}={value!r}: a finite number is needed.")
-    if given["limit"] is not None and results.parts.gp.family.log_time and given["limit"] <= 0:
+    if given["limit"] is not None and results.parts.family.log_time and given["limit"] <= 0:
         raise SpecError(f"limit={given['limit']!r}: responses of this family are positive, and so is their limit.")
     taken = next((name for name in ADDED if name in table.columns), None)
     if taken is not None:
@@ -187,11 +188,7 @@ def _check(results: Any, goal: str, k: Any, table: pd.DataFrame, given: Mapping[
 
 def _modelled(results: GPResults, given: Any) -> Any:
     """Values of the response on the scale of f."""
-    values = np.asarray(given, dtype=np.float64)
-    if not results.parts.gp.family.log_time:
-        return values
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(values > 0.0, np.log(values), -np.inf)
+    return results.parts.reported.modelled(np.asarray(given, dtype=np.float64))
 
 
 def _known(results: GPResults, table: pd.DataFrame, reference: pd.DataFrame | None) -> tuple[Known, Asked]:
@@ -211,7 +208,7 @@ def _known(results: GPResults, table: pd.DataFrame, reference: pd.DataFrame | No
             "reference rows together: draw some of them."
         )
     mean, V = results._joint.moments(together)
-    nodes = results._posterior(asked, bands=False)
+    nodes = nodes_of(results.parts.reported.fit, asked.design)
     variances = np.array([1.0 / information(noise) for noise in nodes.noises])
     noise = nodes.weight @ (np.square(nodes.sigma) * variances[:, None]) * np.ones(c)
     share = _shares(mean[:c], np.sqrt(V.diagonal()[:c] + noise), *_limits(results, asked, c))

@@ -32,6 +32,9 @@ from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.structured import Field
+from tobitgp.kinds.mixture import MixtureParts, Tried
+from tobitgp.kinds.power_process import PowerProcessParts
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
@@ -51,22 +54,19 @@ from tobitgp.priors.prior import DenseFeatures, LevelColumns, LinearPrior, Prior
 from tobitgp.priors.structure import StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
-from tobitgp.results.boxcox.boxcox_process_results import BoxCoxGPResults
-from tobitgp.results.boxcox.power_parts import BoxCoxGPParts
 from tobitgp.results.competing.competing_parts import CompetingParts
 from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hazards.hazard_results import HazardResults
 from tobitgp.results.likelihood.kinds import RESULTS as LIKELIHOOD
-from tobitgp.results.mixture.mixture_parts import MixtureParts, Tried
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 from tobitgp.results.multivariate.stacked_rows import Stack
+from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.results import Results
-from tobitgp.results.views import Parts
 from tobitgp.storage.archive import MalformedError
 from tobitgp.storage.codec import Codec, Hook, Surroundings, fits
 from tobitgp.storage.specification import plain_spec, restore_spec
@@ -151,12 +151,12 @@ _TEXTS = {"$hazards": str, "$wide": tuple[str, str | None, bool]}
 # What answers questions about what a fit was made of and found: **a kind of fit is a line here**.
 RESULTS: dict[type, Callable[[Any], Any]] = {
     **LIKELIHOOD,
-    BoxCoxGPParts: BoxCoxGPResults,
+    PowerProcessParts: BoxCoxGPResults,
     CompetingParts: CompetingRisksResults,
     HazardParts: HazardResults,
     MixtureParts: MixtureResults,
     MultivariateParts: MultivariateResults,
-    Parts: GPResults.from_parts,
+    ProcessParts: GPResults.from_parts,
 }
 
 

@@ -9,7 +9,7 @@ from support.arviz import legacy, quietly
 import tobitgp as tg
 from tobitgp.distributions.convolution import log_density, log_mass
 from tobitgp.errors import ApproximationWarning, SpecError
-from tobitgp.results.process.process_posterior import predict_left_out
+from tobitgp.kinds.rows_left_out import predict_left_out
 
 CURVE = "y ~ z + gp(x) | censor(low, 1.4)"
 
@@ -113,7 +113,7 @@ def test_truncated_rows_are_predicted_within_their_window(rng):
 
 def test_hyper_parameters_are_weighted_anew_without_each_row(averaged):
     """1 / p(y_n | y_-n) = sum_j w_j / p(y_n | y_-n, theta_j): refits at the design points weigh them so."""
-    without = predict_left_out(averaged.parts).without
+    without = predict_left_out(averaged.parts.reported, averaged.parts.rows.response).without
     weight = averaged.parts.fitted.weights
     expected = -np.log(np.sum(weight[:, None] / np.exp(without), axis=0))
     found = averaged.loo()

@@ -166,8 +166,8 @@ def test_imputation_against_weighted_draws(rng, case, windowed):
     seen = Seen(
         weight, mean, sd, (0.3 + 0.1 * np.arange(J))[:, None], lower, upper, log_time, distributions, entry, exit
     )
-    table = conditional_statistics(seen, 0.9, True)
-    assert np.allclose(table["estimate"], conditional_mean(seen))
+    table = conditional_statistics([seen], 0.9, True)
+    assert np.allclose(table["estimate"], conditional_mean([seen]))
     assert np.isclose(table["estimate"][3], np.exp(0.3) if log_time else 0.3)
     assert table["se"][3] == 0.0
     for i in range(3):

@@ -16,8 +16,9 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.errors import DataError, SpecError
+from tobitgp.kinds.process_nodes import nodes_of
+from tobitgp.kinds.rows_left_out import seen_in_rows, seen_in_training
 from tobitgp.posterior.seen import Component, latent_quantiles
-from tobitgp.results.process.process_posterior import nodes_of, seen_in_rows, seen_in_training
 from tobitgp.results.rows import ask
 
 FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
@@ -44,7 +45,7 @@ def draws_given_seen(seen, row, size, rng):
 def test_against_draws(request, rng, fixture, size):
     res = request.getfixturevalue(fixture)
     table = res.predict(what="conditional", interval=0.9)[res.parts.training.kept]
-    seen = seen_in_training(res.parts)
+    seen = seen_in_training(res.parts.reported)
     for row in np.flatnonzero(seen.lower < seen.upper)[[0, 3, -1]]:
         f, y, sigma = draws_given_seen(seen, row, size, rng)
         y = np.exp(y) if seen.log else y
@@ -73,7 +74,7 @@ def test_exact_rows_return_the_response(averaged, mixed, ammonium):
 def test_moments_agree_with_expectation_propagation(mixed):
     """At EP's fixed point f has the same mean given what was seen as in the posterior."""
     res = tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, hyper="maximize", inducing=None)
-    seen = seen_in_training(res.parts)
+    seen = seen_in_training(res.parts.reported)
     share = seen.sd[0] ** 2 / (seen.sd[0] ** 2 + seen.sigma[0] ** 2)
     f = seen.mean[0] + share * (res.predict(what="conditional").to_numpy() - seen.mean[0])
     assert np.allclose(f, res.predict(), atol=1e-5)
@@ -106,7 +107,7 @@ def test_new_rows_reweigh_the_components(averaged, mixed):
     with pytest.warns(UserWarning, match="beyond the limits"):
         table = averaged.predict(new, "conditional", interval=0.9)
     with pytest.warns(UserWarning, match="beyond the limits"):
-        _, seen = seen_in_rows(averaged.parts, new)
+        _, (seen,) = seen_in_rows(averaged.parts, new)
     assert np.allclose(seen.weight.sum(axis=0), 1.0)
     assert not np.allclose(seen.weight, averaged.parts.fitted.weights[:, None])
     assert table.loc["r2", "estimate"] == 0.5

@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 from support.posteriors import asked
 
 from tobitgp.errors import SpecError
-from tobitgp.results.process.process_posterior import nodes_of
+from tobitgp.kinds.process_nodes import nodes_of
 
 ROWS = 6
 

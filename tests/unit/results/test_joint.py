@@ -8,7 +8,7 @@ from support.dense import at_its_average
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.process.process_posterior import seen_in_training
+from tobitgp.kinds.rows_left_out import seen_in_training
 
 
 @pytest.mark.parametrize("fixture", ["averaged", "ammonium"])
@@ -121,7 +121,7 @@ def test_draws_of_a_row_have_the_distribution_of_imputation(mixed, method, sigma
     res = tg.fit(LIMITED, mixed, fixed=KNOWN | {"sigma": sigma}, method=method, inducing=None)
     draws = 20_000
     y = res.sample(draws=draws, what="conditional", rng=2).to_numpy()
-    seen = seen_in_training(res.parts)
+    seen = seen_in_training(res.parts.reported)
     censored = np.flatnonzero(seen.lower < seen.upper)
     assert len(censored) > 10
     p_values = []

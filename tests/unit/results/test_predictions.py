@@ -8,7 +8,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
-from tobitgp.results.process import process_posterior
+from tobitgp.kinds import process_nodes
 
 
 @pytest.mark.parametrize("what", ["latent", "median", "uncensored", "observed"])
@@ -91,9 +91,9 @@ def test_dict_of_columns(averaged, mixed):
 
 def test_chunks_do_not_matter(averaged, mixed, monkeypatch):
     whole = averaged.predict(mixed, "observed", interval=0.9)
-    monkeypatch.setattr(process_posterior, "MIN_CHUNK", 1)
-    monkeypatch.setattr(process_posterior, "MAX_CHUNK", 7)
-    monkeypatch.setattr(process_posterior, "HEAVY", 0)
+    monkeypatch.setattr(process_nodes, "MIN_CHUNK", 1)
+    monkeypatch.setattr(process_nodes, "MAX_CHUNK", 7)
+    monkeypatch.setattr(process_nodes, "HEAVY", 0)
     pd.testing.assert_frame_equal(averaged.predict(mixed, "observed", interval=0.9), whole, rtol=1e-8)
 
 

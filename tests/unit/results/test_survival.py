@@ -12,9 +12,9 @@ from support.posteriors import nodes
 import tobitgp as tg
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.errors import ApproximationWarning, DataError, SpecError
+from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.posterior.questions import cumulative_hazard
 from tobitgp.results import rows as of_rows
-from tobitgp.results.process.process_posterior import nodes_of
 
 TIMES = np.array([1.0, 30.0, 100.0, 365.0, 900.0])
 AFTER = np.array([0.0, 100.0, 500.0])

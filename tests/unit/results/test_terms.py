@@ -7,7 +7,7 @@ from support.dense import at_its_average
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
-from tobitgp.results.process.process_posterior import term_nodes
+from tobitgp.kinds.process_nodes import term_nodes
 from tobitgp.results.terms import model_terms
 
 WEIGHTS = np.tile([1.0, 2.0, 4.0], 20)

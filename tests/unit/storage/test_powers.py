@@ -38,11 +38,11 @@ def test_same_answers(res, regression, rich, tmp_path):
 
 def powers(name, value):
     """Another value of a part, an array's by a function of it."""
-    return lambda document, arrays: find(document, "BoxCoxGPParts").update({name: value})
+    return lambda document, arrays: find(document, "PowerProcessParts").update({name: value})
 
 
 def powers_array(name, change):
-    return lambda document, arrays: change(arrays, find(document, "BoxCoxGPParts")[name]["$array"])
+    return lambda document, arrays: change(arrays, find(document, "PowerProcessParts")[name]["$array"])
 
 
 def shorter(arrays, at):
@@ -60,7 +60,7 @@ def unknown(arrays, at):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (powers_array("powers", shorter), "BoxCoxGPParts.powers has the shape"),
+        (powers_array("powers", shorter), "PowerProcessParts.powers has the shape"),
         (powers_array("weights", none), "make no sense"),
         (powers_array("jacobians", unknown), "jacobians holds numbers that are not finite"),
         (powers("weights", "heavy"), "weights is of the type str"),
@@ -68,7 +68,7 @@ def unknown(arrays, at):
         (powers("best", -1), "make no sense"),
         (powers("se", "none"), "se is of the type str"),
         (powers("fits", []), "fits is of|nothing refers to|shape"),
-        (lambda document, _: find(document, "BoxCoxGPParts").pop("se"), "exactly the fields"),
+        (lambda document, _: find(document, "PowerProcessParts").pop("se"), "exactly the fields"),
     ],
 )
 def test_changed_documents(res, tmp_path, change, match):

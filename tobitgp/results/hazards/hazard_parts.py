@@ -17,14 +17,15 @@ from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.kinds.process import ProcessParts
+from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame, is_parametric
 from tobitgp.results.likelihood.likelihood_draws import JointEstimates
 from tobitgp.results.process.process_draws import JointProcess
-from tobitgp.results.process.process_posterior import nodes_of
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.views import Parts, Source
+from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
 DRAWS = 1000
@@ -42,7 +43,7 @@ class HazardParts(Source):
     family: PH
     cuts: Array  # (K + 1,), ends of the bands, from the first entry to the last exit
     begins: dict[str, float]  # first entries of the strata, or of all rows
-    cells: Parts | RegressionParts  # of exponential exposures, whose location is minus the log hazard
+    cells: ProcessParts | RegressionParts  # of exponential exposures, whose location is minus the log hazard
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
     of_subjects: bool = False  # whether rows are parts of the time of subjects
@@ -186,9 +187,9 @@ def expected_level(parts: HazardParts, frame: pd.DataFrame) -> Array:
     return np.asarray(-(nodes.weight @ nodes.mean))
 
 
-def locations_of(cells: Parts | RegressionParts, asked: Asked, draws: int, seed: int) -> Array:
+def locations_of(cells: ProcessParts | RegressionParts, asked: Asked, draws: int, seed: int) -> Array:
     """Draws (n, S) of the locations of cells, or their estimates (n, 1)."""
-    if isinstance(cells, Parts):
+    if isinstance(cells, ProcessParts):
         return JointProcess(cells).locations(asked, draws, seed)
     if draws:
         return JointEstimates(cells).draw(asked, draws, noise=False, rng=np.random.default_rng(seed))

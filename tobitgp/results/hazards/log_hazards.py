@@ -12,18 +12,20 @@ from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import BAND
 from tobitgp.kinds.likelihood import sum_estimates, term_estimates
+from tobitgp.kinds.process_nodes import nodes_of, term_nodes
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.results.column_effects import CHUNK, Effect, likelihood_effect, process_effect
 from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.effect_questions import Asked as Effects
+from tobitgp.results.effect_questions import Effect
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import cell_frame
 from tobitgp.results.hazards.hazard_parts import HazardParts, locations_of
+from tobitgp.results.likelihood.likelihood_averages import likelihood_effect
 from tobitgp.results.likelihood.likelihood_draws import JointEstimates
 from tobitgp.results.process.process_draws import JointProcess
-from tobitgp.results.process.process_posterior import nodes_of, term_nodes
+from tobitgp.results.process.process_effects import CHUNK, process_effect
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.terms import model_terms
 from tobitgp.typing import Array
@@ -94,7 +96,7 @@ def effect_on_rows(parts: HazardParts, change: Change, rows: Rows, asked: Effect
                 value += sign * float(share[span] @ asked.scaled(part.value(of_rows)))
                 drawn = drawn + sign * (share[span] @ asked.scaled(part.numbers(of_rows)))
     with np.errstate(invalid="ignore"):
-        return Effect(np.array([value]), np.array([np.var(drawn)]), 0.0, np.array([np.nan]))
+        return Effect(np.array([value]), np.array([np.var(drawn)]), np.array([np.nan]), np.ones(1))
 
 
 def _on_log_hazard(parts: HazardParts, change: Change, rows: Rows, asked: Effects) -> Effect:

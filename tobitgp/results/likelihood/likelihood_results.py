@@ -35,11 +35,13 @@ from tobitgp.regression.maximum import known
 from tobitgp.results import column_effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.counterfactuals import Change, Rows
+from tobitgp.results.effect_questions import Asked as EffectOf
+from tobitgp.results.effect_questions import Effect
 from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
 from tobitgp.results.likelihood.cured_times import TimesWithin
-from tobitgp.results.likelihood.likelihood_averages import likelihood_averages
+from tobitgp.results.likelihood.likelihood_averages import likelihood_averages, likelihood_effect
 from tobitgp.results.likelihood.likelihood_draws import (
     EstimateDraws,
     JointEstimates,
@@ -47,7 +49,6 @@ from tobitgp.results.likelihood.likelihood_draws import (
     draw_estimates,
     drawn_responses,
 )
-from tobitgp.results.likelihood.regression_residuals import pearson_residuals, response_residuals
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
@@ -322,11 +323,11 @@ class LikelihoodResults(Results):
     def _has_ratios(self) -> bool:
         return self._parts.family.log_time
 
-    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
-        return column_effects.likelihood_effect(self._parts, change, rows, asked, averaged=averaged)
-
     def _differences(self, contrasts: Contrasts) -> Linear:
         return self._linear.combine(contrasts.columns, -contrasts.offset)
+
+    def _effect(self, change: Change, rows: Rows, asked: EffectOf, *, averaged: bool) -> Effect:
+        return likelihood_effect(self._parts, change, rows, asked, averaged=averaged)
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         return likelihood_averages(self._parts, population, sought)
@@ -347,3 +348,15 @@ class LikelihoodResults(Results):
     plot_terms = figures.plot_terms
     plot_effect = figures.plot_effect
     plot_residuals = figures.plot_residuals
+
+
+def response_residuals(parts: LikelihoodParts, asked: Asked) -> Array:
+    """Responses, or their means given what was seen, less means."""
+    y = parts.in_training()
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(y.conditional_mean(*parts.known(parts.rows.response).within_window) - y.mean())
+
+
+def pearson_residuals(parts: LikelihoodParts, asked: Asked) -> Array:
+    """The same on the scale of the location, in standard deviations there."""
+    return np.asarray(parts.in_training().pearson(*parts.known(parts.rows.response).within_window))

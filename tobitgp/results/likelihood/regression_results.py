@@ -7,15 +7,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.k_hat import OF_REGRESSION
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.kinds.regression import RegressionParts, log_ratios
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.regression.deviance_residuals import deviance
 from tobitgp.results import figures
 from tobitgp.results.hazard_ratios import Contrasts
-from tobitgp.results.likelihood import marginaleffects, regression_residuals
+from tobitgp.results.likelihood import marginaleffects
 from tobitgp.results.likelihood.accelerated_paths import along_regression
-from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults, response_residuals
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.paths import Paths
+from tobitgp.results.process.process_residuals import pearson
 from tobitgp.results.rows import Asked
 from tobitgp.results.words import (
     Group,
@@ -85,9 +92,9 @@ class RegressionResults(LikelihoodResults):
     @property
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
         own = {
-            "response": regression_residuals.response_residuals,
-            "pearson": regression_residuals.noise_residuals,
-            "deviance": regression_residuals.deviance_residuals,
+            "response": response_residuals,
+            "pearson": noise_residuals,
+            "deviance": deviance_residuals,
         }
         return {kind: partial(of, self._parts) for kind, of in own.items()}
 
@@ -123,3 +130,16 @@ class RegressionResults(LikelihoodResults):
     plot = figures.plot
     plot_forest = figures.plot_forest
     to_marginaleffects = marginaleffects.to_marginaleffects
+
+
+def noise_residuals(parts: RegressionParts, asked: Asked) -> Array:
+    """The same on the scale of the location, in standard deviations of the noise."""
+    y, known = parts.in_training(), outcome(parts.rows.response, log_time=parts.family.log_time)
+    latent = LocationScale(y.noise, y.location, y.scale).conditional_mean(known.lower, known.upper)
+    one = y.location[None]
+    return pearson(Nodes(np.ones(1), one, 0.0 * one, y.scale[None], noises=(y.noise,)), latent)
+
+
+def deviance_residuals(parts: RegressionParts, asked: Asked) -> Array:
+    """Signed roots of deviances, (REG18)."""
+    return deviance(parts.in_training(), outcome(parts.rows.response, log_time=parts.family.log_time))

@@ -1,8 +1,4 @@
-"""Predictions of a mixture: the posterior of its parameters, its components, and times.
-
-Numbers are those of the distribution with parameters integrated out, but for what was seen and clipped means, which are
-at the plug-in parameters; derivatives are at these throughout.
-"""
+"""Predictions of a mixture, probabilities of its components, times, and residuals."""
 
 from __future__ import annotations
 
@@ -12,63 +8,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import block_diag
 
-from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.table import column_names, read_table
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
-from tobitgp.mixture import MixtureFit, Predictive, impute
+from tobitgp.kinds.mixture import MixtureParts, covariance_of, ends_of_rows, posterior_of, training_ends
+from tobitgp.mixture import MixtureFit, impute
 from tobitgp.mixture.evidence_bound import Bayes
-from tobitgp.mixture.family import blocks, inverse
-from tobitgp.mixture.mixture_rows import read_rows
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question, conditional, observed
-from tobitgp.results.mixture.mixture_parts import MixtureParts, covariance_of, known_ends
 from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions, whats
-from tobitgp.results.rows import Asked, ask, response_of_rows, what_was_seen
+from tobitgp.results.residuals import Tails
+from tobitgp.results.rows import Asked, ask, what_was_seen
 from tobitgp.results.survival import STATISTICS, TimeRows, Times, left_area
 from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, Frame
 
 WHATS = ("uncensored", "median", "observed", "conditional", "component", "quantile", "prob")
-
-
-def posterior_of(fit: MixtureFit, V: Array | None) -> Estimates:
-    """Weights and plug-in parameters of the components, V (p, p) being the covariance of the user's; NaN is unknown."""
-    family, units, k, theta = fit.model.family, fit.units, fit.k, fit.theta
-    values = np.concatenate([fit.weights, theta.ravel()])
-    steps = np.concatenate([np.maximum(fit.weights, 1e-3), family.steps(theta).ravel()])
-
-    def at(x: tuple[Array, ...]) -> Predictive:
-        flat = np.concatenate([one.ravel() for one in x])
-        weights = np.maximum(flat[:k], 0.0)  # steps may lead beyond weights near 0
-        return Predictive(weights / weights.sum(), family.distribution(flat[k:].reshape(theta.shape), units))
-
-    known = lost = np.zeros((len(values), len(values)))
-    if V is not None:
-        T = block_diag(np.eye(k), blocks(inverse(family.point_estimates(theta, units)[1])))
-        unknown = np.isnan(np.diag(V))
-        known = T @ np.where(unknown | unknown[:, None], 0.0, V) @ T.T
-        lost = T @ np.diag(unknown * np.square(fit.values)) @ T.T
-    x, unit = (tuple(each[:, None]) for each in (values, steps))
-    return Estimates(at, x, unit, known[None], lost[None], _NewResponse(fit), shared=True)
-
-
-class _NewResponse(Predictive):
-    """Predictive distribution of a mixture; what was seen and what is clipped is at the plug-in parameters."""
-
-    def __init__(self, fit: MixtureFit) -> None:
-        new = fit.predictive()
-        super().__init__(new.weights, new.distribution)
-        self.fit = fit
-
-    def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        """Means of rows given what was seen, imputed as the posterior has it."""
-        return impute(self.fit, lower, upper)[0]
-
-    def observed_mean(self, *limits: Array) -> Array:
-        """Means of clipped values."""
-        return self.fit.plug_in().observed_mean(*limits)
 
 
 def predict_mixture(
@@ -138,19 +93,6 @@ def finite_mean(fit: MixtureFit, instead: str) -> float:
     return value
 
 
-def ends_of_rows(parts: MixtureParts, new: Frame | None, asked: Asked) -> tuple[Asked, Array, Array]:
-    """Rows of whose response something is known, m of them, and what that is, (m,) each."""
-    asked, response = response_of_rows(parts, new, asked)
-    return asked, *checked_ends(parts, asked, response)
-
-
-def checked_ends(parts: MixtureParts, asked: Asked, response: CensoredResponse) -> tuple[Array, Array]:
-    """Ends (lower, upper] of rows, none of which the components make impossible, (m,) each."""
-    lower, upper = known_ends(parts.spec, parts.family, response)
-    read_rows(parts.family, lower, upper, labels=asked.labels.to_numpy())
-    return lower, upper
-
-
 def component_table(parts: MixtureParts, new: Frame | None, asked: Asked) -> pd.DataFrame:
     """Probabilities of the components, columns 1 to K; the weights where nothing is known of a row."""
     fit = parts.fit
@@ -202,3 +144,22 @@ def times_of_rows(parts: MixtureParts, df: Frame | None, exclude: Any = (), *, b
     posterior = posterior_of(parts.fit, covariance_of(parts) if bands else None)
     times = MixtureTimes(posterior, np.zeros(len(index), dtype=np.intp), parts.fit)
     return TimeRows(index, np.ones(len(index), dtype=np.bool_), times)
+
+
+def mixture_tails(parts: MixtureParts) -> Tails:
+    """Training rows as the predictive distribution has them; nothing has a window."""
+    fit, (lower, upper, _) = parts.fit, training_ends(parts)
+    predictive, free = fit.predictive(), np.full(len(lower), np.inf)
+    if fit.model.family.support == "counts":
+        lower = np.where(lower == upper, lower - 1.0, lower)
+
+    def of(low: Array, high: Array) -> Array:
+        return np.asarray(predictive.logcdf(high) if np.isneginf(low).all() else predictive.logsf(low))
+
+    return Tails(of, lower, upper, -free, free)
+
+
+def response_residuals(parts: MixtureParts) -> Array:
+    """Responses, or their means given what was seen, less the mean."""
+    lower, upper, _ = training_ends(parts)
+    return np.asarray(impute(parts.fit, lower, upper)[0] - parts.fit.predictive().mean())

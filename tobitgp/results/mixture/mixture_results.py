@@ -8,29 +8,32 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaln
 
 from tobitgp.diagnostics.check import mixture_findings
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
+from tobitgp.kinds.mixture import (
+    MixtureEstimates,
+    MixtureParts,
+    checked_ends,
+    covariance_of,
+    ends_of_rows,
+    training_ends,
+    warn_without_errors,
+)
 from tobitgp.mixture import Predictive
 from tobitgp.numerics.sampling import generator
 from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
-from tobitgp.results.mixture import mixture_residuals
-from tobitgp.results.mixture.drawn import draw_rows
-from tobitgp.results.mixture.mixture_parts import (
-    ComponentDraws,
-    MixtureEstimates,
-    MixtureParts,
-    covariance_of,
-    draw_components,
-    training_ends,
-    warn_without_errors,
+from tobitgp.results.mixture.mixture_draws import ComponentDraws, draw_components, draw_rows
+from tobitgp.results.mixture.mixture_predictions import (
+    mixture_tails,
+    predict_mixture,
+    response_residuals,
+    times_of_rows,
 )
-from tobitgp.results.mixture.mixture_predictions import checked_ends, ends_of_rows, predict_mixture, times_of_rows
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_flag
 from tobitgp.results.residuals import Tails
@@ -102,7 +105,7 @@ class MixtureResults(Results):
         raise SpecError("A mixture has no terms to be tested; wald_test() takes hypotheses about its parameters.")
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        from tobitgp.report.mixture import mixture_words
+        from tobitgp.report.mixture_summary import mixture_words
 
         return mixture_words(self, alpha, kind)
 
@@ -155,7 +158,7 @@ class MixtureResults(Results):
     @property
     def df_model(self) -> float:
         """Number of parameters, weights counted once less."""
-        return float(len(self._parts.fit.names) - 1)
+        return self._parts.n_free
 
     @property
     def elbo(self) -> float:
@@ -172,8 +175,7 @@ class MixtureResults(Results):
         It compares numbers of components, (MIX17) of the theory pages. A Dirichlet process has its components in order
         of their sticks, and nothing is added. NaN by maximum likelihood.
         """
-        fit = self._parts.fit
-        return fit.elbo if fit.process else fit.elbo + float(gammaln(fit.k + 1.0))
+        return self._parts.log_evidence
 
     @property
     def log_evidence_integrated(self) -> float:
@@ -276,7 +278,7 @@ class MixtureResults(Results):
         >>> len(ax.get_legend_handles_labels()[1])
         5
         """
-        from tobitgp.report.mixture import plot_components
+        from tobitgp.report.mixture_summary import plot_components
 
         return plot_components(self, training_ends(self._parts), ax)
 
@@ -307,7 +309,7 @@ class MixtureResults(Results):
         >>> ax.get_xlabel()
         'normal quantile'
         """
-        from tobitgp.report.mixture import plot_scores
+        from tobitgp.report.mixture_summary import plot_scores
 
         return plot_scores(self, ax)
 
@@ -365,11 +367,11 @@ class MixtureResults(Results):
         return training_ends(self._parts)
 
     def _tails(self, asked: Asked) -> Tails:
-        return mixture_residuals.mixture_tails(self._parts)
+        return mixture_tails(self._parts)
 
     @property
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
-        return {"response": lambda asked: mixture_residuals.response_residuals(self._parts)}
+        return {"response": lambda asked: response_residuals(self._parts)}
 
     def _likelihoods(self, rows: Scored) -> Array:
         return np.asarray(self.predictive.log_mass(*checked_ends(self._parts, rows.asked, rows.response)))

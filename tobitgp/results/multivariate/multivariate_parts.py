@@ -15,13 +15,14 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts, held_rows
 from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.likelihoods import Family
 from tobitgp.results.multivariate.response_estimates import Estimates
 from tobitgp.results.multivariate.response_view import Learned, view_response, with_rows
 from tobitgp.results.multivariate.stacked_rows import Ends, SeenResponse, Stack, ends_of
 from tobitgp.results.multivariate.value_draws import values_of
 from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.views import COUNTS, Parts
+from tobitgp.results.views import COUNTS
 from tobitgp.typing import Array
 
 
@@ -56,7 +57,7 @@ class SeveralSpec(ModelSpec):
 class MultivariateParts:
     """The fit of stacked rows, and how these were stacked."""
 
-    stacked: Parts
+    stacked: ProcessParts
     stack: Stack
     exact: Array  # (J,), weights of the values of each response that are seen
     dropped: int  # number of values without covariates
@@ -81,7 +82,7 @@ class MultivariateParts:
             yield "the parts of its stack do not belong together"
 
     @classmethod
-    def of(cls, stacked: Parts, stack: Stack, rows: pd.DataFrame, read: TrainingRows) -> MultivariateParts:
+    def of(cls, stacked: ProcessParts, stack: Stack, rows: pd.DataFrame, read: TrainingRows) -> MultivariateParts:
         """Parts of the fit of stacked rows."""
         seen = rows[rows[LOWER] == rows[UPPER]]
         weight = None if stack.weights is None else seen[stack.weights]
@@ -97,7 +98,7 @@ class MultivariateParts:
         return Estimates(GPResults.from_parts(self.stacked), self.stack)
 
     @cached_property
-    def responses(self) -> tuple[Parts, ...]:
+    def responses(self) -> tuple[ProcessParts, ...]:
         """Each response as a process, (J,)."""
         known = enumerate(zip(self.facts_of_each, self.learned, strict=True))
         found = [view_response(self.stack, self.stacked, facts, learned, j) for j, (facts, learned) in known]

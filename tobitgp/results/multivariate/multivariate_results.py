@@ -18,7 +18,17 @@ from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
-from tobitgp.results import column_effects, conformal, curves, figures, prediction, standardise, times, written_curves
+from tobitgp.results import (
+    column_effects,
+    conformal,
+    curves,
+    figures,
+    prediction,
+    standardise,
+    survival_figures,
+    times,
+    written_curves,
+)
 from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.multivariate import multivariate_predictions
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
@@ -374,8 +384,8 @@ class MultivariateResults(Results):
     plot_calibration = drawn_for_each(calibration_figures.plot_calibration)
     plot_cox_snell = drawn_for_each(calibration_figures.plot_cox_snell)
     plot_predictive_check = drawn_for_each(calibration_figures.plot_predictive_check)
-    plot_survival = drawn_for_each(curves.plot_survival)
-    plot_hazard = drawn_for_each(curves.plot_hazard)
+    plot_survival = drawn_for_each(survival_figures.plot_survival)
+    plot_hazard = drawn_for_each(survival_figures.plot_hazard)
 
     # -- of all values together ---------------------------------------------------------------------------------------
 

@@ -15,11 +15,11 @@ from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.kinds.process_nodes import answer, log_noise_moments
 from tobitgp.posterior.questions import Question
 from tobitgp.results.multivariate.response_view import ResponseModel
 from tobitgp.results.multivariate.value_draws import ValueDraws, elpd_of_response
 from tobitgp.results.parameter_estimates import Transformed
-from tobitgp.results.process.process_posterior import answer, log_noise_moments
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.rows import Asked
 from tobitgp.results.why_not import unavailable

@@ -24,10 +24,11 @@ from tobitgp.formula.mvbind import EACH
 from tobitgp.formula.spec import ModelSpec, ResponseKind
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.partitioned import Sites
+from tobitgp.kinds.process import ProcessParts
+from tobitgp.kinds.rows_left_out import site_order
 from tobitgp.priors.block import Inputs
 from tobitgp.results.multivariate.stacked_rows import RESIDUAL, SeenResponse, Stack
-from tobitgp.results.process.process_posterior import site_order
-from tobitgp.results.views import COUNTS, Parts, keep_covariates, named_columns
+from tobitgp.results.views import COUNTS, keep_covariates, named_columns
 from tobitgp.typing import Array, BoolArray, Frame
 
 Learned = tuple[ResponseKind, str]  # kind of the response, and its column of durations, as the data decided
@@ -148,7 +149,7 @@ def residual_place(spec: ModelSpec) -> int | None:
     return next((t for t, term in enumerate(spec.gps) if term.name == RESIDUAL), None)
 
 
-def view_response(stack: Stack, stacked: Parts, facts: Facts, learned: Learned, j: int) -> Parts:
+def view_response(stack: Stack, stacked: ProcessParts, facts: Facts, learned: Learned, j: int) -> ProcessParts:
     """Parts of one response, without rows."""
     wide, own, unit = stack.wide, stack.state, 1.0 if stack.log_time else float(stack.scale[j])
     spec = parse_formula(wide.alone(j), None, stack.functions)
@@ -186,10 +187,10 @@ def view_response(stack: Stack, stacked: Parts, facts: Facts, learned: Learned, 
         centre=float(stack.centre[j]),
         unit=unit,
     )
-    return Parts(spec, state, facts, model, stacked.fitted)
+    return ProcessParts(spec, state, facts, model, stacked.fitted)
 
 
-def with_rows(parts: Parts, stacked: Parts, data: pd.DataFrame, seen: SeenResponse) -> Parts:
+def with_rows(parts: ProcessParts, stacked: ProcessParts, data: pd.DataFrame, seen: SeenResponse) -> ProcessParts:
     """The same with the training rows of the response."""
     state, n = parts.state, len(data)
     assert isinstance(state, ResponseState)
@@ -215,7 +216,7 @@ def with_rows(parts: Parts, stacked: Parts, data: pd.DataFrame, seen: SeenRespon
         for point, each in zip(points, sites, strict=True)
     )
     fitted, model = replace(parts.fitted, points=points), replace(parts.gp, problem=problem)
-    return Parts(parts.spec, state, facts, model, fitted, training, covariates)
+    return ProcessParts(parts.spec, state, facts, model, fitted, training, covariates)
 
 
 def count_kinds(response: CensoredResponse) -> dict[str, int]:

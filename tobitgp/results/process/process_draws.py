@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,15 +13,17 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.feature_posterior import Posterior, linear_places
 from tobitgp.inference.rows_together import DrawnWeights, covariance, draw, shared_residuals
+from tobitgp.kinds.process import Process, ProcessParts, ScaledFit
+from tobitgp.kinds.rows_left_out import seen_in_training
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, log_predictive, normal_draws
 from tobitgp.priors.block import Inputs
+from tobitgp.results.averages import Drawn as DrawnAverages
+from tobitgp.results.averages import Population, Sought, averaged_median, averaged_remaining_median
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear
-from tobitgp.results.process.process_posterior import seen_in_training
 from tobitgp.results.rows import Asked
-from tobitgp.results.views import Parts
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
@@ -29,7 +31,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 class JointProcess(JointPosterior):
     """Of f in several rows."""
 
-    parts: Parts
+    parts: ProcessParts
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of f, by the law of total covariance over the design points."""
@@ -142,7 +144,7 @@ class JointProcess(JointPosterior):
         fitted, gp = self.parts.fitted, self.parts.gp
         scale = gp.problem.units.scale
         inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
-        seen = None if known is None else seen_in_training(self.parts)
+        seen = None if known is None else seen_in_training(self.parts.reported)
         out = np.empty((len(offset), draws))
         chosen = rng.choice(len(fitted.weights), size=draws, p=fitted.weights)
         for j, point in enumerate(fitted.points):
@@ -210,7 +212,7 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
     return out
 
 
-def _drawn_parameters(parts: Parts, chosen: IntArray, draws: Sequence[DrawnWeights]) -> Array:
+def _drawn_parameters(parts: ProcessParts, chosen: IntArray, draws: Sequence[DrawnWeights]) -> Array:
     """Linear coefficients, and hyper-parameters at the design points that were chosen, (S, k)."""
     fitted, gp, p = parts.fitted, parts.gp, parts.fitted.n_linear
     out = np.empty((len(chosen), len(parts.names)))
@@ -229,7 +231,7 @@ def _drawn_parameters(parts: Parts, chosen: IntArray, draws: Sequence[DrawnWeigh
 class ProcessDraws(Draws):
     """Draws of a fitted process."""
 
-    parts: Parts
+    parts: ProcessParts
     point: IntArray  # (S,), design point of each draw
     drawn: tuple[DrawnWeights, ...]  # those of each design point
     seeds: tuple[int, ...]  # one for each chunk of rows
@@ -287,7 +289,7 @@ class ProcessDraws(Draws):
 
 
 def draw_process(
-    parts: Parts, draws: int, rng: int | np.random.Generator | None, *, question: str, first: bool = False
+    parts: ProcessParts, draws: int, rng: int | np.random.Generator | None, *, question: str, first: bool = False
 ) -> ProcessDraws:
     """Draw from the posterior of a process, with ``first`` from that at the maximum alone."""
     training = training_rows(parts, question)
@@ -301,7 +303,7 @@ def draw_process(
     return ProcessDraws(parts, point, tuple(drawn), seeds)
 
 
-def refuse_censoring_noises(parts: Parts, question: str) -> None:
+def refuse_censoring_noises(parts: ProcessParts, question: str) -> None:
     """Refuse fits with censoring noise."""
     found = parts.fitted.parameters
     values = found.values(parts.fitted.points[0].theta)
@@ -310,3 +312,49 @@ def refuse_censoring_noises(parts: Parts, question: str) -> None:
             f"The censoring noises of bound='local' make a likelihood that is no density, of which {question} has no "
             "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
         )
+
+
+_CELLS, _FEWER = 1_000_000, 10_000  # rows times draws that are held at once; of those whose means are quadratures
+
+
+def process_averages(parts: Process, population: Population, sought: Sought) -> DrawnAverages:
+    """Draws of averages, of which each has one f in all rows, one noise and, of a sample, one set of weights."""
+    made = []
+    for scaled, size in _allotted(parts, population):
+        joint, cells = JointProcess(scaled.fit), _CELLS if scaled.power is None else _FEWER
+        with single_blas_thread(), np.errstate(all="ignore"):
+            for rows in joint.distributions(population.asked, size, cells, population.rng):
+                share = population.weight[:, None]
+                if population.resampled:
+                    share = population.rng.standard_gamma(np.repeat(share, rows.location.shape[1], axis=1))
+                share = share / share.sum(axis=0)
+                of = [_part(rows, population.rows(setting)) for setting in range(population.settings)]
+                made.append(np.stack([_under(scaled, part, share, sought) for part in of]))
+    return DrawnAverages(np.concatenate(made, axis=2))
+
+
+def _allotted(parts: Process, population: Population) -> list[tuple[ScaledFit, int]]:
+    """The fits and how many of the draws are of each, by its weight."""
+    if len(parts.scaled) == 1:
+        return [(parts.scaled[0], population.draws)]
+    shares = np.append(0.0, np.cumsum([scaled.weight for scaled in parts.scaled]))
+    ends = np.floor(population.draws * shares / shares[-1] + population.rng.uniform()).astype(int)
+    return [(scaled, size) for scaled, size in zip(parts.scaled, np.diff(ends).tolist(), strict=True) if size]
+
+
+def _part(rows: LocationScale, at: slice) -> LocationScale:
+    """Some of the rows of draws."""
+    scale = rows.scale if len(rows.scale) == 1 else rows.scale[at]
+    return LocationScale(rows.noise, rows.location[at], scale, rows.log)
+
+
+def _under(scaled: ScaledFit, rows: LocationScale, share: Array, sought: Sought) -> Array:
+    """Averages (m, s) of draws of n rows."""
+    y = scaled.response(rows)
+    if sought.what == "median" and sought.after is not None:
+        return averaged_remaining_median(y, share, sought.after)[0][None]
+    if sought.what == "median":
+        middle = averaged_median(rows.noise, rows.location, rows.scale, share)[0]
+        return scaled.response(replace(rows, location=middle[None], scale=np.zeros((1, 1)))).ppf(0.5)
+    each = (sought.question(np.array([time])).fast_number(y) for time in sought.times.tolist())
+    return sought.within(np.stack([(share * values).sum(axis=0) for values in each]))

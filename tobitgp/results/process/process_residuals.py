@@ -6,32 +6,46 @@ import numpy as np
 
 from tobitgp.distributions import convolution
 from tobitgp.distributions.intervals import log_mass
+from tobitgp.kinds.process import Process
+from tobitgp.kinds.process_nodes import nodes_of
+from tobitgp.kinds.rows_left_out import seen_in_rows, seen_in_training
 from tobitgp.numerics.normal_functions import average, total_sd
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
-from tobitgp.results.process.process_posterior import nodes_of, seen_in_training
 from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked
-from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 
-def process_tails(parts: Parts, asked: Asked) -> Tails:
-    """Training rows as their posterior has them, on the scale of f."""
-    nodes, seen = nodes_of(parts, asked.design), seen_in_training(parts)
-    window = (seen.entry, seen.exit) if seen.truncated else None
-    ends = seen.lower, seen.upper, seen.entry, seen.exit
-    return Tails(lambda low, high: log_probability(nodes, low, high, window), *ends, log=parts.family.log_time)
+def process_tails(parts: Process, asked: Asked) -> Tails:
+    """Training rows as their posterior has them."""
+    response, fits = parts.rows.response, parts.scaled
+    known = [nodes_of(scaled.fit, asked.design) for scaled in fits]
+    ends = response.window
+    windows = [None if ends is None else (scaled.modelled(ends[0]), scaled.modelled(ends[1])) for scaled in fits]
+
+    def of(low: Array, high: Array) -> Array:
+        each = [
+            np.log(scaled.weight) + log_probability(nodes, scaled.modelled(low), scaled.modelled(high), window)
+            for scaled, nodes, window in zip(fits, known, windows, strict=True)
+        ]
+        return np.asarray(np.logaddexp.reduce(each, axis=0))
+
+    return Tails(of, *response.within_window, response.entry, response.exit)
 
 
-def pearson_residuals(parts: Parts, asked: Asked) -> Array:
-    """Responses, or their means given what was seen, less predictive means, in predictive standard deviations."""
-    return pearson(nodes_of(parts, asked.design), conditional_mean(seen_in_training(parts).latent()))
+def pearson_residuals(parts: Process, asked: Asked) -> Array:
+    """Responses, or their means given what was seen, less predictive means, in predictive standard deviations.
+
+    On the scale of f.
+    """
+    seen = seen_in_training(parts.reported).latent()
+    return pearson(nodes_of(parts.reported.fit, asked.design), conditional_mean([seen]))
 
 
-def response_residuals(parts: Parts, asked: Asked) -> Array:
+def response_residuals(parts: Process, asked: Asked) -> Array:
     """Responses, or their means given what was seen, less predictive means."""
-    return conditional_mean(seen_in_training(parts)) - nodes_of(parts, asked.design).new.mean()
+    return conditional_mean(seen_in_rows(parts, None)[1]) - nodes_of(parts, asked.design).new.mean()
 
 
 def pearson(nodes: Nodes, value: Array) -> Array:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 
 from tobitgp.data.prepare import TrainingData
@@ -19,6 +20,9 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.formula.spec import ModelSpec, line_names
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import FittedGP
+from tobitgp.kinds.process import Process, ProcessParts
+from tobitgp.kinds.process_nodes import answer, group_table, log_noise_moments, nodes_of, noise_sds, term_nodes
+from tobitgp.kinds.rows_left_out import cavities, process_likelihoods, seen_in_rows
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import conditional_statistics
@@ -26,29 +30,23 @@ from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.results import column_effects, figures, hazard_ratios, joint, standardise
 from tobitgp.results.averages import Drawn, Population, Sought
 from tobitgp.results.counterfactuals import Change, Rows
+from tobitgp.results.effect_questions import Asked as EffectOf
+from tobitgp.results.effect_questions import Effect
 from tobitgp.results.hazard_ratios import Contrasts, scaled
+from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear, Transformed, hyper_estimates, linear_posterior, slope_posterior
 from tobitgp.results.predict import check_level
 from tobitgp.results.priors import prior_table
 from tobitgp.results.process import process_residuals
-from tobitgp.results.process.process_averages import process_averages
-from tobitgp.results.process.process_draws import JointProcess, draw_process
-from tobitgp.results.process.process_posterior import (
-    answer,
-    cavities,
-    group_table,
-    log_noise_moments,
-    nodes_of,
-    noise_sds,
-    process_likelihoods,
-    seen_in_rows,
-    term_nodes,
-)
+from tobitgp.results.process.process_draws import JointProcess, draw_process, process_averages
+from tobitgp.results.process.process_effects import process_effect
+from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.results.survival import Times
-from tobitgp.results.views import Parts, keep_covariates, named_columns
+from tobitgp.results.terms import Term
+from tobitgp.results.views import keep_covariates, named_columns
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
@@ -94,17 +92,17 @@ class GPResults(Results):
     """
 
     _kind = "process"
-    _parts: Parts
+    _parts: Any  # a `Process`
 
     def __init__(
         self, spec: ModelSpec, training: TrainingData, model: GPModel, fitted: FittedGP, data: Frame | None = None
     ):
         covariates = None if data is None else keep_covariates(training, data)
         facts = training.facts(named_columns([spec], [] if data is None else column_names(data)), covariates)
-        self._parts = Parts(spec, training.state, facts, model, fitted, training, covariates)
+        self._parts = ProcessParts(spec, training.state, facts, model, fitted, training, covariates)
 
     @classmethod
-    def from_parts(cls, parts: Parts) -> GPResults:
+    def from_parts(cls, parts: Process) -> Self:
         """Results of parts that are there already."""
         results = cls.__new__(cls)
         results._parts = parts
@@ -215,7 +213,11 @@ class GPResults(Results):
     @property
     def converged(self) -> bool:
         """Whether the search ended at a maximum and the posterior converged there."""
-        return bool(self._parts.fitted.trace.converged)
+        return all(scaled.fit.fitted.trace.converged for scaled in self._parts.scaled)
+
+    @property
+    def _fell_back(self) -> bool:
+        return bool(self._parts.fitted.trace.fell_back)
 
     @property
     def fit_history(self) -> pd.DataFrame:
@@ -223,6 +225,11 @@ class GPResults(Results):
 
         ``"another maximum"`` is a local optimum at which another start ended; its evaluations are those of the search.
         """
+        return self._search
+
+    @property
+    def _search(self) -> pd.DataFrame:
+        """Stages of the search for the hyper-parameters that are reported."""
         columns = ["stage", "evaluations", "passes", "log_posterior"]
         return pd.DataFrame(list(self._parts.fitted.trace.stages), columns=columns)
 
@@ -274,7 +281,7 @@ class GPResults(Results):
         1  re(ward)     b      0.89  0.6  -0.28   2.07
         2  re(ward)     c     -0.06  0.6  -1.24   1.11
         """
-        return group_table(self._parts, term, interval)
+        return group_table(self._parts.reported.fit, term, interval)
 
     def slopes(self, *, interval: float | None = 0.95) -> pd.DataFrame:
         """Slopes of the linear effects that are parts of processes, a row for each ``gp(x)`` with one.
@@ -316,19 +323,14 @@ class GPResults(Results):
     # -- what questions need ------------------------------------------------------------------------------------------
 
     @property
-    def _joint(self) -> JointProcess:
+    def _joint(self) -> JointPosterior:
         return JointProcess(self._parts)
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Nodes:
         return nodes_of(self._parts, asked.design, asked.skip)
 
-    @cached_property
-    def _cavities(self) -> Nodes:
-        """Posterior in the training rows, each without itself."""
-        return cavities(self._parts)
-
     def _times_left_out(self) -> Times:
-        return Times.of(self._cavities)
+        return Times.of(cavities(self._parts))
 
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
@@ -336,7 +338,7 @@ class GPResults(Results):
         return answer(self._parts, asked, questions, level, se=se)
 
     def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
-        return log_noise_moments(self._parts, asked.design)
+        return log_noise_moments(self._parts.reported.fit, asked.design)
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         asked, seen = seen_in_rows(self._parts, new)
@@ -347,11 +349,14 @@ class GPResults(Results):
 
     @property
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
-        own = {"pearson": process_residuals.pearson_residuals, "response": process_residuals.response_residuals}
-        return {kind: partial(of, self._parts) for kind, of in own.items()}
+        own = {
+            "pearson": process_residuals.pearson_residuals,
+            "response": process_residuals.response_residuals,
+        }
+        return {**super()._residuals, **{kind: partial(of, self._parts) for kind, of in own.items()}}
 
     def _terms(self, asked: Asked) -> dict[str, Nodes]:
-        return term_nodes(self._parts, asked.design, asked.skip)
+        return term_nodes(self._parts.reported.fit, asked.design, asked.skip)
 
     def _likelihoods(self, rows: Scored) -> Array:
         return process_likelihoods(self._parts, rows)
@@ -360,36 +365,39 @@ class GPResults(Results):
         return draw_process(self._parts, draws, rng, question=question)
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        return process_k_hat(self._parts, draws, rng)
+        return process_k_hat(self._parts.reported.fit, draws, rng)
 
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return process_findings(self, rng)
 
-    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
-        return column_effects.process_effect(self._parts, change, rows, asked)
-
     def _differences(self, contrasts: Contrasts) -> Linear:
         if contrasts.rows is None or contrasts.same is None:
             return self._linear.combine(contrasts.columns, -contrasts.offset)
-        return self._joint.differences(contrasts.rows, contrasts.same)
+        return JointProcess(self._parts.reported.fit).differences(contrasts.rows, contrasts.same)
 
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return scaled(self._differences(contrasts), sign / noise_sds(self._parts)[:, 0])
 
+    def _effect(self, change: Change, rows: Rows, asked: EffectOf, *, averaged: bool) -> Effect:
+        return process_effect(self._parts, change, rows, asked)
+
+    def _process_test(self, term: Term) -> TermTest:
+        return joint_test_of_process(self._parts.reported.fit, term.blocks)
+
     def _averages(self, population: Population, sought: Sought) -> Drawn:
-        return process_averages(self._joint, population, sought)
+        return process_averages(self._parts, population, sought)
 
     def _expected(self) -> Array:
-        expected: Array = self._cavities.weight @ self._cavities.mean
-        return expected
+        others = cavities(self._parts.reported.fit)
+        return np.asarray(others.weight @ others.mean)
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         from tobitgp.report.process_words import process_words
 
         return process_words(self, alpha)
 
-    def _without_rows(self) -> GPResults:
-        return GPResults.from_parts(self._parts.without_rows())
+    def _without_rows(self) -> Self:
+        return type(self).from_parts(self._parts.without_rows())
 
     posterior = joint.posterior
     hazard_ratios = hazard_ratios.hazard_ratios

@@ -11,8 +11,8 @@ from scipy.special import chdtrc, fdtrc
 from tobitgp.engines import row_chunks
 from tobitgp.inference.feature_posterior import Posterior, block_features, weight_places
 from tobitgp.inference.site_updates import CHUNK_ROWS
+from tobitgp.kinds.process import ProcessParts
 from tobitgp.numerics.arrow import by_group
-from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray
 
 MOST_COLUMNS = 2000  # of a term, beyond which no covariance of all of them is formed
@@ -29,7 +29,7 @@ class TermTest(NamedTuple):
     edf: float = np.nan  # effective number of parameters, of a process
 
 
-def joint_test_of_process(parts: Parts, blocks: Sequence[int]) -> TermTest:
+def joint_test_of_process(parts: ProcessParts, blocks: Sequence[int]) -> TermTest:
     """Test a process, with its line, at the maximum of the hyper-parameters."""
     point, block = parts.fitted.points[0], blocks[0]
     if point.field is not None and block in point.field.blocks:
@@ -59,7 +59,7 @@ def _places(point: Posterior, block: int) -> IntArray:
     return weight_places(point.layout, point.layout.places[block], groups, of.size).ravel()
 
 
-def _gram(parts: Parts, blocks: Sequence[int]) -> Array:
+def _gram(parts: ProcessParts, blocks: Sequence[int]) -> Array:
     """Sum over the training rows, by weight, of products of the features of blocks, measured from their level.
 
     Where there are groups there is one block.

@@ -7,7 +7,7 @@ from scipy.stats import boxcox, norm
 
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, SpecError
-from tobitgp.results.boxcox.boxcox_process import highest
+from tobitgp.kinds.power_process import highest
 
 ROWS = {"x": [0.5, 2.0, 4.5]}
 
@@ -154,14 +154,43 @@ def test_other_questions(rain, wet):
     assert "power" in str(wet.summary())
     assert wet.hyperparameters["power"] == wet.power
     assert "calibration" in wet.check().table.index
-    for what in ("terms", "sigma"):
-        with pytest.raises(SpecError):
-            wet.predict(ROWS, what)
-    for name in ("waic", "to_arviz", "log_likelihood_draws"):
-        with pytest.raises(SpecError, match="not available"):
-            getattr(wet, name)()
-    with pytest.raises(SpecError, match="new="):
-        wet.predict(None, "conditional")
+    imputed = wet.predict(None, "conditional", interval=0.9)
+    seen = rain.y.to_numpy() > 0.0
+    np.testing.assert_allclose(imputed["estimate"][seen], rain.y[seen], rtol=1e-12)
+    assert (imputed["upper"][~seen] < 1e-300).all()
+    draws = wet.sample(None, draws=50, what="conditional", rng=1)
+    np.testing.assert_allclose(draws[seen].to_numpy(), np.repeat(rain.y.to_numpy()[seen][:, None], 50, axis=1))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:waic. the estimate")
+def test_draws_of_several_powers(data, res):
+    """Averages over draws of powers and f are predictions; the likelihood of draws is that of left-out rows."""
+    shown = ROWS | {"limit": [20.0, 20.0, 20.0]}
+    draws = res.sample(shown, draws=20_000, rng=1).to_numpy()
+    np.testing.assert_allclose((draws > 5.0).mean(axis=1), res.predict(ROWS, "prob", above=5.0), atol=0.01)
+    observed = res.sample(shown, draws=20_000, what="observed", rng=2).to_numpy()
+    np.testing.assert_allclose(observed.mean(axis=1), res.predict(shown, "observed"), rtol=0.02)
+    by_sites, by_draws = res.loo(), res.loo("psis", rng=3)
+    assert by_draws.elpd == pytest.approx(by_sites.elpd, abs=0.3)
+    assert res.waic(rng=3).elpd == pytest.approx(by_sites.elpd, abs=0.5)
+    made = res._draws(500, 1, "draws")
+    assert made.names[-1] == "power"
+    power = made.parameters()[:, -1]
+    assert set(power) <= set(res.fit_history.power)
+    history = res.fit_history
+    assert power.mean() == pytest.approx(history.weight @ history.power, abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["median", "uncensored", "observed", "prob"])
+def test_effects_over_several_powers_are_differences_of_predictions(data, res, what):
+    more = {"above": 5.0} if what == "prob" else {}
+    h = 1e-4
+    sides = [res.predict(data.assign(x=data.x + side), what, **more) for side in (h, -h)]
+    found = res.marginal_effects(what, **more).loc[("x", "dy/dx")]
+    assert found["dydx"] == pytest.approx(((sides[0] - sides[1]) / (2.0 * h)).mean(), rel=1e-4)
+    assert 0.0 < found["se"] < 1.0
 
 
 def test_comparisons(data):

@@ -5,10 +5,10 @@ import pytest
 import scipy.stats as st
 from support.mixtures import DRAWS, NAMES
 
+from tobitgp.kinds.mixture import posterior_of
 from tobitgp.mixture import EMCM, Predictive, fit_mixture, linear_response
 from tobitgp.posterior.questions import CURVES, Question, mean, observed, probability, quantile
-from tobitgp.results.mixture.drawn import draw_parameters
-from tobitgp.results.mixture.mixture_predictions import posterior_of
+from tobitgp.results.mixture.mixture_draws import draw_parameters
 
 DISTRIBUTIONS = {
     "gaussian": lambda mean, sd: st.norm(mean, sd),

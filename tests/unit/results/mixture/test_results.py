@@ -10,7 +10,7 @@ from scipy.special import logit, ndtri, stdtrit
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, DataError, SpecError
 from tobitgp.mixture import impute, linear_response, posterior_covariance
-from tobitgp.results.mixture.drawn import draw_parameters
+from tobitgp.results.mixture.mixture_draws import draw_parameters
 
 FORMULA = "y ~ mixture(2) | censor(-4, 4)"
 NEW = pd.DataFrame({"y": [-4.0, 0.5, 4.0, np.nan]}, index=list("abcd"))

@@ -8,11 +8,16 @@ Robertson, Tallman and Whiteman (2005), Forecasting using relative entropy, *Jou
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import betaincinv, logsumexp, ndtr, softmax
 
+from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.errors import SpecError
+from tobitgp.kinds.mixture import MixtureParts, covariance_of, training_ends
 from tobitgp.mixture import MixtureFit, Predictive, held_parameters
 from tobitgp.mixture.evidence_bound import Bayes
 from tobitgp.mixture.family import blocks
@@ -129,3 +134,49 @@ def _beta_weights(mean: Array, error: Array, z: Array) -> Array:
     w[:, free] = betaincinv(known * mean[free], known * (1.0 - mean[free]), ndtr(z[:, free]))
     total = w.sum(axis=1, keepdims=True)
     return np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), mean)
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentDraws(Draws):
+    """Draws of a mixture's parameters."""
+
+    parts: MixtureParts
+    weights: Array  # (S, K)
+    theta: Array  # (S, D, K), plug-in parameters of the components
+    seeds: tuple[int, ...]  # one for each chunk of rows
+
+    @property
+    def size(self) -> int:
+        """S."""
+        return len(self.weights)
+
+    def parameters(self) -> Array:
+        """As ``params`` has them, (S, p)."""
+        fit = self.parts.fit
+        values = np.array([fit.model.family.point_estimates(at, fit.units)[0].ravel() for at in self.theta])
+        return np.concatenate([self.weights, values], axis=1)
+
+    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        lower, upper, _ = training_ends(self.parts)
+        predictives = self._predictives()
+        for rows in chunks(len(lower)):
+            yield rows, on_grid(np.column_stack([one.log_mass(lower[rows], upper[rows]) for one in predictives]))
+
+    def responses(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        predictives = self._predictives()
+        for rows, seed in zip(chunks(len(self.parts.rows.labels)), self.seeds, strict=True):
+            rng = np.random.default_rng(seed)
+            yield rows, np.column_stack([one.rvs(rows.stop - rows.start, rng) for one in predictives])
+
+    def _predictives(self) -> list[Predictive]:
+        return predictives_at(self.parts.fit, self.weights, self.theta)
+
+
+def draw_components(
+    parts: MixtureParts, draws: int, rng: int | np.random.Generator | None, *, question: str
+) -> ComponentDraws:
+    """Draw the parameters of a mixture."""
+    stream, seeds = streams(len(training_rows(parts, question).labels), rng)
+    return ComponentDraws(parts, *draw_parameters(parts.fit, covariance_of(parts), draws, stream), seeds)

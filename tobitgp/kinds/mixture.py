@@ -1,4 +1,8 @@
-"""What a mixture was made from and what it found: its estimates, draws of them, and of rows under them."""
+"""Mixtures: what is known of their rows, their parameters, and the distribution of a new response.
+
+Numbers of a new response are those of the distribution with parameters integrated out, but for what was seen and
+clipped means, which are at the plug-in parameters; derivatives are at these throughout.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import block_diag
+from scipy.special import gammaln
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
-from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.mixture import (
@@ -23,16 +28,19 @@ from tobitgp.mixture import (
     MixtureFit,
     Predictive,
     held_parameters,
+    impute,
     intervals,
     linear_response,
     posterior_covariance,
 )
 from tobitgp.mixture.evidence_bound import Bayes
-from tobitgp.mixture.family import MixtureFamily
-from tobitgp.results.mixture.drawn import draw_parameters, predictives_at
+from tobitgp.mixture.family import MixtureFamily, blocks, inverse
+from tobitgp.mixture.mixture_rows import read_rows
+from tobitgp.posterior.estimates import Estimates
 from tobitgp.results.parameter_estimates import CovKind
+from tobitgp.results.rows import Asked, response_of_rows
 from tobitgp.results.views import Source
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
 MAX_SCALE = 1e150  # its square is a number
@@ -51,6 +59,8 @@ class Tried:
 @dataclass(frozen=True, slots=True)
 class MixtureParts(Source):
     """A fitted mixture and its data."""
+
+    where_weights_fail: ClassVar[str] = "Look for components that few rows hold, try fewer of them"
 
     spec: ModelSpec
     state: DesignState  # of no column
@@ -108,6 +118,21 @@ class MixtureParts(Source):
     def bayes(self) -> bool:
         """Whether there is a posterior; point estimates otherwise."""
         return isinstance(self.fit.model, Bayes)
+
+    @property
+    def n_free(self) -> float:
+        """Number of parameters, weights counted once less."""
+        return float(len(self.names) - 1)
+
+    @property
+    def log_evidence(self) -> float:
+        """Evidence lower bound of all orders of the components, (MIX17)."""
+        return self.fit.elbo if self.fit.process else self.fit.elbo + float(gammaln(self.fit.k + 1.0))
+
+    @property
+    def bic(self) -> float:
+        """``k log n - 2 llf``."""
+        return self.n_free * float(np.log(self.facts.nobs)) - 2.0 * self.fit.log_likelihood
 
     def without_rows(self) -> MixtureParts:
         """Parts that answer the same about new rows; their covariance is noted first."""
@@ -211,47 +236,52 @@ class MixtureEstimates:
         return intervals(self.fit, self.V, 1.0 - alpha)
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentDraws(Draws):
-    """Draws of a mixture's parameters."""
-
-    parts: MixtureParts
-    weights: Array  # (S, K)
-    theta: Array  # (S, D, K), plug-in parameters of the components
-    seeds: tuple[int, ...]  # one for each chunk of rows
-
-    @property
-    def size(self) -> int:
-        """S."""
-        return len(self.weights)
-
-    def parameters(self) -> Array:
-        """As ``params`` has them, (S, p)."""
-        fit = self.parts.fit
-        values = np.array([fit.model.family.point_estimates(at, fit.units)[0].ravel() for at in self.theta])
-        return np.concatenate([self.weights, values], axis=1)
-
-    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`."""
-        lower, upper, _ = training_ends(self.parts)
-        predictives = self._predictives()
-        for rows in chunks(len(lower)):
-            yield rows, on_grid(np.column_stack([one.log_mass(lower[rows], upper[rows]) for one in predictives]))
-
-    def responses(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`."""
-        predictives = self._predictives()
-        for rows, seed in zip(chunks(len(self.parts.rows.labels)), self.seeds, strict=True):
-            rng = np.random.default_rng(seed)
-            yield rows, np.column_stack([one.rvs(rows.stop - rows.start, rng) for one in predictives])
-
-    def _predictives(self) -> list[Predictive]:
-        return predictives_at(self.parts.fit, self.weights, self.theta)
+def ends_of_rows(parts: MixtureParts, new: Frame | None, asked: Asked) -> tuple[Asked, Array, Array]:
+    """Rows of whose response something is known, m of them, and what that is, (m,) each."""
+    asked, response = response_of_rows(parts, new, asked)
+    return asked, *checked_ends(parts, asked, response)
 
 
-def draw_components(
-    parts: MixtureParts, draws: int, rng: int | np.random.Generator | None, *, question: str
-) -> ComponentDraws:
-    """Draw the parameters of a mixture."""
-    stream, seeds = streams(len(training_rows(parts, question).labels), rng)
-    return ComponentDraws(parts, *draw_parameters(parts.fit, covariance_of(parts), draws, stream), seeds)
+def checked_ends(parts: MixtureParts, asked: Asked, response: CensoredResponse) -> tuple[Array, Array]:
+    """Ends (lower, upper] of rows, none of which the components make impossible, (m,) each."""
+    lower, upper = known_ends(parts.spec, parts.family, response)
+    read_rows(parts.family, lower, upper, labels=asked.labels.to_numpy())
+    return lower, upper
+
+
+def posterior_of(fit: MixtureFit, V: Array | None) -> Estimates:
+    """Weights and plug-in parameters of the components, V (p, p) being the covariance of the user's; NaN is unknown."""
+    family, units, k, theta = fit.model.family, fit.units, fit.k, fit.theta
+    values = np.concatenate([fit.weights, theta.ravel()])
+    steps = np.concatenate([np.maximum(fit.weights, 1e-3), family.steps(theta).ravel()])
+
+    def at(x: tuple[Array, ...]) -> Predictive:
+        flat = np.concatenate([one.ravel() for one in x])
+        weights = np.maximum(flat[:k], 0.0)  # steps may lead beyond weights near 0
+        return Predictive(weights / weights.sum(), family.distribution(flat[k:].reshape(theta.shape), units))
+
+    known = lost = np.zeros((len(values), len(values)))
+    if V is not None:
+        T = block_diag(np.eye(k), blocks(inverse(family.point_estimates(theta, units)[1])))
+        unknown = np.isnan(np.diag(V))
+        known = T @ np.where(unknown | unknown[:, None], 0.0, V) @ T.T
+        lost = T @ np.diag(unknown * np.square(fit.values)) @ T.T
+    x, unit = (tuple(each[:, None]) for each in (values, steps))
+    return Estimates(at, x, unit, known[None], lost[None], _NewResponse(fit), shared=True)
+
+
+class _NewResponse(Predictive):
+    """Predictive distribution of a mixture; what was seen and what is clipped is at the plug-in parameters."""
+
+    def __init__(self, fit: MixtureFit) -> None:
+        new = fit.predictive()
+        super().__init__(new.weights, new.distribution)
+        self.fit = fit
+
+    def conditional_mean(self, lower: Array, upper: Array) -> Array:
+        """Means of rows given what was seen, imputed as the posterior has it."""
+        return impute(self.fit, lower, upper)[0]
+
+    def observed_mean(self, *limits: Array) -> Array:
+        """Means of clipped values."""
+        return self.fit.plug_in().observed_mean(*limits)

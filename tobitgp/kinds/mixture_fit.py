@@ -1,0 +1,178 @@
+"""Fit a mixture to the rows of a formula."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from tobitgp import mixture as mixtures
+from tobitgp.data.partition import DataPartition, naming
+from tobitgp.data.prepare import PartitionedData, TrainingData
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.fitted import Step
+from tobitgp.kinds.mixture import MixtureParts, Tried, known_ends, warn_without_errors
+from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM, Dirichlet, DirichletProcess
+from tobitgp.mixture.family import MixtureFamily
+from tobitgp.mixture.methods import Method
+from tobitgp.mixture.mixture_priors import Weights
+from tobitgp.mixture.mixture_rows import read_rows
+from tobitgp.results.views import named_columns
+from tobitgp.typing import Array
+
+CONCENTRATION = "concentration"
+# What no mixture has a use for, with the values that say nothing.
+_OF_OTHERS: dict[str, tuple[Any, str]] = {
+    "bound": (None, "is of method='vi'"),
+    "inducing": ("auto", "places the inputs of Gaussian processes"),
+    "hyper": ("auto", "averages over hyper-parameters of processes"),
+    "fixed": (None, "holds parameters of regressions and processes"),
+    "start": (None, "is where a search over hyper-parameters begins; n_starts= draws starts of a mixture"),
+    "sigma": (None, "is the noise scale of a regression"),
+    "var_weights": (None, "divide the noise variance of a regression; components have scales of their own"),
+    "cov_type": ("nonrobust", "is of maximum likelihood; cov_params(kind=) has what there is of a mixture"),
+    "cov_kwds": (None, "is of maximum likelihood"),
+}
+
+
+def refuse_with_mixture(given: Mapping[str, Any]) -> None:
+    """Refuse options that make no sense for a mixture."""
+    for name, value in given.items():
+        nothing, what = _OF_OTHERS[name]
+        empty = isinstance(value, Mapping) and not value
+        if not (value is nothing or empty or (np.isscalar(value) and value == nothing)):
+            raise SpecError(f"{name}= {what}; mixture() takes no {name}=.")
+
+
+def choose_mixture_method(
+    method: Any, *, n_starts: int | None = None, max_iter: int | None = None, tol: float | None = None
+) -> Method:
+    """The method that ``method=`` of :func:`tobitgp.fit` names, with the settings given beside it."""
+    given: dict[str, Any] = {"n_init": n_starts, "max_iter": max_iter, "tol": tol}
+    given = {name: value for name, value in given.items() if value is not None}
+    if isinstance(method, (VBCM, SVBCM, EMCM)):
+        if given:
+            names = ", ".join(f"{'n_starts' if name == 'n_init' else name}=" for name in given)
+            raise SpecError(
+                f"{names} beside {method!r}: a method value carries its own settings, as tg.VBCM(n_init=5)."
+            )
+        return method
+    if not isinstance(method, str) or method not in ("auto", *MIXTURE_METHODS):
+        allowed = ", ".join(map(repr, ("auto", *MIXTURE_METHODS)))
+        raise SpecError(
+            f"method={method!r} fits no mixtures; choose one of {allowed}, or a value as tg.VBCM(n_init=5)."
+        )
+    return replace(VBCM() if method == "auto" else MIXTURE_METHODS[method](), **given)
+
+
+def read_mixture_priors(
+    priors: Any, family: MixtureFamily, method: Method, *, process: bool
+) -> tuple[dict[str, Any] | None, Weights | None]:
+    """Prior of the components and prior of the weights."""
+    if isinstance(method, EMCM):
+        if priors is not None:
+            raise SpecError("priors= goes with method='vbcm' and 'svbcm'; maximum likelihood (method='em') has none.")
+        if process:
+            raise SpecError("mixture('dp') is a prior, which method='em' has not; use 'vbcm', or mixture(range(1, 7)).")
+        return None, None
+    names = (*family.hyperparameters, CONCENTRATION)
+    if priors is not None and (not isinstance(priors, Mapping) or not priors):
+        raise SpecError(f"priors={priors!r}: a mixture has priors, given as a dict with the names {', '.join(names)}.")
+    given = dict(priors or {})
+    for name, value in given.items():
+        if name not in names:
+            raise SpecError(f"priors= names {name!r}; a {family.name} mixture has {', '.join(map(repr, names))}.")
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+            raise SpecError(f"priors={{{name!r}: {value!r}}}: a number is needed.")
+    concentration = given.pop(CONCENTRATION, None)
+    lacking = [name for name in family.hyperparameters if name not in given]
+    if given and lacking:
+        listed = ", ".join(map(repr, lacking))
+        raise SpecError(f"priors= lacks {listed}: the prior of the components is given as a whole or not at all.")
+    if process:
+        return given or None, DirichletProcess(concentration=concentration)
+    return given or None, Dirichlet(1.0 if concentration is None else float(concentration))
+
+
+def fit_components(
+    spec: ModelSpec,
+    training: TrainingData | PartitionedData,
+    family: MixtureFamily,
+    covariates: pd.DataFrame | None,
+    columns: Sequence[str],
+    *,
+    method: Method,
+    priors: Any = None,
+    rng: int | np.random.Generator | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> MixtureParts:
+    """Fit a mixture of each number of components that the formula names, and keep the best by evidence or BIC."""
+    assert spec.mixture is not None
+    prior, weights = read_mixture_priors(priors, family, method, process=spec.mixture.process)
+    names = named_columns([spec], columns)
+    if isinstance(training, PartitionedData):
+        ends = training.partitions.collect(_known_rows, spec, family)
+        lower, upper, weight = (np.concatenate(each) for each in zip(*ends, strict=True))
+        labels = None
+        parts_of = partial(MixtureParts, spec, training.state, training.facts(names))
+    else:
+        (lower, upper), weight = known_ends(spec, family, training.response), training.response.weight
+        facts, labels = training.facts(names, covariates), training.labels
+        parts_of = partial(MixtureParts, spec, training.state, facts, training=training, covariates=covariates)
+    numbers, found = spec.mixture.numbers, list[MixtureParts]()
+    if len(numbers) > 1 and numbers[-1] > len(lower):
+        raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {len(lower)} rows.")
+    seed = int(rng.integers(2**32)) if isinstance(rng, np.random.Generator) else rng
+    options: dict[str, Any] = {"family": family.name, "method": method, "weights": weights, "prior": prior, "rng": seed}
+    for k in numbers:
+        fit = mixtures.fit_mixture(lower, upper, weight, k=k, labels=labels, **options)
+        found.append(parts_of(fit))
+        if on_step is not None:
+            on_step(Step(f"{k} component{'s' * (k > 1)}", fit.passes, fit.objective, fit.passes, len(lower)))
+    best = _best(found, method)
+    _warn(best, lower, upper)
+    if not isinstance(training, PartitionedData):
+        return best
+    V = mixtures.linear_response(best.fit, lower, upper, weight)
+    warn_without_errors(best.fit, V)
+    return replace(best, covariance=V)
+
+
+def _known_rows(partition: DataPartition, spec: ModelSpec, family: MixtureFamily) -> tuple[Array, Array, Array]:
+    """Ends and weights of a partition's rows, (n,) each, checked where their labels are."""
+    weight = partition.response.weight
+    with naming(partition.place):
+        lower, upper = known_ends(spec, family, partition.response)
+        read_rows(family, lower, upper, weight, partition.labels.to_numpy())
+    return lower, upper, weight
+
+
+def _best(found: list[MixtureParts], method: Method) -> MixtureParts:
+    """The fit of the best number of components, with a record of all that were tried."""
+    if len(found) == 1:
+        return found[0]
+    by: Literal["log_evidence", "bic"] = "bic" if isinstance(method, EMCM) else "log_evidence"
+    values = np.array([getattr(one, by) for one in found])
+    numbers, converged = np.array([one.fit.k for one in found]), np.array([one.fit.converged for one in found])
+    best = found[int(np.argmin(values) if by == "bic" else np.argmax(values))]
+    return replace(best, tried=Tried(by, numbers, values, converged))
+
+
+def _warn(parts: MixtureParts, lower: Array, upper: Array) -> None:
+    """Pass on what a user should know; the first note is that of convergence where there was none."""
+    noted: list[tuple[str, type[Warning]]] = [(note, BoundaryWarning) for note in parts.fit.notes]
+    if not parts.fit.converged:
+        noted[0] = (noted[0][0], ConvergenceWarning)
+    if (lower == upper).all() and np.ptp(lower) == 0.0:
+        held = f"All rows hold one value, {lower[0]:.4g}" if len(lower) > 1 else f"There is one row, {lower[0]:.4g}"
+        grounds = "the prior" if parts.bayes else "nothing in the data"
+        noted.append((f"{held}: spread and number of components rest on {grounds}.", BoundaryWarning))
+    for note, category in noted:
+        warnings.warn(note, category, stacklevel=user_level())

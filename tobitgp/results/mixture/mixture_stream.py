@@ -1,0 +1,201 @@
+"""Fit a mixture to rows as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from tobitgp import mixture as mixtures
+from tobitgp.data.frames import reads_frames
+from tobitgp.data.prepare import prepare
+from tobitgp.data.table import column_names
+from tobitgp.errors import NotFittedError, SpecError
+from tobitgp.formula import parse_formula
+from tobitgp.kinds.mixture import known_ends
+from tobitgp.kinds.mixture_fit import read_mixture_priors
+from tobitgp.mixture import SVBCM, Predictive
+from tobitgp.mixture.array_fit import resolve_mixture_family
+from tobitgp.numerics.sampling import generator
+from tobitgp.results.views import COUNTS
+from tobitgp.typing import Frame
+
+
+class MixtureStream:
+    """A mixture fitted by stochastic variational Bayes to batches of rows, none of which is kept.
+
+    Each batch is one step along natural parameters, of length ``(delay + t)^-forgetting``. The first batch also starts
+    the components and sets units and default prior: let it hold some hundred rows. There are no standard errors and no
+    evidence, which need all rows.
+
+    Parameters
+    ----------
+    formula : str
+        As ``"Surv(time, event) ~ mixture(2)"``, with one number of components or ``mixture("dp")``.
+    family : {"gaussian", "lognormal", "exponential", "poisson", "weibull"}
+        Of the components.
+    method : SVBCM, optional
+        Step lengths and kind of statistics; its batch size and polish have no say.
+    priors : mapping of str to float, optional
+        As in :func:`tobitgp.fit`.
+    weights : str, optional
+        Column of frequency weights.
+    missing : {"drop", "raise"}
+        Leave out rows with missing values, or raise a DataError.
+    total : float, optional
+        Frequency weights of all rows there will be, summed, where it is known; what was seen replaces it otherwise.
+    rng : int or numpy Generator, optional
+        None is deterministic.
+
+    Raises
+    ------
+    FormulaError, SpecError
+        If the formula or an option makes no sense.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+    algorithm 2.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> rng = np.random.default_rng(0)
+    >>> stream = tg.MixtureStream("y ~ mixture(2) | censor(upper=4)")
+    >>> for _ in range(20):
+    ...     y = np.concatenate([rng.normal(-3, 1, 50), rng.normal(3, 1, 50)])
+    ...     stream = stream.partial_fit({"y": np.minimum(y, 4.0)})
+    >>> stream
+    MixtureStream: y ~ mixture(2) | censor(upper=4)
+      gaussian, 2 components: 2000 rows in 20 batches
+    >>> stream.params.round(1).tolist()
+    [0.5, 0.5, -3.0, 2.9, 1.0, 1.1]
+    """
+
+    def __init__(
+        self,
+        formula: str,
+        *,
+        family: str = "gaussian",
+        method: SVBCM | None = None,
+        priors: Mapping[str, float] | None = None,
+        weights: str | None = None,
+        missing: Literal["drop", "raise"] = "drop",
+        total: float | None = None,
+        rng: int | np.random.Generator | None = None,
+    ):
+        if method is not None and not isinstance(method, SVBCM):
+            raise SpecError(f"method={method!r}: a stream takes steps by tg.SVBCM(...).")
+        if total is not None and (isinstance(total, bool) or not isinstance(total, Real) or not 0.0 < total < np.inf):
+            raise SpecError(f"total={total!r}: the weight of all rows there will be, a positive number, is needed.")
+        if weights is not None and not isinstance(weights, str):
+            raise SpecError(f"weights={weights!r}: the name of a column is needed, since rows come in batches.")
+        if not isinstance(missing, str) or missing not in ("drop", "raise"):
+            raise SpecError(f"missing={missing!r} is not supported; choose 'drop' or 'raise'.")
+        self._family = resolve_mixture_family(family)
+        self._k, process = _number(formula)
+        method = SVBCM() if method is None else method
+        prior, concentration = read_mixture_priors(priors, self._family, method, process=process)
+        self._options: dict[str, Any] = {"family": family, "k": self._k, "method": method, "total": total}
+        self._options |= {"weights": concentration, "prior": prior}
+        self._weights, self._missing = weights, missing
+        self._rng = generator(rng)
+        self._stream: mixtures.Stream | None = None
+        self.formula = formula
+        self.counts = pd.Series(0, index=list(COUNTS))
+
+    @reads_frames
+    def partial_fit(self, data: Frame) -> MixtureStream:
+        """Learn from one more batch.
+
+        Parameters
+        ----------
+        data : DataFrame or dict of columns
+            Never modified, nor kept.
+
+        Returns
+        -------
+        MixtureStream
+            This one.
+
+        Raises
+        ------
+        DataError
+            If the batch cannot be used; what was learned before stays as it is.
+        FormulaError
+            If it lacks a column.
+
+        References
+        ----------
+        (SVB2) and (SVB3) of the theory pages.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tobitgp as tg
+        >>> stream = tg.MixtureStream("y ~ mixture(1)", rng=0)
+        >>> for y in np.random.default_rng(0).normal(5.0, 1.0, (10, 200)):
+        ...     stream = stream.partial_fit({"y": y})
+        >>> stream.n_steps, stream.params.round(1).tolist()
+        (10, [1.0, 5.0, 1.0])
+        """
+        columns = [name for name in column_names(data) if name != self._weights]
+        spec = parse_formula(self.formula, columns)
+        training = prepare(spec, data, weights=self._weights, missing=self._missing)
+        rows = *known_ends(training.state.spec, self._family, training.response), training.response.weight
+        if self._stream is None:
+            self._stream = mixtures.start_stream(*rows, rng=self._rng, **self._options)
+        else:
+            self._stream = mixtures.partial_fit(self._stream, *rows, rng=self._rng)
+        self.counts = self.counts + pd.Series(training.counts)[list(COUNTS)]
+        return self
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """``weight[1]``, ..., then the parameters of the components: a Series by name, in the user's units.
+
+        Components are ordered by mean, empty ones of a process last.
+        """
+        mixture = mixtures.mixture_of(self._begun)
+        return pd.Series(mixture.values, index=list(mixture.names))
+
+    @property
+    def predictive(self) -> Predictive:
+        """Distribution of a new value, as :attr:`tobitgp.MixtureResults.predictive`, by the posterior (SVB3) so far."""
+        return mixtures.mixture_of(self._begun).predictive()
+
+    @property
+    def nobs(self) -> float:
+        """Frequency weights of the rows seen, summed."""
+        return 0.0 if self._stream is None else self._stream.seen
+
+    @property
+    def n_steps(self) -> int:
+        """Batches seen that said something."""
+        return 0 if self._stream is None else self._stream.step
+
+    @property
+    def _begun(self) -> mixtures.Stream:
+        if self._stream is None:
+            raise NotFittedError("This stream has seen no rows; give it some by partial_fit(data).")
+        return self._stream
+
+    def __repr__(self) -> str:
+        return (
+            f"MixtureStream: {self.formula.strip()}\n"
+            f"  {self._family.name}, {self._k} component{'s' * (self._k > 1)}: "
+            f"{self.nobs:.10g} rows in {self.n_steps} batch{'es' * (self.n_steps != 1)}"
+        )
+
+
+def _number(formula: str) -> tuple[int, bool]:
+    """Number of components, and whether they are those of a Dirichlet process."""
+    term = parse_formula(formula).mixture
+    if term is None:
+        raise SpecError(f"{formula!r} has no mixture; a stream takes formulas such as 'y ~ mixture(2)'.")
+    if len(term.numbers) > 1:
+        raise SpecError("A stream has one number of components, as mixture(2); a range is chosen from by tg.fit.")
+    return term.numbers[0], term.process
