@@ -403,7 +403,7 @@ def test_smaller_models(lung):
     ):
         with pytest.raises(SpecError, match=words):
             spline.lr_test(other)
-    with pytest.raises(SpecError, match="strata are no case"):
+    with pytest.raises(SpecError, match="baseline of strata is no case"):
         weibull.lr_test(tg.fit("Surv(time, event) ~ strata(sex)", lung, family=WEIBULL))
 
 
