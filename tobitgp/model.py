@@ -34,8 +34,9 @@ class Model:
     ----------
     formula, data
         As in :func:`tobitgp.fit`; the data are never modified.
-    family, weights, var_weights, missing, censored, functions, sigma, cure, formulas, rescor, id,
-    engine
+    family, weights, var_weights, missing, censored, functions
+        As in :func:`tobitgp.fit`.
+    sigma, cure, formulas, rescor, id, engine
         As in :func:`tobitgp.fit`.
 
     Attributes
@@ -170,13 +171,15 @@ class Model:
 
         Parameters
         ----------
-        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress, vcov,
-        cov_type, cov_kwds
+        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter
+            As in :func:`tobitgp.fit`.
+        tol, rng, progress, vcov, cov_type, cov_kwds
             As in :func:`tobitgp.fit`.
 
         Returns
         -------
-        GPResults, RegressionResults, CureResults or MixtureResults
+        GPResults, RegressionResults or results of another kind
+            As :func:`tobitgp.fit` gives them, in the units of the response.
 
         Raises
         ------
