@@ -287,7 +287,7 @@ def fit(
         if id is not None:
             raise SpecError("id= goes with one response, not with mvbind(...).")
         if cure is not None or formulas is not None:
-            raise SpecError(f"{'formulas' if cure is None else 'cure'}= goes with one response, not with mvbind(...).")
+            raise SpecError(f"{'formulas' if cure is None else 'cure'}= is for one response, not for mvbind(...).")
         return fit_several(text, data, sigma=sigma, rescor=rescor, engine=engine, reading=reading, fitting=fitting)
     if rescor:
         raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")

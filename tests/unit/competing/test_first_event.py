@@ -197,7 +197,7 @@ def test_effects_are_differences_of_predictions(data):
     row = data[["x", "arm"]].assign(x=data["x"].mean(), arm=data["arm"].mode()[0]).iloc[[0]]
     high, low = (res.predict_survival_function(row.assign(x=row["x"] + h), [1.0]).iloc[0, 0] for h in (1e-4, -1e-4))
     assert mean["dydx"].item() == pytest.approx((high - low) / 2e-4, rel=1e-5)
-    with pytest.raises(SpecError, match="goes with what='risk'"):
+    with pytest.raises(SpecError, match="Use what='risk', the cumulative incidence"):
         res.marginal_effects("survival", times=1.0, cause=1)
 
 
