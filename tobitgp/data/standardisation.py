@@ -101,7 +101,7 @@ def measure_rows(partition: KnownRows, *, joint: bool = False, joint_W: bool = F
 
 
 def measure_range(partition: KnownRows, centre: Array, mean: Array) -> tuple[float, float]:
-    """As `known_range`, of rows with what is known of them taken away; centre, mean (p,)."""
+    """`known_range` of the responses less their known part; centre and mean are (p,)."""
     lower, upper, _ = _shifted(partition, centre, mean)
     return known_range(lower, upper)
 

@@ -75,7 +75,8 @@ class OwnShapes(RowDistributions):
         return H, h
 
     def reached(self, goal: Array) -> Array:
-        return np.asarray(self._each(lambda rows, goal: rows.exceeded(-goal), goal))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(self._each(lambda rows, goal: rows.exceeded(-goal), goal))
 
     def mean(self) -> Array:
         return np.asarray(self._each(lambda rows: rows.mean()))

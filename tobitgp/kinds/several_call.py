@@ -105,7 +105,7 @@ class Several(Kind):
         return is_wide(call.formula)
 
     def read(self, call: Call) -> StackedRows:
-        call.refuse(("id", "cure", "formulas"), "goes with one response, not with mvbind(...).")
+        call.refuse(("id", "cure", "formulas"), "is for one response, not for mvbind(...).")
         refuse_partitioned(call.data, "Several responses are fitted", call.engine)
         data, functions, rescor = pd.DataFrame(call.data).copy(), call.functions, call.rescor
         wide = read_wide(call.formula, call.sigma, rescor=rescor)

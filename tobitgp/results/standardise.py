@@ -287,9 +287,7 @@ def _sought(results: Results, what: Any, times: Any, conditional_after: Any, cau
         raise SpecError("A mixture has the same curve in every row: predict_survival_function() has it.")
     what = check_what(what, WHATS, " of an average")
     after, log_time = _read_after(conditional_after, what), results.parts.family.log_time
-    number = None if cause is None else results._number_of(cause)
-    if number is not None and what != "risk":
-        raise SpecError(f"cause={cause!r} goes with what='risk', the incidence of a cause; leave it out of {what!r}.")
+    number = number_of_cause(results, cause, what)
     if what not in AT_TIMES:
         if times is not None:
             raise SpecError(f"times= does not go with what={what!r}.")
@@ -302,6 +300,19 @@ def _sought(results: Results, what: Any, times: Any, conditional_after: Any, cau
             raise SpecError(f"times={times!r}: restricted means take positive times.")
         warn_of_tail(results, grid + (after or 0.0))
     return Sought(what, grid, log_time, after, number)
+
+
+def number_of_cause(results: Results, cause: Any, what: str) -> int | None:
+    """Which cause an average is of, None without one."""
+    if cause is None:
+        return None
+    number = results._number_of(cause)
+    if what != "risk":
+        raise SpecError(
+            f"cause={cause!r}: what={what!r} is of the first event of any cause. Use what='risk', the "
+            "cumulative incidence of a cause, or leave out cause=."
+        )
+    return number
 
 
 def _read_after(value: Any, what: str) -> float | None:

@@ -99,6 +99,11 @@ ROWLESS = Reason("The fit keeps no rows of a partitioned data set.", ("no rows",
 SHARED = Reason("Rows of a group share a frailty, so the likelihood is not a product over rows.", ("frailty",))
 PATHS = Reason("The rows of a subject are one observation, which conformal intervals cannot divide.", ("subjects",))
 PATHS_SCORED = Reason("The rows of a subject are one observation, which the Brier score cannot divide.", ("subjects",))
+PATHS_AVERAGED = Reason(
+    "A row is a part of the time of a subject. Its covariates after its end are unknown, so that averages over rows "
+    "need rows that stand for subjects.",
+    ("subjects",),
+)
 PARTS = Reason(
     "The rows of a subject are parts of one time. One that ends where covariates change is not censored, and an "
     "average over rows has no population.",

@@ -18,6 +18,7 @@ from .reasons import (
     NOT_TIME,
     ONE_CRITERION,
     PARTS,
+    PATHS_AVERAGED,
     ROWLESS,
     TAILS_OF_CAUSES,
 )
@@ -32,6 +33,7 @@ def suggested(case: Case) -> Any:
 
 
 OF_TIMES = (NO_COLUMNS, NOT_TIME, ROWLESS)
+OF_AVERAGES = (NO_COLUMNS, ROWLESS, PARTS, PATHS_AVERAGED)
 EFFECTS = [
     *(
         Question(
@@ -42,15 +44,19 @@ EFFECTS = [
     Question("marginal_effects survival", result("marginal_effects", "survival", times=1.0), OF_TIMES),
     Question("marginal_effects rmst", result("marginal_effects", "rmst", times=2.0), OF_TIMES),
     Question("get_margeff", result("get_margeff", at="mean"), (NO_COLUMNS, CAUSES)),
-    Question("standardise survival", result("standardise", "arm", "survival", [1.0]), (NO_COLUMNS, ROWLESS, PARTS)),
-    Question("standardise rmst", result("standardise", "arm", "rmst", [2.0]), (*OF_TIMES, PARTS)),
-    Question("standardise median", result("standardise", "arm", "median"), (NO_COLUMNS, ROWLESS, PARTS)),
+    Question(
+        "standardise survival",
+        result("standardise", "arm", "survival", [1.0]),
+        OF_AVERAGES,
+    ),
+    Question("standardise rmst", result("standardise", "arm", "rmst", [2.0]), (*OF_TIMES, PARTS, PATHS_AVERAGED)),
+    Question("standardise median", result("standardise", "arm", "median"), OF_AVERAGES),
     Question(
         "standardise mean",
         result("standardise", "arm", "mean"),
-        (NO_COLUMNS, TAILS_OF_CAUSES, CURED_MEAN, BEYOND, ROWLESS, PARTS),
+        (NO_COLUMNS, TAILS_OF_CAUSES, CURED_MEAN, BEYOND, ROWLESS, PARTS, PATHS_AVERAGED),
     ),
     Question("standardise df", result("standardise", "arm", "survival", [1.0], df=NEW), (NO_COLUMNS,)),
-    Question("contrast", contrasted, (NO_COLUMNS, ROWLESS, PARTS)),
+    Question("contrast", contrasted, OF_AVERAGES),
     Question("suggest", suggested, (NOT_PROCESS, ONE_CRITERION)),
 ]

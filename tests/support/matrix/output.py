@@ -23,6 +23,7 @@ from .reasons import (
     NOT_TIMES,
     ONE_CAUSE,
     PARTS,
+    PATHS_AVERAGED,
     PRIORS_ONLY,
     ROWLESS,
 )
@@ -81,10 +82,12 @@ OUTPUT = [
     Question("plot_effect", result("plot_effect", "z"), (NO_COLUMNS,)),
     Question("plot_residuals", result("plot_residuals")),
     Question("plot_forest", result("plot_forest"), (NO_COLUMNS,)),
-    Question("plot_survival", result("plot_survival"), (NOT_TIMES, ROWLESS, PARTS)),
-    Question("plot_survival by", result("plot_survival", by="arm"), (NOT_TIMES, NO_COLUMNS, ROWLESS, PARTS)),
+    Question("plot_survival", result("plot_survival"), (NOT_TIMES, ROWLESS, PARTS, PATHS_AVERAGED)),
+    Question(
+        "plot_survival by", result("plot_survival", by="arm"), (NOT_TIMES, NO_COLUMNS, ROWLESS, PARTS, PATHS_AVERAGED)
+    ),
     Question("plot_survival df", two_new_rows, (NOT_TIMES, NO_COLUMNS)),
-    Question("plot_hazard", result("plot_hazard"), (NOT_TIMES, NOT_TIME, ROWLESS, PARTS)),
+    Question("plot_hazard", result("plot_hazard"), (NOT_TIMES, NOT_TIME, ROWLESS, PARTS, PATHS_AVERAGED)),
     Question("plot_cumulative_incidence", result("plot_cumulative_incidence"), (ONE_CAUSE,)),
     Question("plot_calibration", result("plot_calibration"), (ROWLESS,)),
     Question("plot_cox_snell", result("plot_cox_snell"), (ROWLESS,)),

@@ -162,7 +162,7 @@ def test_limits_are_quantiles_of_the_number_given_the_parameters(make):
 
 
 def test_a_new_response_at_the_estimates():
-    """Of a maximum the estimate is that of one distribution, and draws say how well it is known."""
+    """A fit by maximum likelihood gives the estimate, and the draws give its standard error."""
     known = by_draws()
     posterior = Sampled(
         known.drawn,

@@ -17,6 +17,7 @@ from tobitgp.results.averages import AT_TIMES, DRAWS, Population, Sought
 from tobitgp.results.competing.cause_draws import MEDIAN, MEDIANS
 from tobitgp.results.counterfactuals import changes, changing, rows_at
 from tobitgp.results.predict import check_alpha, check_what
+from tobitgp.results.standardise import number_of_cause
 from tobitgp.results.survival import read_times, warn_of_tail
 from tobitgp.typing import Frame
 
@@ -104,9 +105,7 @@ def marginal_effects(
         what, times = MEDIANS, 0.0
     elif times is None or np.ndim(times) or what == MEDIAN:
         raise SpecError(f"what={what!r} {'takes no' if what == MEDIAN else 'needs'} times=, one time, as times=365.")
-    number, grid = None if cause is None else results._number_of(cause), read_times(times)
-    if number is not None and what != "risk":
-        raise SpecError(f"cause={cause!r} goes with what='risk', the incidence of a cause; leave it out of {what!r}.")
+    number, grid = number_of_cause(results, cause, what), read_times(times)
     if what == "rmst":
         warn_of_tail(results, grid)
     rows, size, stream = rows_at(results.parts, at, need_limits=False), read_draws(draws, 2), generator(rng)
