@@ -39,6 +39,11 @@ class HazardFormula:
         """Names of the columns whose coefficients change over time."""
         return frozenset(z.strip("`") for z in self.varying)
 
+    @property
+    def strata(self) -> frozenset[str]:
+        """Name of the column each of whose levels has a baseline of its own, if any."""
+        return frozenset() if self.stratum is None else frozenset([self.stratum.strip("`")])
+
     def is_own(self, term: str) -> bool:
         """Whether a linear term, or a column, has a coefficient that is the same at all times and in all strata."""
         of_baseline = {"Intercept", f"C({BAND})", f"C({self.stratum})", *self.varying, *self.changing}

@@ -75,8 +75,8 @@ class ParametricParts(LikelihoodParts):
         return next(link for link, name in LINKS.items() if name == self.family.name)
 
     @property
-    def stratum(self) -> str | None:
-        return self.written.stratum
+    def strata(self) -> frozenset[str]:
+        return self.written.strata
 
     @property
     def scale_of_effects(self) -> str:

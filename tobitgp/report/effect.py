@@ -60,7 +60,7 @@ class Effect:
         """Levels of a column, two values among them; None of numbers and dates along which a curve is drawn."""
         parts, values = self.results.parts, self.covariates[name]
         known = column_levels(parts, name)
-        factors = factor_columns(self.results) | {str(parts.stratum).strip("`")}
+        factors = factor_columns(self.results)
         if known is None and (name in factors or not runs(values) or values.nunique() <= _FEW):
             known = sorted(values.unique().tolist(), key=lambda value: (str(type(value)), value))
         return known

@@ -77,7 +77,7 @@ def factor_columns(results: Results) -> frozenset[str]:
     spec = results.model.spec
     coded = {coding.text.strip("`") for coding in spec.codings}
     groups = set(spec.names("by")) | (set(spec.names("re")) - set(spec.names(*NUMERIC_ROLES)))
-    return results._strata | coded | groups
+    return results.parts.strata | coded | groups
 
 
 def is_date(values: pd.Series[Any]) -> bool:

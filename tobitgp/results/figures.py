@@ -81,7 +81,7 @@ def plot_terms(results: Any, *, interval: float | None = 0.95, sharey: bool = Tr
     """
     from tobitgp.report.term_figures import plot_terms
 
-    strata = results._strata
+    strata = results.parts.strata
     terms = [term for term in term_columns(results.parts) if not (term[2] and strata.issuperset(term[2]))]
     return plot_terms(results, terms, interval=interval, sharey=check_flag("sharey", sharey))
 

@@ -99,11 +99,6 @@ class Results(EstimatedParameters):
         return self._parts
 
     @property
-    def _strata(self) -> frozenset[str]:
-        """Columns whose values are levels, though the formula does not code them."""
-        return frozenset()
-
-    @property
     def _specifications(self) -> list[ModelSpec]:
         """What was understood of the formulas."""
         return [self._parts.spec]

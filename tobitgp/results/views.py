@@ -60,9 +60,9 @@ class Source:
         return ()
 
     @property
-    def stratum(self) -> str | None:
-        """Column each of whose levels has a baseline hazard of its own, as written."""
-        return None
+    def strata(self) -> frozenset[str]:
+        """Columns each of whose levels has a baseline hazard of its own."""
+        return frozenset()
 
     @property
     def span(self) -> tuple[float, float] | None:

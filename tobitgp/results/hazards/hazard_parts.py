@@ -69,9 +69,9 @@ class HazardParts(Source):
             yield "its bands of time are none"
 
     @property
-    def stratum(self) -> str | None:
-        """Column each of whose levels has a baseline hazard of its own."""
-        return self.written.stratum
+    def strata(self) -> frozenset[str]:
+        """Columns each of whose levels has a baseline hazard of its own."""
+        return self.written.strata
 
     @property
     def span(self) -> tuple[float, float]:

@@ -113,11 +113,6 @@ class HazardResults(Results):
         return kept
 
     @property
-    def _strata(self) -> frozenset[str]:
-        stratum = self._parts.written.stratum
-        return frozenset() if stratum is None else frozenset([stratum.strip("`")])
-
-    @property
     def _columns(self) -> tuple[str, ...]:
         return tuple(self._parts.cells.state.linear.columns)
 
