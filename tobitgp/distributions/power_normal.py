@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import exprel, log_ndtr, ndtri_exp
 
-from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import FAR, Distribution, Tail
@@ -173,7 +172,7 @@ class PowerNormal(RowDistributions):
         """Log probability of lying in (lower, upper]; what is 0 lies above all lower ends below 0."""
         below = np.where(lower < 0.0, -np.inf, self._ends(self.modelled(lower)))
         above = np.where(np.isposinf(upper), np.inf, self._ends(self.modelled(upper)))
-        inside = log_mass(_NORMAL, *np.broadcast_arrays(below, above))
+        inside = _NORMAL.log_mass(*np.broadcast_arrays(below, above))
         return np.where((upper < 0.0) | (lower >= upper), -np.inf, inside)
 
     def _ends(self, x: Array) -> Array:

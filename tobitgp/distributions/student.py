@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tobitgp.distributions.intervals import Slice, log_mass
+from tobitgp.distributions.intervals import Slice
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import SpecError
 from tobitgp.numerics import student_t
@@ -106,7 +106,7 @@ class Student(Distribution):
         df, k = self.df, 0.5 * (self.df - 1.0)
         up = np.abs(b) >= np.abs(a)
         near, far = np.where(up, a, b), np.where(up, b, a)
-        mass, centre = log_mass(self, a, b), np.clip(0.0, a, b)
+        mass, centre = self.log_mass(a, b), np.clip(0.0, a, b)
         with np.errstate(all="ignore"):
             gap = np.log1p((far - near) * (far + near) / (df + near * near))
             rest = -np.expm1(-k * gap) / (2.0 * k) if k else 0.5 * gap

@@ -19,7 +19,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma, stdtrit
 
-from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.distributions.student import Student
 from tobitgp.mixture.family import (
@@ -92,7 +91,7 @@ class LocationScaleComponents(ComponentDistribution):
     def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
         """From logarithms of the smaller tail."""
         a, b = self.standardised(lower), self.standardised(upper)
-        return self.response(self.each(lambda noise, a, b: quantile_inside(noise, share, a, b), a, b))
+        return self.response(self.each(lambda noise, a, b: noise.quantile_between(share, a, b), a, b))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tobitgp.distributions import convolution, intervals
+from tobitgp.distributions import convolution
 from tobitgp.distributions.convolution import HALF_LOG_2PI
-from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.power_normal import PowerNormal, invert
 from tobitgp.distributions.standard_noise import FAR, Distribution
@@ -121,10 +120,10 @@ class Component(NamedTuple):
         """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``, a density where the response is exact."""
         ends = (self.lower[i], self.upper[i], self.entry[i], self.exit[i])
         a, b, first, last = ((end - f) / self.sigma[i] for end in ends)
-        seen, exact = intervals.log_mass(self.noise, a, b), self.lower[i] == self.upper[i]
+        seen, exact = self.noise.log_mass(a, b), self.lower[i] == self.upper[i]
         if exact.any():
             seen = np.where(exact, self.noise.logpdf(a) - np.log(self.sigma[i]), seen)
-        return seen - intervals.log_mass(self.noise, first, last)
+        return seen - self.noise.log_mass(first, last)
 
     def mean_seen(self, f: Array, i: IntArray) -> Array:
         """``E(y* | f, l < y* <= u)`` on the scale of the response."""
@@ -316,7 +315,7 @@ def normal_draws(rows: Component, scores: Array, uniform: Array) -> Array:
     order = ndtr(r[:, None] * scores + np.sqrt(1.0 - np.square(r))[:, None] * ndtri(uniform))
     mean, sd, lower, upper = (x[:, None] for x in (rows.mean, total, rows.lower, rows.upper))
     ends = (lower - mean) / sd, (upper - mean) / sd
-    x = quantile_inside(rows.noise, np.clip(order, 1e-300, 1.0 - 1e-16), *ends)
+    x = rows.noise.quantile_between(np.clip(order, 1e-300, 1.0 - 1e-16), *ends)
     return np.clip(mean + sd * x, lower, upper)
 
 
