@@ -19,16 +19,8 @@ from tobitgp.compiled import library
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference.compiled_rows import METHODS
-from tobitgp.inference.feature_posterior import (
-    MOST_SPREAD,
-    Layout,
-    Place,
-    Posterior,
-    Settled,
-    block_features,
-    block_slopes,
-    spread_columns,
-)
+from tobitgp.inference.feature_layout import MOST_SPREAD, Layout, Place, block_features, block_slopes, spread_columns
+from tobitgp.inference.feature_posterior import Posterior, Settled
 from tobitgp.inference.method import EP, Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
 from tobitgp.inference.site_updates import CHUNK_ROWS, Setting, SiteChunk, SitesState

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.student import Student
 from tobitgp.errors import NumericalError
+from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.method import EP, Laplace, Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.vi import VI
@@ -22,10 +23,6 @@ from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.inference.feature_posterior import FeatureWeights
-
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
 METHODS = {"ep": 0, "elbo": 1, "laplace": 2}

@@ -13,7 +13,8 @@ import numpy as np
 
 from tobitgp.data.arrays import Problem
 from tobitgp.engines import LocalPartitions, add_up
-from tobitgp.inference.feature_posterior import NO_SITES, FeatureWeights, Posterior, block_slopes
+from tobitgp.inference.feature_layout import block_slopes
+from tobitgp.inference.feature_posterior import NO_SITES, FeatureWeights, Posterior
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites
 from tobitgp.inference.site_updates import SiteChunk, SitesState, final_moments, final_sites, slopes_of, unexplained

@@ -18,7 +18,8 @@ from tobitgp.inference.compiled import CompiledPlan
 from tobitgp.inference.compiled_chain_evidence import ChainPlan
 from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.evidence import evidence_gradient
-from tobitgp.inference.feature_posterior import FeatureWeights, Posterior, Settled, lay_out
+from tobitgp.inference.feature_layout import lay_out
+from tobitgp.inference.feature_posterior import FeatureWeights, Posterior, Settled
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
 from tobitgp.inference.structured import StructuredPosterior

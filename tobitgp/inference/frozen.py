@@ -18,7 +18,8 @@ from tobitgp.data.arrays import Rows
 from tobitgp.engines import Partitions, add_up
 from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import implicit_sums
-from tobitgp.inference.feature_posterior import FeatureWeights, Layout, Settled, join_features, lay_out
+from tobitgp.inference.feature_layout import Layout, join_features, lay_out
+from tobitgp.inference.feature_posterior import FeatureWeights, Settled
 from tobitgp.inference.fixed_point import SOUGHT_BYTES, iterate
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans

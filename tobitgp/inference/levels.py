@@ -12,7 +12,8 @@ from scipy.sparse.linalg import splu
 
 from tobitgp.engines import add_up
 from tobitgp.inference.evidence import sites_of
-from tobitgp.inference.feature_posterior import NO_LEVEL, Posterior, linear_places
+from tobitgp.inference.feature_layout import linear_places
+from tobitgp.inference.feature_posterior import NO_LEVEL, Posterior
 from tobitgp.inference.site_updates import SiteChunk, SitesState, all_weights
 from tobitgp.inference.structured import Field
 from tobitgp.numerics.arrow import by_group

@@ -16,14 +16,8 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.errors import NumericalError, SpecError
-from tobitgp.inference.feature_posterior import (
-    FeatureWeights,
-    Layout,
-    block_features,
-    block_slopes,
-    lay_out,
-    place_columns,
-)
+from tobitgp.inference.feature_layout import Layout, block_features, block_slopes, lay_out, place_columns
+from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_once

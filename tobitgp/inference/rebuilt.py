@@ -14,7 +14,8 @@ import numpy as np
 
 from tobitgp.engines import LocalPartitions, single_blas_thread
 from tobitgp.errors import NumericalError
-from tobitgp.inference.feature_posterior import Layout, Posterior, join_features
+from tobitgp.inference.feature_layout import Layout, join_features
+from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.site_updates import SitesState
 from tobitgp.numerics.arrow import Factor, factorise, identity

@@ -16,7 +16,8 @@ from scipy.sparse import csr_matrix
 
 from tobitgp.data.arrays import take
 from tobitgp.engines import row_chunks
-from tobitgp.inference.feature_posterior import Posterior, join_features, place_columns
+from tobitgp.inference.feature_layout import join_features, place_columns
+from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.input_scaling import FEW_DISTINCT, spacing
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.site_updates import CHUNK_ROWS, Joined, SiteChunk, SitesState

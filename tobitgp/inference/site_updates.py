@@ -16,7 +16,8 @@ from tobitgp.data.arrays import Rows
 from tobitgp.engines import add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled_rows
-from tobitgp.inference.feature_posterior import FeatureWeights, Layout, join_features
+from tobitgp.inference.feature_layout import Layout, join_features
+from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.method import Marginals, Method, Slopes
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
 from tobitgp.likelihoods.censoring_noise import Spread

@@ -13,7 +13,8 @@ from tobitgp.data.linear_columns import absorbed_columns
 from tobitgp.formula.gp import MOST_NEIGHBOURS
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.feature_posterior import Posterior, lay_out
+from tobitgp.inference.feature_layout import lay_out
+from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.hyperparameters import SIGMA, HyperParameter, shape_parameters, term_parameters
 from tobitgp.likelihoods.censoring_noise import SIDES

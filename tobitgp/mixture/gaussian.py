@@ -27,10 +27,8 @@ from tobitgp.mixture.family import (
     MixtureFamily,
     RowStatistics,
     Sums,
-    gamma_divergence,
-    gamma_information,
 )
-from tobitgp.mixture.mixture_priors import ComponentPrior, learning
+from tobitgp.mixture.mixture_priors import ComponentPrior, gamma_divergence, gamma_information, learning
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows, least, spacing_of
 from tobitgp.numerics.truncated_moments import between, lower_tail, moments
 from tobitgp.typing import Array, BoolArray

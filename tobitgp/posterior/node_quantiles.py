@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,12 +19,10 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import row_chunks
 from tobitgp.numerics.normal_functions import average, normal_quantile
 from tobitgp.numerics.roots import Rows, solve_quantile
+from tobitgp.posterior.node_rows import NodeRows
 from tobitgp.posterior.questions import UNLINK, Question
 from tobitgp.posterior.shared_quantiles import shared_quantiles
 from tobitgp.typing import Array, BoolArray, IntArray
-
-if TYPE_CHECKING:
-    from tobitgp.posterior.nodes import Nodes
 
 _REACH, _STEP = 6.0, 0.05  # of nodes, in standard deviations of f and in widths of the noise
 _NODES, _MORE_NODES = 65, 513  # the second for numbers that change fast with f
@@ -33,7 +30,7 @@ _CELLS, _MANY = 512, 50  # rows
 _NEWTON_STEPS, _SLOPE = 50, 1e-5
 
 
-def quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
+def quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
     """Quantiles of the number given f and the noise, (n,) each, or (n, m) of rows beside several values each."""
     if nodes.mean.ndim > 2:
         return _each_value(nodes, question, orders)
@@ -51,7 +48,7 @@ def quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> li
         return _cell_quantiles(nodes, question, orders)
 
 
-def _each_value(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
+def _each_value(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
     """Of rows beside several values each: of many rows a value after another, which they may share."""
     n, m = np.broadcast_shapes(nodes.mean.shape[1:], *(x.shape for x in question.at))
     rows, values = (places.ravel() for places in np.indices((n, m)))
@@ -63,7 +60,7 @@ def _each_value(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> 
     return [np.stack(found, axis=1) for found in zip(*columns, strict=True)]
 
 
-def _shifted_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+def _shifted_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
     """Of ``f + c_j``, or its exponential; components with an infinite shift lie above all others."""
     shift = question.pivots(nodes.noises, nodes.sigma)[0]
     finite = np.isfinite(shift).reshape(len(shift), -1).all(axis=1)
@@ -74,14 +71,14 @@ def _shifted_quantile(nodes: Nodes, question: Question, p: float) -> Array:
     return UNLINK[question.link](normal_quantile(p / share, nodes.weight[finite] / share, moved, nodes.sd[finite]))
 
 
-def _pivot_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+def _pivot_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
     """Of a number that depends on ``(f + c_j) / d_j``."""
     c, d = question.pivots(nodes.noises, nodes.sigma)
     u = normal_quantile(p if question.rises else 1.0 - p, nodes.weight, (nodes.mean + c) / d, nodes.sd / d)
     return question.number(nodes.given(0, u * d[0] - c[0]))
 
 
-def _monotone_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+def _monotone_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
     """Of a number that rises or falls with f, and may be infinite under some of the components."""
     out = np.empty(nodes.mean.shape[1:])
     for rows, among, order in _finite_components(nodes, question, p):
@@ -94,7 +91,7 @@ def _monotone_quantile(nodes: Nodes, question: Question, p: float) -> Array:
 
 
 def _finite_components(
-    nodes: Nodes, question: Question, p: float
+    nodes: NodeRows, question: Question, p: float
 ) -> Iterator[tuple[IntArray, BoolArray | float, float]]:
     """Rows; the components under which their number is finite, or the quantile itself; its order among these."""
     each = np.stack([question.number(nodes.given(j, m)) for j, m in enumerate(nodes.mean)])
@@ -111,7 +108,7 @@ def _finite_components(
             yield rows, pattern == 0.0, (p - below) / (1.0 - below - above)
 
 
-def _rising_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+def _rising_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
     f = normal_quantile(p if question.rises else 1.0 - p, nodes.weight, nodes.mean, nodes.sd)
     if nodes.one_noise:
         return question.number(nodes.given(0, f))
@@ -132,7 +129,7 @@ def _bounded_alike(question: Question, n: int) -> Iterator[IntArray]:
             yield rows
 
 
-def _equivalent(nodes: Nodes, question: Question, p: float, reference: LocationScale) -> Array:
+def _equivalent(nodes: NodeRows, question: Question, p: float, reference: LocationScale) -> Array:
     """The f at which a reference noise shows the quantile asked for, from where it stands.
 
     With ``g(f_j, sigma_j) = g(x, sigma)`` the cdf of the number there is ``sum weight_j Phi((f_j - mean_j) / sd_j)``.
@@ -162,14 +159,14 @@ def _equivalent(nodes: Nodes, question: Question, p: float, reference: LocationS
     return solve_quantile(cdf, p if question.rises else 1.0 - p, low=start - away, high=start + away, start=start)
 
 
-def _ranks(nodes: Nodes, question: Question, f: Array) -> Array:
+def _ranks(nodes: NodeRows, question: Question, f: Array) -> Array:
     """Ranks (J, n) of the number at values of f."""
     if len(set(nodes.noises)) == 1:
         return question.rank(LocationScale(nodes.noises[0], f, nodes.sigma, nodes.log))
     return np.stack([question.rank(nodes.given(j, row)) for j, row in enumerate(f)])
 
 
-def _cell_quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
+def _cell_quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
     """Of any number, from its values at nodes of f in every component."""
     widest = float((nodes.sd / nodes.sigma).max(initial=0.0))
     count = int(np.clip(2.0 * _REACH * widest / _STEP, _NODES, _MORE_NODES)) if question.sure else nodes.cells

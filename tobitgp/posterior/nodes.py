@@ -8,8 +8,7 @@ the noise of a new observation: (PRE2) and (PRE3) of the theory pages.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
@@ -18,49 +17,22 @@ from tobitgp.distributions.convolution import HALF_LOG_2PI, plus_normal, reach
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.distributions.standard_noise import FAR, Distribution
+from tobitgp.distributions.standard_noise import FAR
 from tobitgp.distributions.weighted import Interpolated, Lattice, WeightedSum, interpolate, lattice
 from tobitgp.numerics.normal_functions import average, exponential_sd, total_sd
 from tobitgp.numerics.quadrature import BEYOND, integrals
 from tobitgp.posterior import node_quantiles
+from tobitgp.posterior.node_rows import NodeRows
 from tobitgp.posterior.questions import Question, Rows
 from tobitgp.posterior.seen import Component
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, IntArray
 
 _PAYS, _TABLE = 20, 1000  # nodes of a table: for each value that a row meets, and for a root
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
-    """Posterior of f in n rows: ``sum_j weight_j N(mean_j, sd_j^2)``, and the noise that goes with each component."""
-
-    weight: Array  # (J,), sum to one
-    mean: Array  # (J, n), of f, in the user's units; on the log scale for positive responses
-    sd: Array  # (J, n)
-    sigma: Array  # (J, n), or (J, 1) where it is that of all rows
-    log: bool = False  # f is the location of the response's logarithm
-    noises: tuple[Distribution, ...] = ()  # J of them
-
-    cells: ClassVar[int] = 513  # nodes of f between which quantiles of numbers are straight
-
-    def __post_init__(self) -> None:
-        if not self.noises:
-            object.__setattr__(self, "noises", (Normal(),) * len(self.weight))
-
-    @property
-    def normal(self) -> bool:
-        """Whether all noise is normal."""
-        return all(noise.gaussian for noise in self.noises)
-
-    @property
-    def one_noise(self) -> bool:
-        """Whether all components have the same noise."""
-        return bool((self.sigma == self.sigma[0]).all()) and len(set(self.noises)) == 1
-
-    @property
-    def one_scale(self) -> bool:
-        """Whether f is the location of the response, or of its logarithm, under all components."""
-        return True
+class Nodes(NodeRows):
+    """Posterior of f in n rows: distributions of a new response, and statistics of questions about it."""
 
     @property
     def new(self) -> WeightedSum:
@@ -100,37 +72,11 @@ class Nodes:
         """Rows that share the noise of each component."""
         return Lattice(self.weight, self.noises, self.mean, self.sd, self.sigma[:, 0], self.log)
 
-    def given(self, j: int, f: Array, rows: Rows = slice(None)) -> LocationScale:
-        """Distributions given f in some rows, under the noise of a component."""
-        sigma = self.sigma[j]
-        return LocationScale(self.noises[j], f, sigma if len(sigma) == 1 else sigma[rows], self.log)
-
     def component(self, j: int, *ends: Array) -> Component:
         """Rows under a component that are known to lie between ends (n,) of the response, in windows."""
         lower, upper, entry, exit = (self.new.modelled(end) for end in ends)
         sigma = np.broadcast_to(self.sigma[j], lower.shape)
         return Component(self.noises[j], self.mean[j], self.sd[j], sigma, lower, upper, entry, exit, self.log)
-
-    def take(self, rows: Rows) -> Self:
-        """Some of the rows."""
-        sigma = self.sigma if self.sigma.shape[1] == 1 else self.sigma[:, rows]
-        return replace(self, mean=self.mean[:, rows], sd=self.sd[:, rows], sigma=sigma)
-
-    def components(self, chosen: BoolArray) -> Self:
-        """Some of the components."""
-        noises = tuple(noise for noise, there in zip(self.noises, chosen, strict=True) if there)
-        weight = self.weight[chosen] / self.weight[chosen].sum()
-        arrays = {name: getattr(self, name)[chosen] for name in ("mean", "sd", "sigma")}
-        return replace(self, weight=weight, noises=noises, **arrays)
-
-    def spread_over(self) -> Self:
-        """The rows beside several values each, (J, n, 1)."""
-        return replace(self, **{name: getattr(self, name)[:, :, None] for name in ("mean", "sd", "sigma")})
-
-    def beside_one_value(self, rows: IntArray) -> Self:
-        """Rows that were spread over several values, as often as they are wanted, (J, k)."""
-        flat = replace(self, **{name: getattr(self, name)[:, :, 0] for name in ("mean", "sd", "sigma")})
-        return flat.take(rows)
 
     # -- statistics of a question -------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ and Newton's method finds c, with the inverses by cubic interpolation between no
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -20,11 +20,9 @@ from scipy.special import ndtr, ndtri
 from tobitgp.engines import row_chunks
 from tobitgp.numerics.normal_functions import average
 from tobitgp.numerics.roots import Rows, solve_quantile
+from tobitgp.posterior.node_rows import NodeRows
 from tobitgp.posterior.questions import UNLINK, Question
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.posterior.nodes import Nodes
 
 _REACH, _STEP = 8.0, 0.03  # of nodes, in standard deviations of f and in widths of the noise
 _MOST, _PAYS = 20_000, 50  # nodes; nodes for each row from which on rows are better off by themselves
@@ -34,7 +32,7 @@ _LARGEST = 1e290  # stands for what is infinite
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 
-def shared_quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array] | None:
+def shared_quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array] | None:
     """Quantiles (n,) of each order; None where rows do not share values and noise, or are too few for tables."""
     if nodes.sigma.shape[1] > 1 or not question.shared:
         return None
@@ -54,7 +52,7 @@ def shared_quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]
     return list(out)
 
 
-def _nodes_of(nodes: Nodes) -> Array | None:
+def _nodes_of(nodes: NodeRows) -> Array | None:
     """Values of f (K,) that reach beyond all rows; None where they do not pay."""
     step = _STEP * min(float(s) * noise.reach for s, noise in zip(nodes.sigma[:, 0], nodes.noises, strict=True))
     low, high = (nodes.mean - _REACH * nodes.sd).min(), (nodes.mean + _REACH * nodes.sd).max()
@@ -120,7 +118,7 @@ def _around(x: Array, f: Array, tables: Array) -> tuple[Array, Array, Array]:
     return left, place - k, right
 
 
-def _quantiles(nodes: Nodes, question: Question, f: Array, orders: tuple[float, ...]) -> Array | None:
+def _quantiles(nodes: NodeRows, question: Question, f: Array, orders: tuple[float, ...]) -> Array | None:
     """Quantiles (orders, n)."""
     tables = np.stack([question.rank(nodes.given(j, f)) for j in range(len(nodes.weight))])
     if np.isnan(tables).any() or (question.order is not None and np.isinf(tables).any()):

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.errors import SpecError
 from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.feature_posterior import linear_places
+from tobitgp.inference.feature_layout import linear_places
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.numerics.bordered import Covariance, dense, of_sums, variances
 from tobitgp.numerics.normal_functions import normal_quantile, total_sd

@@ -6,7 +6,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,12 +21,11 @@ from tobitgp.kinds.progress import progress_bar
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.paths import read_subjects
+from tobitgp.selection.cause_measures import by_cause
+from tobitgp.selection.held_out import HeldOut, Measure, read_measures
 from tobitgp.selection.specs import check_arguments
 from tobitgp.selection.splines import with_ends
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
-
-if TYPE_CHECKING:
-    from tobitgp.selection.held_out import Measure
 
 Parts = list[tuple[IntArray, IntArray]]
 Note = tuple[type[Warning], str]
@@ -257,8 +256,6 @@ def cross_validate(
     >>> round(float(found["concordance_index"].mean()), 2)
     0.6
     """
-    from tobitgp.selection.held_out import read_measures
-
     measures = read_measures(metrics)
     check_jobs(n_jobs)
     check_arguments(fit_kwargs, "cross_validate()")
@@ -339,9 +336,6 @@ def _measure_fold(
     options: dict[str, Any],
 ) -> dict[str, float]:
     """Fit to some rows and measure on others; a metric that is not available is NaN, with a warning."""
-    from tobitgp.selection.cause_measures import by_cause
-    from tobitgp.selection.held_out import HeldOut
-
     results: Any = fit(formula, train, **options)
     held = HeldOut(results, test, weight)
     out: dict[str, float] = {"converged": bool(results.converged)}

@@ -27,7 +27,8 @@ from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.effect_parameters import EffectParameters
-from tobitgp.inference.feature_posterior import Layout, Place, Posterior
+from tobitgp.inference.feature_layout import Layout, Place
+from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.partitioned import Sites

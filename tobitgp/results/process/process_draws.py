@@ -11,7 +11,8 @@ from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, 
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.feature_posterior import Posterior, linear_places
+from tobitgp.inference.feature_layout import linear_places
+from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.rows_together import DrawnWeights, covariance, draw, shared_residuals
 from tobitgp.kinds.process import Process, ProcessParts, ScaledFit
 from tobitgp.kinds.rows_left_out import seen_in_training

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from tobitgp.engines import row_chunks
-from tobitgp.inference.feature_posterior import Posterior, block_features, weight_places
+from tobitgp.inference.feature_layout import block_features, weight_places
+from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.numerics.arrow import by_group
