@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,8 @@ from tobitgp.nondetects.sample_results import (
 )
 from tobitgp.nondetects.value_order import Order, dropped_note, order_of, read_columns
 from tobitgp.numerics.sampling import generator
+from tobitgp.results.words import Rows
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.report.summary import Rows
 
 FEW = 200  # rows up to which p comes from permutations
 _BLOCK = 1000

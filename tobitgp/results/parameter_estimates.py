@@ -385,7 +385,7 @@ def summary(
     age           -0.1484      0.1920     -0.773     0.440      -0.5247     0.2280
     ==============================================================================
     """
-    from tobitgp.report.summary import summarise
+    from tobitgp.results.summary import summarise
 
     alpha = check_alpha(alpha)
     tables = results._ratio_tables(alpha) if check_flag("hazard_ratios", hazard_ratios) else []
