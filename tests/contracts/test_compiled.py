@@ -20,8 +20,8 @@ from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.partitioned import cut
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import greedy_inducing
+from tobitgp.priors.structure import Inputs
 
 pytestmark = pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off")
 

@@ -8,9 +8,7 @@ from scipy.special import log_expit
 
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
-from tobitgp.distributions.continued import Continued
-from tobitgp.distributions.cured import Cured
-from tobitgp.distributions.first import First, Joined
+from tobitgp.distributions.event_times import Continued, Cured, First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
@@ -18,7 +16,7 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.distributions.row_functions import FunctionRows, Functions
+from tobitgp.distributions.row_models import FunctionRows, Functions
 from tobitgp.distributions.row_shapes import OwnShapes
 from tobitgp.distributions.student import Student
 from tobitgp.distributions.transformed import Transformed

@@ -9,8 +9,8 @@ from support.structures import Dense, in_structure
 
 from tobitgp.inference.evidence import evidence_gradient, explained
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.markov import Markov
+from tobitgp.priors.structure import Inputs
 from tobitgp.priors.vecchia import Vecchia
 
 

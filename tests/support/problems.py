@@ -11,10 +11,10 @@ from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.priors.prior import DenseBlock
+from tobitgp.priors.structure import Grouping, Inputs
 
 GAUSSIAN = FAMILIES["gaussian"].likelihood
 CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")

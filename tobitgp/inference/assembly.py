@@ -32,7 +32,6 @@ from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import EXPOSURE
 from tobitgp.formula.spec import GPTerm, ModelSpec, line_names
-from tobitgp.inference.effect_parameters import EffectParameters
 from tobitgp.inference.given_parameters import GivenParameters, read_parameters, slope_sds
 from tobitgp.inference.hyperparameters import (
     SHAPES,
@@ -48,13 +47,13 @@ from tobitgp.inference.input_scaling import effect_scaling, input_scaling
 from tobitgp.inference.linear_prior import find_prior, plan_linear, scale_root
 from tobitgp.inference.process_choices import all_low_rank, approximations, check_crossed, check_curves, choose_inducing
 from tobitgp.likelihoods import Family
-from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.coefficients import Layers, find_layers
-from tobitgp.priors.group_effects import GroupEffects
+from tobitgp.priors.group_effects import EffectParameters, GroupEffects
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.level_curves import LevelCurves, with_level
 from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior, Prior
+from tobitgp.priors.structure import Grouping, Inputs
 from tobitgp.typing import Array, BoolArray, IntArray
 
 ROW_NOISES = 300

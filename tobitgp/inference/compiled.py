@@ -27,11 +27,11 @@ from tobitgp.inference.site_updates import CHUNK_ROWS, Setting, SiteChunk, Sites
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
-from tobitgp.priors.block import Block, BlockAt, Features, Grouping
 from tobitgp.priors.group_effects import EffectsBlock
 from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.prior import DenseBlock
+from tobitgp.priors.structure import Block, BlockAt, Features, Grouping
 from tobitgp.typing import Array, IntArray
 
 MOST_BYTES = 2**26  # of the features of all rows, above which those of rows whose sites are known are not kept

@@ -17,7 +17,7 @@ from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.likelihoods.row_terms import Likelihood
-from tobitgp.priors.block import Block
+from tobitgp.priors.structure import Block
 from tobitgp.typing import Array, BoolArray
 
 INFEASIBLE = 1e12

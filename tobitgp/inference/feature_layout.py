@@ -13,9 +13,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tobitgp.numerics.arrow import Loadings, OwnColumns, Slope, SpreadColumns
-from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.priors.prior import LevelColumns
-from tobitgp.priors.structure import StructuredTermAt
+from tobitgp.priors.structure import BlockAt, Features, Inputs, StructuredTermAt
 from tobitgp.typing import Array, IntArray
 
 

@@ -29,9 +29,9 @@ from tobitgp.inference.partitioned import PartitionedRows, Sites
 from tobitgp.inference.structured import Field, StructuredRows
 from tobitgp.numerics.arrow import Factor, Loadings, inner_products
 from tobitgp.numerics.bordered import Covariance
-from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.priors.kernel_block import KernelFeatures, MovingFeatures
 from tobitgp.priors.prior import DenseFeatures
+from tobitgp.priors.structure import BlockAt, Features, Inputs
 from tobitgp.typing import Array, IntArray
 
 NO_SITES = Sites(np.zeros(0), np.zeros(0))

@@ -28,8 +28,7 @@ from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Arrow, identity, multiply
 from tobitgp.numerics.crossed import factorise
 from tobitgp.numerics.linear_algebra import weights
-from tobitgp.priors.block import Block, split_theta
-from tobitgp.priors.structure import StructuredTerm
+from tobitgp.priors.structure import Block, StructuredTerm, split_theta
 from tobitgp.typing import Array
 
 # Step lengths: a residual that shrinks slowly while its direction turns round is one stepped over, not one approached.

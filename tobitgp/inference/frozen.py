@@ -38,9 +38,9 @@ from tobitgp.numerics.arrow import (
     squared_lengths,
 )
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower, solve_upper, triangular_product
-from tobitgp.priors.block import Block, BlockAt, split_theta
 from tobitgp.priors.group_effects import EffectsAt
 from tobitgp.priors.kernel_block import RELATIVE_RESIDUAL, KernelFeatures
+from tobitgp.priors.structure import Block, BlockAt, split_theta
 from tobitgp.typing import Array
 
 

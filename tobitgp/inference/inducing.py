@@ -21,9 +21,9 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VI
-from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.kernel_block import GPPrior, KernelBlock
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Block, split_theta
 from tobitgp.typing import Array, BoolArray
 
 ROWS = 5000  # more say little more of where inducing inputs belong

@@ -27,9 +27,9 @@ from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, 
 from tobitgp.inference.search import CAP, NATS, RUNS, Search
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
-from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.choice import choose_blocks
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Block, split_theta
 from tobitgp.typing import Array, BoolArray
 
 ROUGH_SWEEPS = 100

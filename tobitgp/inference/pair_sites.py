@@ -23,7 +23,7 @@ from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_once
 from tobitgp.numerics.arrow import Loadings, Slope, factorise, identity, inner_products
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember, weights
-from tobitgp.priors.block import BlockAt, Features, Inputs
+from tobitgp.priors.structure import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 # Negative precisions leave h wider than its prior; so many times its variance is a step astray, with nodes without end.

@@ -14,7 +14,7 @@ import numpy as np
 
 from tobitgp.data.arrays import Problem, Rows, join, take
 from tobitgp.engines import LocalPartitions, Partitions, row_chunks
-from tobitgp.priors.block import Inputs
+from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array
 
 PART_ROWS = 25_000

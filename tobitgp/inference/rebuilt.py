@@ -20,9 +20,9 @@ from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.site_updates import SitesState
 from tobitgp.numerics.arrow import Factor, factorise, identity
 from tobitgp.numerics.linear_algebra import cholesky
-from tobitgp.priors.block import BlockAt, Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.prior import DenseFeatures
+from tobitgp.priors.structure import BlockAt, Inputs
 from tobitgp.typing import Array
 
 _DENSE = 0.25  # weights a row, below which the rows are no smaller than the factors

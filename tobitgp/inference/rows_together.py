@@ -17,11 +17,10 @@ from tobitgp.errors import SpecError
 from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.structured import Field
 from tobitgp.numerics.arrow import Loadings
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.level_curves import LevelCurvesAt
 from tobitgp.priors.prior import DenseFeatures
-from tobitgp.priors.structure import Knots, StructuredTermAt
+from tobitgp.priors.structure import Inputs, Knots, StructuredTermAt
 from tobitgp.typing import Array, BoolArray, IntArray
 
 

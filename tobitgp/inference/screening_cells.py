@@ -21,9 +21,9 @@ from tobitgp.inference.feature_posterior import Posterior
 from tobitgp.inference.input_scaling import FEW_DISTINCT, spacing
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.site_updates import CHUNK_ROWS, Joined, SiteChunk, SitesState
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array, BoolArray, IntArray
 
 CELLS_PER_LENGTH = 4

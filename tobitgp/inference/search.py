@@ -37,12 +37,11 @@ from tobitgp.inference.screening import MOST_LOADINGS, Kind, ScaleCandidate, scr
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises
-from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.choice import DENSE_PLACES, choose_blocks, with_neighbours
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.prior import Prior
-from tobitgp.priors.structure import distinct
+from tobitgp.priors.structure import Block, distinct, split_theta
 from tobitgp.typing import Array
 
 NATS = 0.01

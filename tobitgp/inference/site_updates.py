@@ -24,7 +24,7 @@ from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Loadings, Slope
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember
-from tobitgp.priors.block import BlockAt, Features, Inputs
+from tobitgp.priors.structure import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 CHUNK_ROWS = 2048

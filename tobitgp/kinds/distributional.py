@@ -25,8 +25,8 @@ from tobitgp.kinds.cure import check_censored, warn_follow_up
 from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_values, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import Family
+from tobitgp.numerics.roots import profile_end
 from tobitgp.regression.clusters import Clusters
-from tobitgp.regression.profile_search import profile_end
 from tobitgp.regression.row_search import (
     Point,
     RowProblem,

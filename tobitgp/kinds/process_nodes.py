@@ -21,7 +21,7 @@ from tobitgp.likelihoods.two_latents import Given as GivenNoise
 from tobitgp.numerics.quadrature import gauss_hermite
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import QUESTIONS, Question
-from tobitgp.priors.block import Inputs
+from tobitgp.priors.structure import Inputs
 from tobitgp.results.parameter_estimates import Linear, linear_posterior
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Asked

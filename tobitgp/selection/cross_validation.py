@@ -23,8 +23,7 @@ from tobitgp.numerics.sampling import generator
 from tobitgp.results.paths import read_subjects
 from tobitgp.selection.cause_measures import by_cause
 from tobitgp.selection.held_out import HeldOut, Measure, read_measures
-from tobitgp.selection.specs import check_arguments
-from tobitgp.selection.splines import with_ends
+from tobitgp.selection.specs import check_arguments, with_ends
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 Parts = list[tuple[IntArray, IntArray]]

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import expit
 
-from tobitgp.distributions.cured import Cured
+from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.gengamma import GenGamma
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale

@@ -6,7 +6,7 @@ import pytest
 from scipy.integrate import quad
 
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
-from tobitgp.distributions.cured import Cured
+from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.formulas import CuredTimes, RowTimes, location_scale_times, transformed_times
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.transformed import Transformed

@@ -8,11 +8,11 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference.pair_sites import PairRows, cavities, floored, gradient, iterate, times
 from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.likelihoods.families import FAMILIES, GaussianNoise
-from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.group_effects import EffectsBlock
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.priors.prior import DenseFeatures
+from tobitgp.priors.structure import Grouping, Inputs
 
 X = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
 Y = np.array([-0.5, 0.1, 0.7, 1.0, 0.3, -0.5])

@@ -6,7 +6,7 @@ import pytest
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.normal import Normal
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.kaplan_meier import km_means
+from tobitgp.nondetects.means import km_means
 from tobitgp.nondetects.resampling import bca, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import read_values
 from tobitgp.nondetects.sample_likelihood import maximise

@@ -14,8 +14,8 @@ from tobitgp.distributions.transformed import Transformed
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import moved_rows
 from tobitgp.kinds.parametric import ParametricParts
-from tobitgp.posterior.sampled import Sampled
-from tobitgp.regression.histories import Histories
+from tobitgp.posterior.estimates import Sampled
+from tobitgp.regression.start_stop_likelihood import Histories
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, hazards_of_rows
 from tobitgp.results.likelihood.likelihood_draws import draw_changes

@@ -19,7 +19,7 @@ from tobitgp.kinds.rows_left_out import seen_in_training
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, log_predictive, normal_draws
-from tobitgp.priors.block import Inputs
+from tobitgp.priors.structure import Inputs
 from tobitgp.results.averages import Drawn as DrawnAverages
 from tobitgp.results.averages import Population, Sought, averaged_median, averaged_remaining_median
 from tobitgp.results.joint import JointPosterior
