@@ -18,7 +18,7 @@ _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True, slots=True)
-class Normal(Distribution):
+class NormalNoise(Distribution):
     """The standard normal distribution."""
 
     name: ClassVar[str] = "normal"

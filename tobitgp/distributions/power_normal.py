@@ -19,14 +19,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import exprel, log_ndtr, ndtri_exp
 
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import FAR, Distribution, Tail
 from tobitgp.typing import Array
 
 TINY = float(np.nextafter(0.0, 1.0))  # below which a response is 0
 POWERS = (-3.0, 3.0)
-_NORMAL = Normal()
+_NORMAL = NormalNoise()
 _X, _WEIGHTS = np.polynomial.legendre.leggauss(160)
 _SHARE, _JUMP = 0.5 * (1.0 + _X), 0.5 * _WEIGHTS
 _REACH, _STEPS = 13.0, 100
@@ -56,7 +56,7 @@ class PowerNoise(Distribution):
         return PowerNoise(value)
 
     def contains(self, other: Distribution) -> bool:
-        return isinstance(other, PowerNoise | Normal)
+        return isinstance(other, PowerNoise | NormalNoise)
 
     def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
         return _NORMAL.log_density(z, order)

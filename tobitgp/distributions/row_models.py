@@ -21,7 +21,7 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.row_shapes import OwnShapes
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.transformed import Transformed
+from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.numerics.jets import Jet
 from tobitgp.numerics.log_probabilities import log_complement
 from tobitgp.typing import Array
@@ -219,7 +219,7 @@ class BaselineModel(RowModel):
         return transformed_times(self.noise, self.baseline, at[0], at[1:])
 
     def distributions(self, x: tuple[Array, ...]) -> RowDistributions:
-        return Transformed(self.noise, self.baseline, x[0], x[1:])
+        return TransformedTimes(self.noise, self.baseline, x[0], x[1:])
 
     def rises(self, x: tuple[Array, ...]) -> bool:
         return self.baseline.rises(x[1:])

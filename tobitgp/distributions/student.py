@@ -19,7 +19,7 @@ _LEAST, _STEPS = -690.0, 60
 
 
 @dataclass(frozen=True, slots=True)
-class Student(Distribution):
+class StudentNoise(Distribution):
     r"""Student's t with ``df`` > 0 degrees of freedom, density :math:`\propto (1 + z^2/df)^{-(df + 1)/2}`.
 
     Not scaled to unit variance: sigma multiplies t itself, as in survreg's ``dist = "t"``.
@@ -86,8 +86,8 @@ class Student(Distribution):
     def shape(self) -> float:
         return self.df
 
-    def with_shape(self, value: float) -> Student:
-        return Student(value)
+    def with_shape(self, value: float) -> StudentNoise:
+        return StudentNoise(value)
 
     def steepness(self, z: Array) -> Array:
         """The largest, since that at z says nothing of what lies before it."""

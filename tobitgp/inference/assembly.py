@@ -17,8 +17,8 @@ from tobitgp.data.arrays import (
     CensoredResponse,
     Design,
     Groups,
+    KindRows,
     Problem,
-    Rows,
     Units,
     merge,
     noise_spread,
@@ -115,7 +115,7 @@ class GPModel:
         """Levels of the processes, whose weights are those of the columns that users see."""
         return levels
 
-    def rows_at(self, theta: Array) -> tuple[Rows, ...]:
+    def rows_at(self, theta: Array) -> tuple[KindRows, ...]:
         """The rows of the problem with the noise that they have at given parameters."""
         gamma = theta[self.parameters.scales]
         return tuple(rows.at_scale(gamma) for rows in self.problem.rows)

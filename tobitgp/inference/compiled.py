@@ -20,7 +20,7 @@ from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference.compiled_rows import METHODS
 from tobitgp.inference.feature_layout import MOST_SPREAD, Layout, Place, block_features, block_slopes, spread_columns
-from tobitgp.inference.feature_posterior import Posterior, Settled
+from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
 from tobitgp.inference.method import EP, Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
 from tobitgp.inference.site_updates import CHUNK_ROWS, Setting, SiteChunk, SitesState
@@ -296,7 +296,7 @@ class _Answer:
                 first += len(self.own[t])
         return np.concatenate([*found, made[first:]])
 
-    def posterior(self) -> Posterior:
+    def posterior(self) -> FeaturePosterior:
         """All of it, with its rows."""
         e, at, layout, part = self.e, self.at(), self.layout, self.plan.part
         p, m, groups = e.p, e.m, self.plan.groups if e.m else 0
@@ -306,7 +306,7 @@ class _Answer:
         setting = Setting(at, layout, self.method, Spread(self.likelihood), e.sigma)
         state = SitesState(part, setting, self._chunks(layout), self.sites)
         found = e.evidence, e.iterations, e.residual, bool(e.converged)
-        return Posterior(self.theta, at, layout, w, factor, *found, states=LocalPartitions([state]))
+        return FeaturePosterior(self.theta, at, layout, w, factor, *found, states=LocalPartitions([state]))
 
     def _chunks(self, layout: Layout) -> tuple[SiteChunk, ...]:
         """The rows with the features found, where these are of all rows."""

@@ -68,7 +68,7 @@ class FeatureWeights(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Posterior:
+class FeaturePosterior:
     """A Gaussian posterior at a fixed point."""
 
     theta: Array  # (k,), unconstrained parameters: each block's, then those of the noise, log sigma last
@@ -228,10 +228,10 @@ class Settled:
     row_features: int  # as of the layout
     gradient: Array | None  # (k,), of the evidence in theta, where slopes were asked for
     data: PartitionedRows  # the rows with the sites there
-    complete: Callable[[], Posterior]
+    complete: Callable[[], FeaturePosterior]
 
     @cached_property
-    def posterior(self) -> Posterior:
+    def posterior(self) -> FeaturePosterior:
         """All of it, with its rows."""
         return self.complete()
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.engines import Partitions, add_up
 from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import implicit_sums
@@ -139,7 +139,7 @@ def known_sums(part: RowPartition) -> tuple[Any, ...]:
     return part.kept.sums
 
 
-def _precision(rows: Rows) -> Array:
+def _precision(rows: KindRows) -> Array:
     """Site precisions of rows whose sites are known, if sigma were 1."""
     return rows.weight / np.square(rows.noise(1.0))
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.inference.evidence_ascent import Objective, climb
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.method import Method
@@ -42,7 +42,7 @@ class Moved(NamedTuple):
 
 def move_inducing(
     task: Task,
-    starts: Sequence[tuple[Sequence[Block], Posterior]],
+    starts: Sequence[tuple[Sequence[Block], FeaturePosterior]],
     method: Method,
     settings: Settings,
     on_step: Callable[[Objective, float], None] | None = None,

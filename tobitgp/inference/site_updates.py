@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.compiled import library
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.engines import add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled_rows
@@ -52,7 +52,7 @@ class Setting(NamedTuple):
 class SiteChunk:
     """Rows of one kind."""
 
-    rows: Rows
+    rows: KindRows
     span: slice  # their place in the part
     inputs: tuple[Inputs, ...]
     conjugate: bool  # whether their sites are known
@@ -235,7 +235,7 @@ def _visitor(setting: Setting) -> compiled_rows.Visitor | None:
     return None if noise is None else compiled_rows.Visitor(setting.method, noise, setting.sigma)
 
 
-def slopes_of(setting: Setting, rows: Rows, at: Marginals) -> Slopes:
+def slopes_of(setting: Setting, rows: KindRows, at: Marginals) -> Slopes:
     """Derivatives of the evidence at the fixed point by each of some rows."""
     visitor = _visitor(setting)
     if visitor is not None and visitor.knows(rows):

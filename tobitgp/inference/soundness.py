@@ -14,7 +14,7 @@ from tobitgp.formula.gp import MOST_NEIGHBOURS
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.feature_layout import lay_out
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.hyperparameters import SIGMA, HyperParameter, shape_parameters, term_parameters
 from tobitgp.likelihoods.censoring_noise import SIDES
@@ -72,7 +72,9 @@ def _wrong(wanted: Shapes, finite: Sequence[str]) -> Iterator[str]:
             yield f"{name} holds numbers that are not finite"
 
 
-def _wrong_factor(factor: LevelColumns | None, columns: slice | None, points: Sequence[Posterior]) -> Iterator[str]:
+def _wrong_factor(
+    factor: LevelColumns | None, columns: slice | None, points: Sequence[FeaturePosterior]
+) -> Iterator[str]:
     """An absorbed factor whose columns are not those of the formula, or without a group for each."""
     if factor is None and columns is None:
         return
@@ -106,7 +108,7 @@ def _wrong_parameters(gp: GPModel, fitted: FittedGP, state: DesignState) -> Iter
         yield "its hyper-parameters are not those of the formula"
 
 
-def _wrong_point(point: Posterior, k: int, n_linear: int) -> Iterator[str]:
+def _wrong_point(point: FeaturePosterior, k: int, n_linear: int) -> Iterator[str]:
     """What is wrong with one posterior, by the shapes that its blocks call for."""
     layout, factor = point.layout, point.factor
     if (
@@ -145,7 +147,7 @@ def _all_below(places: IntArray, size: int) -> bool:
     return bool(((places >= 0) & (places < size)).all())
 
 
-def _field_arrays(point: Posterior) -> Generator[str, None, Shapes]:
+def _field_arrays(point: FeaturePosterior) -> Generator[str, None, Shapes]:
     """Arrays of the structured part, whose parameters are those of the blocks that stand in it."""
     field, standing = point.field, [t for t, b in enumerate(point.blocks) if isinstance(b, StructuredTermAt)]
     if field is None and not standing:

@@ -19,8 +19,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma, stdtrit
 
-from tobitgp.distributions.normal import Normal as StandardNormal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.student import StudentNoise
 from tobitgp.mixture.family import (
     NEARLY,
     ComponentDistribution,
@@ -49,7 +49,7 @@ class LocationScaleComponents(ComponentDistribution):
 
     def each(self, of: Callable[..., Array], *z: Array) -> Array:
         """What the distribution of Z, symmetric about 0, says of its values in each component, (K, n)."""
-        return of(StandardNormal(), *z)
+        return of(NormalNoise(), *z)
 
     def standardised(self, x: Array) -> Array:
         """Values of Z, (K, n)."""
@@ -150,7 +150,7 @@ class StudentT(LocationScaleComponents):
 
     def each(self, of: Callable[..., Array], *z: Array) -> Array:
         finite = (np.clip(each, -_FAR, _FAR) for each in z)
-        return np.stack([of(Student(df), *rows) for df, *rows in zip(self.df.tolist(), *finite, strict=True)])
+        return np.stack([of(StudentNoise(df), *rows) for df, *rows in zip(self.df.tolist(), *finite, strict=True)])
 
     def _tail(self, z: Array) -> Array:
         below = LocationScaleComponents._tail(self, z)
@@ -163,7 +163,7 @@ class StudentT(LocationScaleComponents):
         return np.where(self.df > 1.0, self.loc, np.nan)
 
     def variance(self) -> Array:
-        return self.scale**2 * np.array([Student(df).variance for df in self.df.tolist()])
+        return self.scale**2 * np.array([StudentNoise(df).variance for df in self.df.tolist()])
 
 
 @dataclass(frozen=True, slots=True)

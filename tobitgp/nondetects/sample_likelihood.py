@@ -19,10 +19,10 @@ import numpy as np
 from scipy.special import gammainc, gammaincc, gammaln, ndtr, ndtri, poch
 
 from tobitgp.api import fit
-from tobitgp.distributions.gengamma import GenGamma
+from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.nondetects.sample import Sample
@@ -90,7 +90,7 @@ class Gamma(SampleFamily):
     def linked(self, a: float, b: float) -> LocationScale:
         """The distribution of log y."""
         sd = np.exp(-0.5 * b)
-        return LocationScale(GenGamma(float(sd)), np.asarray(a + b), sd)
+        return LocationScale(GenGammaNoise(float(sd)), np.asarray(a + b), sd)
 
     def log_likelihood(self, lower: Array, upper: Array, a: float, b: float) -> float:
         """By incomplete gamma functions, which take a quarter of the time."""
@@ -109,8 +109,8 @@ class Gamma(SampleFamily):
 
 
 SAMPLE_FAMILIES = {
-    "lognormal": SampleFamily("lognormal", "lognormal", True, Normal()),
-    "normal": SampleFamily("normal", "gaussian", False, Normal()),
+    "lognormal": SampleFamily("lognormal", "lognormal", True, NormalNoise()),
+    "normal": SampleFamily("normal", "gaussian", False, NormalNoise()),
     "weibull": SampleFamily("weibull", "weibull", True, Gumbel()),
     "gamma": Gamma("gamma", "gengamma", True, Gumbel()),
 }

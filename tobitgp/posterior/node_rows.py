@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.posterior.questions import Rows
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -27,7 +27,7 @@ class NodeRows:
 
     def __post_init__(self) -> None:
         if not self.noises:
-            object.__setattr__(self, "noises", (Normal(),) * len(self.weight))
+            object.__setattr__(self, "noises", (NormalNoise(),) * len(self.weight))
 
     @property
     def normal(self) -> bool:

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from tobitgp.distributions.convolution import HALF_LOG_2PI, plus_normal, reach
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNoise, PowerNormal, transform
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import FAR
@@ -199,14 +199,14 @@ class Nodes(NodeRows):
         return [np.clip(self._standardised(j, value, scale), -FAR, FAR) for value in question.at]
 
     def _standardised(self, j: int, value: Array, scale: Array) -> Array:
-        return LocationScale(Normal(), self.mean[j], scale, self.log).standardise(value)
+        return LocationScale(NormalNoise(), self.mean[j], scale, self.log).standardise(value)
 
     def _growth(self, j: int) -> Array:
         """By how much squares of a positive response move the bulk of their integrals, in standard deviations."""
         return 2.0 * self.sd[j]
 
 
-_NORMAL = Normal()
+_NORMAL = NormalNoise()
 _POWERS_PAY, _OF_POWER = 20, 1500  # rows from which on tables pay, and their nodes
 
 

@@ -102,7 +102,7 @@ def deal(exact: Any, folds: int, rng: np.random.Generator) -> IntArray:
     return out
 
 
-class Outcome(NamedTuple):
+class Attempt(NamedTuple):
     """What came of a call."""
 
     value: Any  # none where it failed
@@ -110,7 +110,7 @@ class Outcome(NamedTuple):
     notes: tuple[Note, ...]  # (category, text), warnings, each once
 
 
-def attempt(call: Callable[..., Any], **options: Any) -> Outcome:
+def attempt(call: Callable[..., Any], **options: Any) -> Attempt:
     """Call, and keep its warnings and the errors that the package raises on purpose."""
     value, failure = None, None
     with warnings.catch_warnings(record=True) as caught, single_blas_thread():
@@ -122,7 +122,7 @@ def attempt(call: Callable[..., Any], **options: Any) -> Outcome:
         except TobitGPError as error:
             failure = error
     notes = dict.fromkeys((note.category, str(note.message)) for note in caught)
-    return Outcome(value, failure, tuple(notes))
+    return Attempt(value, failure, tuple(notes))
 
 
 def attempt_all(
@@ -132,7 +132,7 @@ def attempt_all(
     progress: bool | Callable[[str, int, float], None],
     words: str,
     value: Callable[[Any], float],
-) -> list[Outcome]:
+) -> list[Attempt]:
     """Attempt each call, in order, and show how far they are; several at a time in processes of one BLAS thread."""
     found = []
     with progress_bar(progress, words) as show:
@@ -143,7 +143,7 @@ def attempt_all(
     return found
 
 
-def _outcomes(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jobs: int) -> Iterator[Outcome]:
+def _outcomes(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jobs: int) -> Iterator[Attempt]:
     if n_jobs == 1 or len(tasks) < 2:
         yield from (attempt(call, **options) for call, options in tasks)
         return
@@ -349,7 +349,7 @@ def _measure_fold(
     return out
 
 
-def _table(names: list[Any], parts: Parts, found: list[Outcome]) -> pd.DataFrame:
+def _table(names: list[Any], parts: Parts, found: list[Attempt]) -> pd.DataFrame:
     """A row for each fold, and a warning for those that failed."""
     errors = [outcome.error for outcome in found if outcome.error is not None]
     if len(errors) == len(found):

@@ -27,7 +27,7 @@ from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.feature_layout import Layout, Place
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.partitioned import Sites
@@ -114,7 +114,6 @@ CLASSES: dict[str, type] = {
         Place,
         PlainLinear,
         Points,
-        Posterior,
         Prior,
         Problem,
         SVBCM,
@@ -130,7 +129,7 @@ CLASSES: dict[str, type] = {
         Vecchia,
         WeibullBaseline,
     )
-} | {"State": MixtureState}
+} | {"Posterior": FeaturePosterior, "State": MixtureState}
 
 # Written by name.
 REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {

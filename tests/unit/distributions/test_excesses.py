@@ -10,11 +10,11 @@ from scipy.integrate import quad
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.student import StudentNoise
 
 INF = np.inf
-DISTRIBUTIONS = [Logistic(), Gumbel(), Student(0.6), Student(3.0), Student(15.0), Normal()]
+DISTRIBUTIONS = [Logistic(), Gumbel(), StudentNoise(0.6), StudentNoise(3.0), StudentNoise(15.0), NormalNoise()]
 N = 300
 
 
@@ -22,7 +22,7 @@ N = 300
 @pytest.mark.parametrize("z", [-20.0, -1.1, -0.9, 0.5, 7.0])
 def test_tilted_excesses(s, z):
     at, tilt = np.array([z]), np.array([s])
-    for distribution in (Logistic(), Gumbel(), Normal()):
+    for distribution in (Logistic(), Gumbel(), NormalNoise()):
         name = distribution.name
         above, below = (partial(distribution.log_excess, above=side) for side in (True, False))
         if name == "gumbel" and z > 3.0:
@@ -54,8 +54,8 @@ def test_far_out():
     z = np.array([1e3])
     assert np.allclose(Logistic().log_excess(z, None, above=True), 0.0)
     assert np.allclose(Gumbel().log_excess(np.array([100.0]), None, above=True), -100.0)
-    assert np.allclose(np.exp(Student(5.0).log_excess(z, None, above=True)), 1e3 / 4.0, rtol=1e-3)
-    assert Student(0.9).log_excess(z, None, above=True) is None
+    assert np.allclose(np.exp(StudentNoise(5.0).log_excess(z, None, above=True)), 1e3 / 4.0, rtol=1e-3)
+    assert StudentNoise(0.9).log_excess(z, None, above=True) is None
 
 
 @pytest.mark.parametrize("s", [None, 1e-4, 0.5, 0.99])

@@ -7,10 +7,10 @@ import scipy.stats as st
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.student import StudentNoise
 
-DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(df=3.0), Student(df=1000.0)]
+DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(df=3.0), StudentNoise(df=1000.0)]
 INF = np.inf
 ENDS = [(-INF, INF), (-INF, 0.3), (-0.4, INF), (-1.0, 2.0), (-INF, -60.0), (40.0, INF), (7.0, 7.5), (1.0, 1.0 + 1e-9)]
 
@@ -37,13 +37,13 @@ def test_far_out_in_a_normal_tail():
     with mp.workdps(60):
         tail = mp.erfc(300 / mp.sqrt(2)) / 4
         exact = mp.findroot(lambda x: mp.log(mp.erfc(x / mp.sqrt(2)) / 2) - mp.log(tail), 300.002)
-    found = Normal().quantile_between(np.array([0.5]), np.array([300.0]), np.array([INF]))
+    found = NormalNoise().quantile_between(np.array([0.5]), np.array([300.0]), np.array([INF]))
     np.testing.assert_allclose(found - 300.0, float(exact - 300), rtol=1e-6)
 
 
 def test_probabilities_that_are_no_numbers():
     """Student's distribution so far out that the mass underflows, and ends without any mass."""
-    distribution, end = Student(df=1000.0), np.full(2, 200.0)
+    distribution, end = StudentNoise(df=1000.0), np.full(2, 200.0)
     found = distribution.quantile_between(np.array([0.25, 0.5]), end, np.full(2, INF))
     np.testing.assert_allclose(distribution.log_sf(found) - distribution.log_sf(end), np.log([0.75, 0.5]), rtol=1e-8)
     np.testing.assert_allclose(

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import boxcox, norm
 
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNoise, PowerNormal, invert, transform
 
 POWERS = (-1.2, -0.3, 0.0, 1e-6, 0.3, 0.5, 1.0, 2.5)
@@ -139,7 +139,7 @@ def test_mixture():
 
 def test_noise_is_normal_and_has_a_power():
     noise, z = PowerNoise(0.5), np.array([-1.0, 0.4])
-    np.testing.assert_array_equal(noise.logpdf(z), Normal().logpdf(z))
-    np.testing.assert_array_equal(noise.log_sf(z), Normal().log_sf(z))
+    np.testing.assert_array_equal(noise.logpdf(z), NormalNoise().logpdf(z))
+    np.testing.assert_array_equal(noise.log_sf(z), NormalNoise().log_sf(z))
     assert noise.at_coordinate(0.2) == PowerNoise(0.2)
-    assert noise.contains(Normal())
+    assert noise.contains(NormalNoise())

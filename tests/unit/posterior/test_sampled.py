@@ -9,7 +9,7 @@ from scipy.stats import gamma, lomax, norm
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.normal import NormalNoise
 from tobitgp.posterior.estimates import Sampled, weighted_quantiles
 from tobitgp.posterior.questions import (
     conditional,
@@ -87,7 +87,7 @@ def test_infinite_quantiles_of_draws():
 def test_locations_of_both_signs():
     f, weight = np.polynomial.hermite_e.hermegauss(40)
     y = Averaged(
-        LocationScale(Normal(), np.array([[-3.0], [1.0]]) + 0.8 * f, np.full((1, 1), 0.6)), weight / weight.sum()
+        LocationScale(NormalNoise(), np.array([[-3.0], [1.0]]) + 0.8 * f, np.full((1, 1), 0.6)), weight / weight.sum()
     )
     for p in (0.02, 0.5, 0.975):
         np.testing.assert_allclose(y.ppf(p), norm.ppf(p, [-3.0, 1.0], 1.0), rtol=1e-9)
