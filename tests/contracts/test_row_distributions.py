@@ -50,7 +50,7 @@ ROWS = {
     "reciprocal": PowerNormal(MU, SCALE, -0.5),
     "logarithm": PowerNormal(MU, SCALE, 0.0, log_unit=0.7),
     "powers": PowerMixture(
-        np.array([0.3, 0.7]), PowerNormal(np.stack([MU, MU + 0.2]), SCALE, np.array([[0.5], [0.1]]))
+        PowerNormal(MU[:, None] + [0.0, 0.2], SCALE[:, None], np.array([0.5, 0.1])), np.array([0.3, 0.7])
     ),
     "averaged": Averaged(
         LocationScale(Gumbel(), MU[:, None] + [0.0, 0.3, -0.5], SCALE[:, None], log=True), np.array([0.2, 0.3, 0.5])

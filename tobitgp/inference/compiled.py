@@ -185,7 +185,7 @@ class CompiledPlan:
             features = block_features(at, inputs, slopes=slopes)
             A = np.ascontiguousarray(features.A)
             if member.place == "spread":
-                A = spread_columns(A, inputs.code, at.size * _size(at.grouping))
+                A = spread_columns(A, inputs.code, at.size * (1 if at.grouping is None else at.grouping.size))
             given[t] = GivenFeatures(at, features, A)
             blocks[t].size, blocks[t].X = A.shape[1], library.address(A)
         return given
@@ -326,10 +326,6 @@ class _Answer:
             kept = parts, Loadings(A[at], of_groups), d[at]
             chunks.append(replace(chunk, kept=(kept,)))
         return tuple(chunks)
-
-
-def _size(grouping: Grouping | None) -> int:
-    return 1 if grouping is None else grouping.size
 
 
 def _own_grouping(blocks: Sequence[Block]) -> Grouping | None:

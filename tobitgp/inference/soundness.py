@@ -133,7 +133,7 @@ def _wrong_point(point: FeaturePosterior, k: int, n_linear: int) -> Iterator[str
     if isinstance(factor, CrossedFactor):
         wanted |= {"groups": (factor.groups, (G, m, m)), "entries": (factor.indices, factor.data.shape)}
         wanted["ends of borders"] = factor.indptr, (G * m + 1,)
-        if not _are_ends(factor.indptr, len(factor.indices)) or not _all_below(factor.indices, p):
+        if not _are_ends(factor.indptr, len(factor.indices)) or ((factor.indices < 0) | (factor.indices >= p)).any():
             yield "its borders are no sparse matrix"
     wanted |= yield from _field_arrays(point)
     yield from _wrong(wanted, finite=[name for name in wanted if not name.startswith("theta")])
@@ -141,10 +141,6 @@ def _wrong_point(point: FeaturePosterior, k: int, n_linear: int) -> Iterator[str
 
 def _are_ends(ends: IntArray, n: int) -> bool:
     return bool(ends[0] == 0 and ends[-1] == n and (np.diff(ends) >= 0).all())
-
-
-def _all_below(places: IntArray, size: int) -> bool:
-    return bool(((places >= 0) & (places < size)).all())
 
 
 def _field_arrays(point: FeaturePosterior) -> Generator[str, None, Shapes]:

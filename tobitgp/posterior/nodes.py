@@ -245,8 +245,8 @@ class PowerNodes(Nodes):
     @property
     def new(self) -> PowerMixture:  # type: ignore[override]
         """Distributions of a new response."""
-        power = self.power.reshape(-1, *[1] * (self.mean.ndim - 1))
-        return PowerMixture(self.weight, PowerNormal(self.mean, np.hypot(self.sd, self.sigma), power))
+        mean, sd = (np.moveaxis(each, 0, -1) for each in (self.mean, np.hypot(self.sd, self.sigma)))
+        return PowerMixture(PowerNormal(mean, sd, self.power), self.weight)
 
     @property
     def beside_shared_values(self) -> PowerMixture:
@@ -284,8 +284,7 @@ class PowerNodes(Nodes):
     def values(self, question: Question) -> Array:
         """The number of a new response under every component, (J, n)."""
         each = self.new.each
-        parts = (each.take(j) for j in range(len(self.weight)))
-        return np.stack([question.number(part) for part in parts])
+        return np.stack([question.number(each.take(np.s_[..., j])) for j in range(len(self.weight))])
 
     def se(self, question: Question) -> Array:
         """Standard deviation of the number given f, the noise and the power, (n,)."""

@@ -154,7 +154,9 @@ def maximise_cure(problem: CureProblem, *, scores: bool, max_iter: int) -> tuple
             CureEnd(each.iterations, each.state.value, _mean_cured(problem, each.state.x), why == "converged")
             for each, why in found
         ]
-        fit = _in_users_units(problem, end, reason, scores=scores)
+        told, words = problem.row_scores(end.state.x) if scores else None, _words(problem, end, reason)
+        parts = end, _unit(problem, end.state.x), problem.sizes[0], reason, words, told, problem.distribution
+        fit = problem.in_users_units(*parts, free_shape=problem.free_shape)
         past = [float(problem.predictors(each.state.x)[-1][0]) for each, why in found if why == "shape"]
         sides = {int(shape >= problem.distribution.coordinate_range()[1]) for shape in past}
         for held in (_held(problem, side, scores=scores, max_iter=max_iter) for side in sorted(sides)):
@@ -252,11 +254,3 @@ def _words(problem: CureProblem, end: Climb, reason: str) -> str:
     if reason == "stalled":
         return "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model."
     return "Not converged when the limit of iterations was reached; raise max_iter."
-
-
-def _in_users_units(problem: CureProblem, end: Climb, reason: str, *, scores: bool) -> Maximum:
-    """An end as parameters and their covariance."""
-    x, noise, free_shape = end.state.x, problem.distribution, problem.free_shape
-    told, words = problem.row_scores(x) if scores else None, _words(problem, end, reason)
-    found = end, _unit(problem, x), problem.sizes[0], reason, words, told, noise
-    return problem.in_users_units(*found, free_shape=free_shape)

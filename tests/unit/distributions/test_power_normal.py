@@ -116,10 +116,10 @@ def test_unit_changes_nothing_but_the_unit():
 
 
 def test_mixture():
-    each = PowerNormal(np.array([[0.2, -2.0], [1.0, -1.5]]), np.array([[0.7], [0.5]]), np.array([[0.3], [0.6]]))
+    each = PowerNormal(np.array([[0.2, 1.0], [-2.0, -1.5]]), np.array([0.7, 0.5]), np.array([0.3, 0.6]))
     weight = np.array([0.3, 0.7])
-    y = PowerMixture(weight, each)
-    parts = [PowerNormal(each.mu[j], each.sigma[j], each.power[j]) for j in range(2)]
+    y = PowerMixture(each, weight)
+    parts = [PowerNormal(each.mu[:, j], each.sigma[j], each.power[j]) for j in range(2)]
     at = np.array([1.4, 0.2])
     for name in ("logcdf", "logpdf", "logsf"):
         wanted = np.log(weight @ [np.exp(getattr(part, name)(at)) for part in parts])
