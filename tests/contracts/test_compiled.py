@@ -12,8 +12,7 @@ from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product,
 from tobitgp.compiled import library
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled, compiled_rows, partitioned
 from tobitgp.inference.compiled_rows import find_noise

@@ -18,7 +18,7 @@ from support.problems import (
     with_instrument,
 )
 
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.inference import EP, METHODS, VI
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.censoring_noise import SideNoise

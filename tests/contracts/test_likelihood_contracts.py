@@ -11,7 +11,7 @@ from support.differences import derivative
 from support.distributions import DISTRIBUTIONS
 from support.problems import make_rows
 
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.noise import NoiseLikelihood
 

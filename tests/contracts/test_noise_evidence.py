@@ -6,7 +6,7 @@ from scipy import stats
 from support.distributions import DISTRIBUTIONS
 from support.problems import gp, make_problem, solve, tight
 
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.noise import NoiseLikelihood
 

@@ -11,14 +11,12 @@ from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
 from tobitgp.distributions.event_times import Continued, Cured, First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.row_models import FunctionRows, Functions
 from tobitgp.distributions.row_shapes import OwnShapes
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.distributions.weighted import Interpolated, Lattice
 from tobitgp.posterior.nodes import Nodes

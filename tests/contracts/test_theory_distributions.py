@@ -12,9 +12,8 @@ from tobitgp.distributions import CensoredNormal, TruncatedNormal
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.power_normal import PowerNormal
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.posterior.questions import CURVES
 

@@ -3,7 +3,7 @@
 import mpmath as mp
 
 from tobitgp.distributions.gengamma import GenGammaNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.likelihoods import FAMILIES
 
 DISTRIBUTIONS = {family.distribution.name: family.distribution for family in FAMILIES.values()}

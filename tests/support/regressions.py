@@ -6,9 +6,7 @@ from support.reference import load
 from support.responses import response
 from tobitgp import datasets
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 
 TOBIN, AFFAIRS, LUNG, INTERVAL = map(
     load, ("tobin_tobit.json", "affairs_tobit.json", "lung_aft.json", "lung_interval.json")

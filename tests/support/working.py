@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.linalg import block_diag
 
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import NormalNoise, StudentNoise
 from tobitgp.engines import LocalPartitions
 from tobitgp.regression.newton import evaluate
 from tobitgp.regression.working import split, standardise

@@ -38,7 +38,6 @@ class Convolved(Distribution):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """That of the noise."""
         return self.noise.name
 
     @property

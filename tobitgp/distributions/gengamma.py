@@ -26,8 +26,8 @@ import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammainccinv, gammaincinv, polygamma
 
 from tobitgp.distributions.gumbel import Gumbel, steep
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.standard_noise import Distribution, Tail
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.numerics import normal_functions
 from tobitgp.numerics.log_probabilities import deviance, stirling_error
 from tobitgp.typing import Array

@@ -20,9 +20,9 @@ import numpy as np
 from scipy.special import exprel, log_ndtr, ndtri_exp
 
 from tobitgp.distributions.averaged import Averaged
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import FAR, Distribution, Tail
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.typing import Array
 
 TINY = float(np.nextafter(0.0, 1.0))  # below which a response is 0

@@ -11,9 +11,8 @@ from tobitgp.compiled import library
 from tobitgp.data.arrays import KindRows
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.errors import NumericalError
 from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.method import EP, Laplace, Marginals, Method, Slopes

@@ -18,8 +18,8 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.engines import row_chunks
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family

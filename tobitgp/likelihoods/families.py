@@ -12,12 +12,10 @@ import numpy as np
 from tobitgp.data.arrays import KindRows
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.power_normal import POWERS, PowerNoise
 from tobitgp.distributions.row_models import RowModel
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.likelihoods.custom_noise import CustomNoise as CustomNoise

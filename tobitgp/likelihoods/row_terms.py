@@ -124,40 +124,31 @@ class Wrapped(Likelihood):
 
     @property
     def log_concave(self) -> bool:
-        """That of the noise."""
         return bool(self.noise.log_concave)
 
     @property
     def steep(self) -> bool:
-        """That of the noise."""
         return bool(self.noise.steep)
 
     def over(self, rows: Sequence[KindRows]) -> Self:
-        """That of the noise."""
         return replace(self, noise=self.noise.over(rows))
 
     def at(self, theta: Array) -> Self:
-        """That of the noise."""
         return replace(self, noise=self.noise.at(theta))
 
     def is_conjugate(self, rows: KindRows) -> bool:
-        """That of the noise."""
         return bool(self.noise.is_conjugate(rows))
 
     def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
-        """That of the noise."""
         return self.noise.tilted(rows, mean, var, sigma)
 
     def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
-        """That of the noise."""
         return np.asarray(self.noise.tilted_slope(rows, mean, var, sigma, d1, d2))
 
     def newton(self, rows: KindRows, f: Array, sigma: float) -> Tilted:
-        """That of the noise."""
         return self.noise.newton(rows, f, sigma)
 
     def point(self, rows: KindRows, f: Array, sigma: float) -> Point:
-        """That of the noise."""
         return self.noise.point(rows, f, sigma)
 
 

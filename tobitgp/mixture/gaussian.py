@@ -19,8 +19,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma, stdtrit
 
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import NormalNoise, StudentNoise
 from tobitgp.mixture.family import (
     NEARLY,
     ComponentDistribution,

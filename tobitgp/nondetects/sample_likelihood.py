@@ -22,8 +22,8 @@ from tobitgp.api import fit
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.sample_results import read_choice

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.posterior.questions import Rows
 from tobitgp.typing import Array, BoolArray, IntArray
 

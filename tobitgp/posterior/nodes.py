@@ -17,10 +17,10 @@ from scipy.special import expit
 
 from tobitgp.distributions.convolution import HALF_LOG_2PI, plus_normal, reach
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNoise, PowerNormal, transform
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import FAR
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.distributions.weighted import Interpolated, Lattice, WeightedSum, interpolate, lattice
 from tobitgp.numerics.normal_functions import average, exponential_sd, total_sd
 from tobitgp.numerics.quadrature import BEYOND, integrals

@@ -93,15 +93,12 @@ class HazardProblem(Predictors):
         return transformed_times(model.noise, model.baseline, eta, c, since if np.isfinite(since).any() else None)
 
     def log_likelihoods(self, x: Array) -> Jet:
-        """See `Predictors`."""
         return log_likelihoods(self.rows_at(x), self.judged)
 
     def evaluate(self, x: Array) -> State:
-        """See `Predictors`."""
         return Predictors.evaluate(self, x) if self.model.group is None else _of_groups(self, x)
 
     def row_scores(self, x: Array) -> Array:
-        """See `Predictors`."""
         return Predictors.row_scores(self, x) if self.model.group is None else _scores_of_groups(self, x)
 
     def here(self, parameters: Array, sign: float = 1.0) -> Array:

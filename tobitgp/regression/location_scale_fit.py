@@ -14,10 +14,8 @@ import numpy as np
 
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.outcome import Outcome
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.engines import LocalPartitions, Store, single_blas_thread
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression import convergence

@@ -4,9 +4,7 @@ from scipy import stats
 from support.posteriors import rows_of
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 
 INF = np.inf
 DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(5.0)]

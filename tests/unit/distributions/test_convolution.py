@@ -11,9 +11,7 @@ from support.posteriors import nodes
 from tobitgp.distributions.convolution import Convolved, cdf, log_density, log_mass, log_tail
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.distributions.weighted import WeightedSum
 from tobitgp.numerics.normal_functions import normal_quantile
 from tobitgp.numerics.truncated_moments import log_interval_mass

@@ -9,8 +9,7 @@ from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise
 
 NOISES = [NormalNoise(), Logistic(), Gumbel(), GenGammaNoise(-0.7)]
 LOGIT = np.array([-2.0, 0.3, 4.0])

@@ -9,9 +9,7 @@ import pytest
 from scipy.integrate import quad
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 
 INF = np.inf
 DISTRIBUTIONS = [Logistic(), Gumbel(), StudentNoise(0.6), StudentNoise(3.0), StudentNoise(15.0), NormalNoise()]

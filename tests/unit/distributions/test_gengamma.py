@@ -8,7 +8,7 @@ from scipy.integrate import quad
 
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.symmetric_noise import NormalNoise
 
 PLACES = np.array([-40.0, -12.0, -3.0, -0.3, 0.0, 0.2, 1.0, 2.4, 2.6, 7.0, 12.0])
 SHAPES = [-5.0, -1.0, -0.3, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0]

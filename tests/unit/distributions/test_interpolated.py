@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.distributions.weighted import Lattice, interpolate
 from tobitgp.posterior import nodes as posterior_nodes
 from tobitgp.posterior.nodes import Nodes

@@ -6,9 +6,7 @@ import pytest
 import scipy.stats as st
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 
 DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(df=3.0), StudentNoise(df=1000.0)]
 INF = np.inf

@@ -7,9 +7,7 @@ from scipy import stats as st
 
 from tobitgp.distributions import convolution, weighted
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.distributions.weighted import Lattice
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES

@@ -5,9 +5,7 @@ from scipy import stats
 from support.distributions import DISTRIBUTIONS, PRECISE, cdf, density
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 
 SCIPY = {
     "normal": stats.norm(),

@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import boxcox, norm
 
-from tobitgp.distributions.normal import NormalNoise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNoise, PowerNormal, invert, transform
+from tobitgp.distributions.symmetric_noise import NormalNoise
 
 POWERS = (-1.2, -0.3, 0.0, 1e-6, 0.3, 0.5, 1.0, 2.5)
 FREE = np.array([np.inf])

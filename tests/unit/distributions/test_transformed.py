@@ -7,8 +7,7 @@ from scipy.integrate import quad
 from tobitgp.distributions import transformed
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise
 from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.numerics.jets import variables
 from tobitgp.numerics.roots import derivatives

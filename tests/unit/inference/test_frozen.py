@@ -8,7 +8,7 @@ from support.blocks import CODES, NONE, OTHER, WEIGHT, effects, wavy
 from support.problems import GAUSSIAN, dense, gp, make_problem, product, simulate, tight
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.inference import frozen, partitioned
 from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.frozen import Frozen

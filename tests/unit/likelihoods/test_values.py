@@ -8,7 +8,7 @@ from support.distributions import DISTRIBUTIONS
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.likelihoods.row_terms import mass_terms, row_terms
 
 LOWER = np.array([0.4, -np.inf, 0.3, -0.5, -np.inf, 0.6, 0.7])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.means import km_means
 from tobitgp.nondetects.resampling import bca, draw_limits, few_detects, fit_many

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from support.posteriors import asked, nodes
 
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.symmetric_noise import NormalNoise
 
 INF = np.inf
 LIMITS = [(-0.5, INF), (-INF, 0.8), (-0.5, 0.8), (0.4, 0.9), (-INF, INF), (0.3, INF)]

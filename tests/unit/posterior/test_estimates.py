@@ -5,9 +5,7 @@ from support.differences import derivative
 from support.posteriors import rows_of
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import CURVES, Question, latent, mean, observed, probability, quantile
 

@@ -8,8 +8,7 @@ from support.posteriors import asked, nodes
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise
 from tobitgp.posterior.questions import observed
 
 WHATS = ("latent", "median", "uncensored", "observed")

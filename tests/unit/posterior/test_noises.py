@@ -10,9 +10,7 @@ from support.posteriors import asked, nodes
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.numerics.truncated_moments import interval
 from tobitgp.posterior.seen import (
     Component,

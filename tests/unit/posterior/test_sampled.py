@@ -9,7 +9,7 @@ from scipy.stats import gamma, lomax, norm
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.posterior.estimates import Sampled, weighted_quantiles
 from tobitgp.posterior.questions import (
     conditional,

@@ -6,9 +6,7 @@ from scipy.special import ndtr
 from support.posteriors import nodes
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior import node_quantiles
 from tobitgp.posterior.questions import CURVES, cumulative_hazard, hazard, observed, probability, survival
 from tobitgp.posterior.shared_quantiles import shared_quantiles

@@ -6,8 +6,7 @@ from support.responses import response
 from support.working import standardised
 
 from tobitgp.data.outcome import outcome
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import NormalNoise, StudentNoise
 from tobitgp.regression import location_scale_fit, maximise
 
 

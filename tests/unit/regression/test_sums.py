@@ -5,7 +5,7 @@ from support.distributions import EVERY, IDS
 from support.working import standardised
 
 from tobitgp.data.outcome import outcome
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.regression import working
 from tobitgp.regression.newton import evaluate
 

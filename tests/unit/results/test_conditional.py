@@ -12,9 +12,7 @@ from scipy.stats import norm
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.errors import DataError, SpecError
 from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.kinds.rows_left_out import seen_in_rows, seen_in_training

@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 import tobitgp as tg
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import NormalNoise
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.errors import SpecError
 
 SCALES = [("latent", {}), ("observed", {}), ("prob", {"below": 0.4}), ("prob", {"above": 0.4})]

@@ -5,9 +5,7 @@ from support.posteriors import rows_of
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import NormalNoise
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.process.process_residuals import pearson
 from tobitgp.results.residuals import Tails

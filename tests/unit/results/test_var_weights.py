@@ -11,7 +11,7 @@ from scipy.stats import logistic, multivariate_normal, norm
 
 import tobitgp as tg
 from tobitgp.data.arrays import KindRows, Window
-from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.symmetric_noise import Logistic
 from tobitgp.errors import BoundaryWarning, DataError, SpecError
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.families import GaussianNoise

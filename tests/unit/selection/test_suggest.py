@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import tobitgp as tg
-from tobitgp.distributions.student import StudentNoise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.selection import suggestion
 
