@@ -16,6 +16,7 @@ from tobitgp.kinds.mixture_fit import choose_mixture_method
 from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
+from tobitgp.report.plots import plot_ranking
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import EVIDENCE, check_by, compare, read_value
 from tobitgp.results.likelihood.regression_results import RegressionResults
@@ -75,8 +76,6 @@ class Selection:
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('AIC', '')
         """
-        from tobitgp.report.plots import plot_ranking
-
         return plot_ranking(self.table, list(self.results), ax)
 
     def __repr__(self) -> str:
