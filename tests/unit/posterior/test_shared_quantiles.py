@@ -8,8 +8,8 @@ from support.posteriors import nodes
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior import node_quantiles
+from tobitgp.posterior.node_quantiles import shared_quantiles
 from tobitgp.posterior.questions import CURVES, cumulative_hazard, hazard, observed, probability, survival
-from tobitgp.posterior.shared_quantiles import shared_quantiles
 
 INF, N, ORDERS = np.inf, 80, (0.5, 0.025, 0.975)
 NOISES = {
