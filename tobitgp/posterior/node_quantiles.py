@@ -37,6 +37,7 @@ _REACH, _STEP = 6.0, 0.05  # of nodes, in standard deviations of f and in widths
 _NODES, _MORE_NODES = 65, 513  # the second for numbers that change fast with f
 _CELLS, _MANY = 512, 50  # rows
 _NEWTON_STEPS, _SLOPE = 50, 1e-5
+_DIGITS = 1e-11  # of ranks, which far out say less of f than its sd asks
 
 
 def quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
@@ -145,20 +146,16 @@ def _equivalent(nodes: NodeRows, question: Question, p: float, reference: Locati
     """
     mean, sd, start = nodes.mean, np.maximum(nodes.sd, 1e-300), reference.location
     f, ratio, last = np.repeat(start[None], len(mean), axis=0), np.ones_like(mean), start.copy()
+    alike = [np.array([each == noise for each in nodes.noises]) for noise in dict.fromkeys(nodes.noises)]
 
     def cdf(x: Array, rows: Rows) -> tuple[Array, Array]:
         part, asked, s = nodes.take(rows), question.take(rows), sd[:, rows]
-        at, step = replace(reference, location=x, scale=reference.scale[rows]), _SLOPE * part.sigma
+        at, step = replace(reference, location=x, scale=reference.scale[rows]), _SLOPE * part.sigma[0]
         aim = asked.rank(at)
-        rise = (asked.rank(replace(at, location=x + step[0])) - aim) / step[0]
-        place = f[:, rows] + ratio[:, rows] * (x - last[rows])
-        for _ in range(_NEWTON_STEPS):
-            rank = _ranks(part, asked, place)
-            slope = (_ranks(part, asked, place + step) - rank) / step
-            move = (aim - rank) / slope
-            place = place + np.where(np.isfinite(move), move, 0.0)
-            if not (np.abs(move) > 1e-7 * s).any():
-                break
+        rise = (asked.rank(replace(at, location=x + step)) - aim) / step
+        place, slope = f[:, rows] + ratio[:, rows] * (x - last[rows]), np.empty_like(s)
+        for some in alike:
+            place[some], slope[some] = _met(part.components(some), asked, aim, place[some], s[some])
         f[:, rows], ratio[:, rows], last[rows] = place, np.clip(rise / slope, 0.01, 100.0), x
         u = (place - mean[:, rows]) / s
         density = np.exp(-0.5 * u * u - HALF_LOG_2PI) / s * ratio[:, rows]
@@ -168,11 +165,29 @@ def _equivalent(nodes: NodeRows, question: Question, p: float, reference: Locati
     return solve_quantile(cdf, p if question.rises else 1.0 - p, low=start - away, high=start + away, start=start)
 
 
-def _ranks(nodes: NodeRows, question: Question, f: Array) -> Array:
-    """Ranks (J, n) of the number at values of f."""
-    if len(set(nodes.noises)) == 1:
-        return question.rank(LocationScale(nodes.noises[0], f, nodes.sigma, nodes.log))
-    return np.stack([question.rank(nodes.given(j, row)) for j, row in enumerate(f)])
+def _met(nodes: NodeRows, question: Question, aim: Array, start: Array, sd: Array) -> tuple[Array, Array]:
+    """The f (J, n) at which components with one noise show a rank (n,), and its slope: Newton's method, and bisection."""
+    place, slope = start.copy(), np.ones_like(start)
+    low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
+    rows, step = np.arange(start.shape[1]), _SLOPE * np.broadcast_to(nodes.sigma, start.shape)
+    for _ in range(_NEWTON_STEPS):
+        part, asked, at, width = nodes.take(rows), question.take(rows), place[:, rows], step[:, rows]
+        y = LocationScale(nodes.noises[0], at, part.sigma, nodes.log)
+        rank = asked.rank(y)
+        slope[:, rows] = (asked.rank(replace(y, location=at + width)) - rank) / width
+        left = aim[rows] - rank
+        further = left if question.rises else -left
+        low[:, rows] = np.where(further > 0.0, at, low[:, rows])
+        high[:, rows] = np.where(further < 0.0, at, high[:, rows])
+        new, below, above = at + left / slope[:, rows], low[:, rows], high[:, rows]
+        new = np.where((new >= below) & (new <= above), new, 0.5 * (below + above))
+        new = np.where(np.isfinite(new), new, at)
+        place[:, rows] = new
+        open_ = (np.abs(new - at) > 1e-7 * sd[:, rows]) & (np.abs(left) > _DIGITS * (1.0 + np.abs(aim[rows])))
+        rows = rows[open_.any(axis=0)]
+        if not len(rows):
+            break
+    return place, slope
 
 
 def _cell_quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:

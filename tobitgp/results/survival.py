@@ -114,6 +114,10 @@ class Times:
         hazard, cumulative = (self.curve(of, times, after, None)["mean"] for of in ("hazard", "cumulative_hazard"))
         return hazard, cumulative
 
+    def alive(self, times: Array, after: Array | None) -> Array:
+        """Means of survival, as `rates`, (n, m)."""
+        return self.curve("survival", times, after, None)["mean"]
+
     def cuts(self, last: float) -> Array:
         """Times up to the last at which hazards may jump."""
         return np.zeros(0)

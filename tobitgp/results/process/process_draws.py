@@ -108,13 +108,17 @@ class JointProcess(JointPosterior):
         fitted, gp = self.parts.fitted, self.parts.gp
         inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
         chosen = np.random.default_rng(seed).choice(len(fitted.weights), size=draws, p=fitted.weights)
-        out, scale = [np.empty((len(offset), 0))], gp.problem.units.scale
+        out, scale = np.empty((len(offset), draws)), gp.problem.units.scale
         for j, point in enumerate(fitted.points):
             size = int((chosen == j).sum())
             f, variance, _ = self._drawn(asked, inputs, point, size, np.random.default_rng([seed, j]))
             left = np.random.default_rng([seed, j, 1]).standard_normal(f.shape)
-            out.append(offset[:, None] + scale * (f + np.sqrt(variance)[:, None] * left))
-        return np.concatenate(out, axis=1)[:, np.argsort(np.argsort(chosen, kind="stable"))]
+            left *= np.sqrt(variance)[:, None]
+            left += f
+            left *= scale
+            left += offset[:, None]
+            out[:, chosen == j] = left
+        return out
 
     def parameters(self, draws: int, seed: int) -> Array:
         """Parameters (draws, k) of the draws that `locations` has with this seed."""
