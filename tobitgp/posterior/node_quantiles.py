@@ -166,7 +166,7 @@ def _equivalent(nodes: NodeRows, question: Question, p: float, reference: Locati
 
 
 def _met(nodes: NodeRows, question: Question, aim: Array, start: Array, sd: Array) -> tuple[Array, Array]:
-    """The f (J, n) at which components with one noise show a rank (n,), and its slope: Newton's method, and bisection."""
+    """The f (J, n) at which components show a rank (n,), and its slope, by Newton steps and bisection."""
     place, slope = start.copy(), np.ones_like(start)
     low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
     rows, step = np.arange(start.shape[1]), _SLOPE * np.broadcast_to(nodes.sigma, start.shape)
@@ -241,7 +241,7 @@ def shared_quantiles(nodes: NodeRows, question: Question, orders: tuple[float, .
     """Quantiles (n,) of each order; None where rows do not share values and noise, or are too few for tables."""
     if nodes.sigma.shape[1] > 1 or not question.shared:
         return None
-    made, by_mean = [], np.argsort(nodes.mean[0])
+    made, by_mean = [np.empty((len(orders), 0))], np.argsort(nodes.mean[0])
     for span in row_chunks(0, len(by_mean), _ROWS):
         rows = by_mean[span]
         part, asked = nodes.take(rows), question.take(rows[:1])
