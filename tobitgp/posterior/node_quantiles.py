@@ -160,7 +160,7 @@ def _equivalent(nodes: Nodes, question: Question, p: float, reference: LocationS
 
 
 def _met(nodes: Nodes, question: Question, aim: Array, start: Array, sd: Array) -> tuple[Array, Array]:
-    """The f (J, n) at which components with one noise show a rank (n,), and its slope: Newton's method, and bisection."""
+    """The f (J, n) at which components with one noise show a rank (n,), and its slope: Newton's, or bisection."""
     place, slope = start.copy(), np.ones_like(start)
     low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
     rows, step = np.arange(start.shape[1]), _SLOPE * np.broadcast_to(nodes.sigma, start.shape)

@@ -91,7 +91,7 @@ def fit_again(cells: RegressionParts, fixed: Mapping[str, float]) -> RegressionP
 
 
 def scores_of_rows(parts: HazardParts) -> Array:
-    """Derivatives (n, p) of the log likelihood of one copy of each row in the coefficients of the log hazard, as they are fitted."""
+    """Derivatives (n, p) of the log likelihood of one copy of each row in the fitted coefficients of the log hazard."""
     cells = cells_at_maximum(parts, "influence()")
     alike, number = _numbered(parts)
     design = cells.rows.design
