@@ -19,8 +19,8 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.engines import row_chunks
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
@@ -373,7 +373,7 @@ def sum_estimates(parts: LikelihoodParts, H: Columns, offset: Array) -> Estimate
     V, N = (row_covariance([H], each) for each in both)
 
     def at(x: tuple[Array, ...]) -> LocationScale:
-        return LocationScale(Normal(), x[0], np.ones_like(x[0]))
+        return LocationScale(NormalNoise(), x[0], np.ones_like(x[0]))
 
     return Estimates(at, (value,), (np.ones_like(value),), V, N)
 

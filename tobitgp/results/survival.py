@@ -17,10 +17,9 @@ from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.roots import area
-from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.estimates import Estimates, Sampled
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES, Question, observed, quantile, remaining
-from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.rows import Labelled
 from tobitgp.typing import Array, Frame, IntArray
 

@@ -6,19 +6,17 @@ from scipy.special import ndtr
 from support.posteriors import nodes
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior import node_quantiles
+from tobitgp.posterior.node_quantiles import shared_quantiles
 from tobitgp.posterior.questions import CURVES, cumulative_hazard, hazard, observed, probability, survival
-from tobitgp.posterior.shared_quantiles import shared_quantiles
 
 INF, N, ORDERS = np.inf, 80, (0.5, 0.025, 0.975)
 NOISES = {
-    "normal": (Normal(),) * 3,
+    "normal": (NormalNoise(),) * 3,
     "gumbel": (Gumbel(),) * 3,
     "logistic": (Logistic(),) * 3,
-    "student": (Student(3.0), Student(4.0), Student(9.0)),
+    "student": (StudentNoise(3.0), StudentNoise(4.0), StudentNoise(9.0)),
 }
 every_noise = pytest.mark.parametrize("noise", NOISES)
 

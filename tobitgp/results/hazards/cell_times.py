@@ -13,8 +13,8 @@ import pandas as pd
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question
-from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.hazards.cells import alike_rows
 from tobitgp.results.hazards.hazard_parts import HazardParts, begins_of, expected_level, extended, sampled
 from tobitgp.results.survival import Times
