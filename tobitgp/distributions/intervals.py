@@ -56,6 +56,8 @@ def invert_tail(log_tail: Callable[[Array], Array], log_p: Array, *, rises: bool
                 break
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
+            if not ((middle > low) & (middle < high)).any():
+                break
             left = (log_tail(middle) > log_p) == rises
             low, high = np.where(left, low, middle), np.where(left, middle, high)
         ends = np.where(np.isneginf(log_p), -np.inf, np.where(log_p >= 0.0, np.inf, np.nan)) * (1.0 if rises else -1.0)

@@ -236,8 +236,12 @@ class Distribution:
 
     def ppf(self, q: Array) -> Array:
         """Quantiles of probabilities q."""
+        lower = np.asarray(q) < 0.5
         with np.errstate(divide="ignore"):
-            return np.where(q < 0.5, self.inverse_log_cdf(np.log(q)), self.inverse_log_sf(np.log1p(-q)))
+            if not lower.any():
+                return self.inverse_log_sf(np.log1p(-q))
+            below = self.inverse_log_cdf(np.log(q))
+            return below if lower.all() else np.where(lower, below, self.inverse_log_sf(np.log1p(-q)))
 
     def inverse_log_cdf(self, log_p: Array) -> Array:
         """Quantiles of logarithms of probabilities."""

@@ -96,3 +96,14 @@ def test_rows_of_one_component_have_closed_forms(rng):
     for p, found in zip((0.5, 0.025), q.quantiles(question, (0.5, 0.025)), strict=True):
         f = q.mean[0] + {0.5: 0.0, 0.025: 1.959963984540054}[p] * q.sd[0]
         np.testing.assert_allclose(found, question.number(q.given(0, f)), rtol=1e-8)
+
+
+def test_far_tails_of_noise_of_other_shapes(rng):
+    noises, weight = (Student(2.1), Student(95.0), Student(8.0)), np.array([0.5, 0.2, 0.3])
+    mean, sd = np.full((3, 2), -1.5) + 0.1 * rng.normal(size=(3, 2)), np.full((3, 2), 0.14)
+    q = nodes(weight, mean, sd, [0.03, 0.02, 0.04], False, noises)
+    question = probability(False, np.array([6.0, 3.0]), above=True)
+    found = node_quantiles.quantiles(q, question, (0.6, 0.97))
+    for p, values in zip((0.6, 0.97), found, strict=True):
+        for row in range(2):
+            assert below(q, question, row, values[row]) == pytest.approx(p, abs=1e-3), (p, row)
