@@ -17,7 +17,7 @@ from tobitgp.distributions.baselines import Baseline
 from tobitgp.distributions.formulas import RowTimes
 from tobitgp.distributions.row_models import RowModel, RowParameter
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.engines import single_blas_thread
+from tobitgp.engines import blocks, least_squares, single_blas_thread
 from tobitgp.numerics.jets import Jet
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.regression.hazard_likelihood import HazardModel
@@ -58,7 +58,7 @@ class RowProblem(Predictors):
         """The coordinates x nearest to values of the parameters."""
         blocks = [point.coefficients]
         for W, offset, value in zip(self.written[1:], self.offsets[1:], point.others, strict=True):
-            blocks.append(np.asarray(np.linalg.lstsq(W, value - offset, rcond=None)[0], dtype=np.float64))
+            blocks.append(least_squares(W, value - offset))
         return self.nearest(np.concatenate(blocks))
 
 
@@ -163,7 +163,7 @@ def from_noise(
 
 def from_baseline(seen: Outcome, H: Array, offset: Array, noise: Distribution, baseline: Baseline) -> Point:
     """The maximum of one baseline of all rows."""
-    level = np.flatnonzero((H == 1.0).all(axis=0))[:1]
+    level = np.flatnonzero(np.all([(H[at] == 1.0).all(axis=0) for at in blocks(len(H))], axis=0))[:1]
     known = np.full(H.shape[1] + baseline.size, np.nan)
     model = HazardModel(seen, H, offset, level, noise, baseline, known)
     found = maximise_hazards(model, scores=False, max_iter=_STEPS)
@@ -174,11 +174,10 @@ def from_residuals(seen: Outcome, H: Array, offset: Array, parameters: Sequence[
     """Least squares of middles and ends; log sigma is that of the residuals, others start where they say."""
     y = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
     middle = np.where(np.isfinite(seen.lower) & np.isfinite(seen.upper), 0.5 * (seen.lower + seen.upper), y) - offset
-    root = np.sqrt(seen.weight)
-    beta = np.linalg.lstsq(root[:, None] * H, root * middle, rcond=None)[0]
+    beta = least_squares(H, middle, np.sqrt(seen.weight))
     spread = float(np.sqrt(np.average(np.square(middle - H @ beta), weights=seen.weight))) or 1.0
     return Point(
-        np.asarray(beta, dtype=np.float64),
+        beta,
         tuple(np.log(spread) if each.name == "sigma" else each.start for each in parameters),
     )
 
