@@ -32,6 +32,7 @@ from tobitgp.regression.row_search import (
     Point,
     RowProblem,
     cured_shares,
+    events_of,
     from_baseline,
     from_noise,
     from_residuals,
@@ -325,8 +326,8 @@ def _starts(problem: RowProblem, design: Design) -> list[Array]:
     if not isinstance(model, CureModel):
         return [problem.at_point(_start(model, problem.seen, H, design.offset))]
     seen = problem.seen
-    events = seen.rows(np.flatnonzero(seen.exact))
-    of_events = _start(model.uncured, events, pick_rows(H, seen.exact), design.offset[seen.exact])
+    event = events_of(seen)
+    of_events = _start(model.uncured, seen.rows(event), pick_rows(H, event), design.offset[event])
     of_all = _start(model.uncured, seen, H, design.offset)
     tail, less, more = cured_shares(seen)
     each = ((tail, of_events), (less, of_all), (more, of_events))

@@ -26,7 +26,7 @@ from tobitgp.regression.location_scale_fit import maximise
 from tobitgp.regression.maximum import Maximum
 from tobitgp.regression.newton import Climb, climb, guarded_step
 from tobitgp.regression.predictors import FLAT, Predictors, orthonormal
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
 _STEPS = 60  # of the searches for a start
@@ -182,10 +182,16 @@ def from_residuals(seen: Outcome, H: Array, offset: Array, parameters: Sequence[
     )
 
 
+def events_of(seen: Outcome) -> BoolArray:
+    """Rows with an event: those whose time is known or, without any, those known to an interval."""
+    return seen.exact if seen.exact.any() else np.isfinite(seen.upper)
+
+
 def cured_shares(seen: Outcome) -> tuple[float, float, float]:
     """Shares of cured rows to begin from: Kaplan and Meier's last survival, less, and more."""
     entry = np.where(np.isfinite(seen.entry), seen.entry, -np.inf)
-    _, survival = kaplan_meier(seen.lower, seen.exact, seen.weight, entry)
+    event = events_of(seen)
+    _, survival = kaplan_meier(seen.lower, event, seen.weight, entry)
     tail = float(np.clip(survival[-1], 0.02, 0.98))
-    censored = float(seen.weight[~seen.exact].sum() / seen.weight.sum())
+    censored = float(seen.weight[~event].sum() / seen.weight.sum())
     return tail, 0.25 * tail, 0.5 * (tail + censored)
