@@ -158,7 +158,7 @@ def _of_groups(problem: HazardProblem, x: Array) -> State:
     """Log likelihood, gradient and Hessian at x; frailties tie the rows of a group through the sum of their hazards."""
     rows, survival, groups = _shared(problem, x)
     w = problem.seen.weight
-    value, gradient, hessian = problem.sums(rows)
+    _, gradient, hessian = problem.sums(rows)
     sums = [_sums(problem, -w * survival.slope.get(j, 0.0), design) for j, design in enumerate(problem.designs)]
     slope = np.hstack(sums)  # (G, m), of the cumulative hazards of groups
     of_tau = np.zeros(len(x))
@@ -166,8 +166,10 @@ def _of_groups(problem: HazardProblem, x: Array) -> State:
     both = np.outer(slope.T @ groups.bend[0, 1], of_tau)
     more = (slope.T * groups.bend[0, 0]) @ slope + both + both.T
     more = more + np.sum(groups.bend[1, 1]) * np.outer(of_tau, of_tau)
-    value += float(groups.value.sum())
-    return State(x, value, gradient + np.sum(groups.slope[1]) * of_tau, symmetric(hessian + more))
+    of_rows = symmetric(hessian)
+    whole = replace(of_rows, corner=of_rows.corner + more)
+    value = float(w @ rows.value + groups.value.sum())
+    return State(x, value, gradient + np.sum(groups.slope[1]) * of_tau, whole)
 
 
 def _shared(problem: HazardProblem, x: Array) -> tuple[Jet, Jet, Jet]:
