@@ -165,7 +165,11 @@ def test_no_copy_of_the_columns_is_in_memory(kind, parts, tmp_path, monkeypatch)
     end, cured = rng.uniform(0.5, 6.0, n), rng.random(n) < 0.3
     event = (t < end) & ~cured
     data = X.assign(y=t, time=np.where(event, t, end), event=event * 1)
-    for name, size in (("data.sources.ROWS", 2000), ("engines.tall_matrices.ROWS", 2000), ("data.prepare.EXAMPLES", 100)):
+    for name, size in (
+        ("data.sources.ROWS", 2000),
+        ("engines.tall_matrices.ROWS", 2000),
+        ("data.prepare.EXAMPLES", 100),
+    ):
         monkeypatch.setattr(f"tobitgp.{name}", size)
     formula, options = KINDS[kind]
     response = formula.replace("entry, ", "").split("~")[0]
