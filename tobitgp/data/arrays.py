@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import pairwise
@@ -23,9 +23,9 @@ def take(value: Item, at: slice | BoolArray | IntArray) -> Item:
     return _combine([value], lambda arrays: arrays[0][at])
 
 
-def join(values: Sequence[Item]) -> Item:
+def join(values: Sequence[Item], how: Callable[[Sequence[Any]], Any] = np.concatenate) -> Item:
     """Equal dataclasses or tuples with their arrays after one another; what is no array is the first's."""
-    return values[0] if len(values) == 1 else _combine(values, np.concatenate)
+    return values[0] if len(values) == 1 else _combine(values, how)
 
 
 def _combine(values: Sequence[Any], arrays: Any) -> Any:

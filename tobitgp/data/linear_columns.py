@@ -6,6 +6,7 @@ import ast
 import inspect
 import math
 import re
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from tobitgp.typing import Array, BoolArray
 
 RANK_TOLERANCE = 1e-12
 INTERCEPT = "Intercept"
+_ALONE = threading.RLock()  # filters of warnings, and the depth of Python's parser, belong to all threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ def _materialise(
     columns = {aliases.get(name, name): _as_pandas(table.columns[name]) for name in spec.names("linear")}
     frame = pd.DataFrame(columns, index=pd.RangeIndex(table.n), copy=False)
     context = formulaic_context({name: partial(call_own, name, call, table) for name, call in spec.functions})
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with _ALONE, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", DataMismatchWarning)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tobitgp.data.arrays import CensoredResponse, Design, merge
+from tobitgp.data.absorbed import as_dense
+from tobitgp.data.arrays import CensoredResponse, Design, join, merge
 from tobitgp.data.censored_response import Censored, recognise_duration, recognise_text
 from tobitgp.data.columns import check_dates, check_slopes
 from tobitgp.data.design import DesignState, input_names, learn_design
@@ -28,11 +29,12 @@ from tobitgp.data.partition import (
     describe,
     keep_rows,
     make_rows,
+    naming,
     pick_rows,
     read_partition,
 )
 from tobitgp.data.schema import Schema, head, merge_schemas
-from tobitgp.data.sources import InMemory, PartitionedSource
+from tobitgp.data.sources import InMemory, Loader, PartitionedSource
 from tobitgp.data.table import Table, join_tables, read_table
 from tobitgp.data.training_summary import (
     ColumnFacts,
@@ -98,10 +100,58 @@ class PartitionedData(Prepared):
     partitions: Partitions  # some may be without rows
     examples: Table  # inputs in some of the rows
     store: Store | None  # where arrays of partitions in this process are kept
+    source: PartitionedSource
+    kept: Partitions  # of (n,), rows of the data that are used
+
+    def column(self, name: str, read: Callable[[str, Frame], Any]) -> npt.NDArray[Any]:
+        """A column of the data in the rows used, (n,), as ``read`` gives it of a partition."""
+        values = self.source.choose([name]).collect(_read_column, name, read)
+        pairs = zip(values, self.kept.collect(_itself), strict=True)
+        return np.concatenate([each[kept] for each, kept in pairs])
+
+    def gather(self) -> GatheredData:
+        """The rows of all partitions after one another, in files where they are many."""
+        store, sizes = self.store or Store(), self.partitions.collect(_size)
+        rows, labels = [], []
+        for i in np.flatnonzero(sizes).tolist():
+            part = self.partitions.at([i]).collect(_itself)[0]
+            design = replace(part.design, H=as_dense(part.design.H))
+            rows.append(store.keep("fetched", (replace(part.response, closed=None), design)))
+            labels.append(part.labels)
+        response, design = join(rows, partial(store.join, "gathered"))
+        index = labels[0].append(labels[1:])
+        read = self.state, self.found, self.counts, response, design, index, np.ones(len(index), dtype=np.bool_)
+        store.forget("fetched")
+        store.forget("rows")
+        return GatheredData(*read, replace(self, partitions=LocalPartitions(())))
 
     def facts(self, names: Iterable[str], covariates: pd.DataFrame | None = None) -> Facts:
         """What is remembered of the rows, their columns too."""
         return facts_of(self.found, self.counts, names, facts_of_columns(self.state, self.found, self.examples))
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredData(TrainingData):
+    """Rows of partitioned data after one another, whose columns are not kept."""
+
+    partitioned: PartitionedData  # without its partitions
+
+    def facts(self, names: Iterable[str], covariates: pd.DataFrame | None) -> Facts:
+        """What is remembered of the rows, their columns too."""
+        return self.partitioned.facts(names)
+
+
+def _itself(partition: Any) -> Any:
+    return partition
+
+
+def _size(partition: DataPartition) -> int:
+    return len(partition.labels)
+
+
+def _read_column(partition: Loader, name: str, read: Callable[[str, Frame], Any]) -> npt.NDArray[Any]:
+    with naming(partition.place):
+        return np.asarray(read(name, partition.load()))
 
 
 def prepare(
@@ -158,7 +208,8 @@ def prepare_partitions(
     if store is not None:
         store.forget("tables")
     rows, table = found.made.map(itemgetter(0)), found.state.recode(examples)
-    return PartitionedData(found.state, found.facts, found.counts, rows, table, store)
+    kept = found.kept.map(attrgetter("kept.rows"))
+    return PartitionedData(found.state, found.facts, found.counts, rows, table, store, source, kept)
 
 
 class _Read(NamedTuple):

@@ -240,6 +240,8 @@ def arrow_to_pandas(table: Any) -> pd.DataFrame:
 
 def open_source(data: Any, engine: Any = None) -> PartitionedSource | None:
     """The partitions of data that are not worked on as a whole."""
+    if isinstance(data, PartitionedSource):
+        return data
     client = find_client(engine, data)
     if isinstance(data, str | os.PathLike):
         return parquet_source(data, client)

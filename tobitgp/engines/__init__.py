@@ -1,6 +1,16 @@
 """How sums over rows are computed, on how many threads and on which machines; nobody else knows."""
 
 from tobitgp.engines.partitions import DaskPartitions, LocalPartitions, Partitions, Store
+from tobitgp.engines.tall_matrices import (
+    blocks,
+    grown,
+    is_mapped,
+    least_squares,
+    pick_columns,
+    pick_rows,
+    product,
+    triangle_of,
+)
 from tobitgp.engines.threads import add_up, hold_threads, map_independent, row_chunks, single_blas_thread
 
 __all__ = [
@@ -9,8 +19,16 @@ __all__ = [
     "Partitions",
     "Store",
     "add_up",
+    "blocks",
+    "grown",
     "hold_threads",
+    "is_mapped",
+    "least_squares",
     "map_independent",
+    "pick_columns",
+    "pick_rows",
+    "product",
     "row_chunks",
     "single_blas_thread",
+    "triangle_of",
 ]

@@ -7,7 +7,6 @@ again from those before it. What is collected is brought here in the order of th
 from __future__ import annotations
 
 import dataclasses
-import mmap
 import os
 import shutil
 import tempfile
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.engines.tall_matrices import is_mapped
 from tobitgp.engines.threads import hold_threads, map_independent, single_blas_thread
 from tobitgp.errors import TobitGPError
 
@@ -182,7 +182,7 @@ class Store:
         arrays: dict[int, Any] = {}
 
         def note(array: Any) -> Any:
-            if array.dtype != object and array.size and not _is_mapped(array):
+            if array.dtype != object and array.size and not is_mapped(array):
                 arrays[id(array)] = array
             return array
 
@@ -195,6 +195,19 @@ class Store:
             path = self._next_file(stage)
         mapped = _write(path, arrays)
         return _with_arrays(value, lambda array: mapped.get(id(array), array))
+
+    def join(self, stage: str, arrays: Sequence[Any]) -> Any:
+        """Arrays after one another, in a file where memory is used up."""
+        size = sum(array.nbytes for array in arrays)
+        with self._lock:
+            if not size or sum(self._held.values()) + size <= self._limit:
+                self._held[stage] = self._held.get(stage, 0) + size
+                return np.concatenate(arrays)
+            path = self._next_file(stage)
+        with path.open("wb") as file:
+            for array in arrays:
+                file.write(np.ascontiguousarray(array).data)
+        return np.asarray(_map(path)).view(arrays[0].dtype).reshape(-1, *arrays[0].shape[1:])
 
     def forget(self, stage: str) -> None:
         """Remove the files of a stage; what was kept in it is not to be used any more."""
@@ -218,13 +231,6 @@ class Store:
         return self.folder / stage / f"{self._files}.bin"
 
 
-def _is_mapped(array: Any) -> bool:
-    base = array
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return isinstance(base, mmap.mmap)
-
-
 def _write(path: Path, arrays: dict[int, Any]) -> dict[int, Any]:
     """Write all arrays into one file, and map it once: every mapping holds a file open."""
     starts, end = {}, 0
@@ -232,15 +238,28 @@ def _write(path: Path, arrays: dict[int, Any]) -> dict[int, Any]:
         for key, array in arrays.items():
             file.write(b"\0" * (-end % _ALIGN))
             starts[key] = end + -end % _ALIGN
-            file.write(np.ascontiguousarray(array).data)
+            file.write(np.ascontiguousarray(array.T if _by_columns(array) else array).data)
             end = starts[key] + array.nbytes
+    mapped = _map(path)
+    return {
+        key: np.asarray(mapped[starts[key] : starts[key] + array.nbytes])
+        .view(array.dtype)
+        .reshape(array.shape, order="F" if _by_columns(array) else "C")
+        for key, array in arrays.items()
+    }
+
+
+def _by_columns(array: Any) -> bool:
+    """Whether the columns of an array are in one piece each, as they shall stay: sums over rows round as they do."""
+    return bool(array.flags.f_contiguous and not array.flags.c_contiguous)
+
+
+def _map(path: Path) -> Any:
+    """The bytes of a file, read-only."""
     mapped = np.memmap(path, mode="r")
     if os.name == "posix":  # a name is not needed any more, and a process that is killed leaves nothing behind
         path.unlink()
-    return {
-        key: np.asarray(mapped[starts[key] : starts[key] + array.nbytes]).view(array.dtype).reshape(array.shape)
-        for key, array in arrays.items()
-    }
+    return mapped
 
 
 def _with_arrays(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -20,6 +20,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_warnings import in_common
 from tobitgp.distributions.power_normal import POWERS, TINY, PowerNormal, transform
+from tobitgp.engines import least_squares
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_fixed, warn_of
@@ -235,8 +236,8 @@ def level_of(H: Array, columns: Sequence[str]) -> Array | None:
         return np.array([float(name == "Intercept") for name in columns])
     if not H.shape[1]:
         return None
-    found = np.linalg.lstsq(H, np.ones(len(H)), rcond=None)[0]
-    return np.asarray(found) if np.abs(H @ found - 1.0).max(initial=0.0) < 1e-8 else None
+    found = least_squares(H, np.ones(len(H)))
+    return found if np.abs(H @ found - 1.0).max(initial=0.0) < 1e-8 else None
 
 
 def refuse_power(training: TrainingData, power: float | None) -> None:

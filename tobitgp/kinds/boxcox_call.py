@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import SpecError
 from tobitgp.kinds.boxcox import fit_boxcox
 from tobitgp.kinds.call import Call, Rows, read_rows
@@ -41,9 +40,8 @@ class PowerTransformation(Kind):
         return is_boxcox(call.family)
 
     def read(self, call: Call) -> PowerRows:
-        call.refuse(("cure", "var_weights", "engine", "id", "censored"), _WHY)
-        refuse_partitioned(call.data, "family='boxcox' is fitted")
-        rows = read_rows(replace(call, family="lognormal"))
+        call.refuse(("cure", "var_weights", "id", "censored"), _WHY)
+        rows = read_rows(replace(call, family="lognormal")).gathered()
         if rows.spec.mixture is not None:
             raise SpecError("family='boxcox' does not go with mixture().")
         read = replace(rows.training, response=above_zero(rows.training.response, rows.training.labels))

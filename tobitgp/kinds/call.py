@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.censored_response import warn_unmet_limits
-from tobitgp.data.prepare import PartitionedData, TrainingData, prepare, prepare_partitions
+from tobitgp.data.prepare import GatheredData, PartitionedData, TrainingData, prepare, prepare_partitions
 from tobitgp.data.row_warnings import warn_split_subjects
 from tobitgp.data.sources import open_source
 from tobitgp.data.table import column_names
@@ -23,6 +23,7 @@ from tobitgp.kinds.mixture_fit import refuse_with_mixture
 from tobitgp.likelihoods import Family
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.options import choose_family, refuse_var_weights, refuse_with_cure
+from tobitgp.results.paths import read_subjects
 from tobitgp.results.views import COUNTS, keep_covariates, plain_text
 
 
@@ -89,7 +90,7 @@ class Rows:
 
     @property
     def training(self) -> TrainingData:
-        """The rows used, which partitioned data do not keep together."""
+        """The rows used, of partitioned data those that were gathered."""
         if isinstance(self.read, PartitionedData):
             raise SpecError("The data are partitioned, and their rows are not kept together.")
         return self.read
@@ -144,16 +145,33 @@ class Rows:
 
     def covariates(self) -> Any:
         """The covariates of the rows used, for results to keep."""
+        if isinstance(self.read, GatheredData):
+            return pd.DataFrame(index=pd.RangeIndex(len(self.read.kept)))
         return None if self.frame is None else self.frame.copy(deep=False)
+
+    def gathered(self) -> Self:
+        """The same with rows of partitioned data after one another."""
+        return replace(self, read=self.read.gather()) if isinstance(self.read, PartitionedData) else self
+
+    def subjects(self, name: str) -> Any:
+        """What a column names in the rows used, (n,)."""
+        if isinstance(self.read, GatheredData):
+            return self.read.partitioned.column(name, read_subjects)
+        return read_subjects(name, self.call.data)[self.training.kept]
+
+    @property
+    def _store(self) -> Store | None:
+        read = self.read.partitioned if isinstance(self.read, GatheredData) else self.read
+        return read.store if isinstance(read, PartitionedData) else None
 
     def close(self) -> None:
         """Remove what was kept of partitioned data."""
-        if isinstance(self.read, PartitionedData) and self.read.store is not None:
-            self.read.store.close()
+        if self._store is not None:
+            self._store.close()
 
     def check_open(self) -> None:
         """Raise an error if what was kept of partitioned data was removed."""
-        if isinstance(self.read, PartitionedData) and self.read.store is not None and self.read.store.closed:
+        if self._store is not None and self._store.closed:
             raise SpecError(
                 "What this model kept of its partitioned data was removed at the end of its with statement; fit within "
                 "that, or make another tg.Model."
@@ -176,7 +194,7 @@ def read_rows(call: Call, complete: Callable[[ModelSpec, Any, list[Any]], ModelS
         scale = parse_scale_formula(call.sigma, columns, call.functions, beside=spec)
     if call.cure is not None:
         scale = parse_scale_formula(call.cure, columns, call.functions, beside=spec, kind=CureSpec)
-        beside_cure = {"sigma=": call.sigma, "var_weights=": call.var_weights, "partitioned data": source}
+        beside_cure = {"sigma=": call.sigma, "var_weights=": call.var_weights}
         beside_cure["censored="] = None if call.censored == "model" else call.censored
         refuse_with_cure(beside_cure, family, replace(spec, scale=scale))
     spec = replace(spec, scale=scale)

@@ -246,9 +246,10 @@ def _warn_others(ends: Sequence[CureEnd], jacobian: float) -> None:
 
 def warn_follow_up(seen: CensoredResponse) -> None:
     """Say that the follow-up is too short to tell cured rows from late events."""
-    exact = (seen.lower == seen.upper) & (seen.weight > 0.0)
-    last, end = float(seen.lower[exact].max()), float(seen.lower.max())
-    tail = float(seen.weight[~exact & (seen.lower >= last)].sum())
+    exact = seen.lower == seen.upper
+    event = (exact if exact.any() else np.isfinite(seen.upper)) & (seen.weight > 0.0)
+    last, end = float(seen.lower[event].max()), float(seen.lower.max())
+    tail = float(seen.weight[~event & (seen.lower >= last)].sum())
     why = []
     if last > _LATE * end:
         why.append(f"the last event, at {last:.6g}, lies after 90% of the longest follow-up, {end:.6g}")

@@ -19,6 +19,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.row_models import BaselineModel, CureModel, NoiseModel, RowModel
+from tobitgp.engines import pick_rows
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.cure import check_censored, warn_follow_up
@@ -31,6 +32,7 @@ from tobitgp.regression.row_search import (
     RowProblem,
     StartingPoint,
     cured_shares,
+    events_of,
     from_baseline,
     from_noise,
     from_residuals,
@@ -324,8 +326,8 @@ def _starts(problem: RowProblem, design: Design) -> list[Array]:
     if not isinstance(model, CureModel):
         return [problem.at_point(_start(model, problem.seen, H, design.offset))]
     seen = problem.seen
-    events = seen.rows(np.flatnonzero(seen.exact))
-    of_events = _start(model.uncured, events, H[seen.exact], design.offset[seen.exact])
+    event = events_of(seen)
+    of_events = _start(model.uncured, seen.rows(event), pick_rows(H, event), design.offset[event])
     of_all = _start(model.uncured, seen, H, design.offset)
     tail, less, more = cured_shares(seen)
     each = ((tail, of_events), (less, of_all), (more, of_events))

@@ -7,10 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import pandas as pd
-
 from tobitgp.data.outcome import outcome
-from tobitgp.data.sources import refuse_partitioned
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
@@ -61,7 +58,6 @@ class Distributional(Kind):
 
     def read(self, call: Call) -> ParameterRows:
         family = call.family
-        refuse_partitioned(call.data, "formulas= are fitted", call.engine)
         if is_boxcox(family):
             raise SpecError(
                 "family='boxcox' takes a formula of sigma alone: a power that differs between rows puts the location "
@@ -85,8 +81,8 @@ class Distributional(Kind):
                     "formula: formulas={'shape': '~ C(g)'}."
                 )
             call = replace(call, formula=written.linear, family=LINKS[hazard.link])
-        call = replace(call, data=pd.DataFrame(call.data), sigma=None, cure=None, engine=None)
-        rows = read_rows(call, _completed(given, hazard, call.functions))
+        call = replace(call, sigma=None, cure=None)
+        rows = read_rows(call, _completed(given, hazard, call.functions)).gathered()
         read = rows.spec, rows.family, rows.read, rows.frame, rows.columns
         return ParameterRows(call, *read, given, hazard, written)
 

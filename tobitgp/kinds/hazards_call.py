@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.row_warnings import warn_fractions
+from tobitgp.data.sources import refuse_partitioned
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
@@ -22,7 +23,7 @@ from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.hyperparameters import SIGMA
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
-from tobitgp.kinds.parametric_call import in_memory
+from tobitgp.kinds.parametric_call import refuse_with_hazards
 from tobitgp.kinds.process import build_model
 from tobitgp.kinds.regression_call import Regression
 from tobitgp.likelihoods import FAMILIES
@@ -45,7 +46,7 @@ from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hazards.hazard_results import HazardResults
 from tobitgp.results.hazards.proportionality import skewed_coefficients
 from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.paths import holds_parts, read_subjects
+from tobitgp.results.paths import holds_parts
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
@@ -154,7 +155,9 @@ class Hazards(Kind):
         return isinstance(call.family, PH) or call.family is PH or call.family == PH.name
 
     def read(self, call: Call) -> HazardRows:
-        call = in_memory(call)
+        refuse_with_hazards(call)
+        refuse_partitioned(call.data, "family='ph' with pieces or a process over time is fitted", call.engine)
+        call = replace(call, data=pd.DataFrame(call.data), engine=None)
         written, hazard = read_hazards(call.formula), call.family if isinstance(call.family, PH) else PH()
         plain = read_rows(replace(call, formula=written.rows, family="exponential"))
         training, frame = plain.training, plain.frame
@@ -168,7 +171,7 @@ class Hazards(Kind):
             raise DataError(f"Cells have columns named {', '.join(CELL)}; rename the column {taken[0]!r}.")
         of_subjects = False
         if call.id is not None:
-            subject = read_subjects(call.id, call.data)[training.kept]
+            subject = plain.subjects(call.id)
             check_subjects(subject, risk, training.labels)
             of_subjects = holds_parts(subject)
         read = plain.spec, plain.family, training, frame, plain.columns

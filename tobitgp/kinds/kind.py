@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tobitgp.data.outcome import warn_outlier
-from tobitgp.data.prepare import TrainingData
+from tobitgp.data.prepare import GatheredData, PartitionedData, TrainingData
 from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.call import Call, Rows, read_rows
+from tobitgp.kinds.fit_arguments import check_covariance
+from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.process import Evidence
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.likelihoods import Family
@@ -84,13 +88,29 @@ def claimed(call: Call, kinds: tuple[Kind, ...]) -> tuple[Kind, Call]:
 def fit_maximum(rows: Rows, asked: FitOptions, fitter: Callable[..., Any], clusters: Any = None, **options: Any) -> Any:
     """Results of what a fitter finds at a maximum."""
     how = {"cov_type": asked.cov_type, "max_iter": asked.max_iter or MAX_ITER, **options}
-    if isinstance(rows.read, TrainingData):
+    gathered = isinstance(rows.read, GatheredData)
+    if asked.cov_type != "nonrobust" and (gathered or isinstance(rows.read, PartitionedData)):
+        check_covariance(asked.cov_type)
+        raise SpecError(
+            f"cov_type={asked.cov_type!r} is not available for partitioned data: give a DataFrame, or use "
+            "cov_type='nonrobust'."
+        )
+    if isinstance(rows.read, TrainingData) and not gathered:
         how |= read_robust(asked.cov_type, clusters or asked.cov_kwds, rows.call.data, rows.read)
     with breakdown_in_words(), progress_bar(asked.progress) as on_step:
         parts = fitter(**how)
+        if gathered:
+            parts = replace(parts, llnull=_null(parts)).without_rows()
         if on_step is not None:
             on_step(Step("newton", parts.maximum.iterations, parts.llf, rows=rows.read.found.n))
     return results_of(parts)
+
+
+def _null(parts: LikelihoodParts) -> float:
+    """The log likelihood with an intercept only, whose fit tells nothing of the one that was asked for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return parts.null
 
 
 def fit_posterior(asked: FitOptions, noise: Family, fitter: Callable[..., Any]) -> Any:

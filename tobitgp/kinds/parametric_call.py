@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.kinds.call import Call, Rows, read_rows
@@ -19,7 +18,7 @@ from tobitgp.kinds.kind import Kind, fit_maximum
 from tobitgp.kinds.parametric import LINKS, fit_parametric
 from tobitgp.options import MLE, FitOptions, refuse_with_mle
 from tobitgp.results.hazards.cells import PH, AtRisk, baseline_size, check_subjects, is_parametric
-from tobitgp.results.paths import holds_parts, read_subjects
+from tobitgp.results.paths import holds_parts
 
 
 @dataclass(frozen=True)
@@ -54,16 +53,16 @@ class ParametricHazards(Kind):
         return isinstance(call.family, PH) and is_parametric(call.family)
 
     def read(self, call: Call) -> BaselineRows:
-        call = in_memory(call)
+        refuse_with_hazards(call)
         written, hazard = read_hazards(call.formula), call.family
-        plain = read_rows(replace(call, formula=written.linear, family=LINKS[hazard.link]))
+        plain = read_rows(replace(call, formula=written.linear, family=LINKS[hazard.link])).gathered()
         read = plain.spec, plain.family, plain.read, plain.frame, plain.columns
         rows = BaselineRows(call, *read, written, hazard)
         if hazard.frailty is not None:
             rows = replace(rows, frailty=_read_frailty(rows))
         _refuse_terms(rows)
         if call.id is not None:
-            rows = replace(rows, subject=read_subjects(call.id, call.data)[rows.training.kept])
+            rows = replace(rows, subject=rows.subjects(call.id))
             _check_subjects(rows)
         return rows
 
@@ -91,11 +90,9 @@ class ParametricHazards(Kind):
         return baseline_size(rows.hazard) + (rows.frailty is not None)
 
 
-def in_memory(call: Call) -> Call:
-    """The call with its data as a frame; what does not go with hazards is refused."""
-    refuse_partitioned(call.data, "family='ph' is fitted", call.engine)
+def refuse_with_hazards(call: Call) -> None:
+    """Refuse what does not go with hazards."""
     call.refuse(("sigma", "cure", "var_weights", "censored"), "does not go with family='ph'.")
-    return replace(call, data=pd.DataFrame(call.data), engine=None)
 
 
 def _refuse_terms(rows: BaselineRows) -> None:
@@ -129,12 +126,12 @@ def _read_frailty(rows: BaselineRows) -> tuple[str, Any]:
     if rows.written.shared is None:
         raise SpecError(f"{rows.hazard!r}: frailty= needs one term (1 | g), whose groups share the frailties.")
     name, seen, id = rows.written.shared.strip("`"), rows.training.response, rows.call.id
-    group = read_subjects(name, rows.call.data)[rows.training.kept]
+    group = rows.subjects(name)
     if ((seen.lower < seen.upper) & ~np.isposinf(seen.upper)).any() or np.isfinite(seen.exit).any():
         raise SpecError("frailty= takes rows that are exact or right-censored.")
     first = pd.Series(np.maximum(seen.entry, 0.0))
     if id is not None:
-        first = first.groupby(read_subjects(id, rows.call.data)[rows.training.kept]).transform("min")
+        first = first.groupby(rows.subjects(id)).transform("min")
     if (first > 0.0).any():
         raise SpecError(
             "frailty= takes rows that are followed from time 0 on, start-stop rows by id= among them: with late "

@@ -12,7 +12,7 @@ from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters, read_mapping
-from tobitgp.kinds.call import Call, Rows
+from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.cure import fit_cure
 from tobitgp.kinds.kind import Kind, fit_maximum, fit_posterior
 from tobitgp.kinds.mixture_fit import choose_mixture_method, fit_components, refuse_with_mixture
@@ -79,6 +79,9 @@ class Cure(Kind):
 
     def claims(self, call: Call) -> bool:
         return call.cure is not None
+
+    def read(self, call: Call) -> Rows:
+        return read_rows(call).gathered()
 
     def maximum(self, rows: Rows, asked: FitOptions) -> Any:
         refuse_with_mle(asked)

@@ -82,11 +82,6 @@ def fit_partitions(
 ) -> RegressionParts:
     """As :func:`fit_regression`, from sums over the rows of partitions, which stay where they are."""
     _check(spec, cov_type)
-    if cov_type != "nonrobust":
-        raise SpecError(
-            f"cov_type={cov_type!r} is not available for partitioned data: give a DataFrame, or use "
-            "cov_type='nonrobust'."
-        )
     family, fixed = known_shape(family, fixed)
     scale = data.state.scale
     coefficients, gamma = read_fixed(fixed, data.columns, () if scale is None else scale.linear.columns, family)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from tobitgp.data.sources import refuse_partitioned
+from tobitgp.data.sources import open_source
 from tobitgp.errors import SpecError
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind, fit_maximum
 from tobitgp.kinds.start_stop import fit_start_stop
 from tobitgp.likelihoods import Family
 from tobitgp.options import FitOptions, refuse_with_mle
-from tobitgp.results.paths import read_subjects
+from tobitgp.results.paths import check_subject_name
 
 _INSTEAD = "; family='ph' has it, with subjects whose covariates change"
 
@@ -38,13 +38,16 @@ class StartStop(Kind):
 
     def read(self, call: Call) -> SubjectRows:
         id: Any = call.id
-        refuse_partitioned(call.data, "Subjects of id= are fitted", call.engine)
         why = "does not go with id=, by which rows are parts of a subject's time."
         call.refuse(("sigma", "cure", "var_weights", "censored"), why)
-        data = pd.DataFrame(call.data)
-        subject, named = read_subjects(id, data), re.search(rf"\b{re.escape(id)}\b", str(call.formula))
-        # "." means covariates, and the name of a subject is none.
-        rows = read_rows(replace(call, data=data if named else data.drop(columns=id), engine=None))
+        source = open_source(call.data, call.engine)
+        data: Any = pd.DataFrame(call.data) if source is None else source
+        check_subject_name(id, data.columns)
+        if not re.search(rf"\b{re.escape(id)}\b", str(call.formula)):
+            # "." means covariates, and the name of a subject is none.
+            others = tuple(name for name in data.columns if name != id)
+            data = data[list(others)] if source is None else replace(source, columns=others)
+        rows = read_rows(replace(call, data=data)).gathered()
         spec, family = rows.spec, rows.family
         if spec.mixture is not None or spec.processes:
             what = "mixture()" if spec.mixture is not None else spec.processes[0].name
@@ -55,7 +58,8 @@ class StartStop(Kind):
                 f"or family='ph', not with {spec.response.label} and family={family.name!r}."
             )
         read = rows.spec, family, rows.read, rows.frame, rows.columns
-        return SubjectRows(replace(call, data=data), *read, subject[rows.training.kept])
+        rows = SubjectRows(call, *read)
+        return replace(rows, subject=rows.subjects(id))
 
     def maximum(self, rows: SubjectRows, asked: FitOptions) -> Any:
         refuse_with_mle(asked)

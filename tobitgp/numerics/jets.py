@@ -47,7 +47,7 @@ class Jet(NDArrayOperatorsMixin):
         """A function of this number, from its value and its derivatives."""
         return chain([self], value, [first], {(0, 0): second})
 
-    def take(self, rows: IntArray) -> Jet:
+    def take(self, rows: IntArray | slice) -> Jet:
         """Some of the rows."""
         slope = {i: _some(entry, rows) for i, entry in self.slope.items()}
         return Jet(self.value[rows], slope, {pair: _some(entry, rows) for pair, entry in self.bend.items()})
@@ -114,7 +114,7 @@ def _as_jet(x: Jet | Array | float) -> Jet:
     return x if isinstance(x, Jet) else Jet(np.asarray(x), {}, {})
 
 
-def _some(entry: Entry, rows: IntArray) -> Entry:
+def _some(entry: Entry, rows: IntArray | slice) -> Entry:
     return np.asarray(entry)[rows] if np.ndim(entry) else entry
 
 

@@ -21,7 +21,7 @@ from scipy.special import expit, logit
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.formulas import CuredTimes, location_scale_times
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.engines import single_blas_thread
+from tobitgp.engines import least_squares, single_blas_thread
 from tobitgp.numerics.jets import Jet
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.numerics.roots import profile_end
@@ -97,12 +97,12 @@ def _starts(problem: CureProblem) -> list[Array]:
     """Points x: latency of the events alone, or of all rows, with larger and smaller shares of cured rows."""
     seen, noise, H, offset = problem.seen, problem.distribution, problem.written[0], problem.offsets[0]
     exact, tail, at_tau = seen.exact, km_tail(seen), sum(problem.sizes)
-    y, root = (seen.lower - offset)[exact], np.sqrt(seen.weight[exact])
+    y, root = seen.lower - offset, np.sqrt(seen.weight)
     sigma, share = 1.0, float(seen.weight[~exact].sum() / seen.weight.sum())
     for _ in range(2):
         target = y - sigma * noise.mean
-        beta = np.linalg.lstsq(root[:, None] * H[exact], root * target, rcond=None)[0]
-        spread = np.average(np.square(target - H[exact] @ beta), weights=root**2)
+        beta = least_squares(H, target, root, exact)
+        spread = np.average(np.square((target - H @ beta)[exact]), weights=root[exact] ** 2)
         sigma = float(np.clip(np.sqrt(spread / noise.variance), 1e-3, 1e3))
     known = None if problem.free[at_tau] else problem.given[[at_tau]]
     every = maximise(seen, H, distribution=noise, offset=offset, fixed_gamma=known)
@@ -118,7 +118,7 @@ def _starts(problem: CureProblem) -> list[Array]:
 def _point(problem: CureProblem, pi: float, beta: Array, tau: float, other: int | None) -> Array:
     """The point x nearest to some parameters; ``other`` is the place of another shape to start from."""
     Z, noise = problem.written[1], problem.distribution
-    gamma = np.linalg.lstsq(Z, logit(np.clip(pi, 1e-3, 0.999)) - problem.offsets[1], rcond=None)[0]
+    gamma = least_squares(Z, logit(np.clip(pi, 1e-3, 0.999)) - problem.offsets[1])
     parameters = [*beta, *gamma, tau]
     if problem.free_shape:
         moved = noise if other is None else noise.with_shape(noise.shape_starts[other])

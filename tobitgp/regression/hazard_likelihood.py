@@ -20,9 +20,17 @@ from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.baselines import Baseline, GompertzBaseline
 from tobitgp.distributions.formulas import StandardisedTimes, transformed_times
 from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.engines import pick_columns
 from tobitgp.numerics.jets import Jet, gammaln, scatter, variables
 from tobitgp.regression.newton import State
-from tobitgp.regression.predictors import Predictors, as_good_as_exact, log_likelihoods, log_masses, orthonormal
+from tobitgp.regression.predictors import (
+    Predictors,
+    as_good_as_exact,
+    log_likelihoods,
+    log_masses,
+    orthonormal,
+    symmetric,
+)
 from tobitgp.typing import Array, IntArray
 
 
@@ -92,6 +100,10 @@ class HazardProblem(Predictors):
         eta: Jet = at[0] - model.baseline.level(self.origin, c)
         return transformed_times(model.noise, model.baseline, eta, c, since if np.isfinite(since).any() else None)
 
+    def block(self, at: slice) -> HazardProblem:
+        """See `Predictors`."""
+        return replace(Predictors.block(self, at), judged=self.judged.rows(at))
+
     def log_likelihoods(self, x: Array) -> Jet:
         return log_likelihoods(self.rows_at(x), self.judged)
 
@@ -121,7 +133,7 @@ class HazardProblem(Predictors):
 def hazard_problem(model: HazardModel) -> HazardProblem:
     """Columns made orthonormal, and an origin near the times that were seen where no level is known."""
     seen, m, none = model.seen, model.baseline.size, np.zeros(len(model.H))
-    levels = np.ones((len(none), 1)) if model.alike else model.H[:, model.levels]
+    levels = np.ones((len(none), 1)) if model.alike else pick_columns(model.H, model.levels)
     beta, c, tau = model.split(model.known)
     designs, offsets, known = [model.H, *[levels] * m], [model.offset, *[none] * m], [beta, *c]
     if model.group is not None:
@@ -164,7 +176,8 @@ def follow_up(seen: Outcome) -> float:
 def _of_groups(problem: HazardProblem, x: Array) -> State:
     """Log likelihood, gradient and Hessian at x; frailties tie the rows of a group through the sum of their hazards."""
     rows, survival, groups = _shared(problem, x)
-    state, w = problem.join(x, rows), problem.seen.weight
+    w = problem.seen.weight
+    _, gradient, hessian = problem.sums(rows)
     sums = [_sums(problem, -w * survival.slope.get(j, 0.0), design) for j, design in enumerate(problem.designs)]
     slope = np.hstack(sums)  # (G, m), of the cumulative hazards of groups
     of_tau = np.zeros(len(x))
@@ -172,9 +185,10 @@ def _of_groups(problem: HazardProblem, x: Array) -> State:
     both = np.outer(slope.T @ groups.bend[0, 1], of_tau)
     more = (slope.T * groups.bend[0, 0]) @ slope + both + both.T
     more = more + np.sum(groups.bend[1, 1]) * np.outer(of_tau, of_tau)
-    hessian = replace(state.hessian, corner=state.hessian.corner + more)
+    of_rows = symmetric(hessian)
+    whole = replace(of_rows, corner=of_rows.corner + more)
     value = float(w @ rows.value + groups.value.sum())
-    return State(x, value, state.gradient + np.sum(groups.slope[1]) * of_tau, hessian)
+    return State(x, value, gradient + np.sum(groups.slope[1]) * of_tau, whole)
 
 
 def _shared(problem: HazardProblem, x: Array) -> tuple[Jet, Jet, Jet]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.distributions.baselines import SplineBaseline
-from tobitgp.engines import single_blas_thread
+from tobitgp.engines import blocks, grown, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.bordered import dense
 from tobitgp.numerics.jets import variables
@@ -206,15 +206,18 @@ def _without_frailty(problem: HazardProblem, x: Array, least: float = _NO_FRAILT
 
 def _unit(problem: HazardProblem, x: Array) -> Array:
     """Coordinates in which the transformed times of the rows, at an end that is known, are orthonormal."""
-    seen, at = problem.seen, variables(problem.predictors(x))
-    times = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
-    z = problem.times(np.arange(len(seen)), at).rising(times)[0]
-    D = np.hstack([np.reshape(slope, (-1, 1)) * problem.designs[j] for j, slope in sorted(z.slope.items())])
-    share = seen.weight / seen.weight.sum()
-    known = np.isfinite(D).all(axis=1)
-    R = np.linalg.qr(np.sqrt(share[known])[:, None] * D[known], mode="r")
+    of_baseline = problem.designs[: problem.model.baseline.size + 1]
+    total, R = problem.seen.weight.sum(), np.zeros((0, sum(each.shape[1] for each in of_baseline)))
+    for rows in blocks(len(problem.seen)):
+        block = problem.block(rows)
+        seen, at = block.seen, variables(block.predictors(x))
+        times = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
+        z = block.times(np.arange(len(seen)), at).rising(times)[0]
+        D = np.hstack([np.reshape(slope, (-1, 1)) * block.designs[j] for j, slope in sorted(z.slope.items())])
+        known = np.isfinite(D).all(axis=1)
+        R = grown(R, np.sqrt(seen.weight[known] / total)[:, None] * D[known])
     size = np.abs(np.diag(R))
-    if len(R) < D.shape[1] or size.min(initial=1.0) <= 1e-12 * size.max(initial=0.0):
+    if len(R) < R.shape[1] or size.min(initial=1.0) <= 1e-12 * size.max(initial=0.0):
         return np.eye(len(x))
     unit = np.eye(len(x))
     unit[: len(R), : len(R)] = np.linalg.inv(R)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline
+from tobitgp.engines import least_squares, pick_columns
 from tobitgp.regression.hazard_likelihood import HazardModel, follow_up, known_times
 from tobitgp.typing import Array, BoolArray
 
@@ -49,9 +50,9 @@ def constant(model: HazardModel) -> tuple[HazardModel, Array]:
     parameters = np.where(np.isnan(known), 0.0, known)
     parameters[p + len(shape) :] = np.where(np.isnan(known[p + len(shape) :]), FIRST_TAU, known[p + len(shape) :])
     free = np.isnan(known[:p])
-    levels = model.H[:, model.levels] @ (_level(model) + rise(model, parameters))
+    levels = pick_columns(model.H, model.levels) @ (_level(model) + rise(model, parameters))
     goal = levels - model.offset - model.H @ parameters[:p]
-    parameters[:p][free] = np.linalg.lstsq(model.H[:, free], goal, rcond=None)[0]
+    parameters[:p][free] = least_squares(pick_columns(model.H, free), goal)
     return replace(model, known=known), parameters
 
 

@@ -16,7 +16,7 @@ from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
-from tobitgp.engines import LocalPartitions, Store, single_blas_thread
+from tobitgp.engines import LocalPartitions, Store, blocks, is_mapped, single_blas_thread
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression import convergence
 from tobitgp.regression.convergence import Names, explain, explain_partitions
@@ -181,17 +181,22 @@ def maximise(
     n = len(outcome)
     if not n:
         raise DataError("There are no rows to fit.")
-    design = split(
-        H if isinstance(H, Absorbed) else np.asarray(H, dtype=np.float64),
-        np.ones((n, 1)) if W is None else np.asarray(W, dtype=np.float64),
-        np.zeros(n) if offset is None else offset,
-        np.zeros(n) if scale_offset is None else scale_offset,
-        fixed_coefficients,
-        fixed_gamma,
-    )
-    why = partial(explain, outcome=outcome, design=design, names=Names(names, scale_names, describe))
-    rows = LocalPartitions([(outcome, design)])
-    return _maximise(rows, design, distribution, why, free_shape=estimate_shape, scores=scores, max_iter=max_iter)
+    H = H if isinstance(H, Absorbed) else np.asarray(H, dtype=np.float64)
+    W = np.ones((n, 1)) if W is None else np.asarray(W, dtype=np.float64)
+    offset = np.zeros(n) if offset is None else offset
+    scale_offset = np.zeros(n) if scale_offset is None else scale_offset
+
+    def rows(at: slice) -> tuple[Outcome, Designs]:
+        return outcome.rows(at), split(H[at], W[at], offset[at], scale_offset[at], fixed_coefficients, fixed_gamma)
+
+    how: dict[str, Any] = {"free_shape": estimate_shape, "scores": scores, "max_iter": max_iter}
+    if is_mapped(H):
+        store = Store(0)
+        parts = LocalPartitions(blocks(n)).map(lambda at: store.keep("rows", rows(at)))
+        return _maximise(parts, rows(slice(0, 0))[1], distribution, explain_partitions, keep=store.keep, **how)
+    whole = rows(slice(0, n))
+    why = partial(explain, outcome=outcome, design=whole[1], names=Names(names, scale_names, describe))
+    return _maximise(LocalPartitions([whole]), whole[1], distribution, why, **how)
 
 
 def maximise_partitions(

@@ -15,7 +15,7 @@ White (1982), Maximum likelihood estimation of misspecified models, *Econometric
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from scipy.sparse import csr_matrix, eye, hstack
 
 from tobitgp.data.absorbed import Absorbed
 from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.engines import add_up, blocks
 from tobitgp.errors import SpecError
 from tobitgp.numerics.bordered import Covariance, Factored, Reduced, dense, variances
 from tobitgp.regression import convergence
@@ -311,33 +312,41 @@ def root_of_rows(covariance: Array, columns: Sequence[Array], x: Sequence[Array]
     these in units of its own variation: functions of the rows, whose signs the rows decide too. Columns (n, k_j) are
     those of each parameter in the order of the estimates, values x (n,).
     """
-    root = normal_root(covariance)
-    ends = np.cumsum([each.shape[1] for each in columns])[:-1]
-    moves = [np.asarray(each @ part) for each, part in zip(columns, np.split(root, ends), strict=True)]
-    size = [float(weight @ np.square(each).sum(axis=1)) for each in moves]
-    moves = [each / np.sqrt(one) for each, one in zip(moves, size, strict=True) if one > 0.0]
-    if not moves:
+    root, pieces = normal_root(covariance), blocks(len(weight))
+    own = np.split(root, np.cumsum([each.shape[1] for each in columns])[:-1])
+
+    def moves(at: slice) -> list[Array]:
+        return [np.asarray(each[at] @ part) for each, part in zip(columns, own, strict=True)]
+
+    squares = [[float(weight[at] @ np.square(each).sum(axis=1)) for each in moves(at)] for at in pieces]
+    size = np.sqrt(np.sum(squares, axis=0))
+    places = np.flatnonzero(size).tolist()
+    if not len(places):
         return root
-    gram = np.sum([each.T @ (weight[:, None] * each) for each in moves], axis=0)
+    centred = {j: x[j] - np.average(x[j], weights=weight) for j in places}
+
+    def varied() -> Iterator[tuple[Array, Array, Array]]:
+        """Weights, moves in units of their variation, and values, of blocks of rows of each parameter."""
+        for at in pieces:
+            by = moves(at)
+            yield from ((weight[at], by[j] / size[j], centred[j][at]) for j in places)
+
+    gram = np.sum([U.T @ (w[:, None] * U) for w, U, _ in varied()], axis=0)
     turn = np.linalg.eigh(gram)[1][:, ::-1]
-    centred = [value - np.average(value, weights=weight) for value, one in zip(x, size, strict=True) if one > 0.0]
-    return np.asarray(root @ (turn * _signs([each @ turn for each in moves], centred, weight)))
+    return np.asarray(root @ (turn * _signs(lambda: ((w, U @ turn, at) for w, U, at in varied()))))
 
 
 _CLEAR = 1e-3  # share of its largest value, above which a number decides a sign
 
 
-def _signs(moves: Sequence[Array], x: Sequence[Array], weight: Array) -> Array:
+def _signs(moves: Callable[[], Iterable[tuple[Array, Array, Array]]]) -> Array:
     """Signs (k,) by the mean of the components in the rows, else by their skewness, else by how they go with x."""
-    U = np.concatenate(moves)
-    w = np.tile(weight, len(moves))
-    length = np.sqrt(np.maximum(w @ np.square(U), 1e-200))
-    among, unit = np.concatenate(x), U / length
-    decide = [
-        w @ unit / np.sqrt(w.sum()),
-        np.sqrt(w.sum()) * (w @ unit**3),
-        (w * among) @ unit / np.sqrt(max(float(w @ np.square(among)), 1e-300)),
-    ]
+    sums: Any = add_up((w.sum(), w @ U**2, w @ x**2) for w, U, x in moves())
+    total, squares, of_x = sums
+    length = np.sqrt(np.maximum(squares, 1e-200))
+    units = ((w, U / length, x) for w, U, x in moves())
+    mean, skew, along = add_up((w @ U, w @ U**3, (w * x) @ U) for w, U, x in units)
+    decide = [mean / np.sqrt(total), np.sqrt(total) * skew, along / np.sqrt(max(float(of_x), 1e-300))]
     sign = np.sign(decide[-1])
     for value in reversed(decide):
         sign = np.where(np.abs(value) > _CLEAR, np.sign(value), sign)

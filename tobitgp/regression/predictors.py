@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.formulas import RowTimes
 from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.engines import add_up, blocks, map_independent, product, triangle_of
 from tobitgp.numerics.bordered import Bordered
 from tobitgp.numerics.jets import Jet, scatter, variables
 from tobitgp.regression.maximum import Maximum
@@ -163,17 +164,29 @@ class Predictors(Coordinates):
         return lambda rows: self.times(rows, variables([each[rows] for each in at]))
 
     def evaluate(self, x: Array) -> State:
-        """Log likelihood, gradient and Hessian at x."""
-        return self.join(x, self.log_likelihoods(x))
+        """Log likelihood, gradient and Hessian at x: sums over blocks of rows."""
+        some, n = blocks(len(self.seen)), len(self.seen)
+
+        def sums(at: slice) -> tuple[float, Array, Array]:
+            block = self.block(at) if len(some) > 1 else self
+            return block.sums(block.log_likelihoods(x))
+
+        value, gradient, hessian = add_up(map_independent(sums, some, heavy=n > 0))
+        return State(x, value, gradient, symmetric(hessian))
+
+    def block(self, at: slice) -> Self:
+        """The problem of some of the rows, in the same coordinates."""
+        names = ("written", "offsets", "designs", "known")
+        some: dict[str, Any] = {name: tuple(each[at] for each in getattr(self, name)) for name in names}
+        return replace(self, seen=self.seen.rows(at), **some)
 
     def row_scores(self, x: Array) -> Array:
         """Derivatives (n, k) of the log likelihood of each row in the parameters."""
         return self.scores(self.log_likelihoods(x))
 
-    def join(self, x: Array, rows: Jet) -> State:
-        """Log likelihood, gradient and Hessian at x from those of the rows."""
-        gradient, hessian = weighted_sums(rows, self.seen.weight, self.designs)
-        return State(x, float(self.seen.weight @ rows.value), gradient, symmetric(hessian))
+    def sums(self, rows: Jet) -> tuple[float, Array, Array]:
+        """Log likelihood, gradient and Hessian in x from those of the rows."""
+        return float(self.seen.weight @ rows.value), *weighted_sums(rows, self.seen.weight, self.designs)
 
     def scores(self, rows: Jet) -> Array:
         """Derivatives (n, k) of the log likelihood of each row in the parameters."""
@@ -190,11 +203,14 @@ def weighted_sums(rows: Jet, weight: Array, designs: Sequence[Array]) -> tuple[A
     """Gradient and Hessian of the sum over rows in the coefficients of designs, of which their parameters are sums."""
     own = places(designs)
     gradient, hessian = np.zeros(own[-1].stop), np.zeros((own[-1].stop, own[-1].stop))
-    for i, slope in rows.slope.items():
-        gradient[own[i]] = (weight * slope) @ designs[i]
-    for (i, j), bend in rows.bend.items():
-        block = (designs[i].T * (weight * bend)) @ designs[j]
-        hessian[own[i], own[j]], hessian[own[j], own[i]] = block, block.T
+    for at in blocks(len(weight)):
+        part, w, X = rows.take(at), weight[at], [each[at] for each in designs]
+        for i, slope in part.slope.items():
+            gradient[own[i]] += (w * slope) @ X[i]
+        for (i, j), bend in part.bend.items():
+            hessian[own[i], own[j]] += (X[i].T * (w * bend)) @ X[j]
+    for i, j in rows.bend:
+        hessian[own[j], own[i]] = hessian[own[i], own[j]].T
     return gradient, hessian
 
 
@@ -212,7 +228,7 @@ def coordinates(
     for design, values, unit in zip(designs, known, units or [1.0] * len(designs), strict=True):
         free = np.isnan(values)
         block = np.zeros((len(values), int(free.sum())))
-        block[free] = unit * np.sqrt(n) * np.linalg.inv(np.linalg.qr(design[:, free], mode="r"))
+        block[free] = unit * np.sqrt(n) * np.linalg.inv(triangle_of(design, free))
         blocks.append(block)
     to_users = np.zeros((sum(map(len, blocks)), sum(block.shape[1] for block in blocks)))
     row = column = 0
@@ -241,6 +257,6 @@ def orthonormal(
         "given": given,
         "written": tuple(designs),
         "offsets": tuple(offsets),
-        "designs": tuple(of @ block for of, block in zip(designs, blocks, strict=True)),
+        "designs": tuple(product(of, block) for of, block in zip(designs, blocks, strict=True)),
         "known": tuple(rest),
     }

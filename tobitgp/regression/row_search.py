@@ -17,7 +17,7 @@ from tobitgp.distributions.baselines import Baseline
 from tobitgp.distributions.formulas import RowTimes
 from tobitgp.distributions.row_models import RowModel, RowParameter
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.engines import single_blas_thread
+from tobitgp.engines import blocks, least_squares, single_blas_thread
 from tobitgp.numerics.jets import Jet
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.regression.hazard_likelihood import HazardModel
@@ -26,7 +26,7 @@ from tobitgp.regression.location_scale_fit import maximise
 from tobitgp.regression.maximum import Maximum
 from tobitgp.regression.newton import Climb, climb, guarded_step
 from tobitgp.regression.predictors import FLAT, Predictors, orthonormal
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
 _STEPS = 60  # of the searches for a start
@@ -58,7 +58,7 @@ class RowProblem(Predictors):
         """The coordinates x nearest to values of the parameters."""
         blocks = [point.coefficients]
         for W, offset, value in zip(self.written[1:], self.offsets[1:], point.others, strict=True):
-            blocks.append(np.asarray(np.linalg.lstsq(W, value - offset, rcond=None)[0], dtype=np.float64))
+            blocks.append(least_squares(W, value - offset))
         return self.nearest(np.concatenate(blocks))
 
 
@@ -163,7 +163,7 @@ def from_noise(
 
 def from_baseline(seen: Outcome, H: Array, offset: Array, noise: Distribution, baseline: Baseline) -> StartingPoint:
     """The maximum of one baseline of all rows."""
-    level = np.flatnonzero((H == 1.0).all(axis=0))[:1]
+    level = np.flatnonzero(np.all([(H[at] == 1.0).all(axis=0) for at in blocks(len(H))], axis=0))[:1]
     known = np.full(H.shape[1] + baseline.size, np.nan)
     model = HazardModel(seen, H, offset, level, noise, baseline, known)
     found = maximise_hazards(model, scores=False, max_iter=_STEPS)
@@ -174,19 +174,24 @@ def from_residuals(seen: Outcome, H: Array, offset: Array, parameters: Sequence[
     """Least squares of middles and ends; log sigma is that of the residuals, others start where they say."""
     y = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
     middle = np.where(np.isfinite(seen.lower) & np.isfinite(seen.upper), 0.5 * (seen.lower + seen.upper), y) - offset
-    root = np.sqrt(seen.weight)
-    beta = np.linalg.lstsq(root[:, None] * H, root * middle, rcond=None)[0]
+    beta = least_squares(H, middle, np.sqrt(seen.weight))
     spread = float(np.sqrt(np.average(np.square(middle - H @ beta), weights=seen.weight))) or 1.0
     return StartingPoint(
-        np.asarray(beta, dtype=np.float64),
+        beta,
         tuple(np.log(spread) if each.name == "sigma" else each.start for each in parameters),
     )
+
+
+def events_of(seen: Outcome) -> BoolArray:
+    """Rows with an event: those whose time is known or, without any, those known to an interval."""
+    return seen.exact if seen.exact.any() else np.isfinite(seen.upper)
 
 
 def cured_shares(seen: Outcome) -> tuple[float, float, float]:
     """Shares of cured rows to begin from: Kaplan and Meier's last survival, less, and more."""
     entry = np.where(np.isfinite(seen.entry), seen.entry, -np.inf)
-    _, survival = kaplan_meier(seen.lower, seen.exact, seen.weight, entry)
+    event = events_of(seen)
+    _, survival = kaplan_meier(seen.lower, event, seen.weight, entry)
     tail = float(np.clip(survival[-1], 0.02, 0.98))
-    censored = float(seen.weight[~seen.exact].sum() / seen.weight.sum())
+    censored = float(seen.weight[~event].sum() / seen.weight.sum())
     return tail, 0.25 * tail, 0.5 * (tail + censored)

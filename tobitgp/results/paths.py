@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +43,18 @@ class Paths:
 
 def read_subjects(id: Any, data: Frame) -> npt.NDArray[Any]:
     """The subject of each row, by the column that names them."""
-    if not isinstance(id, str) or id not in column_names(data):
-        given = f"={id!r}" if isinstance(id, Hashable) else f"= is a {type(id).__name__}"
-        raise SpecError(f"id{given}: the name of the column that tells the subject of each row is needed.")
+    check_subject_name(id, column_names(data))
     column = pd.Series(data[id])
     if column.isna().any():
         raise DataError(f"The column {id!r} is missing in {int(column.isna().sum())} rows, and each needs one.")
     return column.to_numpy()
+
+
+def check_subject_name(id: Any, columns: Collection[Any]) -> None:
+    """Refuse what names no column."""
+    if not isinstance(id, str) or id not in columns:
+        given = f"={id!r}" if isinstance(id, Hashable) else f"= is a {type(id).__name__}"
+        raise SpecError(f"id{given}: the name of the column that tells the subject of each row is needed.")
 
 
 def holds_parts(subject: npt.NDArray[Any]) -> bool:

@@ -80,7 +80,7 @@ OUTPUT = [
     Question("plot", result("plot")),
     Question("plot_terms", result("plot_terms"), (NO_LINE, CAUSES)),
     Question("plot_effect", result("plot_effect", "z"), (NO_COLUMNS,)),
-    Question("plot_residuals", result("plot_residuals")),
+    Question("plot_residuals", result("plot_residuals"), (ROWLESS,)),
     Question("plot_forest", result("plot_forest"), (NO_COLUMNS,)),
     Question("plot_survival", result("plot_survival"), (NOT_TIMES, ROWLESS, PARTS, PATHS_AVERAGED)),
     Question(

@@ -8,9 +8,7 @@ import tobitgp as tg
 
 MODELS = {
     "hazards": ("Surv(time, event) ~ x", {"family": "ph"}),
-    "parametric hazards": ("Surv(time, event) ~ x", {"family": tg.PH("weibull")}),
-    "start-stop": ("Surv(start, time, event) ~ x", {"family": "weibull", "id": "subject"}),
-    "power": ("y ~ x", {"family": "boxcox"}),
+    "pieces": ("Surv(time, event) ~ x", {"family": tg.PH("piecewise"), "id": "subject"}),
     "several": ("mvbind(y, z) ~ x", {}),
 }
 
