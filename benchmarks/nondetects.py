@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from tobitgp.nondetects.kaplan_meier import kaplan_meier_of
 from tobitgp.nondetects.limits import exact_complete
-from tobitgp.nondetects.means import chebyshev, mean_limits, read_options
+from tobitgp.nondetects.means import chebyshev, kaplan_meier_of, mean_limits, read_options
 from tobitgp.nondetects.prediction_limits import exact_prediction, predictive, simulate
 from tobitgp.nondetects.ros import MOST_CENSORED
 from tobitgp.nondetects.sample import Sample

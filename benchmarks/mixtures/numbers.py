@@ -10,8 +10,8 @@ from scipy.special import gammaln
 from benchmarks.mixtures.designs import NUMBERED, Design
 from benchmarks.mixtures.tables import Ends, Row
 from tobitgp.mixture import VBCM, fit_mixture
+from tobitgp.mixture.arranged_rows import read_rows
 from tobitgp.mixture.array_fit import resolve_mixture_family
-from tobitgp.mixture.mixture_rows import read_rows
 from tobitgp.mixture.starts import choose_units, crude_values
 
 METHOD = VBCM(n_init=4)

@@ -19,10 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.mixtures.tables import Ends, Row
 from tobitgp.mixture import MIXTURE_FAMILIES, Dirichlet, fit_mixture
+from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.array_fit import read_prior
 from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb
 from tobitgp.mixture.evidence_bound import Bayes
-from tobitgp.mixture.mixture_rows import arrange, read_rows
 from tobitgp.mixture.starts import choose_units, starts
 
 K, CENTRES = 5, np.array([-6.0, -2.0, 0.0, 3.0, 7.0])

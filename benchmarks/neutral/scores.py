@@ -7,7 +7,7 @@ import pandas as pd
 
 import tobitgp as tg
 from benchmarks.neutral.methods import Fitted
-from tobitgp.metrics.judged import read_judged
+from tobitgp.metrics.survival_curves import read_judged
 
 TIMES = 50
 QUANTILES = (0.1, 0.8)  # of the training rows' event times: from when to when scores are integrated

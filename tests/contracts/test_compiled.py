@@ -10,18 +10,17 @@ from support.blocks import CHAINS, CODES, STRUCTURES, WEIGHT, wavy
 from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product, simulate, tight
 
 from tobitgp.compiled import library
-from tobitgp.distributions.gengamma import GenGamma
+from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled, compiled_rows, partitioned
 from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.partitioned import cut
-from tobitgp.likelihoods.noise import Noise
-from tobitgp.priors.block import Inputs
+from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.priors.kernel_block import greedy_inducing
+from tobitgp.priors.structure import Inputs
 
 pytestmark = pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off")
 
@@ -124,13 +123,13 @@ def test_marginals_of_new_rows_and_new_groups(rng):
 
 
 NOISES = {
-    "logistic": (Noise(Logistic()), []),
-    "gumbel": (Noise(Gumbel()), []),
-    "student": (Noise(Student(4.0)), []),
-    "student, df free": (Noise(Student(), free_shape=True), [np.log(2.5)]),
-    "gengamma": (Noise(GenGamma(-1.4)), []),
-    "gengamma, nearly normal": (Noise(GenGamma(0.002)), []),
-    "gengamma, Q free": (Noise(GenGamma(), free_shape=True), [0.7]),
+    "logistic": (NoiseLikelihood(Logistic()), []),
+    "gumbel": (NoiseLikelihood(Gumbel()), []),
+    "student": (NoiseLikelihood(StudentNoise(4.0)), []),
+    "student, df free": (NoiseLikelihood(StudentNoise(), free_shape=True), [np.log(2.5)]),
+    "gengamma": (NoiseLikelihood(GenGammaNoise(-1.4)), []),
+    "gengamma, nearly normal": (NoiseLikelihood(GenGammaNoise(0.002)), []),
+    "gengamma, Q free": (NoiseLikelihood(GenGammaNoise(), free_shape=True), [0.7]),
 }
 
 

@@ -18,11 +18,11 @@ from support.problems import (
     with_instrument,
 )
 
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.inference import EP, METHODS, VI
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.censoring_noise import SideNoise
-from tobitgp.likelihoods.noise import Noise
+from tobitgp.likelihoods.noise import NoiseLikelihood
 
 STEP = 2e-3  # h^4 = 2e-11 against site changes of 1e-10 over h
 NEAR = 5e-8  # seen: 2e-9
@@ -87,12 +87,12 @@ def test_gradient_of_what_is_no_bound():
 
 # Noise under a process: the distribution by quadrature, parameters it has before log sigma, and a window of the rows.
 NOISES = {
-    "logistic": (Noise(DISTRIBUTIONS["logistic"]), [], None),
-    "gumbel": (Noise(DISTRIBUTIONS["gumbel"]), [], None),
-    "student": (Noise(Student(4.0)), [], None),
-    "student, df free": (Noise(Student(), free_shape=True), [np.log(2.5)], None),
+    "logistic": (NoiseLikelihood(DISTRIBUTIONS["logistic"]), [], None),
+    "gumbel": (NoiseLikelihood(DISTRIBUTIONS["gumbel"]), [], None),
+    "student": (NoiseLikelihood(StudentNoise(4.0)), [], None),
+    "student, df free": (NoiseLikelihood(StudentNoise(), free_shape=True), [np.log(2.5)], None),
     "gaussian, entered": (GAUSSIAN, [], (-1.2, np.inf)),
-    "logistic in a window": (Noise(DISTRIBUTIONS["logistic"]), [], (-1.6, 1.9)),
+    "logistic in a window": (NoiseLikelihood(DISTRIBUTIONS["logistic"]), [], (-1.6, 1.9)),
 }
 
 
@@ -143,7 +143,7 @@ def test_sites_are_floored_where_cavities_have_no_variance():
     X = np.repeat(np.linspace(-1.7, 1.7, 8), 3)[:, None]
     y = np.tile([0.0, 0.9, -1.2], 8) + 0.01 * np.arange(24)
     problem = make_problem(X, y, y)
-    likelihood, theta = Noise(Student(1.5)), np.log([1.0, 0.05, 0.12])
+    likelihood, theta = NoiseLikelihood(StudentNoise(1.5)), np.log([1.0, 0.05, 0.12])
     blocks = [gp(problem, "matern32", Z=X[::3])]
     plain = solve(problem, blocks, theta, EP(tol=1e-8), None, likelihood)
     assert plain.converged

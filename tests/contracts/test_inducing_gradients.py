@@ -9,7 +9,7 @@ from support.distributions import DISTRIBUTIONS
 from support.problems import GAUSSIAN, VARIANTS, dense, gp, make_problem, product, simulate, solve, tight
 
 from tobitgp.inference.evidence import evidence_gradient
-from tobitgp.likelihoods.noise import Noise
+from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.priors.kernels import KERNELS
 
 STEP = 2e-3
@@ -93,7 +93,7 @@ def test_gradient_with_groups_and_columns(name):
 def test_gradient_under_other_noise(name):
     problem = data_with()
     block = moving(gp(problem, "rbf", Z=PLACES))
-    check(problem, [block], [np.array([0.1, -0.3])], name, Noise(DISTRIBUTIONS["logistic"]))
+    check(problem, [block], [np.array([0.1, -0.3])], name, NoiseLikelihood(DISTRIBUTIONS["logistic"]))
 
 
 @pytest.mark.parametrize("name", ["ep", "vi"])

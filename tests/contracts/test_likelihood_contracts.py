@@ -11,16 +11,16 @@ from support.differences import derivative
 from support.distributions import DISTRIBUTIONS
 from support.problems import make_rows
 
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.likelihoods.noise import Noise
+from tobitgp.likelihoods.noise import NoiseLikelihood
 
 # Closed forms, every distribution by quadrature, and a distribution whose peak is sharp.
 LIKELIHOODS = {
     "closed forms": FAMILIES["gaussian"].likelihood,
-    **{name: Noise(distribution) for name, distribution in DISTRIBUTIONS.items()},
+    **{name: NoiseLikelihood(distribution) for name, distribution in DISTRIBUTIONS.items()},
 }
-LIKELIHOODS["cauchy"] = Noise(Student(1.0))
+LIKELIHOODS["cauchy"] = NoiseLikelihood(StudentNoise(1.0))
 GUMBEL = LIKELIHOODS["gumbel"]
 STEEP = [GUMBEL, LIKELIHOODS["gengamma"]]
 SYMMETRIC = [of for name, of in LIKELIHOODS.items() if name not in ("gumbel", "gengamma")]

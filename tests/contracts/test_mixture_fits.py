@@ -6,9 +6,9 @@ from support.differences import derivative
 from support.mixtures import GIVEN, NAMES, problem, random_rows
 
 from tobitgp.mixture import EMCM, VBCM, Dirichlet, DirichletProcess, fit_mixture
+from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb, evaluate
 from tobitgp.mixture.fitted_mixture import linear_response, posterior_covariance
-from tobitgp.mixture.mixture_rows import arrange, read_rows
 from tobitgp.mixture.starts import starts
 
 families = pytest.mark.parametrize("name", NAMES)

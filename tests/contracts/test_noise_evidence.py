@@ -6,9 +6,9 @@ from scipy import stats
 from support.distributions import DISTRIBUTIONS
 from support.problems import gp, make_problem, solve, tight
 
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.likelihoods.noise import Noise
+from tobitgp.likelihoods.noise import NoiseLikelihood
 
 SCIPY_DISTRIBUTIONS = {
     "normal": stats.norm,
@@ -16,8 +16,8 @@ SCIPY_DISTRIBUTIONS = {
     "gumbel": stats.gumbel_l,
     "student": stats.t(3.0),
 }
-NOISES = {name: Noise(DISTRIBUTIONS[name]) for name in ("normal", "logistic", "gumbel")} | {
-    "student": Noise(Student(3.0))
+NOISES = {name: NoiseLikelihood(DISTRIBUTIONS[name]) for name in ("normal", "logistic", "gumbel")} | {
+    "student": NoiseLikelihood(StudentNoise(3.0))
 }
 ROWS = {
     "exact": ([0.7, -0.4], [0.7, -0.4]),
@@ -90,6 +90,6 @@ def test_closed_forms_hand_truncated_rows_over(window):
     for name in ("ep", "vi", "laplace"):
         either = [
             solve(problem, [gp(problem)], theta, tight(name), None, likelihood).evidence
-            for likelihood in (FAMILIES["gaussian"].likelihood, Noise(DISTRIBUTIONS["normal"]))
+            for likelihood in (FAMILIES["gaussian"].likelihood, NoiseLikelihood(DISTRIBUTIONS["normal"]))
         ]
         assert either[0] == pytest.approx(either[1], rel=1e-12)

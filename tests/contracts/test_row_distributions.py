@@ -8,20 +8,16 @@ from scipy.special import log_expit
 
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
-from tobitgp.distributions.continued import Continued
-from tobitgp.distributions.cured import Cured
-from tobitgp.distributions.first import First, Joined
+from tobitgp.distributions.event_times import Continued, Cured, First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.distributions.row_functions import FunctionRows, Functions
+from tobitgp.distributions.row_models import FunctionRows, Functions
 from tobitgp.distributions.row_shapes import OwnShapes
-from tobitgp.distributions.student import Student
-from tobitgp.distributions.transformed import Transformed
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
+from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.distributions.weighted import Interpolated, Lattice
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.hazards.row_paths import AlongRows
@@ -34,8 +30,8 @@ SPLINE = SplineBaseline((-1.0, 0.0, 0.7, 2.0)), tuple(np.full(N, c) for c in (1.
 BAND_ENDS, FIRST = np.array([0.0, 0.4, 1.5, 4.0]), np.array([0.0, 0.05])
 LOG_RATES = np.array([[[0.3], [-0.5], [-0.2]], [[-0.4], [0.6], [0.1]]])
 ROWS = {
-    "normal": LocationScale(Normal(), MU, SCALE),
-    "student": LocationScale(Student(4.0), MU, SCALE),
+    "normal": LocationScale(NormalNoise(), MU, SCALE),
+    "student": LocationScale(StudentNoise(4.0), MU, SCALE),
     "weibull": LocationScale(Gumbel(), MU, SCALE, log=True),
     "cured": Cured(LocationScale(Logistic(), MU, SCALE, log=True), np.array([-1.0, 0.0, 0.5])),
     "first": First(
@@ -52,7 +48,7 @@ ROWS = {
     "reciprocal": PowerNormal(MU, SCALE, -0.5),
     "logarithm": PowerNormal(MU, SCALE, 0.0, log_unit=0.7),
     "powers": PowerMixture(
-        np.array([0.3, 0.7]), PowerNormal(np.stack([MU, MU + 0.2]), SCALE, np.array([[0.5], [0.1]]))
+        PowerNormal(MU[:, None] + [0.0, 0.2], SCALE[:, None], np.array([0.5, 0.1])), np.array([0.3, 0.7])
     ),
     "averaged": Averaged(
         LocationScale(Gumbel(), MU[:, None] + [0.0, 0.3, -0.5], SCALE[:, None], log=True), np.array([0.2, 0.3, 0.5])
@@ -67,10 +63,10 @@ ROWS = {
         ),
         np.array([0.6, 0.4]),
     ),
-    "spline": Transformed(Gumbel(), *SPLINE[:1], MU, SPLINE[1]),
-    "frailty": Transformed(Gumbel(), WeibullBaseline(), MU, (np.full(N, 0.4),), (np.full(N, -0.5),)),
+    "spline": TransformedTimes(Gumbel(), *SPLINE[:1], MU, SPLINE[1]),
+    "frailty": TransformedTimes(Gumbel(), WeibullBaseline(), MU, (np.full(N, 0.4),), (np.full(N, -0.5),)),
     "continued": Continued(Gumbel(), MU, SCALE, np.array([-INF, -0.5, 0.1]), np.array([0.0, 0.1, 0.05])),
-    "own shapes": OwnShapes(Student(4.0), MU, SCALE, np.log([4.0, 6.0, 9.0])),
+    "own shapes": OwnShapes(StudentNoise(4.0), MU, SCALE, np.log([4.0, 6.0, 9.0])),
     "functions": FunctionRows(
         Functions(
             lambda v, m, s: log_expit((v - m) / s) + log_expit((m - v) / s) - np.log(s),
@@ -79,7 +75,7 @@ ROWS = {
         (MU, SCALE),
         log=True,
     ),
-    "sum": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU + 0.1]), *SPREAD, noises=(Normal(),) * 2).new,
+    "sum": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU + 0.1]), *SPREAD, noises=(NormalNoise(),) * 2).new,
     "convolved": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU]), *SPREAD, log=True, noises=(Gumbel(),) * 2).new,
 }
 TABLES = (Lattice, Interpolated, AlongRows)  # curves at many values, without densities

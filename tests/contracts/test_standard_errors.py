@@ -8,7 +8,7 @@ from support.posteriors import asked, nodes
 
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.symmetric_noise import Logistic
 from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.results.rows import ask
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.priors.markov import Markov
+from tobitgp.priors.structure import Inputs
 
 HYPER = {"sd": 0.9, "lengthscale": 0.4, "sigma": 0.3}
 

@@ -8,9 +8,9 @@ from support.problems import marginals as moments
 from support.structures import Dense, in_structure
 
 from tobitgp.inference.evidence import evidence_gradient, explained
-from tobitgp.likelihoods.noise import Noise
-from tobitgp.priors.block import Inputs
+from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.priors.markov import Markov
+from tobitgp.priors.structure import Inputs
 from tobitgp.priors.vecchia import Vecchia
 
 
@@ -76,6 +76,6 @@ def test_noises(name, noise, make):
     distribution = DISTRIBUTIONS[noise]
     if distribution.gaussian:
         pytest.skip("above")
-    likelihood, method = Noise(distribution), tight(name, 1e-9)
+    likelihood, method = NoiseLikelihood(distribution), tight(name, 1e-9)
     problem = with_columns("two-sided")
     agree(problem, method, both(problem, make, "matern32", np.array([*THETA, -1.0]), method, likelihood), likelihood)

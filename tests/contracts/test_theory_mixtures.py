@@ -6,8 +6,8 @@ from scipy import stats
 from scipy.special import digamma, gammaln, log_ndtr, logsumexp
 
 from tobitgp.mixture import VBCM, DirichletProcess, fit_mixture
+from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.coordinate_ascent import chunks_of, evaluate
-from tobitgp.mixture.mixture_rows import arrange, read_rows
 
 PRIOR = {"mean": 0.0, "tau": 1e-3, "a": 1.0, "b": 1.0}  # that of the paper
 

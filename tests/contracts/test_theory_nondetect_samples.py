@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tobitgp.nondetects.kaplan_meier import kaplan_meier_of
+from tobitgp.nondetects.means import kaplan_meier_of
 from tobitgp.nondetects.prediction_limits import predictive, simulate
 from tobitgp.nondetects.resampling import draw_limits
 from tobitgp.nondetects.ros import ros_of

@@ -13,8 +13,8 @@ from support.structures import in_structure
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.inference.rows_together import draw
 from tobitgp.numerics.chain import Leaf
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.markov import MATERN, Markov, matern
+from tobitgp.priors.structure import Inputs
 from tobitgp.priors.vecchia import NUGGET, Vecchia
 
 CLOSE = 1e-9

@@ -18,22 +18,9 @@ AMBIGUOUS = {
     "Effect",
     "Estimates",
     "Fitter",
-    "GenGamma",
     "Group",
-    "Judged",
     "Kind",
-    "Noise",
-    "Normal",
-    "Outcome",
-    "Point",
-    "Posterior",
     "Rows",
-    "Rule",
-    "Seen",
-    "Source",
-    "Step",
-    "Student",
-    "Transformed",
 }
 
 

@@ -4,10 +4,10 @@ import numpy as np
 
 from support.problems import CENSORING, dense, gp, make_problem, product, simulate
 from support.structures import in_structure
-from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.group_effects import EffectsBlock
 from tobitgp.priors.level_curves import LevelCurves, with_level
 from tobitgp.priors.markov import Markov
+from tobitgp.priors.structure import Grouping, Inputs
 
 WEIGHT = np.linspace(1.0, 3.0, 12)  # EP's cavity need not exist for less than one copy
 

@@ -2,13 +2,13 @@
 
 import mpmath as mp
 
-from tobitgp.distributions.gengamma import GenGamma
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.gengamma import GenGammaNoise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.likelihoods import FAMILIES
 
 DISTRIBUTIONS = {family.distribution.name: family.distribution for family in FAMILIES.values()}
 
-EVERY = [*DISTRIBUTIONS.values(), Student(0.5), Student(30.0), GenGamma(-0.7), GenGamma(0.0)]
+EVERY = [*DISTRIBUTIONS.values(), StudentNoise(0.5), StudentNoise(30.0), GenGammaNoise(-0.7), GenGammaNoise(0.0)]
 IDS = [repr(distribution) for distribution in EVERY]
 PRECISE = [distribution for distribution in EVERY if distribution.name in ("normal", "logistic", "gumbel", "student")]
 

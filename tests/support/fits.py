@@ -7,9 +7,9 @@ from tobitgp.inference import EP
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.hyperparameters import Parameters, default_prior
 from tobitgp.inference.partition_fit import fit_gp
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Inputs
 
 ROLES = ("sd", "lengthscale", "sigma")
 

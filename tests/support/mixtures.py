@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES, read_prior
 from tobitgp.mixture.coordinate_ascent import chunks_of, evaluate
 from tobitgp.mixture.evidence_bound import Bayes, Points
 from tobitgp.mixture.mixture_priors import Dirichlet, DirichletProcess
-from tobitgp.mixture.mixture_rows import arrange, read_rows
 from tobitgp.mixture.starts import choose_units, starts
 
 NAMES = tuple(MIXTURE_FAMILIES)

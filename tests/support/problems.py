@@ -4,17 +4,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.arrays import Instrument, Problem, Rows, Units, Window
+from tobitgp.data.arrays import Instrument, KindRows, Problem, Units, Window
 from tobitgp.inference import METHODS, VI
 from tobitgp.inference.evidence import moments_of, sites_of
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.priors.prior import DenseBlock
+from tobitgp.priors.structure import Grouping, Inputs
 
 GAUSSIAN = FAMILIES["gaussian"].likelihood
 CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")
@@ -40,7 +40,7 @@ def make_rows(lower, upper, weight=None, window=None):
     if window is not None:
         ends = [np.full_like(lower, end) for end in window]
         window = Window(*ends, ends[1] - ends[0])
-    return Rows(kind, lower, upper, np.where(left, upper, lower), sign, weight, upper - lower, window)
+    return KindRows(kind, lower, upper, np.where(left, upper, lower), sign, weight, upper - lower, window)
 
 
 def make_problem(X, lower, upper, weight=None, H=None, code=None, window=None):

@@ -6,9 +6,7 @@ from support.reference import load
 from support.responses import response
 from tobitgp import datasets
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 
 TOBIN, AFFAIRS, LUNG, INTERVAL = map(
     load, ("tobin_tobit.json", "affairs_tobit.json", "lung_aft.json", "lung_interval.json")
@@ -17,11 +15,11 @@ LIFELINES = load("lung_lifelines.json")
 
 # dist of survreg: distribution, log time, fixed log scale
 DIST = {
-    "gaussian": (Normal(), False, None),
+    "gaussian": (NormalNoise(), False, None),
     "logistic": (Logistic(), False, None),
-    "t": (Student(4.0), False, None),
+    "t": (StudentNoise(4.0), False, None),
     "extreme": (Gumbel(), False, None),
-    "lognormal": (Normal(), True, None),
+    "lognormal": (NormalNoise(), True, None),
     "loglogistic": (Logistic(), True, None),
     "weibull": (Gumbel(), True, None),
     "exponential": (Gumbel(), True, 0.0),

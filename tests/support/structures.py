@@ -7,9 +7,8 @@ import numpy as np
 from support.problems import product
 from tobitgp.data.arrays import join
 from tobitgp.inference.partitioned import cut
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernels import Covariance
-from tobitgp.priors.structure import Knots, StructuredTerm, distinct
+from tobitgp.priors.structure import Inputs, Knots, StructuredTerm, distinct
 
 
 def covariance_between(terms, theta, a, b, which=None):

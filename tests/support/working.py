@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.linalg import block_diag
 
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import NormalNoise, StudentNoise
 from tobitgp.engines import LocalPartitions
 from tobitgp.regression.newton import evaluate
 from tobitgp.regression.working import split, standardise
@@ -12,7 +11,7 @@ from tobitgp.regression.working import split, standardise
 
 def standardised(outcome, H, W, free_shape=False):
     nothing = np.zeros(len(outcome))
-    shape_range = Student.coordinate_range() if free_shape else None
+    shape_range = StudentNoise.coordinate_range() if free_shape else None
     return standardise(LocalPartitions([(outcome, split(H, W, nothing, nothing, None, None))]), shape_range=shape_range)
 
 
@@ -21,6 +20,6 @@ def information(outcome, H, fit):
     at = standardised(outcome, H, np.ones((len(outcome), 1)))
     A = block_diag(at.scale * (at.inverse_R @ np.eye(at.p)), at.inverse_V)
     shift = np.append(at.inverse_R @ at.shift, 0.0)
-    state = evaluate(at, Normal(), np.linalg.solve(A, np.append(fit.coefficients, fit.gamma) - shift))
+    state = evaluate(at, NormalNoise(), np.linalg.solve(A, np.append(fit.coefficients, fit.gamma) - shift))
     B = np.linalg.inv(A)
     return -B.T @ state.hessian.dense() @ B

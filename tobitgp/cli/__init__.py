@@ -25,6 +25,7 @@ from tobitgp.cli.table_files import (
 )
 from tobitgp.data.frames import flat
 from tobitgp.data.table import column_names
+from tobitgp.data.values import printable_lines
 from tobitgp.errors import DataError, SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.hazard_formula import read_hazards
@@ -36,7 +37,6 @@ from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
-from tobitgp.report.axes import printable_lines
 from tobitgp.results.compare import CRITERIA, EVIDENCE, compare, distinct
 from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import BASELINES, DF, LINKS, PH

@@ -168,7 +168,7 @@ class Instrument(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class KindRows:
     """Rows of one kind, on the standardised scale with the offset taken away."""
 
     kind: RowKind
@@ -184,7 +184,7 @@ class Rows:
     spread: Array | None = None  # (n,), standard deviation of the noise in units of sigma, where rows differ
     scales: Array | None = None  # (n, 1 + q), its logarithm's known part and standardised columns, where it has some
 
-    def __getitem__(self, rows: slice | IntArray) -> Rows:
+    def __getitem__(self, rows: slice | IntArray) -> KindRows:
         """Some of the rows."""
         return take(self, rows)
 
@@ -192,7 +192,7 @@ class Rows:
         """Standard deviation of the noise of every row."""
         return sigma if self.spread is None else sigma * self.spread
 
-    def at_scale(self, gamma: Array) -> Rows:
+    def at_scale(self, gamma: Array) -> KindRows:
         """The rows with the noise that coefficients (q,) of the columns of log sigma give them."""
         return self if self.scales is None else replace(self, spread=noise_spread(self.scales, gamma))
 
@@ -226,7 +226,7 @@ class Units:
 class Problem:
     """Everything inference may see."""
 
-    rows: tuple[Rows, ...]  # exact
+    rows: tuple[KindRows, ...]  # exact
     order: IntArray  # (n,), ``order[i]`` is the position in the training data of the problem's row i
     H: Columns  # (n, p), linear columns in the problem's order, in the user's units
     X: tuple[Array, ...]  # (n, d_t), standardised inputs of each process in the problem's order

@@ -25,7 +25,7 @@ from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
 from tobitgp.formula.spec import Expression, LinearPart
 from tobitgp.formula.syntax import Syntax, read_expression
 from tobitgp.numerics.linear_algebra import triangle
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 RANK_TOLERANCE = 1e-12
 INTERCEPT = "Intercept"
@@ -120,6 +120,30 @@ def learn_linear(spec: LinearPart, table: Table) -> LinearState:
     if twice is not None:
         raise DataError(f"Two columns of the {spec.part} are called {twice!r}; rename the column in the data")
     return state
+
+
+def level_columns(state: LinearState) -> BoolArray:
+    """Which columns (p,) sum to 1 in every row: the intercept, or indicators of all levels of a factor; or none."""
+    found = np.zeros(len(state.columns), dtype=np.bool_)
+    if state.plain is not None:
+        found[: len(found) - len(state.plain)] = True
+        return found
+    assert state.model_spec is not None
+    codings, first = state.model_spec.factor_contrasts, 0
+    for item in state.model_spec.structure:
+        start, first = first, first + len(item.columns)
+        if len(item.scoped_terms) != 1:
+            continue
+        of_term = [(codings.get(each.factor.factor), each.reduced) for each in item.scoped_terms[0].factors]
+        if all(coding and not reduced and _sums_to_one(coding) for coding, reduced in of_term):
+            found[start:first] = True
+            return found
+    return found
+
+
+def _sums_to_one(coding: Any) -> bool:
+    """Whether the columns of an unreduced factor sum to 1."""
+    return bool((np.asarray(coding.contrasts.get_coding_matrix(coding.levels, False)).sum(axis=1) == 1.0).all())
 
 
 MOST_DENSE = 100  # columns of a factor, or of an interaction of factors, beyond which it is absorbed

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.absorbed import centred_sum
-from tobitgp.data.arrays import KINDS, CensoredResponse, Design, HasRows, Problem, Rows, Units, Window, merge, take
+from tobitgp.data.arrays import KINDS, CensoredResponse, Design, HasRows, KindRows, Problem, Units, Window, merge, take
 from tobitgp.data.moments import Joint, Moments, ResponseMoments, column_moments
 from tobitgp.data.outcome import Outcome
 from tobitgp.errors import DataError
@@ -148,7 +148,7 @@ def scale_rows(partition: KnownRows, standard: Standard) -> Problem:
     sign, limit = np.where(is_open, -1.0, 1.0), np.where(is_open, high, low)
     window, width = Window(entry, exit, known.span / units.scale), known.width / units.scale
     spread, scales = design.known_spread, units.scales(design)
-    every = Rows("one-sided", low, high, limit, sign, known.weight, width, window, spread=spread, scales=scales)
+    every = KindRows("one-sided", low, high, limit, sign, known.weight, width, window, spread=spread, scales=scales)
     rows = []
     for code in standard.kinds:
         some, name = take(every, np.flatnonzero(kind == code)), KINDS[code % len(KINDS)]

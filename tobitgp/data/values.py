@@ -13,6 +13,9 @@ import pandas as pd
 from tobitgp.formula.functions import DAY
 from tobitgp.typing import Array
 
+_CONTROLS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
+_DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_VISIBLE = {code: repr(chr(code))[1:-1] for code in _CONTROLS + _DIRECTIONS}
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -68,3 +71,16 @@ def date_text(days: float) -> str:
     """A moment in days since 1970 as ISO text, without its time at midnight."""
     moment = np.datetime64(0, "us") + np.timedelta64(round(days * DAY), "us")
     return str(moment).removesuffix("T00:00:00.000000")
+
+
+def printable(text: str) -> str:
+    r"""Text in one line, with characters that steer a terminal or turn the direction of writing spelt out.
+
+    A level named by such characters could otherwise break a table, hide a row, or read as another name.
+    """
+    return text.translate(_VISIBLE)
+
+
+def printable_lines(text: object) -> str:
+    r"""As `printable`, line by line."""
+    return "\n".join(printable(line) for line in str(text).split("\n"))

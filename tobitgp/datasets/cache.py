@@ -14,14 +14,14 @@ from pathlib import Path
 import pandas as pd
 
 from tobitgp.datasets.bundled import available, installed, unknown
-from tobitgp.datasets.downloads import SOURCES, Source, read_table
+from tobitgp.datasets.downloads import SOURCES, DownloadSource, read_table
 from tobitgp.errors import DataError
 from tobitgp.files import whole_file
 
 TIMEOUT = 30.0
 
 
-def read_tables(name: str, source: Source) -> list[bytes]:
+def read_tables(name: str, source: DownloadSource) -> list[bytes]:
     """Read the tables of a data set, unpacked and checked, from the cache if they are there."""
     folder = cache_folder()
     kept = {file: _read_kept(folder / file, digest) for file, digest in source.tables.items()}
@@ -63,7 +63,7 @@ def _read_kept(path: Path, expected: str) -> bytes | None:
     return found
 
 
-def _check_needs(name: str, source: Source, folder: Path) -> None:
+def _check_needs(name: str, source: DownloadSource, folder: Path) -> None:
     if source.needs is not None and find_spec(source.needs) is None:
         raise DataError(
             f"Data set {name!r} is not in {str(folder)!r}, and {source.urls[0]} gives it in a format that the package "
@@ -72,7 +72,7 @@ def _check_needs(name: str, source: Source, folder: Path) -> None:
         )
 
 
-def _download(name: str, url: str, source: Source, folder: Path) -> bytes:
+def _download(name: str, url: str, source: DownloadSource, folder: Path) -> bytes:
     import pooch
 
     buffer = io.BytesIO()
@@ -89,7 +89,7 @@ def _download(name: str, url: str, source: Source, folder: Path) -> bytes:
     return buffer.getvalue()
 
 
-def _make_tables(name: str, raw: Sequence[bytes], source: Source) -> dict[str, bytes]:
+def _make_tables(name: str, raw: Sequence[bytes], source: DownloadSource) -> dict[str, bytes]:
     """Tidy what was downloaded, and see that it gives the tables expected."""
     place = source.urls[0]
     if any(content[:200].lstrip().lower().startswith((b"<!doctype", b"<html")) for content in raw):

@@ -1,9 +1,10 @@
-"""Data sets that are downloaded: their sources and parsers."""
+"""Data sets that are downloaded: their sources and parsers, and files that R saved."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import lzma
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,75 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.datasets.from_r import read_saved, sample
+# Kinds of objects, by their codes in R's serialisation.
+PAIRS, NOTHING, SYMBOL, SEEN_SYMBOL, TEXT = 2, 254, 1, 255, 9
+LISTS = (16, 19)
+NUMBERS = {10: ">i4", 13: ">i4", 14: ">f8"}
+
+
+def read_saved(content: bytes) -> dict[str, Any]:
+    """Read the objects of an ``.RData`` file, packed with gzip or xz: data frames are dictionaries of columns."""
+    file = io.BytesIO(lzma.decompress(content) if content.startswith(b"\xfd7zXZ") else gzip.decompress(content))
+    version = file.read(7)
+    if version not in (b"RDX2\nX\n", b"RDX3\nX\n"):
+        raise ValueError("not a binary file of R's save(), version 2 or 3")
+    file.seek(12, io.SEEK_CUR)
+    if version.startswith(b"RDX3"):
+        file.seek(_whole(file), io.SEEK_CUR)
+    return dict(_read(file, []))
+
+
+def _whole(file: io.BytesIO) -> int:
+    return int.from_bytes(file.read(4), "big", signed=True)
+
+
+def _read(file: io.BytesIO, symbols: list[str]) -> Any:
+    """Read one object; of the attributes of a vector only its names are kept."""
+    flags = _whole(file)
+    kind, attributed = flags & 255, flags & 512
+    if kind == NOTHING:
+        return {}
+    if kind == SEEN_SYMBOL:
+        return symbols[(flags >> 8) - 1]
+    if kind == SYMBOL:
+        symbols.append(_read(file, symbols))
+        return symbols[-1]
+    if kind == PAIRS:
+        if attributed:
+            _read(file, symbols)
+        return {_read(file, symbols): _read(file, symbols)} | _read(file, symbols)
+    size = _whole(file)
+    values: Any
+    if kind == TEXT:
+        return None if size < 0 else file.read(size).decode("utf-8")
+    if kind in LISTS:
+        values = [_read(file, symbols) for _ in range(size)]
+    elif kind in NUMBERS:
+        kept = np.dtype(NUMBERS[kind])
+        values = np.frombuffer(file.read(size * kept.itemsize), kept).astype(kept.newbyteorder("="))
+    else:
+        raise ValueError(f"an object of R's type {kind} has no reader here")
+    names = _read(file, symbols).get("names") if attributed else None
+    return values if names is None else dict(zip(names, values, strict=True))
+
+
+def sample(seed: int, rows: int, size: int) -> list[int]:
+    """Rows, from 0, that R since 3.6 draws with ``set.seed(seed); sample(rows, size)``; at most 65,536 rows."""
+    words = []
+    for _ in range(675):
+        seed = (69069 * seed + 1) % 2**32
+        words.append(seed)
+    twister = np.random.MT19937()
+    twister.state = {"bit_generator": "MT19937", "state": {"key": np.array(words[51:], "uint32"), "pos": 624}}
+    left, drawn = list(range(rows)), list[int]()
+    while len(drawn) < size:
+        place = int(twister.random_raw()) >> 16 & (1 << (len(left) - 1).bit_length()) - 1
+        if place < len(left):
+            drawn.append(left[place])
+            left[place] = left[-1]
+            left.pop()
+    return drawn
+
 
 GITHUB = "https://raw.githubusercontent.com"
 DEEPSURV = f"{GITHUB}/jaredleekatzman/DeepSurv/41eed003e5b892c81e7855e400861fa7a2d9da4f/experiments/data"
@@ -28,7 +97,7 @@ SUPPORT_MEASURES = ("meanbp", "hrt", "resp", "temp", "sod", "wbc", "crea")
 
 
 @dataclass(frozen=True)
-class Source:
+class DownloadSource:
     """Where a data set comes from."""
 
     tables: dict[str, str]  # files of the cache
@@ -170,32 +239,32 @@ def _write(table: pd.DataFrame, float_format: str | None = None) -> bytes:
     return table.to_csv(index=False, lineterminator="\n", float_format=float_format).encode("utf-8")
 
 
-SOURCES: dict[str, Source] = {
-    "affairs": Source(
+SOURCES: dict[str, DownloadSource] = {
+    "affairs": DownloadSource(
         tables={"affairs.csv": "e84bceca7868eb2f3cb8a06d20a98f52ddf4b04ce6aac86470628959c3f01736"},
         urls=(f"{GITHUB}/statsmodels/statsmodels/v0.14.2/statsmodels/datasets/fair/fair_pt.csv",),
         tidy=tidy_affairs,
         raw_sha256="44a840ec1f826b91135cd0e929daeb5d11a1194b7b54e5f7d34c05d20ab2d426",
         installed="statsmodels/datasets/fair/fair_pt.csv",
     ),
-    "beijing_so2": Source(
+    "beijing_so2": DownloadSource(
         tables={"beijing_so2.csv.gz": "edd06c2fbcee53bbfeb11b3761b20074e8c52f7ecf7ed4a6a3cad47510000de6"},
         urls=tuple(f"{BEIJING}/PRSA_Data_{station}_20130301-20170228.csv" for station in BEIJING_STATIONS),
         tidy=tidy_beijing,
     ),
-    "choptank_discharge": Source(
+    "choptank_discharge": DownloadSource(
         tables={"choptank_discharge.csv": "973cd7ef8caaa3cee300cb14b8413656f5f13184428254b0e25d5327ce644a1e"},
         urls=(f"{EGRET}/Choptank_eList.RData",),
         tidy=partial(tidy_choptank, table="Daily"),
         raw_sha256=EGRET_SHA256,
     ),
-    "choptank_nitrate": Source(
+    "choptank_nitrate": DownloadSource(
         tables={"choptank_nitrate.csv": "1f6a21689e921a21cc83efc04a588d06b5ef75d0988e499344ecd49ba62a4fa8"},
         urls=(f"{EGRET}/Choptank_eList.RData",),
         tidy=partial(tidy_choptank, table="Sample"),
         raw_sha256=EGRET_SHA256,
     ),
-    "credit_risk": Source(
+    "credit_risk": DownloadSource(
         tables={"credit_risk.csv": "cffb351096de15138867f8ccb7f11a5177966277a05d4ee998e61f90d7baf717"},
         urls=(
             f"{GITHUB}/square/pysurvival/841b9bc6ce700ba8898d2a1488aa9cd25ee7a8e6/pysurvival/datasets/credit_risk.csv",
@@ -203,7 +272,7 @@ SOURCES: dict[str, Source] = {
         tidy=list,
         raw_sha256="cffb351096de15138867f8ccb7f11a5177966277a05d4ee998e61f90d7baf717",
     ),
-    "flchain": Source(
+    "flchain": DownloadSource(
         tables={"flchain.csv": "6c470d451a7ca2af36170515611d5025608ef723ab60f1fb8de65ba3b7588f81"},
         urls=(
             f"{GITHUB}/sebp/scikit-survival/f5a9b0a7d0f324d73825ee1c5e8e4676f6ddff01/sksurv/datasets/data/flchain.arff",
@@ -212,7 +281,7 @@ SOURCES: dict[str, Source] = {
         raw_sha256="bf2600ec437dd19071f73bdad82de681780457d1141ec36ed551b0026e6e5773",
         installed="sksurv/datasets/data/flchain.arff",
     ),
-    "gbsg": Source(
+    "gbsg": DownloadSource(
         tables={
             "gbsg_train.csv": "3f0fca6f70d34620a31b253c7d2ab71b11a54c3e399f4b8568ecce8a7288f2d5",
             "gbsg_test.csv": "dc2145f385b825a53207f61fcc224f588c16dbd2cf2f114061b3df5727edcf56",
@@ -221,12 +290,12 @@ SOURCES: dict[str, Source] = {
         tidy=partial(tidy_deepsurv, covariates=GBSG, whole=GBSG),
         needs="h5py",
     ),
-    "housing": Source(
+    "housing": DownloadSource(
         tables={"boston_housing.csv": "67f9ee024ce636351aad9209b80c7984d6959345069ce00277bda7df8163e703"},
         urls=(f"{GITHUB}/selva86/datasets/c943fa8851270387c44d26efb0f9c0aac1559e11/BostonHousing.csv",),
         tidy=tidy_housing,
     ),
-    "metabric": Source(
+    "metabric": DownloadSource(
         tables={
             "metabric_train.csv": "dd8d448539949ad3f4e80bad43801479e1c1701cd9e369a91f51b755bd10918b",
             "metabric_test.csv": "c91a987a39afcdca516549c3c2f4735590870c98b1fc8bb604ff68388bf2d98d",
@@ -237,7 +306,7 @@ SOURCES: dict[str, Source] = {
         ),
         needs="h5py",
     ),
-    "pce": Source(
+    "pce": DownloadSource(
         tables={
             "pce_train.csv.gz": "f19e28c5af8e2ee8f5cc93de24c500911d21767b5c6fc3a4494cc554bad341cb",
             "pce_test.csv.gz": "a0cc7e9eeeaf8d256692f7497f558c360ad3a7c77fe8a730acacbcf052e466eb",
@@ -246,7 +315,7 @@ SOURCES: dict[str, Source] = {
         tidy=tidy_pce,
         raw_sha256="2cb78ea1f9666212495cf7c4f539087d2db1829e12b5a5333420260713c7eb0a",
     ),
-    "support": Source(
+    "support": DownloadSource(
         tables={
             "support_train.csv": "e103e22f251a73409bb1adb23188cf5c48c5cd2c3f28ee3c83db30d8ee7ed8fb",
             "support_test.csv": "241132c39d7d09939b202fd05998ef293282cbbe97ce52cb1aa7428b9ebc5160",

@@ -80,13 +80,18 @@ class Averaged(RowDistributions):
         risen, rate = self.each.modelled_hazard(np.asarray(x)[..., None])
         least = np.minimum(risen.min(axis=-1, keepdims=True), 1e300)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            alive = np.exp(least - risen) * self.weight
+            alive = np.subtract(least, risen)
+            np.exp(alive, out=alive)
+            alive *= self.weight
             left = alive.sum(axis=-1)
             mean = np.asarray(least[..., 0] - np.log(left))
             soon = mean < 2.0 * _SMALL
             below = np.minimum(-np.expm1(-risen[soon]) @ self.weight, _SMALL)
             mean[soon] = np.where(below < _SMALL, -np.log1p(-below), mean[soon])
-            return mean, weighted(rate, alive).sum(axis=-1) / left
+            total = np.einsum("...s,...s->...", rate, alive)
+            if np.isnan(total).any():  # an infinite rate of none alive
+                total = weighted(rate, alive).sum(axis=-1)
+            return mean, total / left
 
     def reached(self, goal: Array) -> Array:
         """By Newton's method and bisection between the least and the largest of the draws."""

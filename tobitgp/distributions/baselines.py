@@ -96,15 +96,12 @@ class WeibullBaseline(Baseline):
     words: ClassVar[str] = "Weibull"
 
     def at(self, v: Array, c: Sequence[Number]) -> tuple[Number, Number]:
-        """See `Baseline`."""
         return np.exp(c[0]) * v, c[0] + 0.0 * v
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
-        """See `Baseline`."""
         return np.asarray(s * np.exp(-c[0]))
 
     def tail(self, c: Sequence[Array]) -> Array | float:
-        """See `Baseline`."""
         return np.exp(c[0])
 
     def contains(self, other: Baseline) -> bool:
@@ -120,7 +117,6 @@ class GompertzBaseline(Baseline):
     words: ClassVar[str] = "Gompertz"
 
     def at(self, v: Array, c: Sequence[Number]) -> tuple[Number, Number]:
-        """See `Baseline`."""
         x = c[0] * np.exp(v)
         phi = _log_ratio(x)
         return v + phi, x - phi
@@ -136,7 +132,6 @@ class GompertzBaseline(Baseline):
         return c[0] * np.exp(origin)
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
-        """See `Baseline`."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             x = c[0] * np.exp(np.minimum(s, 700.0))
             share = np.where(np.abs(x) < 1e-8, 1.0 - 0.5 * x, np.log1p(np.maximum(x, -1.0)) / np.where(x, x, 1.0))
@@ -163,12 +158,10 @@ class SplineBaseline(Baseline):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """See `Baseline`."""
         return tuple(f"gamma{j + 1}" for j in range(self.size))
 
     @property
     def start(self) -> Array:
-        """See `Baseline`."""
         return np.eye(self.size)[0]
 
     def basis(self, v: Array) -> tuple[list[Array], list[Array]]:
@@ -190,7 +183,6 @@ class SplineBaseline(Baseline):
         return values, slopes
 
     def at(self, v: Array, c: Sequence[Number]) -> tuple[Number, Number]:
-        """See `Baseline`."""
         values, slopes = self.basis(v)
         with np.errstate(divide="ignore", invalid="ignore"):
             return _sum(c, values), _log_positive(_sum(c, slopes))
@@ -210,12 +202,10 @@ class SplineBaseline(Baseline):
         return v, np.concatenate([ends, ends[:-1] + place * (turn + place * bend)])
 
     def rises(self, c: Sequence[Array]) -> bool:
-        """See `Baseline`."""
         _, slope = self.lowest(list(np.broadcast_arrays(*c)))
         return bool((slope >= 0.0).all())
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:
-        """See `Baseline`."""
         shape = np.broadcast_shapes(np.shape(s), *(np.shape(each) for each in c))
         goal, own = np.broadcast_to(s, shape), [np.broadcast_to(each, shape) for each in c]
         with np.errstate(all="ignore"):
@@ -232,11 +222,9 @@ class SplineBaseline(Baseline):
         return np.where(inner, found, np.where(goal >= last, np.inf, -np.inf))
 
     def tail(self, c: Sequence[Array]) -> Array | float:
-        """See `Baseline`."""
         return _sum(c, self.basis(np.array(self.knots[-1]))[1])
 
     def contains(self, other: Baseline) -> bool:
-        """See `Baseline`."""
         return self == other or WeibullBaseline().contains(other)
 
 

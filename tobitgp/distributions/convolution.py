@@ -20,7 +20,6 @@ from functools import partial
 
 import numpy as np
 
-from tobitgp.distributions import intervals
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.numerics.quadrature import BEYOND, Function, integrals, log_integrals
@@ -39,7 +38,6 @@ class Convolved(Distribution):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """That of the noise."""
         return self.noise.name
 
     @property
@@ -91,7 +89,7 @@ def log_mass(noise: Distribution, a: Array, b: Array, t: Array, *window: Array) 
     near = np.where(a > 0.0, a, np.minimum(b, 0.0))
 
     def log_p(shift: Array, i: IntArray) -> Array:
-        return intervals.log_mass(noise, a[i] - shift, b[i] - shift)
+        return noise.log_mass(a[i] - shift, b[i] - shift)
 
     return _log_mean(noise, log_p, near, (a, b), t, window)
 
@@ -120,7 +118,7 @@ def _log_mean(
         shift = t[i] * x
         value = log_p(shift, i)
         if window:
-            value = value - intervals.log_mass(noise, *(end[i] - shift for end in window))
+            value = value - noise.log_mass(*(end[i] - shift for end in window))
         return (value - 0.5 * x * x - HALF_LOG_2PI)[None]
 
     kinks = np.stack([np.where(np.isfinite(end), end, near) for end in (*ends, *window)], axis=1)

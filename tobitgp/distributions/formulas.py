@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tobitgp.distributions.baselines import Baseline
-from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.standard_noise import SHAPE_STEP, Distribution
 from tobitgp.numerics.jets import Jet, chain, log_complement, log_expit, logaddexp, scatter
 from tobitgp.numerics.roots import five_differences
@@ -159,7 +158,7 @@ def _below(noise: Distribution, z: Array) -> Derivatives:
 
 
 def _between(noise: Distribution, a: Array, b: Array) -> Derivatives:
-    log_p = log_mass(noise, a, b)
+    log_p = noise.log_mass(a, b)
     (f_a, g_a), (f_b, g_b) = noise.log_density(a, 1), noise.log_density(b, 1)
     d_a, d_b = -np.exp(f_a - log_p), np.exp(f_b - log_p)
     return log_p, (d_a, d_b), {(0, 0): d_a * (g_a - d_a), (0, 1): -d_a * d_b, (1, 1): d_b * (g_b - d_b)}

@@ -26,8 +26,8 @@ import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammainccinv, gammaincinv, polygamma
 
 from tobitgp.distributions.gumbel import Gumbel, steep
-from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.standard_noise import Distribution, Tail
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.numerics import normal_functions
 from tobitgp.numerics.log_probabilities import deviance, stirling_error
 from tobitgp.typing import Array
@@ -45,7 +45,7 @@ _NEAR = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class GenGamma(Distribution):
+class GenGammaNoise(Distribution):
     """The standardised generalised gamma distribution of log time with shape Q, any real number.
 
     Its right tail is the short one for Q > 0, and the left one for Q < 0, where it is the mirror image.
@@ -75,11 +75,11 @@ class GenGamma(Distribution):
     def shape(self) -> float:
         return self.Q
 
-    def with_shape(self, value: float) -> GenGamma:
-        return GenGamma(value)
+    def with_shape(self, value: float) -> GenGammaNoise:
+        return GenGammaNoise(value)
 
     def contains(self, other: Distribution) -> bool:
-        return isinstance(other, GenGamma | Normal | Gumbel)
+        return isinstance(other, GenGammaNoise | NormalNoise | Gumbel)
 
     # -- density and tails --------------------------------------------------------------------------------------------
 
@@ -101,14 +101,14 @@ class GenGamma(Distribution):
 
     def lower_tail(self, z: Array) -> Tail:
         if self.Q < 0.0:
-            log_p, d1, d2 = GenGamma(-self.Q).upper_tail(-z)
+            log_p, d1, d2 = GenGammaNoise(-self.Q).upper_tail(-z)
             return Tail(log_p, -d1, d2)
         return Distribution.lower_tail(self, z)
 
     def upper_tail(self, z: Array) -> Tail:
         """Far out on the short tail, where hazard and slope are nearly equal, their difference is formed directly."""
         if self.Q < 0.0:
-            log_p, d1, d2 = GenGamma(-self.Q).lower_tail(-z)
+            log_p, d1, d2 = GenGammaNoise(-self.Q).lower_tail(-z)
             return Tail(log_p, -d1, d2)
         tail = Distribution.upper_tail(self, z)
         if (far := z > self._far).any():
@@ -131,7 +131,7 @@ class GenGamma(Distribution):
 
     def _log_tail(self, z: Array, *, upper: bool) -> Array:
         """A log tail of the distribution with shape |Q|, each side of 0 by the tail that is small there."""
-        mirrored, out = GenGamma(abs(self._q)), np.empty_like(z)
+        mirrored, out = GenGammaNoise(abs(self._q)), np.empty_like(z)
         for side in (False, True):
             at = (z > 0.0) == side
             if at.any():

@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.distributions.clipped_means import Gaps, mean_beyond, mean_narrow, mean_wide
-from tobitgp.distributions.intervals import log_mass, quantile_inside
 from tobitgp.distributions.response import SOON, RowDistributions
 from tobitgp.distributions.standard_noise import FAR, Distribution
+from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray
 
 _NARROW, _WIDE = 4.0, 0.5
@@ -72,7 +71,7 @@ class LocationScale(RowDistributions):
 
     def log_mass(self, lower: Array, upper: Array) -> Array:
         a, b, width = np.broadcast_arrays(self.standardise(lower), self.standardise(upper), self._span(lower, upper))
-        return log_mass(self.noise, a, b, width)
+        return self.noise.log_mass(a, b, width)
 
     def _span(self, lower: Array, upper: Array) -> Array:
         """Width of an interval in scales, without cancellation; infinite where an end is."""
@@ -96,7 +95,7 @@ class LocationScale(RowDistributions):
         if lower is None or upper is None:
             return self.response(self.location + self.scale * self.noise.ppf(uniform))
         with np.errstate(all="ignore"):
-            z = quantile_inside(self.noise, uniform, self.standardise(lower), self.standardise(upper))
+            z = self.noise.quantile_between(uniform, self.standardise(lower), self.standardise(upper))
             return np.clip(self.response(self.location + self.scale * z), lower, upper)
 
     def _finite(self, y: Array) -> Array:
@@ -217,11 +216,11 @@ class LocationScale(RowDistributions):
                 value = np.where(beyond, high - np.exp(gaps.log_gap(above=False)), value)
         return np.clip(value, low, high)
 
-    def _gaps(self, lower: Array, upper: Array) -> Gaps:
+    def _gaps(self, lower: Array, upper: Array) -> _Gaps:
         location, scale, lower, upper = np.broadcast_arrays(self.location, self.scale, lower, upper)
         lower = np.maximum(lower, 0.0) if self.log else lower
         y = replace(self, location=location, scale=scale)
-        return Gaps(y, lower, upper, (y._finite(lower), y._finite(upper)))
+        return _Gaps(y, lower, upper, (y._finite(lower), y._finite(upper)))
 
     def mean_between(self, lower: Array, upper: Array) -> Array:
         """`conditional_mean` by closed forms where there are some."""
@@ -235,14 +234,14 @@ class LocationScale(RowDistributions):
         between = np.isfinite(low) & np.isfinite(high)
         narrow = between & ((b - a) * np.maximum(steep, 1.0 / self.noise.reach) < _NARROW)
         wide = between & ~narrow & (b - a > _WIDE)
-        above, below = partial(mean_beyond, above=True), partial(mean_beyond, above=False)
-        kinds = ((right, above), (left, below), (narrow, mean_narrow), (wide, mean_wide))
+        above, below = partial(_mean_beyond, above=True), partial(_mean_beyond, above=False)
+        kinds = ((right, above), (left, below), (narrow, _mean_narrow), (wide, _mean_wide))
         out, rest = np.empty(location.shape), ~(right | left | narrow | wide)
         for at, mean in kinds:
             if at.any():
                 with np.errstate(all="ignore"):
                     part = replace(self, location=location[at], scale=scale[at])
-                    found = mean(Gaps(part, lower[at], upper[at], (a[at], b[at])))
+                    found = mean(_Gaps(part, lower[at], upper[at], (a[at], b[at])))
                 if found is None:
                     rest |= at
                 else:
@@ -252,3 +251,70 @@ class LocationScale(RowDistributions):
             part = replace(self, location=location[rest], scale=scale[rest])
             out[rest] = part.conditional_mean(lower[rest], upper[rest])
         return out
+
+
+class _Gaps:
+    """Distances of a clipped mean from its limits, on the scale of the response; arrays of one shape."""
+
+    def __init__(self, y: LocationScale, lower: Array, upper: Array, ends: tuple[Array, Array]) -> None:
+        self.y, self.lower, self.upper = y, lower, upper
+        self.a, self.b = ends  # standardised limits, finite
+
+    def excess(self, z: Array, *, above: bool) -> Array | None:
+        """By how much Z, or its exponential, passes a limit; see `Distribution.log_excess`."""
+        return self.y.noise.log_excess(z, self.y.scale if self.y.log else None, above=above)
+
+    @property
+    def front(self) -> Array:
+        """``log c``."""
+        return np.log(self.y.scale) + (self.y.location if self.y.log else 0.0)
+
+    def log_gap(self, *, above: bool) -> Array:
+        """``log(g - l)``, or ``log(u - g)``."""
+        near, far, tail = (self.a, self.b, self.y.noise.log_sf) if above else (self.b, self.a, self.y.noise.log_cdf)
+        part = self.excess(near, above=above)
+        if part is None:
+            g = self.y.clipped_mean(self.lower, self.upper)
+            return np.log(g - self.lower if above else self.upper - g)
+        whole, unlimited = part + tail(near), np.abs(far) >= FAR
+        if unlimited.all():
+            return self.front + whole
+        beyond = self.excess(far, above=above)
+        assert beyond is not None
+        less = np.where(unlimited, -np.inf, beyond + tail(far))
+        out = self.front + log_difference(whole, less)
+        both = np.isposinf(less)
+        if both.any():
+            rest = _Gaps(self.y.take(both), self.lower[both], self.upper[both], (self.a[both], self.b[both]))
+            out[both] = np.log(np.maximum(rest.upper - rest.lower - np.exp(rest.log_gap(above=not above)), 0.0))
+        return out
+
+
+def _mean_beyond(at: _Gaps, *, above: bool) -> Array | None:
+    """Mean of values known to lie above, or below, a limit."""
+    excess = at.excess(at.a if above else at.b, above=above)
+    if excess is None:
+        return None
+    away = np.exp(at.front + excess)
+    return at.lower + away if above else np.maximum(at.upper - away, 0.0 if at.y.log else -np.inf)
+
+
+def _mean_narrow(at: _Gaps) -> Array:
+    """By quadrature of the density."""
+    z, log_weight = at.y.noise.narrow_rule(at.a, at.b - at.a)
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    y = np.exp(at.y.location + at.y.scale * z) if at.y.log else at.lower + at.y.scale * (z - at.a)
+    return np.asarray((weight * y).sum(axis=0) / weight.sum(axis=0))
+
+
+def _mean_wide(at: _Gaps) -> Array | None:
+    """What the clipped mean owes to the values between the limits; NaN where there is no mean without limits."""
+    excess = at.excess(at.a, above=True)
+    if excess is None:
+        return None
+    noise, gap = at.y.noise, at.upper - at.lower
+    mass = np.exp(noise.log_mass(at.a, at.b))
+    from_lower = at.lower + (np.exp(at.log_gap(above=True)) - gap * np.exp(noise.log_sf(at.b))) / mass
+    from_upper = at.upper - (np.exp(at.log_gap(above=False)) - gap * np.exp(noise.log_cdf(at.a))) / mass
+    value = np.clip(np.where(at.a + at.b > 0.0, from_lower, from_upper), at.lower, at.upper)
+    return np.where(np.isposinf(excess), np.nan, value)

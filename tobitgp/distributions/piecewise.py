@@ -10,6 +10,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from tobitgp.distributions.response import RowDistributions
+from tobitgp.numerics.log_probabilities import log_complement
 from tobitgp.typing import Array, IntArray
 
 _BLOCK = 100_000  # numbers that a cache holds
@@ -95,6 +96,10 @@ class Piecewise(RowDistributions):
     def logsf(self, y: Array) -> Array:
         return -self.level * self._at(y).cumulative
 
+    def log_tails(self, y: Array) -> tuple[Array, Array]:
+        above = self.logsf(y)
+        return above, log_complement(above)
+
     def logpdf(self, y: Array) -> Array:
         at = self._at(y)
         with np.errstate(divide="ignore"):
@@ -108,7 +113,7 @@ class Piecewise(RowDistributions):
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         times = self.response(x)
         at = self._at(times)
-        return self.level * at.cumulative, self.level * at.rate * times
+        return self.level * at.cumulative, self.level * (at.rate * times)
 
     # -- times at which cumulative hazards are reached ----------------------------------------------------------------
 

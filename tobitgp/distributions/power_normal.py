@@ -19,19 +19,18 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import exprel, log_ndtr, ndtri_exp
 
-from tobitgp.distributions.intervals import log_mass
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import FAR, Distribution, Tail
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.typing import Array
 
 TINY = float(np.nextafter(0.0, 1.0))  # below which a response is 0
 POWERS = (-3.0, 3.0)
-_NORMAL = Normal()
+_NORMAL = NormalNoise()
 _X, _WEIGHTS = np.polynomial.legendre.leggauss(160)
 _SHARE, _JUMP = 0.5 * (1.0 + _X), 0.5 * _WEIGHTS
-_REACH, _STEPS = 13.0, 100
-_LOGS = (-746.0, 711.0)  # beyond which a response is 0, or infinite
+_REACH = 13.0
 _FLAT = 1e-12  # a power that is none
 
 
@@ -57,7 +56,7 @@ class PowerNoise(Distribution):
         return PowerNoise(value)
 
     def contains(self, other: Distribution) -> bool:
-        return isinstance(other, PowerNoise | Normal)
+        return isinstance(other, PowerNoise | NormalNoise)
 
     def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
         return _NORMAL.log_density(z, order)
@@ -173,7 +172,7 @@ class PowerNormal(RowDistributions):
         """Log probability of lying in (lower, upper]; what is 0 lies above all lower ends below 0."""
         below = np.where(lower < 0.0, -np.inf, self._ends(self.modelled(lower)))
         above = np.where(np.isposinf(upper), np.inf, self._ends(self.modelled(upper)))
-        inside = log_mass(_NORMAL, *np.broadcast_arrays(below, above))
+        inside = _NORMAL.log_mass(*np.broadcast_arrays(below, above))
         return np.where((upper < 0.0) | (lower >= upper), -np.inf, inside)
 
     def _ends(self, x: Array) -> Array:
@@ -216,88 +215,11 @@ class PowerNormal(RowDistributions):
 
 
 @dataclass(frozen=True, slots=True)
-class PowerMixture(RowDistributions):
-    """A weighted sum over what location, scale and power may be: (BC5)."""
-
-    weight: Array  # (J,), sum to one
-    each: PowerNormal  # of arrays (J, n, ...)
-
-    log = True
-
-    @property
-    def location(self) -> Array:  # type: ignore[override]
-        return self.modelled(self.ppf(0.5))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.each.shape[1:]
-
-    @property
-    def width(self) -> Array:
-        return self.each.width[0]
-
-    def take(self, rows: Any) -> PowerMixture:
-        return replace(self, each=self.each.take((slice(None), *(rows if isinstance(rows, tuple) else (rows,)))))
-
-    @property
-    def latent(self) -> Array:
-        """Mean location on the transformed scale, where the power is the same in all parts."""
-        return self._average(self.each.latent)
-
-    def mixed(self, log_p: Array) -> Array:
-        """Logarithm of the average of exponentials, (J, ...)."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.logaddexp.reduce(np.log(self._weights(log_p)) + log_p, axis=0))
+class PowerMixture(Averaged):
+    """An average over what location, scale and power may be, whose survival is 1 up to 0: (BC5)."""
 
     def logsf(self, y: Array) -> Array:
-        return np.minimum(self.mixed(self.each.logsf(y)), 0.0)
+        return np.minimum(self._mixed(self.each.logsf(np.asarray(y)[..., None])), 0.0)
 
     def logcdf(self, y: Array) -> Array:
-        return np.minimum(self.mixed(self.each.logcdf(y)), 0.0)
-
-    def log_odds(self, y: Array) -> Array:
-        odds = self.each.log_odds(y)
-        return self.mixed(-np.logaddexp(0.0, -odds)) - self.mixed(-np.logaddexp(0.0, odds))
-
-    def logpdf(self, y: Array) -> Array:
-        return self.mixed(self.each.logpdf(y))
-
-    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
-        risen, rate = self.each.modelled_hazard(x)
-        left = self.mixed(-risen)
-        with np.errstate(divide="ignore"):
-            return -np.minimum(left, 0.0), np.exp(self.mixed(np.log(rate) - risen) - left)
-
-    def reached(self, goal: Array) -> Array:
-        """On the log scale by bisection and Newton's method."""
-        log_p = -np.asarray(goal)
-        ends = np.clip(self.each.reached(goal), *_LOGS)
-        low, high, shape = ends.min(axis=0), ends.max(axis=0), ends.shape[1:]
-        log_p, x = np.broadcast_to(log_p, shape), np.asarray(self._average(ends))
-        for _ in range(_STEPS):
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                risen, rate = self.modelled_hazard(x)
-                more = -risen > log_p
-                low, high = np.where(more, x, low), np.where(more, high, x)
-                new = x + (-risen - log_p) / rate
-                x, last = np.where((new > low) & (new < high), new, 0.5 * (low + high)), x
-            if not (np.abs(x - last) > 1e-11 * (1.0 + np.abs(x))).any():
-                break
-        return np.where(x > _LOGS[1] - 1.0, np.inf, np.where(x < _LOGS[0] + 1.0, -np.inf, x))
-
-    def mean(self) -> Array:
-        return self._average(self.each.mean())
-
-    def log_mass(self, lower: Array, upper: Array) -> Array:
-        return self.mixed(self.each.log_mass(lower, upper))
-
-    def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            value = self._average(self.each.integral(lower, upper)) / np.exp(self.log_mass(lower, upper))
-            return np.where(lower == upper, lower, np.clip(value, np.maximum(lower, 0.0), upper))
-
-    def _weights(self, values: Array) -> Array:
-        return self.weight.reshape(-1, *[1] * (np.ndim(values) - 1))
-
-    def _average(self, values: Array) -> Array:
-        return np.asarray((self._weights(values) * values).sum(axis=0))
+        return np.minimum(self._mixed(self.each.logcdf(np.asarray(y)[..., None])), 0.0)

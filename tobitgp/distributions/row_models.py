@@ -1,28 +1,99 @@
-r"""How several parameters of a row make the distribution of its response: for its likelihood, and for questions.
+"""How several parameters of a row make the distribution of its response: for its likelihood, and for questions.
 
 The location, which is linear in the terms of the main formula, comes first. Of the others each may be linear in terms
 of its own, on the scale of its link: as it is, as a logarithm or as log odds.
+
+A log density and a log survival function are enough.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from tobitgp.distributions.baselines import Baseline
-from tobitgp.distributions.cured import Cured
+from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.formulas import CuredTimes, FunctionTimes, RowTimes, location_scale_times, transformed_times
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.distributions.row_functions import FunctionRows, Functions
 from tobitgp.distributions.row_shapes import OwnShapes
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.transformed import Transformed
+from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.numerics.jets import Jet
+from tobitgp.numerics.log_probabilities import log_complement
 from tobitgp.typing import Array
+
+
+class Functions(NamedTuple):
+    """Functions of values on the scale of the location and of the parameters of rows."""
+
+    log_density: Callable[..., Any]
+    log_sf: Callable[..., Any]
+    log_cdf: Callable[..., Any] | None = None
+    width: Callable[..., Array] | None = None  # about how far values lie from the location; 1 without
+
+    def spread(self, x: Sequence[Array]) -> Array:
+        """`width` of rows."""
+        return np.ones_like(x[0]) if self.width is None else self.width(*x) + np.zeros_like(x[0])
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRows(RowDistributions):
+    """Rows whose parameters x, the location first, are arrays that broadcast."""
+
+    functions: Functions
+    x: tuple[Array, ...]
+    log: bool = False
+
+    @property
+    def location(self) -> Array:  # type: ignore[override]
+        return self.x[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(*map(np.shape, self.x))
+
+    @property
+    def width(self) -> Array:
+        return self.functions.spread(self.x)
+
+    def take(self, rows: Any) -> FunctionRows:
+        return replace(self, x=tuple(np.broadcast_to(each, self.shape)[rows] for each in self.x))
+
+    def _of(self, function: Callable[..., Any], v: Array) -> Array:
+        """A function of values on the scale of the location, where these are finite."""
+        inside = np.isfinite(v)
+        with np.errstate(all="ignore"):
+            found = np.asarray(function(np.where(inside, v, self.x[0]), *self.x))
+        return found if inside.all() else np.where(inside, found, np.nan)
+
+    def logpdf(self, y: Array) -> Array:
+        v = self.modelled(y)
+        value = np.where(np.isfinite(v), self._of(self.functions.log_density, v), -np.inf)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(v), value - v, value) if self.log else value
+
+    def logsf(self, y: Array) -> Array:
+        v = self.modelled(y)
+        return np.where(np.isfinite(v), self._of(self.functions.log_sf, v), np.where(v > 0.0, -np.inf, 0.0))
+
+    def logcdf(self, y: Array) -> Array:
+        v = self.modelled(y)
+        return np.where(np.isfinite(v), self._below_or_rest(v), np.where(v > 0.0, 0.0, -np.inf))
+
+    def _below_or_rest(self, v: Array) -> Array:
+        if self.functions.log_cdf is not None:
+            return self._of(self.functions.log_cdf, v)
+        with np.errstate(all="ignore"):
+            return log_complement(np.minimum(self._of(self.functions.log_sf, v), 0.0))
+
+    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
+        log_sf = self._of(self.functions.log_sf, x)
+        return -log_sf, np.exp(self._of(self.functions.log_density, x) - log_sf)
+
 
 LinkName = Literal["identity", "log", "logit"]
 _FURTHEST = 18.0  # of a logarithm that is as good as infinite
@@ -148,7 +219,7 @@ class BaselineModel(RowModel):
         return transformed_times(self.noise, self.baseline, at[0], at[1:])
 
     def distributions(self, x: tuple[Array, ...]) -> RowDistributions:
-        return Transformed(self.noise, self.baseline, x[0], x[1:])
+        return TransformedTimes(self.noise, self.baseline, x[0], x[1:])
 
     def rises(self, x: tuple[Array, ...]) -> bool:
         return self.baseline.rises(x[1:])

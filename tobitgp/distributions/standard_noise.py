@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tobitgp.distributions.intervals import Slice, integrate_between, invert_tail
+from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.numerics.roots import derivatives
 from tobitgp.typing import Array
 
@@ -20,6 +21,9 @@ SHAPE_STEP = 0.03  # of differences in a shape, as a coordinate
 FAR = 1e100  # standardised limits that are further away are as good as none
 _FARTHEST, _BISECTIONS = 1e3, 60
 _HEAVY = 0.05  # slope of the log density at ``_FARTHEST`` that is none
+_CLOSE = -0.1  # logarithm of a ratio of tails from which on their difference is integrated
+_NODES, _WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(12))
+_LOG_WEIGHTS = np.log(_WEIGHTS)
 
 
 class Tail(NamedTuple):
@@ -168,7 +172,7 @@ class Distribution:
 
     def between(self, a: Array, b: Array, tilt: Array | None = None) -> Slice:
         """Mass and mean of Z in (a, b], tilted by ``exp(tilt z)``, (n,) each."""
-        return integrate_between(self, a, b, np.zeros_like(a) if tilt is None else tilt)
+        return integrate_between(self.log_density, a, b, np.zeros_like(a) if tilt is None else tilt)
 
     def log_excess(self, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
         r"""By how much Z passes a limit on average, (n,), beside its tail; None without a closed form.
@@ -179,12 +183,65 @@ class Distribution:
         """
         return None
 
+    # -- between two ends ---------------------------------------------------------------------------------------------
+
+    def log_mass(self, a: Array, b: Array, width: Array | None = None) -> Array:
+        """Log probability of ``a < Z <= b``, with relative precision; ``width`` is b - a where that is known better.
+
+        All of one shape.
+        """
+        shape, a, b = a.shape, a.ravel(), b.ravel()
+        right, left = np.isposinf(b), np.isneginf(a)
+        out = np.where(np.isposinf(a) | np.isneginf(b), -np.inf, 0.0)
+        for at, end, tail in ((right & np.isfinite(a), a, self.log_sf), (left & np.isfinite(b), b, self.log_cdf)):
+            if at.any():
+                out[at] = tail(end[at])
+        rest = ~(right | left)
+        if rest.any():
+            known = b[rest] - a[rest] if width is None else width.ravel()[rest]
+            out[rest] = self._log_interval(a[rest], b[rest], known)
+        return out.reshape(shape)
+
+    def _log_interval(self, a: Array, b: Array, width: Array) -> Array:
+        """Difference of the tails of the same side, or the integral of the density where these are nearly equal."""
+        left = a + b < 0.0
+        near = np.where(left, self.log_cdf(b), self.log_sf(a))
+        far = np.where(left, self.log_cdf(a), self.log_sf(b))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out = np.where(np.isneginf(near), -np.inf, log_difference(near, far))
+        close = np.flatnonzero((far - near > _CLOSE) & np.isfinite(near))
+        if len(close):
+            weight = self.narrow_rule(a[close], width[close])[1]
+            top = weight.max(axis=0)
+            out[close] = top + np.log(np.exp(weight - top).sum(axis=0))
+        return out
+
+    def narrow_rule(self, a: Array, width: Array) -> tuple[Array, Array]:
+        """Nodes (12, n) in finite intervals from a on, and logarithms of weight times density there."""
+        half = 0.5 * np.maximum(width, 1e-300)
+        z = a + half * (1.0 + _NODES)
+        with np.errstate(under="ignore"):
+            return z, self.logpdf(z) + np.log(half) + _LOG_WEIGHTS
+
+    def quantile_between(self, uniform: Array, a: Array, b: Array) -> Array:
+        """Value below which a share of the mass between two ends lies, from the side on which tails are small."""
+        with np.errstate(all="ignore"):
+            right = a + b > 0.0
+            low, high = (np.where(right, self.log_sf(end), self.log_cdf(end)) for end in (a, b))
+            log_tail = np.minimum(np.logaddexp(np.log1p(-uniform) + low, np.log(uniform) + high), 0.0)
+            z = np.where(right, self.inverse_log_sf(log_tail), self.inverse_log_cdf(log_tail))
+            return np.asarray(np.clip(np.where(np.isfinite(z), z, np.clip(0.0, a, b)), a, b))
+
     # -- quantiles ----------------------------------------------------------------------------------------------------
 
     def ppf(self, q: Array) -> Array:
         """Quantiles of probabilities q."""
+        lower = np.asarray(q) < 0.5
         with np.errstate(divide="ignore"):
-            return np.where(q < 0.5, self.inverse_log_cdf(np.log(q)), self.inverse_log_sf(np.log1p(-q)))
+            if not lower.any():
+                return self.inverse_log_sf(np.log1p(-q))
+            below = self.inverse_log_cdf(np.log(q))
+            return below if lower.all() else np.where(lower, below, self.inverse_log_sf(np.log1p(-q)))
 
     def inverse_log_cdf(self, log_p: Array) -> Array:
         """Quantiles of logarithms of probabilities."""

@@ -21,7 +21,7 @@ _ORDER, _FINER, _MOST = 32, 10.0, 400
 
 
 @dataclass(frozen=True, slots=True)
-class Transformed(RowDistributions):
+class TransformedTimes(RowDistributions):
     """Times of n rows; ``noise`` is the distribution of ``eta + s(log T)``."""
 
     noise: Distribution
@@ -50,7 +50,7 @@ class Transformed(RowDistributions):
     def width(self) -> Array:
         return np.ones_like(self.eta)
 
-    def take(self, rows: Any) -> Transformed:
+    def take(self, rows: Any) -> TransformedTimes:
         eta, *rest = (np.broadcast_to(each, self.shape)[rows] for each in (self.eta, *self.c, *self.log_theta))
         return replace(self, eta=eta, c=tuple(rest[: len(self.c)]), log_theta=tuple(rest[len(self.c) :]))
 

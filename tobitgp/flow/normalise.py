@@ -15,9 +15,8 @@ from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import ApproximationWarning, DataError, SpecError, user_level
-from tobitgp.flow.daily import Daily, read_daily, read_periods
+from tobitgp.flow.daily import Daily, discharge_weights, make_grid, period_weights, read_daily, read_periods
 from tobitgp.flow.trend import FlowNormalised, Samples, read_contrasts
-from tobitgp.flow.weights import discharge_weights, make_grid, period_weights
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.predict import check_level

@@ -240,7 +240,7 @@ _MARKED = 80  # periods that are drawn as points
 
 def summarise(trend: FlowNormalised) -> Any:
     """What was averaged, the contrasts and the periods."""
-    from tobitgp.report.summary import Section, lay_out, number  # which loads statsmodels
+    from tobitgp.results.summary import Section, lay_out, number  # which loads statsmodels
 
     samples, table = trend.samples, trend.table
     left = [("Periods:", f"{table.index[0]} to {table.index[-1]}"), ("Number:", str(len(table)))]

@@ -17,8 +17,8 @@ from tobitgp.data.arrays import (
     CensoredResponse,
     Design,
     Groups,
+    KindRows,
     Problem,
-    Rows,
     Units,
     merge,
     noise_spread,
@@ -32,7 +32,6 @@ from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import EXPOSURE
 from tobitgp.formula.spec import GPTerm, ModelSpec, line_names
-from tobitgp.inference.effect_parameters import EffectParameters
 from tobitgp.inference.given_parameters import GivenParameters, read_parameters, slope_sds
 from tobitgp.inference.hyperparameters import (
     SHAPES,
@@ -48,13 +47,13 @@ from tobitgp.inference.input_scaling import effect_scaling, input_scaling
 from tobitgp.inference.linear_prior import find_prior, plan_linear, scale_root
 from tobitgp.inference.process_choices import all_low_rank, approximations, check_crossed, check_curves, choose_inducing
 from tobitgp.likelihoods import Family
-from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.coefficients import Layers, find_layers
-from tobitgp.priors.group_effects import GroupEffects
+from tobitgp.priors.group_effects import EffectParameters, GroupEffects
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.level_curves import LevelCurves, with_level
 from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior, Prior
+from tobitgp.priors.structure import Grouping, Inputs
 from tobitgp.typing import Array, BoolArray, IntArray
 
 ROW_NOISES = 300
@@ -116,7 +115,7 @@ class GPModel:
         """Levels of the processes, whose weights are those of the columns that users see."""
         return levels
 
-    def rows_at(self, theta: Array) -> tuple[Rows, ...]:
+    def rows_at(self, theta: Array) -> tuple[KindRows, ...]:
         """The rows of the problem with the noise that they have at given parameters."""
         gamma = theta[self.parameters.scales]
         return tuple(rows.at_scale(gamma) for rows in self.problem.rows)

@@ -19,27 +19,19 @@ from tobitgp.compiled import library
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference.compiled_rows import METHODS
-from tobitgp.inference.feature_posterior import (
-    MOST_SPREAD,
-    Layout,
-    Place,
-    Posterior,
-    Settled,
-    block_features,
-    block_slopes,
-    spread_columns,
-)
+from tobitgp.inference.feature_layout import MOST_SPREAD, Layout, Place, block_features, block_slopes, spread_columns
+from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
 from tobitgp.inference.method import EP, Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
 from tobitgp.inference.site_updates import CHUNK_ROWS, Setting, SiteChunk, SitesState
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
-from tobitgp.priors.block import Block, BlockAt, Features, Grouping
 from tobitgp.priors.group_effects import EffectsBlock
 from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.prior import DenseBlock
+from tobitgp.priors.structure import Block, BlockAt, Features, Grouping
 from tobitgp.typing import Array, IntArray
 
 MOST_BYTES = 2**26  # of the features of all rows, above which those of rows whose sites are known are not kept
@@ -193,7 +185,7 @@ class CompiledPlan:
             features = block_features(at, inputs, slopes=slopes)
             A = np.ascontiguousarray(features.A)
             if member.place == "spread":
-                A = spread_columns(A, inputs.code, at.size * _size(at.grouping))
+                A = spread_columns(A, inputs.code, at.size * (1 if at.grouping is None else at.grouping.size))
             given[t] = GivenFeatures(at, features, A)
             blocks[t].size, blocks[t].X = A.shape[1], library.address(A)
         return given
@@ -304,7 +296,7 @@ class _Answer:
                 first += len(self.own[t])
         return np.concatenate([*found, made[first:]])
 
-    def posterior(self) -> Posterior:
+    def posterior(self) -> FeaturePosterior:
         """All of it, with its rows."""
         e, at, layout, part = self.e, self.at(), self.layout, self.plan.part
         p, m, groups = e.p, e.m, self.plan.groups if e.m else 0
@@ -314,7 +306,7 @@ class _Answer:
         setting = Setting(at, layout, self.method, Spread(self.likelihood), e.sigma)
         state = SitesState(part, setting, self._chunks(layout), self.sites)
         found = e.evidence, e.iterations, e.residual, bool(e.converged)
-        return Posterior(self.theta, at, layout, w, factor, *found, states=LocalPartitions([state]))
+        return FeaturePosterior(self.theta, at, layout, w, factor, *found, states=LocalPartitions([state]))
 
     def _chunks(self, layout: Layout) -> tuple[SiteChunk, ...]:
         """The rows with the features found, where these are of all rows."""
@@ -334,10 +326,6 @@ class _Answer:
             kept = parts, Loadings(A[at], of_groups), d[at]
             chunks.append(replace(chunk, kept=(kept,)))
         return tuple(chunks)
-
-
-def _size(grouping: Grouping | None) -> int:
-    return 1 if grouping is None else grouping.size
 
 
 def _own_grouping(blocks: Sequence[Block]) -> Grouping | None:

@@ -15,10 +15,9 @@ from tobitgp.inference.feature_posterior import Settled
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites
 from tobitgp.likelihoods.row_terms import Likelihood
-from tobitgp.priors.block import Block
 from tobitgp.priors.compiled_chain import describe, is_known
 from tobitgp.priors.markov import Markov
-from tobitgp.priors.structure import StructuredTerm
+from tobitgp.priors.structure import Block, StructuredTerm
 from tobitgp.typing import Array, BoolArray, IntArray
 
 

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tobitgp.compiled import library
-from tobitgp.data.arrays import Rows
-from tobitgp.distributions.gengamma import GenGamma
+from tobitgp.data.arrays import KindRows
+from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.errors import NumericalError
+from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.method import EP, Laplace, Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.families import GaussianNoise
-from tobitgp.likelihoods.noise import Noise
+from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.typing import Array
 
-if TYPE_CHECKING:
-    from tobitgp.inference.feature_posterior import FeatureWeights
-
-
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
 METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
-_DISTRIBUTIONS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, Student: 3, GenGamma: 4}
+_DISTRIBUTIONS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, StudentNoise: 3, GenGammaNoise: 4}
 
 
 def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
@@ -38,7 +34,11 @@ def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
         return None
     if type(likelihood) is GaussianNoise:
         return library.Noise(log_concave=True)
-    if type(likelihood) is not Noise or likelihood.windowed or type(likelihood.distribution) not in _DISTRIBUTIONS:
+    if (
+        type(likelihood) is not NoiseLikelihood
+        or likelihood.windowed
+        or type(likelihood.distribution) not in _DISTRIBUTIONS
+    ):
         return None
     of, bends = likelihood.distribution, (ctypes.c_double * 2)(*likelihood.distribution.bends)
     shape = 0.0 if of.shape_name is None else of.shape
@@ -63,12 +63,12 @@ class Visitor(NamedTuple):
     sigma: float
 
     @staticmethod
-    def knows(rows: Rows) -> bool:
+    def knows(rows: KindRows) -> bool:
         """Whether the core knows such rows."""
         return rows.window is None and rows.side is None
 
     def find_steps(
-        self, rows: Rows, A: Array, d: Array, q: FeatureWeights, sites: Sites, last: Sites, step: Sites
+        self, rows: KindRows, A: Array, d: Array, q: FeatureWeights, sites: Sites, last: Sites, step: Sites
     ) -> tuple[float, float, Array]:
         """Squared standardised changes, D, and products with the last step (2, 3); the step itself goes into `step`."""
         held, e = self._begin(rows, d, sites)
@@ -83,7 +83,7 @@ class Visitor(NamedTuple):
             raise NumericalError("A cavity has no variance.")
         return change.squares, change.D, np.array(change.dots).reshape(2, 3)
 
-    def slopes(self, rows: Rows, at: Marginals) -> Slopes:
+    def slopes(self, rows: KindRows, at: Marginals) -> Slopes:
         """As the method's."""
         held, e = self._begin(rows, at.d, Sites(at.lambda1, at.lambda2))
         found = np.empty((len(rows), 6))
@@ -96,7 +96,7 @@ class Visitor(NamedTuple):
         e_m = found[:, [3 + part for part in parts]].T
         return Slopes(g_d, found[:, parts].T, (u, e_m) if self.method.traits.ascends == "joint" else None)
 
-    def _begin(self, rows: Rows, d: Array, sites: Sites) -> tuple[list[Any], library.Evaluation]:
+    def _begin(self, rows: KindRows, d: Array, sites: Sites) -> tuple[list[Any], library.Evaluation]:
         """The rows as the core takes them, and the arrays that it points to."""
         n, kinds = len(rows), ("exact", "one-sided")
         arrays: list[Any] = [rows.limit, rows.sign, rows.lower, rows.upper, rows.width, rows.weight]

@@ -13,7 +13,8 @@ import numpy as np
 
 from tobitgp.data.arrays import Problem
 from tobitgp.engines import LocalPartitions, add_up
-from tobitgp.inference.feature_posterior import NO_SITES, FeatureWeights, Posterior, block_slopes
+from tobitgp.inference.feature_layout import block_slopes
+from tobitgp.inference.feature_posterior import NO_SITES, FeaturePosterior, FeatureWeights
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites
 from tobitgp.inference.site_updates import SiteChunk, SitesState, final_moments, final_sites, slopes_of, unexplained
@@ -32,7 +33,7 @@ class Explained(NamedTuple):
     effective: float  # effective number of parameters
 
 
-def explained(posterior: Posterior, likelihood: Likelihood) -> Explained:
+def explained(posterior: FeaturePosterior, likelihood: Likelihood) -> Explained:
     """The bound ``sum E_q log p(y | f) - KL(q || prior)``, (SIT7), and ``tr(V Lambda)``, how much the data determine.
 
     The divergence is ``1/2 (alpha' m + log |I + K Lambda| - tr(V Lambda))``.
@@ -55,7 +56,7 @@ def expectation(state: SitesState, q: FeatureWeights, likelihood: Likelihood) ->
     return add_up(map(visit, state.chunks))
 
 
-def evidence_gradient(posterior: Posterior, method: Method) -> Array:
+def evidence_gradient(posterior: FeaturePosterior, method: Method) -> Array:
     """Gradient (k,) of ``posterior.evidence`` in ``posterior.theta``."""
     q, implicit = posterior.q, None
     if method.traits.ascends == "joint":
@@ -86,7 +87,7 @@ class Implicit(NamedTuple):
     at_knots: Array | None = None  # (N,), ``u - Lambda A q`` summed
 
 
-def _implicit(posterior: Posterior) -> Implicit:
+def _implicit(posterior: FeaturePosterior) -> Implicit:
     q = posterior.q
     if q.structured is None:
         sums = add_up(posterior.rows.collect(implicit_sums, q))
@@ -155,7 +156,7 @@ def slope_sums(state: SitesState, q: FeatureWeights, implicit: Implicit | None) 
 COARSE = 1.0  # nats that basis functions may leave without a warning
 
 
-def sites_of(posterior: Posterior) -> Sites:
+def sites_of(posterior: FeaturePosterior) -> Sites:
     """Sites in the problem's order; none of rows that lie elsewhere."""
     if not isinstance(posterior.rows, LocalPartitions):
         return NO_SITES
@@ -175,14 +176,14 @@ def started_sites(part: RowPartition) -> tuple[tuple[int, ...], tuple[Array, Arr
     return tuple(map(len, part.rows)), (part.sites.lambda1, part.sites.lambda2)
 
 
-def nats_left(posterior: Posterior) -> float:
+def nats_left(posterior: FeaturePosterior) -> float:
     """``1/2 sum lambda2 d`` over the rows whose sites hold information, wherever they lie."""
     if posterior.pairs is not None:
         return float(posterior.pairs.nats_left)
     return sum(posterior.rows.collect(unexplained))
 
 
-def moments_of(posterior: Posterior) -> tuple[Array, Array]:
+def moments_of(posterior: FeaturePosterior) -> tuple[Array, Array]:
     """Mean and variance (n,) of f in the rows, in the problem's order."""
     return _in_order(posterior.rows.collect(final_moments, posterior.q))
 

@@ -11,13 +11,13 @@ import numpy as np
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
 from tobitgp.inference.evidence import precisions_of
-from tobitgp.inference.feature_posterior import Posterior, Settled
+from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
 from tobitgp.inference.fixed_point import FeatureModel, Kept, settle
 from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.likelihoods.row_terms import Likelihood
-from tobitgp.priors.block import Block
+from tobitgp.priors.structure import Block
 from tobitgp.typing import Array, BoolArray
 
 INFEASIBLE = 1e12
@@ -80,7 +80,7 @@ class Objective:
                 return settle(self.model, data.cold(), theta, self.method, slopes=slopes)
         return found
 
-    def density(self, found: Settled | Posterior) -> float:
+    def density(self, found: Settled | FeaturePosterior) -> float:
         """Log posterior density up to a constant, (HYP1)."""
         return found.evidence + self.parameters.log_prior(found.theta)[0]
 
@@ -234,7 +234,7 @@ class ClimbEnd:
         return self.objective.theta(self.free)
 
     @property
-    def posterior(self) -> Posterior:
+    def posterior(self) -> FeaturePosterior:
         """The posterior there."""
         return self.objective.settle(self.free).posterior
 

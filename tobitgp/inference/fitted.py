@@ -14,7 +14,7 @@ from tobitgp.data.standardisation import Measured
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters, words_for_little_noise
 from tobitgp.inference.input_scaling import is_uneven
 from tobitgp.inference.method import Method
@@ -163,7 +163,7 @@ class FitTrace:
 class FittedGP:
     """A weighted list of posteriors: one when maximised, a design's worth when integrated."""
 
-    points: tuple[Posterior, ...] | Posteriors  # the maximum first; without their chunks
+    points: tuple[FeaturePosterior, ...] | Posteriors  # the maximum first; without their chunks
     weights: Array  # (J,), sum to one
     n_linear: int  # linear columns
     parameters: Parameters

@@ -18,7 +18,8 @@ from tobitgp.inference.compiled import CompiledPlan
 from tobitgp.inference.compiled_chain_evidence import ChainPlan
 from tobitgp.inference.compiled_rows import find_noise
 from tobitgp.inference.evidence import evidence_gradient
-from tobitgp.inference.feature_posterior import FeatureWeights, Posterior, Settled, lay_out
+from tobitgp.inference.feature_layout import lay_out
+from tobitgp.inference.feature_posterior import FeaturePosterior, FeatureWeights, Settled
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
 from tobitgp.inference.structured import StructuredPosterior
@@ -27,8 +28,7 @@ from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Arrow, identity, multiply
 from tobitgp.numerics.crossed import factorise
 from tobitgp.numerics.linear_algebra import weights
-from tobitgp.priors.block import Block, split_theta
-from tobitgp.priors.structure import StructuredTerm
+from tobitgp.priors.structure import Block, StructuredTerm, split_theta
 from tobitgp.typing import Array
 
 # Step lengths: a residual that shrinks slowly while its direction turns round is one stepped over, not one approached.
@@ -45,7 +45,7 @@ CACHE_BYTES, SOUGHT_BYTES = 2**26, 2**31
 
 def find_posterior(
     data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood
-) -> Posterior:
+) -> FeaturePosterior:
     """Find the method's fixed point at given parameters, theta (k,)."""
     return settle(FeatureModel(data, blocks, likelihood), data, theta, method).posterior
 
@@ -142,7 +142,7 @@ def _settle(
     return Settled(theta, *ended, p.layout.row_features, gradient, there, lambda: p)
 
 
-def seed(data: PartitionedRows, posterior: Posterior, method: Method, likelihood: Likelihood) -> PartitionedRows:
+def seed(data: PartitionedRows, posterior: FeaturePosterior, method: Method, likelihood: Likelihood) -> PartitionedRows:
     """The rows with sites predicted by the posterior of some of them, from which few iterations are left."""
     likelihood = Spread(method.view(likelihood.over(data.kinds).at(posterior.theta)))
     setting = site_updates.Setting(posterior.blocks, posterior.layout, method, likelihood, posterior.sigma)
@@ -185,17 +185,19 @@ def _begin(
     return _Beginning(setting, states, known, room)
 
 
-def _completed(model: FeatureModel, found: Settled, method: Method) -> Posterior:
+def _completed(model: FeatureModel, found: Settled, method: Method) -> FeaturePosterior:
     """The posterior of the sites found."""
     setting, states, known, _ = _begin(found.data, model.blocks, found.theta, method, model.likelihood, True)
     q, ended = known.posterior(states), (found.evidence, found.iterations, found.residual, found.converged)
     field = None if q.structured is None else q.structured.field
-    return Posterior(found.theta, setting.blocks, setting.layout, q.w, q.factor, *ended, q.structured, states, field)
+    return FeaturePosterior(
+        found.theta, setting.blocks, setting.layout, q.w, q.factor, *ended, q.structured, states, field
+    )
 
 
 def _fixed_point(
     data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood, windows: bool
-) -> Posterior:
+) -> FeaturePosterior:
     """Iterate one method from given or flat sites."""
     setting, states, known, room = _begin(data, blocks, theta, method, likelihood, windows)
     at, layout = setting.blocks, setting.layout
@@ -208,7 +210,7 @@ def _fixed_point(
     evidence = D - 0.5 * q.quadratic - 0.5 * q.log_det
     field = None if q.structured is None else q.structured.field
     ended = end.iterations, end.residual, end.converged
-    return Posterior(theta, at, layout, q.w, q.factor, evidence, *ended, q.structured, end.states, field)
+    return FeaturePosterior(theta, at, layout, q.w, q.factor, evidence, *ended, q.structured, end.states, field)
 
 
 class SettledRows(Protocol):

@@ -14,11 +14,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.engines import Partitions, add_up
 from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import implicit_sums
-from tobitgp.inference.feature_posterior import FeatureWeights, Layout, Settled, join_features, lay_out
+from tobitgp.inference.feature_layout import Layout, join_features, lay_out
+from tobitgp.inference.feature_posterior import FeatureWeights, Settled
 from tobitgp.inference.fixed_point import SOUGHT_BYTES, iterate
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
@@ -37,9 +38,9 @@ from tobitgp.numerics.arrow import (
     squared_lengths,
 )
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower, solve_upper, triangular_product
-from tobitgp.priors.block import Block, BlockAt, split_theta
 from tobitgp.priors.group_effects import EffectsAt
 from tobitgp.priors.kernel_block import RELATIVE_RESIDUAL, KernelFeatures
+from tobitgp.priors.structure import Block, BlockAt, split_theta
 from tobitgp.typing import Array
 
 
@@ -138,7 +139,7 @@ def known_sums(part: RowPartition) -> tuple[Any, ...]:
     return part.kept.sums
 
 
-def _precision(rows: Rows) -> Array:
+def _precision(rows: KindRows) -> Array:
     """Site precisions of rows whose sites are known, if sigma were 1."""
     return rows.weight / np.square(rows.noise(1.0))
 

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.inference.effect_parameters import ETA, EffectParameters, psi_of
 from tobitgp.inference.hyperparameters import COEFFICIENTS, SIGMA, HyperParameter, Parameters, default_prior
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.priors.coefficients import FLAT
+from tobitgp.priors.group_effects import ETA, EffectParameters, psi_of
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal, Usual
 from tobitgp.typing import Array
 

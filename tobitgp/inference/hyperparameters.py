@@ -10,9 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tobitgp.formula.spec import GPFactor, GPTerm
-from tobitgp.inference.effect_parameters import EffectParameters
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.priors.group_effects import EffectParameters
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.typing import Array, BoolArray
 

@@ -14,16 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.inference.evidence_ascent import Objective, climb
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VI
-from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.kernel_block import GPPrior, KernelBlock
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Block, split_theta
 from tobitgp.typing import Array, BoolArray
 
 ROWS = 5000  # more say little more of where inducing inputs belong
@@ -42,7 +42,7 @@ class Moved(NamedTuple):
 
 def move_inducing(
     task: Task,
-    starts: Sequence[tuple[Sequence[Block], Posterior]],
+    starts: Sequence[tuple[Sequence[Block], FeaturePosterior]],
     method: Method,
     settings: Settings,
     on_step: Callable[[Objective, float], None] | None = None,

@@ -12,7 +12,8 @@ from scipy.sparse.linalg import splu
 
 from tobitgp.engines import add_up
 from tobitgp.inference.evidence import sites_of
-from tobitgp.inference.feature_posterior import NO_LEVEL, Posterior, linear_places
+from tobitgp.inference.feature_layout import linear_places
+from tobitgp.inference.feature_posterior import NO_LEVEL, FeaturePosterior
 from tobitgp.inference.site_updates import SiteChunk, SitesState, all_weights
 from tobitgp.inference.structured import Field
 from tobitgp.numerics.arrow import by_group
@@ -34,7 +35,7 @@ class HeldLevels(NamedTuple):
         return np.asarray(self.share.any(axis=1))
 
 
-def held_levels(posterior: Posterior, prior: Prior) -> dict[int, HeldLevels]:
+def held_levels(posterior: FeaturePosterior, prior: Prior) -> dict[int, HeldLevels]:
     """The blocks whose levels are held, while the rows are at hand."""
     field, held = posterior.field, {}
     several = [] if field is None or len(field.blocks) == 1 else field.blocks.tolist()  # held as their sum
@@ -66,7 +67,7 @@ def _held(gram: Any, linear: Array, weight: Array) -> HeldLevels:
     return HeldLevels(weight, np.where(held[:, None], share, 0.0))
 
 
-def without_rows(posterior: Posterior, held: Mapping[int, HeldLevels]) -> Posterior:
+def without_rows(posterior: FeaturePosterior, held: Mapping[int, HeldLevels]) -> FeaturePosterior:
     """The posterior with its sites, and the mean features of the rows of each level that is held, in their place."""
     levels = [NO_LEVEL] * len(posterior.blocks)
     if held:
@@ -78,7 +79,7 @@ def without_rows(posterior: Posterior, held: Mapping[int, HeldLevels]) -> Poster
     return replace(posterior, levels=tuple(levels), field=field, sites=sites, structured=None, states=None, pairs=None)
 
 
-def _with_level(posterior: Posterior, held: Mapping[int, HeldLevels]) -> Field | None:
+def _with_level(posterior: FeaturePosterior, held: Mapping[int, HeldLevels]) -> Field | None:
     """The structured part with the weights of its level, where linear columns hold that of its only term."""
     field, structured = posterior.field, posterior.structured
     if field is None or structured is None or len(field.blocks) > 1 or field.block not in held:

@@ -19,7 +19,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import nats_left
 from tobitgp.inference.evidence_ascent import EPFailure, EvidenceMaximum, climb
-from tobitgp.inference.feature_posterior import Posterior, Settled
+from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
 from tobitgp.inference.method import EP, Method
 from tobitgp.inference.multistart import LOOSE
 from tobitgp.inference.pair_sites import ROUGH, PairEnd, PairRows, gradient, iterate, start_sites
@@ -27,9 +27,9 @@ from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, 
 from tobitgp.inference.search import CAP, NATS, RUNS, Search
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
-from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.choice import choose_blocks
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Block, split_theta
 from tobitgp.typing import Array, BoolArray
 
 ROUGH_SWEEPS = 100
@@ -91,13 +91,17 @@ class Pairs:
         return end or replace(near, converged=False)
 
 
-def _completed(data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, end: PairEnd) -> Posterior:
+def _completed(
+    data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, end: PairEnd
+) -> FeaturePosterior:
     rows = end.data
     setting = site_updates.Setting(rows.blocks, rows.layout, method, Spread(likelihood), float(np.exp(theta[-1])))
     states = data.partitions.map(site_updates.arranged, setting, site_updates.NO_ROOM, True)
     ended = end.evidence, end.iterations, end.residual, end.converged
     q, noise = end.p.q, tuple(sorted(rows.noise))
-    return Posterior(theta, rows.blocks, rows.layout, q.w, q.factor, *ended, None, states, noise=noise, pairs=end)
+    return FeaturePosterior(
+        theta, rows.blocks, rows.layout, q.w, q.factor, *ended, None, states, noise=noise, pairs=end
+    )
 
 
 class PairSearch(Search):

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.likelihoods.families import log_density_exact
 from tobitgp.likelihoods.row_terms import Likelihood
@@ -107,15 +107,15 @@ class Method:
         """Noise variance with which conjugate rows enter, (n,)."""
         return 0.0 * d + sigma * sigma
 
-    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
+    def exact_part(self, rows: KindRows, m: Array, d: Array, sigma: float) -> Array:
         """Evidence part D of conjugate rows, (n,): their log density, which needs no cavity (EP7)."""
         return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, rows.noise(sigma)))
 
-    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+    def update(self, likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Update:
         """One site update of rows that are not conjugate."""
         raise NotImplementedError
 
-    def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+    def slopes(self, likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Slopes:
         """Derivatives of the evidence at the fixed point, conjugate rows included."""
         raise NotImplementedError
 
@@ -192,7 +192,7 @@ class EP(Method):
         """Noise variance of exact rows: ``sigma^2 + d``."""
         return sigma * sigma + d
 
-    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+    def update(self, likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Update:
         """Match moments with the cavity, which leaves one of a row's ``weight`` copies out: (EP2), (EP4) and (EP6)."""
         c = rows.weight
         alpha, v_c, mu_c = cavity(q, c)
@@ -204,7 +204,7 @@ class EP(Method):
         scale = c / (1.0 + d2 * v_c)
         return Update((t.d1 - mu_c * d2) * scale, -d2 * scale, c * D)
 
-    def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+    def slopes(self, likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Slopes:
         """(EP8) and (EP9), with the tilted derivatives ``alpha`` and ``-lambda2 (1 - lambda2 v_p)`` of a copy."""
         c = rows.weight
         d1, v_c, mu_c = cavity(q, c)
@@ -269,13 +269,13 @@ class Laplace(Method):
         """A rough run of EP where there may be several modes, or a tail too steep for Newton's method to start in."""
         return None if warm or (likelihood.log_concave and not likelihood.steep) else ROUGH
 
-    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+    def update(self, likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Update:
         """``lambda2 = -l''(m)``, ``lambda1 = l'(m) + lambda2 m``; D is ``log p(m)``: (LA2) and (LA3)."""
         l = likelihood.newton(rows, q.m, sigma)
         lambda2 = -rows.weight * l.d2
         return Update(rows.weight * l.d1 + lambda2 * q.m, lambda2, rows.weight * l.log_Z)
 
-    def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+    def slopes(self, likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Slopes:
         """Explicit and implicit derivatives: ``u`` of (LA5), and (LA7)."""
         l = likelihood.point(rows, q.m, sigma)
         c, half_v = rows.weight, 0.5 * q.v_p

@@ -14,7 +14,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from tobitgp.data.arrays import Problem, Rows
+from tobitgp.data.arrays import KindRows, Problem
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
 from tobitgp.inference.evidence_ascent import ClimbEnd, Objective, climb, is_heavy
@@ -143,7 +143,7 @@ def unknown_periods(problem: Problem, gps: Sequence[GPPrior], parameters: Parame
     return found
 
 
-def expected(rows: Rows) -> Array:
+def expected(rows: KindRows) -> Array:
     """Expected responses (n,), of one-sided rows under the standard normal distribution of all."""
     if rows.kind == "interval":
         return 0.5 * (rows.lower + rows.upper)

@@ -14,22 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.errors import NumericalError, SpecError
-from tobitgp.inference.feature_posterior import (
-    FeatureWeights,
-    Layout,
-    block_features,
-    block_slopes,
-    lay_out,
-    place_columns,
-)
+from tobitgp.inference.feature_layout import Layout, block_features, block_slopes, lay_out, place_columns
+from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_once
 from tobitgp.numerics.arrow import Loadings, Slope, factorise, identity, inner_products
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember, weights
-from tobitgp.priors.block import BlockAt, Features, Inputs
+from tobitgp.priors.structure import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 # Negative precisions leave h wider than its prior; so many times its variance is a step astray, with nodes without end.
@@ -51,7 +45,7 @@ class PairGaussian(NamedTuple):
 class PairRows:
     """Rows with their features at given parameters."""
 
-    rows: tuple[Rows, ...]  # of one kind each
+    rows: tuple[KindRows, ...]  # of one kind each
     inputs: tuple[Inputs, ...]
     blocks: tuple[BlockAt, ...]
     layout: Layout
@@ -113,7 +107,7 @@ class PairRows:
         return start_sites(self.rows, np.zeros((2, len(self.d))))
 
 
-def start_sites(rows: Sequence[Rows], of_f: Array) -> Sites:
+def start_sites(rows: Sequence[KindRows], of_f: Array) -> Sites:
     """Sites of f, natural parameters (2, n), beside what rows tell of h."""
     told = np.concatenate([r.weight * (EXACT if r.kind == "exact" else CENSORED) for r in rows])
     lambda2 = np.zeros((len(told), 2, 2))
@@ -167,7 +161,7 @@ def cavities(mean: Array, V: Array, sites: Sites, weight: Array) -> Cavity:
     return Cavity(mean - times(V_c, alpha), V_c, alpha, site)
 
 
-def by_kind(rows: Sequence[Rows], *arrays: Array) -> list[tuple[Any, ...]]:
+def by_kind(rows: Sequence[KindRows], *arrays: Array) -> list[tuple[Any, ...]]:
     """Rows of each kind with their share of arrays (n, ...)."""
     spans = [slice(a, b) for a, b in pairwise(np.cumsum([0, *map(len, rows)]).tolist())]
     return [(r, *(array[span] for array in arrays)) for r, span in zip(rows, spans, strict=True) if len(r)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.arrays import Rows, draw_rows, join
+from tobitgp.data.arrays import KindRows, draw_rows, join
 from tobitgp.data.margins import part_blocks
 from tobitgp.data.outcome import outcome
 from tobitgp.data.partition import DataPartition, naming
@@ -24,7 +24,7 @@ from tobitgp.inference import evidence
 from tobitgp.inference import search as stages
 from tobitgp.inference.assembly import ColumnNames, GPModel, Plan, block_inputs, make_plan, scale_problem
 from tobitgp.inference.evidence_ascent import EvidenceMaximum, Objective, is_heavy
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.fitted import (
     MAX_DIMENSION,
     FittedGP,
@@ -161,7 +161,7 @@ def make_parts(
     return store.keep("parts", cut_parts(problem, inputs, before=before[rows.number]))
 
 
-def example_rows(part: RowPartition) -> tuple[Rows, ...]:
+def example_rows(part: RowPartition) -> tuple[KindRows, ...]:
     """A row of every kind, or none where there is none."""
     return tuple(examples([rows])[0] if len(rows) else rows for rows in part.rows)
 
@@ -268,15 +268,19 @@ def is_affordable(n: int, m: int, k: int) -> bool:
 
 
 def _integrate(
-    search: Search, maximum: EvidenceMaximum, pilot: Posterior, centre: Posterior, held: Mapping[int, HeldLevels]
-) -> tuple[list[Posterior], Array, float]:
+    search: Search,
+    maximum: EvidenceMaximum,
+    pilot: FeaturePosterior,
+    centre: FeaturePosterior,
+    held: Mapping[int, HeldLevels],
+) -> tuple[list[FeaturePosterior], Array, float]:
     """Posteriors on a design around the maximum, their weights (HYP6), and the log marginal evidence (HYP7)."""
     objective, T = maximum.objective, maximum.root
     k = T.shape[1]
     z, design = central_composite(k)
     rough = replace(objective, method=loosened(search.method, LOOSE))
 
-    def at(point: Array) -> tuple[Posterior, float] | None:
+    def at(point: Array) -> tuple[FeaturePosterior, float] | None:
         free, here = search.parameters.clip(maximum.free + T @ point), rough
         try:
             found = here.settle_from(free, objective.data)
@@ -311,7 +315,7 @@ def _integrate(
     return points, weight / weight.sum(), float(top + volume + np.log(weight.sum()))
 
 
-def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterior:
+def as_asked(search: Search, objective: Objective, pilot: FeaturePosterior) -> FeaturePosterior:
     """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
     asked = pilot
     if search.last is not search.method:
@@ -332,7 +336,7 @@ def _told_of_others(search: Search) -> str:
     return f"; another start ended at a maximum {less:.2g} nats lower, start={{{there}}}"
 
 
-def _complaint(centre: Posterior, method: Method, maximum: EvidenceMaximum) -> str:
+def _complaint(centre: FeaturePosterior, method: Method, maximum: EvidenceMaximum) -> str:
     if not centre.converged:
         found = f"The posterior did not converge in {centre.iterations} iterations (residual {centre.residual:.1e})."
         if centre.iterations >= method.max_iterations:
@@ -370,7 +374,7 @@ def evaluate(task: Task, method: Method, settings: Settings, *, gradient: bool) 
         return Evaluated(value, slopes, search.last, posterior.converged)
 
 
-def _slopes(maximum: EvidenceMaximum, posterior: Posterior, method: Method) -> Array:
+def _slopes(maximum: EvidenceMaximum, posterior: FeaturePosterior, method: Method) -> Array:
     """Gradient (k,) of the evidence of a posterior."""
     if posterior.pairs is None:
         return evidence.evidence_gradient(posterior, method)

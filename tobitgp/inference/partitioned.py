@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.arrays import Problem, Rows, join, take
+from tobitgp.data.arrays import KindRows, Problem, join, take
 from tobitgp.engines import LocalPartitions, Partitions, row_chunks
-from tobitgp.priors.block import Inputs
+from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array
 
 PART_ROWS = 25_000
@@ -44,7 +44,7 @@ class Sites:
 class RowPartition:
     """Some of the rows."""
 
-    rows: tuple[Rows, ...]  # of one kind each, in the order of kinds; a kind may have none
+    rows: tuple[KindRows, ...]  # of one kind each, in the order of kinds; a kind may have none
     inputs: tuple[Inputs, ...]  # of each block, all kinds after one another
     sites: Sites | None = None  # where to start from; None where nothing is known
     before: tuple[int, ...] = ()  # how many rows of each kind are in the parts before; empty in the first
@@ -63,7 +63,7 @@ class PartitionedRows:
     """All rows of a fit."""
 
     partitions: Partitions
-    kinds: tuple[Rows, ...]  # A row of every kind that occurs
+    kinds: tuple[KindRows, ...]  # A row of every kind that occurs
     n: int
     weight: float  # sum of frequency weights
     warm: bool = False  # whether the partitions have sites to start from
@@ -120,7 +120,7 @@ def cut_parts(
     return tuple(parts)
 
 
-def examples(rows: Sequence[Rows]) -> tuple[Rows, ...]:
+def examples(rows: Sequence[KindRows]) -> tuple[KindRows, ...]:
     """A row of every kind, one that is truncated from above where there are such rows."""
     found = []
     for kind in rows:
@@ -156,7 +156,7 @@ def with_floor(part: RowPartition) -> RowPartition:
     return replace(part, sites=Sites(part.sites.lambda1, np.maximum(part.sites.lambda2, 0.0)))
 
 
-def spans(rows: Sequence[Rows], size: int) -> list[tuple[Rows, slice]]:
+def spans(rows: Sequence[KindRows], size: int) -> list[tuple[KindRows, slice]]:
     """Chunks of at most ``size`` rows of one kind, and their places in the part."""
     out, start = [], 0
     for kind in rows:

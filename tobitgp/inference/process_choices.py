@@ -12,10 +12,10 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.given_parameters import check_names
 from tobitgp.inference.hyperparameters import term_covariance
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.choice import MOST_PLACES, of_several_inputs
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
+from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array
 
 MOST_CROSSED = 10_000  # weights of groupings that are not eliminated, whose square is held

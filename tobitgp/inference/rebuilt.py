@@ -14,20 +14,21 @@ import numpy as np
 
 from tobitgp.engines import LocalPartitions, single_blas_thread
 from tobitgp.errors import NumericalError
-from tobitgp.inference.feature_posterior import Layout, Posterior, join_features
+from tobitgp.inference.feature_layout import Layout, join_features
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.site_updates import SitesState
 from tobitgp.numerics.arrow import Factor, factorise, identity
 from tobitgp.numerics.linear_algebra import cholesky
-from tobitgp.priors.block import BlockAt, Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.prior import DenseFeatures
+from tobitgp.priors.structure import BlockAt, Inputs
 from tobitgp.typing import Array
 
 _DENSE = 0.25  # weights a row, below which the rows are no smaller than the factors
 
 
-class Posteriors(Sequence[Posterior]):
+class Posteriors(Sequence[FeaturePosterior]):
     """Posteriors of the same rows; copies make those that follow from their sites when they are first looked at."""
 
     def __init__(self, points: Sequence[Any], inputs: tuple[Inputs, ...]):
@@ -37,34 +38,34 @@ class Posteriors(Sequence[Posterior]):
         return len(self._points)
 
     @overload
-    def __getitem__(self, at: int) -> Posterior: ...
+    def __getitem__(self, at: int) -> FeaturePosterior: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[Posterior, ...]: ...
-    def __getitem__(self, at: int | slice) -> Posterior | tuple[Posterior, ...]:
+    def __getitem__(self, at: slice) -> tuple[FeaturePosterior, ...]: ...
+    def __getitem__(self, at: int | slice) -> FeaturePosterior | tuple[FeaturePosterior, ...]:
         if isinstance(at, slice):
             return tuple(self[i] for i in range(*at.indices(len(self))))
         if isinstance(self._points[at], _Lean):
             self._points[at] = self._points[at].made(self._inputs)
-        found: Posterior = self._points[at]
+        found: FeaturePosterior = self._points[at]
         return found
 
-    def __iter__(self) -> Iterator[Posterior]:
+    def __iter__(self) -> Iterator[FeaturePosterior]:
         return (self[i] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        lean = [_Lean(p) if isinstance(p, Posterior) and p.follows else p for p in self._points]
+        lean = [_Lean(p) if isinstance(p, FeaturePosterior) and p.follows else p for p in self._points]
         return Posteriors, (lean, self._inputs)
 
 
 class _Lean:
     """A posterior without what follows from its sites."""
 
-    def __init__(self, point: Posterior):
+    def __init__(self, point: FeaturePosterior):
         nothing = np.zeros((0, 0))
         blocks = tuple(replace(b, L=nothing) if isinstance(b, KernelFeatures) else b for b in point.blocks)
         self._point = replace(point, blocks=blocks, w=np.zeros(0), factor=Factor(nothing))
 
-    def made(self, inputs: Sequence[Inputs]) -> Posterior:
+    def made(self, inputs: Sequence[Inputs]) -> FeaturePosterior:
         """All of it, from the inputs of the rows."""
         point = self._point
         with single_blas_thread(), np.errstate(all="ignore"):
@@ -72,7 +73,7 @@ class _Lean:
         return replace(point, blocks=blocks, factor=factor, w=w)
 
 
-def following(posterior: Posterior) -> Posterior:
+def following(posterior: FeaturePosterior) -> FeaturePosterior:
     """The posterior made from its parameters, inducing inputs and sites alone, where copies are to hold these."""
     state = _state(posterior)
     if state is None or len(posterior.w) < _DENSE * len(state.part):
@@ -87,13 +88,13 @@ def following(posterior: Posterior) -> Posterior:
     return replace(posterior, blocks=blocks, factor=factor, w=w, states=states, follows=True)
 
 
-def together(points: Sequence[Posterior], rows: Posterior) -> tuple[Posterior, ...] | Posteriors:
+def together(points: Sequence[FeaturePosterior], rows: FeaturePosterior) -> tuple[FeaturePosterior, ...] | Posteriors:
     """Points of a fit, of which one still has its rows."""
     state = _state(rows)
     return tuple(points) if state is None else Posteriors(points, _packed(state.part.inputs))
 
 
-def _state(posterior: Posterior) -> SitesState | None:
+def _state(posterior: FeaturePosterior) -> SitesState | None:
     """The rows, where they are all in one place, of kernels and columns without groups."""
     parts = posterior.rows
     plain = all(type(block) in (KernelFeatures, DenseFeatures) for block in posterior.blocks)

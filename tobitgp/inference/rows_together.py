@@ -14,18 +14,17 @@ from scipy.linalg import lapack
 
 from tobitgp.data.arrays import join
 from tobitgp.errors import SpecError
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.structured import Field
 from tobitgp.numerics.arrow import Loadings
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.level_curves import LevelCurvesAt
 from tobitgp.priors.prior import DenseFeatures
-from tobitgp.priors.structure import Knots, StructuredTermAt
+from tobitgp.priors.structure import Inputs, Knots, StructuredTermAt
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
-def covariance(posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
+def covariance(posterior: FeaturePosterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
     """Covariance (n, n) of f in any rows, but for its residual there."""
     A, _ = posterior.features(inputs, skip)
     field = posterior.field
@@ -45,7 +44,7 @@ class Summed(NamedTuple):
     of_noise: Array  # (n,), of log sigma, where it has a process
 
 
-def variance_of_sum(posterior: Posterior, parts: Iterable[Summed]) -> float:
+def variance_of_sum(posterior: FeaturePosterior, parts: Iterable[Summed]) -> float:
     """Variance of ``sum c_n f_n`` and log sigmas over rows given in parts, but for their residuals."""
     parts = list(parts)
     g = np.sum([posterior.features(inputs)[0].adjoint(c) for inputs, c, _ in parts], axis=0)
@@ -62,7 +61,7 @@ def variance_of_sum(posterior: Posterior, parts: Iterable[Summed]) -> float:
 
 
 def shared_residuals(
-    posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()
+    posterior: FeaturePosterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()
 ) -> Iterator[Array]:
     """Factors E (n, k) of what the residuals of f in these rows, of variances d, have in common, (PRE10).
 
@@ -122,11 +121,11 @@ class DrawnWeights(NamedTuple):
     e: Array | None = None  # (N, S), the structured part at its knots
     knot: IntArray | None = None  # (n,), those of the rows asked for
 
-    def at(self, posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
+    def at(self, posterior: FeaturePosterior, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> Array:
         """F in rows whose knots are known, (n, S), but for its residual."""
         return self.of(posterior.features(inputs, skip)[0], posterior, inputs, skip)
 
-    def of(self, A: Loadings, posterior: Posterior, inputs: Sequence[Inputs], skip: frozenset[int]) -> Array:
+    def of(self, A: Loadings, posterior: FeaturePosterior, inputs: Sequence[Inputs], skip: frozenset[int]) -> Array:
         """The same where the features of the rows are known."""
         f = A.times(self.w)
         if self.e is None or posterior.field is None or self.knot is None:
@@ -135,7 +134,7 @@ class DrawnWeights(NamedTuple):
         block = posterior.field.block
         return f + (posterior.field.level_of(self.e, inputs[block]) if block in skip else self.e[self.knot])
 
-    def log_noise(self, posterior: Posterior, inputs: Sequence[Inputs]) -> tuple[Array, Array]:
+    def log_noise(self, posterior: FeaturePosterior, inputs: Sequence[Inputs]) -> tuple[Array, Array]:
         """Log sigma in rows, but for its known part, (n, S), and its residual variance (n,)."""
         A, d = posterior.noise_features(inputs)
         return A.times(self.w), d
@@ -145,7 +144,7 @@ class DrawnWeights(NamedTuple):
         return self if self.knot is None else self._replace(knot=self.knot[at])
 
 
-def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.random.Generator) -> DrawnWeights:
+def draw(posterior: FeaturePosterior, inputs: Sequence[Inputs], draws: int, rng: np.random.Generator) -> DrawnWeights:
     """Draw weights, and the structured part where the rows are."""
     z = rng.standard_normal((len(posterior.w), draws))
     if posterior.field is None:
@@ -165,7 +164,7 @@ def draw(posterior: Posterior, inputs: Sequence[Inputs], draws: int, rng: np.ran
     return DrawnWeights(z + w, e + V0[:, :draws] - V0[:, draws:] @ w, knot)
 
 
-def _turned(posterior: Posterior, z: Array) -> Array:
+def _turned(posterior: FeaturePosterior, z: Array) -> Array:
     """Standard normal numbers (M, S), turned so that draws do not depend on how linear columns are coded.
 
     Given the other weights, those of linear columns are drawn along the axes of their covariance, each in the direction

@@ -15,7 +15,7 @@ import numpy as np
 
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.screening_cells import (
     Cells,
@@ -70,7 +70,9 @@ class Screened(NamedTuple):
     shortest: tuple[tuple[int, float], ...]  # positions in theta of the length-scales that were varied
 
 
-def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kind, *, fixed: bool = False) -> Screened:
+def screen(
+    posterior: FeaturePosterior, prior: Prior, parameters: Parameters, kind: Kind, *, fixed: bool = False
+) -> Screened:
     """Predict what other length-scales of each process, fixed ones too where asked, would gain at a maximum."""
     found: list[ScaleCandidate] = []
     least: list[tuple[int, float]] = []

@@ -16,13 +16,14 @@ from scipy.sparse import csr_matrix
 
 from tobitgp.data.arrays import take
 from tobitgp.engines import row_chunks
-from tobitgp.inference.feature_posterior import Posterior, join_features, place_columns
+from tobitgp.inference.feature_layout import join_features, place_columns
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.input_scaling import FEW_DISTINCT, spacing
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.site_updates import CHUNK_ROWS, Joined, SiteChunk, SitesState
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array, BoolArray, IntArray
 
 CELLS_PER_LENGTH = 4
@@ -133,7 +134,9 @@ class Cells(NamedTuple):
     loadings: Array  # (c, p), sums of lambda2 A L^-T; no columns where no component is to be added
 
 
-def part_cells(state: SitesState, posterior: Posterior, term: ScreenedTerm, width: Array, loadings: bool) -> Cells:
+def part_cells(
+    state: SitesState, posterior: FeaturePosterior, term: ScreenedTerm, width: Array, loadings: bool
+) -> Cells:
     """Cells of a part of the rows."""
 
     def cells(c: SiteChunk) -> Cells:
@@ -143,7 +146,7 @@ def part_cells(state: SitesState, posterior: Posterior, term: ScreenedTerm, widt
     return join_cells(map(cells, state.chunks), width)
 
 
-def kept_cells(posterior: Posterior, prior: Prior, term: ScreenedTerm, loadings: bool) -> list[Cells]:
+def kept_cells(posterior: FeaturePosterior, prior: Prior, term: ScreenedTerm, loadings: bool) -> list[Cells]:
     """Cells of all rows of a fit that has ended."""
 
     def cells(span: slice) -> Cells:
@@ -155,7 +158,7 @@ def kept_cells(posterior: Posterior, prior: Prior, term: ScreenedTerm, loadings:
 
 
 def row_cells(
-    posterior: Posterior,
+    posterior: FeaturePosterior,
     inputs: Sequence[Inputs],
     made: Joined,
     sites: Sites,
@@ -182,7 +185,7 @@ def row_cells(
 
 
 def _beside_structure(
-    posterior: Posterior,
+    posterior: FeaturePosterior,
     inputs: Sequence[Inputs],
     term: ScreenedTerm,
     by_features: Array,

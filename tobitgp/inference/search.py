@@ -24,7 +24,7 @@ from tobitgp.inference.evidence_ascent import (
     refined_root,
     whitening,
 )
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task, some_rows
 from tobitgp.inference.fixed_point import Kept, find_posterior, seed
 from tobitgp.inference.frozen import Frozen
@@ -37,12 +37,11 @@ from tobitgp.inference.screening import MOST_LOADINGS, Kind, ScaleCandidate, scr
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises
-from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.choice import DENSE_PLACES, choose_blocks, with_neighbours
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.prior import Prior
-from tobitgp.priors.structure import distinct
+from tobitgp.priors.structure import Block, distinct, split_theta
 from tobitgp.typing import Array
 
 NATS = 0.01
@@ -78,7 +77,7 @@ class Search:
         self.tol = settings.tol or (TOL if self.data.n <= SAMPLE_ROWS else SAMPLE_TOL)
         self.copies = self.data.weight / float(self.problem.weight.sum())
         self.precision: Array | None = None
-        self.sampled: Posterior | None = None
+        self.sampled: FeaturePosterior | None = None
         self.growth = Growth.usual(self.prior, self.parameters)
         self.stages: list[tuple[str, int, int, float]] = []
         self.grows, self.fell_back = self.problem.n > 3 * GROWN_ROWS, False
@@ -226,7 +225,7 @@ class Search:
         value, theta = max(found, key=itemgetter(0), default=(-np.inf, known.theta))
         return self._from(theta, known, "a multiple of the period") if value > known.value - FAR else None
 
-    def _worth_a_climb(self, posterior: Posterior, value: float) -> ScaleCandidate | None:
+    def _worth_a_climb(self, posterior: FeaturePosterior, value: float) -> ScaleCandidate | None:
         """The candidate with most to gain, if it is much."""
         for kind, least in WORTH.items():
             # Beside long tails an outlier's site is all but flat, and its score no sign of another component.
@@ -243,7 +242,7 @@ class Search:
                 return best
         return None
 
-    def _holds(self, candidate: ScaleCandidate, posterior: Posterior) -> bool:
+    def _holds(self, candidate: ScaleCandidate, posterior: FeaturePosterior) -> bool:
         """Whether a structure confirms, with no cells and all knots, what is predicted of its parameters."""
         field, first = posterior.field, 0 if self.prior.linear is None else 1
         if field is None or candidate.term + first not in field.blocks:
@@ -489,7 +488,7 @@ class Search:
         self._log("moved", again, found.value)
         return found
 
-    def _free_start(self, theta: Array) -> tuple[Sequence[Block], Posterior]:
+    def _free_start(self, theta: Array) -> tuple[Sequence[Block], FeaturePosterior]:
         """Inducing inputs fit for hyper-parameters found with as many as it takes: few may show too smooth a curve."""
         task = replace(self.task, prior=self.prior.automatic(), data=self.data)
         theta = Search(task, self.method, self.settings, self.on_step)._search(theta)[0]

@@ -12,18 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.compiled import library
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.engines import add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled_rows
-from tobitgp.inference.feature_posterior import FeatureWeights, Layout, join_features
+from tobitgp.inference.feature_layout import Layout, join_features
+from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.method import Marginals, Method, Slopes
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.arrow import Loadings, Slope
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember
-from tobitgp.priors.block import BlockAt, Features, Inputs
+from tobitgp.priors.structure import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 CHUNK_ROWS = 2048
@@ -51,7 +52,7 @@ class Setting(NamedTuple):
 class SiteChunk:
     """Rows of one kind."""
 
-    rows: Rows
+    rows: KindRows
     span: slice  # their place in the part
     inputs: tuple[Inputs, ...]
     conjugate: bool  # whether their sites are known
@@ -234,7 +235,7 @@ def _visitor(setting: Setting) -> compiled_rows.Visitor | None:
     return None if noise is None else compiled_rows.Visitor(setting.method, noise, setting.sigma)
 
 
-def slopes_of(setting: Setting, rows: Rows, at: Marginals) -> Slopes:
+def slopes_of(setting: Setting, rows: KindRows, at: Marginals) -> Slopes:
     """Derivatives of the evidence at the fixed point by each of some rows."""
     visitor = _visitor(setting)
     if visitor is not None and visitor.knows(rows):

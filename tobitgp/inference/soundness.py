@@ -13,7 +13,8 @@ from tobitgp.data.linear_columns import absorbed_columns
 from tobitgp.formula.gp import MOST_NEIGHBOURS
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.feature_posterior import Posterior, lay_out
+from tobitgp.inference.feature_layout import lay_out
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.hyperparameters import SIGMA, HyperParameter, shape_parameters, term_parameters
 from tobitgp.likelihoods.censoring_noise import SIDES
@@ -71,7 +72,9 @@ def _wrong(wanted: Shapes, finite: Sequence[str]) -> Iterator[str]:
             yield f"{name} holds numbers that are not finite"
 
 
-def _wrong_factor(factor: LevelColumns | None, columns: slice | None, points: Sequence[Posterior]) -> Iterator[str]:
+def _wrong_factor(
+    factor: LevelColumns | None, columns: slice | None, points: Sequence[FeaturePosterior]
+) -> Iterator[str]:
     """An absorbed factor whose columns are not those of the formula, or without a group for each."""
     if factor is None and columns is None:
         return
@@ -105,7 +108,7 @@ def _wrong_parameters(gp: GPModel, fitted: FittedGP, state: DesignState) -> Iter
         yield "its hyper-parameters are not those of the formula"
 
 
-def _wrong_point(point: Posterior, k: int, n_linear: int) -> Iterator[str]:
+def _wrong_point(point: FeaturePosterior, k: int, n_linear: int) -> Iterator[str]:
     """What is wrong with one posterior, by the shapes that its blocks call for."""
     layout, factor = point.layout, point.factor
     if (
@@ -130,7 +133,7 @@ def _wrong_point(point: Posterior, k: int, n_linear: int) -> Iterator[str]:
     if isinstance(factor, CrossedFactor):
         wanted |= {"groups": (factor.groups, (G, m, m)), "entries": (factor.indices, factor.data.shape)}
         wanted["ends of borders"] = factor.indptr, (G * m + 1,)
-        if not _are_ends(factor.indptr, len(factor.indices)) or not _all_below(factor.indices, p):
+        if not _are_ends(factor.indptr, len(factor.indices)) or ((factor.indices < 0) | (factor.indices >= p)).any():
             yield "its borders are no sparse matrix"
     wanted |= yield from _field_arrays(point)
     yield from _wrong(wanted, finite=[name for name in wanted if not name.startswith("theta")])
@@ -140,11 +143,7 @@ def _are_ends(ends: IntArray, n: int) -> bool:
     return bool(ends[0] == 0 and ends[-1] == n and (np.diff(ends) >= 0).all())
 
 
-def _all_below(places: IntArray, size: int) -> bool:
-    return bool(((places >= 0) & (places < size)).all())
-
-
-def _field_arrays(point: Posterior) -> Generator[str, None, Shapes]:
+def _field_arrays(point: FeaturePosterior) -> Generator[str, None, Shapes]:
     """Arrays of the structured part, whose parameters are those of the blocks that stand in it."""
     field, standing = point.field, [t for t, b in enumerate(point.blocks) if isinstance(b, StructuredTermAt)]
     if field is None and not standing:

@@ -19,9 +19,10 @@ from tobitgp.inference.partitioned import Sites
 from tobitgp.numerics.arrow import Factor, by_group, factorise
 from tobitgp.numerics.copies import made_anew
 from tobitgp.numerics.linear_algebra import solve_lower
-from tobitgp.priors.block import BlockAt, Inputs
 from tobitgp.priors.structure import (
+    BlockAt,
     Conditioned,
+    Inputs,
     Knots,
     Smoothed,
     Structure,

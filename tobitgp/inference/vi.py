@@ -14,37 +14,37 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.errors import SpecError
 from tobitgp.inference.method import ROUGH, Laplace, Marginals, Method, Slopes, Traits, Update
 from tobitgp.likelihoods.censoring_noise import SideNoise
-from tobitgp.likelihoods.expectations import CrossEntropy, Drawn
+from tobitgp.likelihoods.expectations import CrossEntropy, DrawnMeans
 from tobitgp.likelihoods.families import log_density_exact
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.typing import Array
 
 
-def local_update(noise: SideNoise, rows: Rows, q: Marginals, sigma: float) -> Update:
+def local_update(noise: SideNoise, rows: KindRows, q: Marginals, sigma: float) -> Update:
     """Parabolas that touch at the mean: ``lambda2 = 1 / sigma_i^2`` (LB3); D is ``log p(m) - lambda2 d / 2`` (LB4)."""
     l, lambda2 = noise.newton(rows, q.m, sigma), rows.weight / np.square(noise.scale(rows, sigma))
     return Update(rows.weight * l.d1 + lambda2 * q.m, lambda2, rows.weight * l.log_Z - 0.5 * lambda2 * q.d)
 
 
-def local_slopes(noise: SideNoise, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+def local_slopes(noise: SideNoise, rows: KindRows, q: Marginals, sigma: float) -> Slopes:
     """``g_d = -lambda2 / 2``; noise moves ``log p(m)`` and the width of the parabola, not where it touches (LB7)."""
     widening = (q.v_p + q.d) / np.square(noise.scale(rows, sigma))
     e = noise.point(rows, q.m, sigma).s0 + noise.share(rows, sigma, widening[None])
     return Slopes(-0.5 * q.lambda2, rows.weight * e)
 
 
-def expected_update(likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+def expected_update(likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Update:
     """Natural-gradient target (VI2); D is ``E log p + lambda2 v_p / 2`` (VI3)."""
     E = likelihood.expected(rows, q.m, q.v_p + q.d, sigma, slopes=False)
     lambda2 = -rows.weight * E.d2
     return Update(rows.weight * E.d1 + lambda2 * q.m, lambda2, rows.weight * E.value + 0.5 * q.lambda2 * q.v_p)
 
 
-def expected_slopes(likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+def expected_slopes(likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Slopes:
     """``g_d = -lambda2 / 2``, and ``e`` (VI5)."""
     E = likelihood.expected(rows, q.m, q.v_p + q.d, sigma)
     return Slopes(-0.5 * q.lambda2, rows.weight * E.s0)
@@ -59,8 +59,8 @@ class Bound(Traits):
     # What to run first, given exact variational inference and whether sites are near: a rough run of EP.
     warm_up: Callable[[Method, bool], Method | None] = lambda exact, warm: None if warm else ROUGH
     view: Callable[[Likelihood, int], Likelihood] = lambda likelihood, draws: likelihood
-    update: Callable[[Any, Rows, Marginals, float], Update] = expected_update  # as in `Method`
-    slopes: Callable[[Any, Rows, Marginals, float], Slopes] = expected_slopes  # as in `Method`
+    update: Callable[[Any, KindRows, Marginals, float], Update] = expected_update  # as in `Method`
+    slopes: Callable[[Any, KindRows, Marginals, float], Slopes] = expected_slopes  # as in `Method`
     side_noises: bool = False  # has censoring noises
     drawn: bool = False  # is an average over draws
     maximised: bool = True  # whether hyper-parameters may be chosen by it
@@ -77,7 +77,7 @@ BOUNDS: dict[str, Bound] = {
         slopes=local_slopes,
         side_noises=True,
     ),
-    "monte_carlo": Bound("monte_carlo", view=Drawn, drawn=True),
+    "monte_carlo": Bound("monte_carlo", view=DrawnMeans, drawn=True),
     "karlova": Bound(
         "karlova",
         warm_up=lambda exact, warm: exact,  # there are other maxima, far from any sense
@@ -188,15 +188,15 @@ class VI(Method):
         """What finds sites near those of the bound."""
         return self.traits.warm_up(self._exact(), warm)
 
-    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
+    def exact_part(self, rows: KindRows, m: Array, d: Array, sigma: float) -> Array:
         """``log p(y | m) - d / (2 sigma^2)``, (VI4)."""
         variance = self.exact_variance(d, rows.noise(sigma))
         return rows.weight * (log_density_exact(rows.limit, m, variance) - 0.5 * d / variance)
 
-    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+    def update(self, likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Update:
         """The bound's sites, and its part of the evidence."""
         return self.traits.update(likelihood, rows, q, sigma)
 
-    def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+    def slopes(self, likelihood: Likelihood, rows: KindRows, q: Marginals, sigma: float) -> Slopes:
         """The bound's, with ``g_d = -lambda2 / 2`` (VI5)."""
         return self.traits.slopes(likelihood, rows, q, sigma)

@@ -14,7 +14,7 @@ from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
-from tobitgp.distributions.cured import Cured
+from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
@@ -25,8 +25,7 @@ from tobitgp.likelihoods import Family
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression.clusters import Clusters
-from tobitgp.regression.cure_likelihood import CureProblem, cure_problem
-from tobitgp.regression.cure_search import NEAR, CureEnd, maximise_cure, profile_interval
+from tobitgp.regression.cure_search import NEAR, CureEnd, CureProblem, cure_problem, maximise_cure, profile_interval
 from tobitgp.typing import Array, BoolArray
 
 ENDS = ("iterations", "log_likelihood", "cured", "converged")

@@ -26,11 +26,11 @@ from tobitgp.kinds.cure import check_censored, warn_follow_up
 from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_values, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import Family
+from tobitgp.numerics.roots import profile_end
 from tobitgp.regression.clusters import Clusters
-from tobitgp.regression.profile_search import profile_end
 from tobitgp.regression.row_search import (
-    Point,
     RowProblem,
+    StartingPoint,
     cured_shares,
     events_of,
     from_baseline,
@@ -331,10 +331,10 @@ def _starts(problem: RowProblem, design: Design) -> list[Array]:
     of_all = _start(model.uncured, seen, H, design.offset)
     tail, less, more = cured_shares(seen)
     each = ((tail, of_events), (less, of_all), (more, of_events))
-    return [problem.at_point(Point(at.coefficients, (float(logit(pi)), *at.others))) for pi, at in each]
+    return [problem.at_point(StartingPoint(at.coefficients, (float(logit(pi)), *at.others))) for pi, at in each]
 
 
-def _start(model: RowModel, seen: Outcome, H: Array, offset: Array) -> Point:
+def _start(model: RowModel, seen: Outcome, H: Array, offset: Array) -> StartingPoint:
     """A maximum without formulas of other parameters, or values near one."""
     if isinstance(model, NoiseModel):
         how = {"own_shape": model.own_shape}
@@ -342,7 +342,7 @@ def _start(model: RowModel, seen: Outcome, H: Array, offset: Array) -> Point:
         low, high = model.noise.coordinate_range()
         shape = None if shape is None else float(np.clip(shape, low + _INSIDE, high - _INSIDE))
         scale = () if model.known_sigma is not None else (-tau if model.reciprocal else tau,)
-        return Point(beta, (*scale, shape) if model.own_shape and shape is not None else scale)
+        return StartingPoint(beta, (*scale, shape) if model.own_shape and shape is not None else scale)
     if isinstance(model, BaselineModel):
         return from_baseline(seen, H, offset, model.noise, model.baseline)
     return from_residuals(seen, H, offset, model.parameters)

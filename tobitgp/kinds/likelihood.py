@@ -13,13 +13,14 @@ import pandas as pd
 from tobitgp.data.absorbed import Columns, as_dense, only_columns, squares
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.design import DesignState
+from tobitgp.data.linear_columns import level_columns
 from tobitgp.data.outcome import check_response
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.engines import row_chunks
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
@@ -47,10 +48,10 @@ class LikelihoodParts(Source):
     state: DesignState
     facts: Facts
     family: Family
-    maximum: Maximum  # of columns less their ``centre``, whose intercept is that at the columns' means
+    maximum: Maximum  # of columns less their ``centre``, whose level is that at the columns' means
     covariance: Covariance  # (k, k), of all parameters in the order of ``maximum.parameters``
     unidentified: Covariance  # (k, k), what that covariance does not cover, in the same order
-    centre: Array  # (p,), taken from each linear column where an intercept takes it up
+    centre: Array  # (p,), taken from each linear column where an intercept, or a factor, takes it up
     cov_type: str
     log_jacobian: float  # what the log likelihood of log times needs to be that of the response
     llnull: float | None = None  # log likelihood with an intercept only, where it is known already
@@ -291,8 +292,9 @@ _APART = LikelihoodParts.apart
 def uncentred(parts: LikelihoodParts, beta: Array) -> Array:
     """Coefficients of the columns as written, or more after them, (p or more, ...), from those of the centred ones."""
     beta = beta.copy()
-    if "Intercept" in parts.columns and parts.centre.any():
-        beta[parts.columns.index("Intercept")] -= parts.centre @ beta[: len(parts.centre)]
+    if parts.centre.any():
+        level = np.flatnonzero(level_columns(parts.state.linear))
+        beta[level] -= parts.centre @ beta[: len(parts.centre)]
     return beta
 
 
@@ -371,7 +373,7 @@ def sum_estimates(parts: LikelihoodParts, H: Columns, offset: Array) -> Estimate
     V, N = (row_covariance([H], each) for each in both)
 
     def at(x: tuple[Array, ...]) -> LocationScale:
-        return LocationScale(Normal(), x[0], np.ones_like(x[0]))
+        return LocationScale(NormalNoise(), x[0], np.ones_like(x[0]))
 
     return Estimates(at, (value,), (np.ones_like(value),), V, N)
 

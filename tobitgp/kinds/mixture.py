@@ -33,9 +33,9 @@ from tobitgp.mixture import (
     linear_response,
     posterior_covariance,
 )
+from tobitgp.mixture.arranged_rows import read_rows
 from tobitgp.mixture.evidence_bound import Bayes
 from tobitgp.mixture.family import MixtureFamily, blocks, inverse
-from tobitgp.mixture.mixture_rows import read_rows
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.results.parameter_estimates import CovKind
 from tobitgp.results.rows import Asked, response_of_rows

@@ -20,10 +20,10 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.mixture import MixtureParts, Tried, known_ends, warn_without_errors
 from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM, Dirichlet, DirichletProcess
+from tobitgp.mixture.arranged_rows import read_rows
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.methods import Method
 from tobitgp.mixture.mixture_priors import Weights
-from tobitgp.mixture.mixture_rows import read_rows
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
 

@@ -17,7 +17,7 @@ from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
-from tobitgp.distributions.transformed import Transformed
+from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.formula.spec import ModelSpec
@@ -151,9 +151,9 @@ class ParametricParts(LikelihoodParts):
         one = np.ones_like(x[0])
         return (one, *(one / size for size in sizes), one)[: len(x)]
 
-    def at(self, x: tuple[Array, ...]) -> Transformed:
+    def at(self, x: tuple[Array, ...]) -> TransformedTimes:
         m = self.baseline.size
-        return Transformed(self.family.distribution, self.baseline, x[0], x[1 : m + 1], x[m + 1 :])
+        return TransformedTimes(self.family.distribution, self.baseline, x[0], x[1 : m + 1], x[m + 1 :])
 
     @property
     def draw_by_draw(self) -> bool:

@@ -26,8 +26,7 @@ from tobitgp.kinds.process import Process, ProcessParts, ScaledFit, fit_process
 from tobitgp.kinds.transformed_rows import LEAST_POWER, holds_zeros, log_jacobian, transformed
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX
-from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.power_nodes import PowerNodes
+from tobitgp.posterior.nodes import Nodes, PowerNodes
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
 

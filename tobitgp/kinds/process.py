@@ -32,8 +32,7 @@ from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.soundness import process_inconsistencies
 from tobitgp.kinds.transformed_rows import above_zero, row_jacobians, transformed_response, transformed_values
 from tobitgp.likelihoods import Family
-from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.power_nodes import PowerNodes
+from tobitgp.posterior.nodes import Nodes, PowerNodes
 from tobitgp.priors.prior import Prior
 from tobitgp.results.views import Source, named_columns
 from tobitgp.typing import Array

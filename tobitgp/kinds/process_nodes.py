@@ -13,7 +13,7 @@ from tobitgp.data.arrays import Design, Groups
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.kinds.likelihood import row_covariance
 from tobitgp.kinds.process import Process, ProcessParts
@@ -21,7 +21,7 @@ from tobitgp.likelihoods.two_latents import Given as GivenNoise
 from tobitgp.numerics.quadrature import gauss_hermite
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import QUESTIONS, Question
-from tobitgp.priors.block import Inputs
+from tobitgp.priors.structure import Inputs
 from tobitgp.results.parameter_estimates import Linear, linear_posterior
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Asked
@@ -42,7 +42,7 @@ def _fitted_nodes(parts: ProcessParts, design: Design, skip: frozenset[int], *, 
     if parts.fitted.points[0].noise:
         return with_noise_process(parts, design, _pairs(parts, design, skip))
 
-    def marginals(point: Posterior, at: Sequence[Inputs]) -> tuple[Array, Array | float, Array | float]:
+    def marginals(point: FeaturePosterior, at: Sequence[Inputs]) -> tuple[Array, Array | float, Array | float]:
         return point.marginals(at, skip) if spread else (point.means(at, skip), 0.0, 0.0)
 
     mean, sd = _moments(parts, parts.gp.inputs(design), len(design.H), marginals, parts.gp.problem.units.scale)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.absorbed import Absorbed, Columns, centred
-from tobitgp.data.linear_columns import quoted
+from tobitgp.data.linear_columns import LinearState, level_columns, quoted
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData
@@ -50,7 +50,7 @@ def fit_regression(
     coefficients, gamma = read_fixed(fixed, linear, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
     _warn_one_exact(_counts(rows), gamma)
-    centre = _centre(linear, coefficients, [_weighted_sums(training.design.H, rows.weight)])
+    centre = _centre(training.state.linear, coefficients, [_weighted_sums(training.design.H, rows.weight)])
     maximum = maximise(
         rows,
         centred(training.design.H, centre),
@@ -92,7 +92,7 @@ def fit_partitions(
             [store.keep("fetched", partitions.at([i]).collect(_itself)[0]) for i in range(len(partitions))]
         )
     sums = partitions.collect(lambda part: _weighted_sums(part.design.H, part.response.weight))
-    centre = _centre(data.columns, coefficients, sums)
+    centre = _centre(data.state.linear, coefficients, sums)
 
     def modelled(part: DataPartition, centre: Array | None) -> tuple[Outcome, Designs]:
         """Rows on the scale that is modelled, with columns about their centre, or the intercept alone."""
@@ -138,14 +138,13 @@ def _weighted_sums(H: Columns, weight: Array) -> tuple[Array, float]:
     return (np.zeros(H.shape[1]) if isinstance(H, Absorbed) else weight @ H), float(weight.sum())
 
 
-def _centre(columns: Sequence[str], coefficients: Array, sums: Sequence[tuple[Array, float]]) -> Array:
-    """Weighted means (p,) of the linear columns, where a free intercept takes them up; 0 beside an absorbed factor."""
-    if "Intercept" not in columns or not np.isnan(coefficients[columns.index("Intercept")]):
-        return np.zeros(len(columns))
+def _centre(state: LinearState, coefficients: Array, sums: Sequence[tuple[Array, float]]) -> Array:
+    """Weighted means (p,) of the linear columns, where those of a free level take them up; 0 beside one absorbed."""
+    level = level_columns(state)
+    if not level.any() or not np.isnan(coefficients[level]).all():
+        return np.zeros(len(level))
     total, weight = (np.sum(each, axis=0) for each in zip(*sums, strict=True))
-    centre = np.asarray(total / weight)
-    centre[columns.index("Intercept")] = 0.0
-    return centre
+    return np.where(level, 0.0, total / weight)
 
 
 def _counts(known: Outcome) -> IntArray:

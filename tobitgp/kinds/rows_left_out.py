@@ -26,7 +26,7 @@ import numpy as np
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.inference.feature_posterior import Posterior
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.method import Marginals, cavity
 from tobitgp.inference.pair_sites import by_kind
 from tobitgp.inference.pair_sites import cavities as pair_cavities
@@ -37,7 +37,7 @@ from tobitgp.kinds.process_nodes import HEAVY, Pair, nodes_of, with_noise, with_
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.two_latents import tilted_pair
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.seen import Seen, log_predictive
+from tobitgp.posterior.seen import LeftOutRows, log_predictive
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -67,7 +67,7 @@ def _fitted_cavities(parts: ProcessParts) -> Nodes:
     return with_noise(parts, design, parts.gp.known_mean(design) + mean, sd)
 
 
-def _pair_cavities(parts: ProcessParts, point: Posterior, copies: Array) -> Pair:
+def _pair_cavities(parts: ProcessParts, point: FeaturePosterior, copies: Array) -> Pair:
     """The same of f and log sigma."""
     design = parts.gp.judged(parts.rows.design)
     mean, V, d = point.pair(parts.gp.inputs(design))
@@ -75,30 +75,30 @@ def _pair_cavities(parts: ProcessParts, point: Posterior, copies: Array) -> Pair
     return Pair(c.mean, c.V + np.eye(2) * d[:, None, :])
 
 
-def site_order(point: Posterior, order: IntArray) -> Sites:
+def site_order(point: FeaturePosterior, order: IntArray) -> Sites:
     """Sites of the training rows in the order of the data."""
     back = np.argsort(order)
     return Sites(point.sites.lambda1[back], point.sites.lambda2[back])
 
 
-def seen_in_training(scaled: ScaledFit) -> Seen:
+def seen_in_training(scaled: ScaledFit) -> LeftOutRows:
     """Training rows of a fit: the cavity of each."""
     nodes = _fitted_cavities(scaled.fit)
     return _seen(scaled, nodes, outcome(scaled.fit.rows.response, log_time=nodes.log))
 
 
-def predicted_rows(scaled: ScaledFit, response: CensoredResponse, asked: Asked) -> Seen:
+def predicted_rows(scaled: ScaledFit, response: CensoredResponse, asked: Asked) -> LeftOutRows:
     """New rows under a posterior as it stands, and what was seen of them."""
     return _seen(scaled, nodes_of(scaled.fit, asked.design), scaled.outcome(response, asked.labels.to_numpy()))
 
 
-def _seen(scaled: ScaledFit, nodes: Nodes, known: Outcome) -> Seen:
+def _seen(scaled: ScaledFit, nodes: Nodes, known: Outcome) -> LeftOutRows:
     weight = scaled.weight * np.repeat(nodes.weight[:, None], nodes.mean.shape[1], axis=1)
     ends = known.lower, known.upper, nodes.log, nodes.noises, known.entry, known.exit
-    return Seen(weight, nodes.mean, nodes.sd, nodes.sigma, *ends, scaled.power)
+    return LeftOutRows(weight, nodes.mean, nodes.sd, nodes.sigma, *ends, scaled.power)
 
 
-def seen_in_rows(parts: Process, new: Frame | None) -> tuple[Asked, list[Seen]]:
+def seen_in_rows(parts: Process, new: Frame | None) -> tuple[Asked, list[LeftOutRows]]:
     """Rows without themselves under every fit: cavities of training rows, the predictive distribution of new ones.
 
     Components are weighted by what they say of a new row inside its window.
@@ -163,7 +163,7 @@ def predict_left_out(scaled: ScaledFit, response: CensoredResponse) -> Predicted
     return Predicted(without + shift, within + shift)
 
 
-def _at_point(parts: ProcessParts, point: Posterior) -> tuple[Array, Array]:
+def _at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Array]:
     """In the order of the problem, standardised."""
     problem, inputs = parts.gp.problem, parts.gp.prior.inputs
     if parts.fitted.points[0].noise:
@@ -182,7 +182,7 @@ def _at_point(parts: ProcessParts, point: Posterior) -> tuple[Array, Array]:
     return without, within
 
 
-def _pairs_at_point(parts: ProcessParts, point: Posterior) -> tuple[Array, Array]:
+def _pairs_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Array]:
     """The same where rows tell of log sigma too."""
     problem, rows = parts.gp.problem, parts.gp.rows_at(point.theta)
     likelihood = parts.family.likelihood.over(problem.rows).at(point.theta)

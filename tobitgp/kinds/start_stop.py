@@ -14,7 +14,7 @@ from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
-from tobitgp.distributions.continued import Continued
+from tobitgp.distributions.event_times import Continued
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
@@ -22,8 +22,7 @@ from tobitgp.kinds.likelihood import LikelihoodParts, moved_rows
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.likelihoods import Family
 from tobitgp.regression.clusters import Clusters
-from tobitgp.regression.histories import Histories
-from tobitgp.regression.start_stop_likelihood import StartStopProblem, maximise_start_stop
+from tobitgp.regression.start_stop_likelihood import Histories, StartStopProblem, maximise_start_stop
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.paths import check_order
 from tobitgp.typing import Array, IntArray

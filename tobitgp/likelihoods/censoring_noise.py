@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.arrays import Instrument, Rows, Window
+from tobitgp.data.arrays import Instrument, KindRows, Window
 from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Tilted, Wrapped
 from tobitgp.typing import Array, BoolArray
@@ -38,7 +38,7 @@ class SideNoise(GaussianNoise):
         """With the side noises of ``theta``."""
         return replace(self, extra=tuple(np.exp(theta[-1 - len(self.sides) : -1]).tolist()))
 
-    def scale(self, rows: Rows, sigma: float) -> float | Array:
+    def scale(self, rows: KindRows, sigma: float) -> float | Array:
         """Noise standard deviation of every row."""
         if not _has_side(rows):
             return sigma
@@ -47,31 +47,31 @@ class SideNoise(GaussianNoise):
             extra[at] = self.extra[k]
         return np.sqrt(sigma * sigma + extra * extra)
 
-    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: Any) -> Tilted:
+    def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: Any) -> Tilted:
         """With the noise of each row."""
         return _GAUSSIAN.tilted(rows, mean, var, self.scale(rows, sigma))
 
-    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: Any, d1: Array, d2: Array) -> Array:
+    def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: Any, d1: Array, d2: Array) -> Array:
         """With the noise of each row."""
         slope = _GAUSSIAN.tilted_slope(rows, mean, var, self.scale(rows, sigma), d1, d2)
         return self.share(rows, sigma, slope)
 
-    def newton(self, rows: Rows, f: Array, sigma: Any) -> Tilted:
+    def newton(self, rows: KindRows, f: Array, sigma: Any) -> Tilted:
         """With the noise of each row."""
         return _GAUSSIAN.newton(rows, f, self.scale(rows, sigma))
 
-    def point(self, rows: Rows, f: Array, sigma: Any) -> Point:
+    def point(self, rows: KindRows, f: Array, sigma: Any) -> Point:
         """With the noise of each row."""
         p = _GAUSSIAN.point(rows, f, self.scale(rows, sigma))
         s0, s1, s2 = (self.share(rows, sigma, slope) for slope in (p.s0, p.s1, p.s2))
         return p._replace(s0=s0, s1=s1, s2=s2)
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: Any, *, slopes: bool = True) -> Expected:
+    def expected(self, rows: KindRows, mean: Array, var: Array, sigma: Any, *, slopes: bool = True) -> Expected:
         """With the noise of each row."""
         E = _GAUSSIAN.expected(rows, mean, var, self.scale(rows, sigma), slopes=slopes)
         return E._replace(s0=self.share(rows, sigma, E.s0))
 
-    def share(self, rows: Rows, sigma: float, slope: Array) -> Array:
+    def share(self, rows: KindRows, sigma: float, slope: Array) -> Array:
         """Derivatives (K, n) in the noise parameters from that in the log scale of each row, (1, n): (LB7)."""
         out = np.zeros((len(self.sides) + 1, len(rows)))
         if not _has_side(rows):
@@ -83,7 +83,7 @@ class SideNoise(GaussianNoise):
         out[-1] = sigma * sigma * share
         return out
 
-    def _places(self, rows: Rows) -> Iterator[tuple[int, BoolArray | int]]:
+    def _places(self, rows: KindRows) -> Iterator[tuple[int, BoolArray | int]]:
         """Every side noise that occurs, and its rows: those of its sign, or the one whose own it is."""
         if rows.side is not None:
             yield from zip(rows.side.tolist(), range(len(rows)), strict=True)
@@ -98,7 +98,7 @@ def with_side_noises(likelihood: Likelihood, roles: Sequence[str]) -> Likelihood
     return SideNoise(sides) if sides else likelihood
 
 
-def _has_side(rows: Rows) -> bool:
+def _has_side(rows: KindRows) -> bool:
     return rows.kind == "one-sided" and rows.window is None
 
 
@@ -110,36 +110,36 @@ class Spread(Wrapped):
     derivatives in f divided by c once each; the density of exact rows takes the Jacobian 1/c.
     """
 
-    def scale(self, rows: Rows, sigma: float) -> float | Array:
+    def scale(self, rows: KindRows, sigma: float) -> float | Array:
         """Noise standard deviation of every row, side noises included."""
         return rows.noise(self.noise.scale(rows, sigma))
 
-    def share(self, rows: Rows, sigma: float, slope: Array) -> Array:
+    def share(self, rows: KindRows, sigma: float, slope: Array) -> Array:
         """As of side noises."""
         return np.asarray(self.noise.share(rows, sigma, slope))
 
-    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
+    def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
         """In units of each row's noise."""
         even, c, lost = _evened(rows)
         return _spread(self.noise.tilted(even, mean / c, var / (c * c), sigma), c, lost)
 
-    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+    def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
         """In units of each row's noise."""
         even, c, _ = _evened(rows)
         return np.asarray(self.noise.tilted_slope(even, mean / c, var / (c * c), sigma, d1 * c, d2 * c * c))
 
-    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
+    def newton(self, rows: KindRows, f: Array, sigma: float) -> Tilted:
         """In units of each row's noise."""
         even, c, lost = _evened(rows)
         return _spread(self.noise.newton(even, f / c, sigma), c, lost)
 
-    def point(self, rows: Rows, f: Array, sigma: float) -> Point:
+    def point(self, rows: KindRows, f: Array, sigma: float) -> Point:
         """In units of each row's noise."""
         even, c, lost = _evened(rows)
         p = self.noise.point(even, f / c, sigma)
         return Point(*_spread(p[:3], c, lost), p.d3 / c**3, p.s0, p.s1 / c, p.s2 / (c * c))
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
+    def expected(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """In units of each row's noise, where these do not matter."""
         if not self.noise.homogeneous:
             return self.noise.expected(rows, mean, var, rows.noise(sigma), slopes=slopes)
@@ -153,7 +153,7 @@ def _spread(of: tuple[Array, Array, Array], c: Array | float, lost: Array | floa
     return Tilted(of[0] - lost, of[1] / c, of[2] / (c * c))
 
 
-def _evened(rows: Rows) -> tuple[Rows, Array | float, Array | float]:
+def _evened(rows: KindRows) -> tuple[KindRows, Array | float, Array | float]:
     """The rows in units of their noise, these, and the log Jacobian of exact rows."""
     c = rows.spread
     if c is None:

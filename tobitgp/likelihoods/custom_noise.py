@@ -149,11 +149,9 @@ class FunctionNoise(Distribution):
     name: ClassVar[str] = "custom"
 
     def logpdf(self, z: Array) -> Array:
-        """See `Distribution`."""
         return np.asarray(self.given.logpdf(z), dtype=np.float64)
 
     def log_sf(self, z: Array) -> Array:
-        """See `Distribution`."""
         return np.asarray(self.given.logsf(z), dtype=np.float64)
 
     def log_cdf(self, z: Array) -> Array:

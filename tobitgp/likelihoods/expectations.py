@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.row_terms import Expected, Wrapped
 from tobitgp.numerics.normal_functions import log_cdf, mills
@@ -44,11 +44,13 @@ class CrossEntropy(GaussianNoise):
         """The logarithm of sigma counts as much as f lies between the limits."""
         return False
 
-    def is_conjugate(self, rows: Rows) -> bool:
+    def is_conjugate(self, rows: KindRows) -> bool:
         """None are."""
         return False
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, *, slopes: bool = True) -> Expected:
+    def expected(
+        self, rows: KindRows, mean: Array, var: Array, sigma: float | Array, *, slopes: bool = True
+    ) -> Expected:
         """Eq. 22 with its derivatives: ``d1`` in the mean, ``d2`` twice that in the variance, ``s0`` in log sigma."""
         assert rows.instrument is not None
         return cross_entropy(rows.limit, *rows.instrument, mean, var, sigma)
@@ -89,7 +91,7 @@ _LEAST = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn(Wrapped):
+class DrawnMeans(Wrapped):
     r"""A likelihood whose expectations are averages over draws that never change.
 
     With :math:`f_k = m + s x_k` the estimate is :math:`\hat E = \frac1K \sum_k \log p(y | f_k)`, and its derivatives in
@@ -100,7 +102,7 @@ class Drawn(Wrapped):
 
     draws: int  # K, of each row; all rows have the same
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
+    def expected(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """For variational inference: ``d2`` is twice the derivative in the variance, ``mean(l' x) / s``."""
         x = fixed_draws(self.draws)
         sd = np.sqrt(np.maximum(var, _LEAST))

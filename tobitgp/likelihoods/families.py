@@ -9,26 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.arrays import Rows
-from tobitgp.distributions.gengamma import GenGamma as GenGammaNoise
+from tobitgp.data.arrays import KindRows
+from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.power_normal import POWERS, PowerNoise
 from tobitgp.distributions.row_models import RowModel
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.student import Student as StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.likelihoods.custom_noise import CustomNoise as CustomNoise
 from tobitgp.likelihoods.custom_noise import FunctionNoise
-from tobitgp.likelihoods.noise import Noise
+from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Tilted
 from tobitgp.numerics.normal_functions import fourth, log_cdf, mills, third
 from tobitgp.numerics.truncated_moments import expected_interval, expected_one_sided, interval
 from tobitgp.typing import Array
 
-_TRUNCATED = Noise(Normal())
+_TRUNCATED = NoiseLikelihood(NormalNoise())
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -42,29 +40,31 @@ class GaussianNoise(Likelihood):
     differ from row to row, (n,).
     """
 
-    def is_conjugate(self, rows: Rows) -> bool:
+    def is_conjugate(self, rows: KindRows) -> bool:
         """Exact rows that are not truncated."""
         return rows.kind == "exact" and rows.window is None
 
-    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float | Array) -> Tilted:
+    def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float | Array) -> Tilted:
         """In closed form, (ROW10)."""
         if rows.window is not None:
             return _TRUNCATED.tilted(rows, mean, var, float(sigma))
         return _smoothed(rows, mean, np.sqrt(sigma * sigma + var))
 
-    def newton(self, rows: Rows, f: Array, sigma: float | Array) -> Tilted:
+    def newton(self, rows: KindRows, f: Array, sigma: float | Array) -> Tilted:
         """In closed form."""
         if rows.window is not None:
             return _TRUNCATED.newton(rows, f, float(sigma))
         return _smoothed(rows, f, np.full_like(f, sigma))
 
-    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, d1: Array, d2: Array) -> Array:
+    def tilted_slope(
+        self, rows: KindRows, mean: Array, var: Array, sigma: float | Array, d1: Array, d2: Array
+    ) -> Array:
         """By ``sigma^2 (d2 + d1^2)``, (ROW11)."""
         if rows.window is not None:
             return _TRUNCATED.tilted_slope(rows, mean, var, float(sigma), d1, d2)
         return (sigma * sigma * (d2 + d1 * d1))[None]
 
-    def point(self, rows: Rows, f: Array, sigma: float | Array) -> Point:
+    def point(self, rows: KindRows, f: Array, sigma: float | Array) -> Point:
         """In closed form, (ROW5) to (ROW9)."""
         if rows.window is not None:
             return _TRUNCATED.point(rows, f, float(sigma))
@@ -96,7 +96,9 @@ class GaussianNoise(Likelihood):
             (s2 * (d4 + 2.0 * d2 * d2 + 2.0 * d1 * d3))[None],
         )
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, *, slopes: bool = True) -> Expected:
+    def expected(
+        self, rows: KindRows, mean: Array, var: Array, sigma: float | Array, *, slopes: bool = True
+    ) -> Expected:
         """In one dimension, (ROW13) to (ROW15)."""
         if rows.window is not None:
             return _TRUNCATED.expected(rows, mean, var, float(sigma), slopes=slopes)
@@ -115,7 +117,7 @@ class GaussianNoise(Likelihood):
         return Expected(F, G / sigma, -H / s2, (Q - H)[None])
 
 
-def _smoothed(rows: Rows, mean: Array, S: Array) -> Tilted:
+def _smoothed(rows: KindRows, mean: Array, S: Array) -> Tilted:
     """Log probability of what is known when the value is N(mean, S^2) (ROW10), with derivatives in the mean."""
     if rows.kind == "one-sided":
         z = (mean - rows.limit) * rows.sign / S
@@ -188,7 +190,9 @@ class Family:
     @property
     def likelihood(self) -> Likelihood:
         """The likelihood under a Gaussian process."""
-        return GaussianNoise() if self.distribution.gaussian else Noise(self.distribution, self.estimate_shape)
+        return (
+            GaussianNoise() if self.distribution.gaussian else NoiseLikelihood(self.distribution, self.estimate_shape)
+        )
 
 
 class _Rows(Distribution):
@@ -338,11 +342,11 @@ WITH_SHAPE: dict[str, type[Student | GenGamma]] = {"student": Student, "gengamma
 FAMILIES: dict[str, Family] = {
     row.name: row
     for row in (
-        Family("gaussian", Normal()),
+        Family("gaussian", NormalNoise()),
         Family("student", StudentNoise(), estimate_shape=True),
         Family("logistic", Logistic()),
         Family("gumbel", Gumbel()),
-        Family("lognormal", Normal(), log_time=True),
+        Family("lognormal", NormalNoise(), log_time=True),
         Family("loglogistic", Logistic(), log_time=True),
         Family("weibull", Gumbel(), log_time=True),
         Family("exponential", Gumbel(), log_time=True, known_sigma=1.0),

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Terms, Tilted, mass_terms, row_terms, subtract
@@ -59,7 +59,7 @@ _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 Local = Callable[[IntArray, Array], tuple[Array, Array, Array]]
 
 
-class Rule(NamedTuple):
+class RowNodes(NamedTuple):
     """Nodes for some of the rows."""
 
     rows: IntArray  # (m,)
@@ -71,7 +71,7 @@ class Rule(NamedTuple):
 
 def tilted_rules(
     local: Local, mean: Array, sd: Array, ends: Array, unit: float, *, log_concave: bool
-) -> Iterator[Rule]:
+) -> Iterator[RowNodes]:
     """Rules for ``E p(y | f)`` with f ~ N(mean, sd^2), for n rows.
 
     Shapes: mean, sd (n,), ends (n, k).
@@ -103,16 +103,18 @@ def _near_modes(local: Local, mean: Array, sd: Array, smooth: BoolArray) -> tupl
     return f, width, reached
 
 
-def _around(rows: IntArray, mode: Array, width: Array, mean: Array, sd: Array, order: int) -> Rule:
+def _around(rows: IntArray, mode: Array, width: Array, mean: Array, sd: Array, order: int) -> RowNodes:
     """A Gauss-Hermite rule around each mode."""
     nodes, weights = gauss_hermite(order)
     away = width[:, None] * nodes
     z = ((mode - mean)[:, None] + away) / sd[:, None]
     log_weight = np.log(weights) + 0.5 * nodes * nodes + np.log(width / sd)[:, None] - 0.5 * z * z
-    return Rule(rows, mode[:, None] + away, log_weight, np.arange(len(rows)), True)
+    return RowNodes(rows, mode[:, None] + away, log_weight, np.arange(len(rows)), True)
 
 
-def _panels(local: Local, rows: IntArray, mean: Array, sd: Array, ends: Array, unit: float, log_concave: bool) -> Rule:
+def _panels(
+    local: Local, rows: IntArray, mean: Array, sd: Array, ends: Array, unit: float, log_concave: bool
+) -> RowNodes:
     """Panels over all of the product that counts."""
     mode, width = _modes(local, rows, mean, sd, ends, unit)
     fine = np.minimum(unit, width)
@@ -125,7 +127,7 @@ def _panels(local: Local, rows: IntArray, mean: Array, sd: Array, ends: Array, u
     v, weight, line = panel_rule(-low, high, t, kinks)
     x = (v - away[line][:, None]) / t[line][:, None]
     log_weight = np.log(weight) - 0.5 * x * x - np.log(t[line])[:, None] - _HALF_LOG_2PI
-    return Rule(rows, mode[line][:, None] + fine[line][:, None] * v, log_weight, line, False)
+    return RowNodes(rows, mode[line][:, None] + fine[line][:, None] * v, log_weight, line, False)
 
 
 def _modes(local: Local, rows: IntArray, mean: Array, sd: Array, ends: Array, unit: float) -> tuple[Array, Array]:
@@ -163,7 +165,7 @@ _LARGEST = 300.0
 _GUMBEL = Gumbel()
 
 
-def gentle_part(rows: Rows, f: Array, sigma: float) -> Array:
+def gentle_part(rows: KindRows, f: Array, sigma: float) -> Array:
     """Log likelihood without its exponentials: value, two derivatives in f, and that in log sigma; (4, n)."""
     if rows.kind == "exact":
         z = (rows.limit - f) / sigma
@@ -175,7 +177,7 @@ def gentle_part(rows: Rows, f: Array, sigma: float) -> Array:
     return out
 
 
-def exponential_part(rows: Rows, mean: Array, sd: Array, sigma: float) -> Array:
+def exponential_part(rows: KindRows, mean: Array, sd: Array, sigma: float) -> Array:
     """Expectations (4, n) of what `gentle_part` leaves out, f ~ N(mean, sd^2)."""
     out = np.zeros((4, len(mean)))
     entry = np.full_like(mean, -np.inf) if rows.window is None else rows.window.entry
@@ -212,7 +214,7 @@ _LEAST = 1e-12  # of sigma: a spread that changes nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Noise(Likelihood):
+class NoiseLikelihood(Likelihood):
     """Noise whose distribution is known, or known up to its shape."""
 
     distribution: Distribution
@@ -229,20 +231,20 @@ class Noise(Likelihood):
         """Whether the distribution has an exponential in its log density."""
         return self.distribution.exponential_hazard
 
-    def over(self, rows: Sequence[Rows]) -> Noise:
+    def over(self, rows: Sequence[KindRows]) -> NoiseLikelihood:
         """With what windows do to it: normal noise stays log-concave in all, Gumbel noise after an entry."""
         windows = [] if self.distribution.gaussian else [part.window for part in rows if part.window is not None]
         bent = not self.distribution.exponential_hazard or any(np.isfinite(window.exit).any() for window in windows)
         return replace(self, windowed=bool(windows) and bent)
 
-    def at(self, theta: Array) -> Noise:
+    def at(self, theta: Array) -> NoiseLikelihood:
         """With the shape of ``theta``."""
         return self._of_shape(float(theta[-2])) if self.free_shape else self
 
-    def _of_shape(self, x: float) -> Noise:
+    def _of_shape(self, x: float) -> NoiseLikelihood:
         return replace(self, distribution=self.distribution.at_coordinate(x))
 
-    def terms(self, rows: Rows, f: Array, sigma: float) -> Terms:
+    def terms(self, rows: KindRows, f: Array, sigma: float) -> Terms:
         """Log likelihood of the rows and its derivatives in f and log sigma."""
         tau, ends = np.array(np.log(sigma)), (rows.lower, rows.upper, rows.width)
         if rows.kind == "exact":
@@ -251,12 +253,12 @@ class Noise(Likelihood):
             terms = mass_terms(self.distribution, *ends, f, tau)
         return terms if rows.window is None else subtract(terms, mass_terms(self.distribution, *rows.window, f, tau))
 
-    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
+    def newton(self, rows: KindRows, f: Array, sigma: float) -> Tilted:
         """From the terms of the rows."""
         terms = self.terms(rows, f, sigma)
         return Tilted(terms.value, terms.eta, terms.eta_eta)
 
-    def point(self, rows: Rows, f: Array, sigma: float) -> Point:
+    def point(self, rows: KindRows, f: Array, sigma: float) -> Point:
         """Third derivatives are differences of the second ones."""
         at, h = self.terms(rows, f, sigma), _STEP * sigma * self.distribution.reach
         d3 = slope(lambda x: self.terms(rows, f + x, sigma).eta_eta, h)
@@ -268,7 +270,7 @@ class Noise(Likelihood):
         s0, s1, s2 = (np.stack(column) for column in zip(*slopes, strict=True))
         return Point(at.value, at.eta, at.eta_eta, d3, s0, s1, s2)
 
-    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
+    def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
         """By quadrature, (ROW12)."""
         out, sd = Tilted(*(np.empty_like(mean) for _ in Tilted._fields)), np.sqrt(var)
         for rule, part in self._tilted(rows, mean, sd, sigma):
@@ -285,7 +287,7 @@ class Noise(Likelihood):
                 out.d2[i] = (part.mean((x - centre[part.line]) ** 2) - 1.0) / var[i]
         return out
 
-    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+    def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
         """By quadrature."""
         out = np.empty((1 + self.free_shape, len(mean)))
         for rule, part in self._tilted(rows, mean, np.sqrt(var), sigma):
@@ -295,7 +297,7 @@ class Noise(Likelihood):
                 out[0, rule.rows] = part.mean(self._shape_slopes(at, rule.f.ravel(), sigma))
         return out
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
+    def expected(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """By quadrature."""
         values = self._expected_terms(rows, mean, np.sqrt(var), sigma)
         s0 = values[3:]
@@ -305,7 +307,7 @@ class Noise(Likelihood):
             s0 = np.stack([in_df, values[3]])
         return Expected(values[0], values[1], values[2], s0)
 
-    def _expected_terms(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Array:
+    def _expected_terms(self, rows: KindRows, mean: Array, sd: Array, sigma: float) -> Array:
         """Expected value, slope, bend and derivative in log sigma, (4, n)."""
         stacked = gentle_part if self.distribution.exponential_hazard else self._stacked
         out = np.empty((4, len(mean)))
@@ -323,19 +325,19 @@ class Noise(Likelihood):
             out[:, i] = row_sums(stacked(at, f.ravel(), sigma), weight, line, len(i))
         return out + exponential_part(rows, mean, sd, sigma) if self.distribution.exponential_hazard else out
 
-    def _stacked(self, rows: Rows, f: Array, sigma: float) -> Array:
+    def _stacked(self, rows: KindRows, f: Array, sigma: float) -> Array:
         terms = self.terms(rows, f, sigma)
         return np.stack([terms.value, terms.eta, terms.eta_eta, terms.tau])
 
-    def _bends(self, rows: Rows, sigma: float) -> Array:
+    def _bends(self, rows: KindRows, sigma: float) -> Array:
         """Where the likelihoods of the rows bend, (n, k)."""
         ends = [rows.limit, *([rows.upper] if rows.kind == "interval" else [])]
         if rows.window is not None:
             ends += [np.where(np.isfinite(end), end, rows.limit) for end in rows.window[:2]]
         return np.column_stack([end - sigma * bend for end in ends for bend in self.distribution.bends])
 
-    def _tilted(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Iterator[tuple[Rule, _Tilt]]:
-        taken: list[tuple[IntArray, Rows]] = []  # a search for modes asks for the same rows many times
+    def _tilted(self, rows: KindRows, mean: Array, sd: Array, sigma: float) -> Iterator[tuple[RowNodes, _Tilt]]:
+        taken: list[tuple[IntArray, KindRows]] = []  # a search for modes asks for the same rows many times
 
         def local(at: IntArray, f: Array) -> tuple[Array, Array, Array]:
             if not taken or taken[0][0] is not at:
@@ -350,11 +352,11 @@ class Noise(Likelihood):
             terms = self.terms(rows[rule.rows[line]], rule.f.ravel(), sigma)
             yield rule, _Tilt.of(terms, rule.log_weight.ravel(), line, len(rule.rows))
 
-    def _shape_slopes(self, rows: Rows, f: Array, sigma: float) -> Array:
+    def _shape_slopes(self, rows: KindRows, f: Array, sigma: float) -> Array:
         """Derivatives (n,) of the log likelihood in the shape."""
         return self._shape_slope(lambda noise: noise.terms(rows, f, sigma).value)
 
-    def _shape_slope(self, ask: Callable[[Noise], Array]) -> Array:
+    def _shape_slope(self, ask: Callable[[NoiseLikelihood], Array]) -> Array:
         """Derivative of what is asked in the shape."""
         return slope(lambda x: ask(self._of_shape(self.distribution.coordinate + x)), _SHAPE_STEP)
 

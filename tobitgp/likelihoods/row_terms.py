@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.typing import Array, IntArray
 
@@ -83,7 +83,7 @@ class Likelihood:
         """Whether other units of y and f change it by nothing but the Jacobian of exact rows."""
         return True
 
-    def over(self, rows: Sequence[Rows]) -> Likelihood:
+    def over(self, rows: Sequence[KindRows]) -> Likelihood:
         """The likelihood as it is on these rows, which may be truncated."""
         return self
 
@@ -91,27 +91,27 @@ class Likelihood:
         """The likelihood at a model's parameters."""
         return self
 
-    def is_conjugate(self, rows: Rows) -> bool:
+    def is_conjugate(self, rows: KindRows) -> bool:
         """Whether the rows are Gaussian values of f plus noise, whose sites are known."""
         return False
 
-    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
+    def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
         """For expectation propagation."""
         raise NotImplementedError
 
-    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+    def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
         """Derivatives (K, n) of log Z in the noise parameters; ``d1`` and ``d2`` are those in the mean."""
         raise NotImplementedError
 
-    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
+    def newton(self, rows: KindRows, f: Array, sigma: float) -> Tilted:
         """``log p`` and its first two derivatives in f: all that a step towards the mode needs."""
         raise NotImplementedError
 
-    def point(self, rows: Rows, f: Array, sigma: float) -> Point:
+    def point(self, rows: KindRows, f: Array, sigma: float) -> Point:
         """For the gradient of Laplace's evidence."""
         raise NotImplementedError
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
+    def expected(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """For variational inference; without ``slopes`` those in the noise parameters may be left out."""
         raise NotImplementedError
 
@@ -124,40 +124,31 @@ class Wrapped(Likelihood):
 
     @property
     def log_concave(self) -> bool:
-        """That of the noise."""
         return bool(self.noise.log_concave)
 
     @property
     def steep(self) -> bool:
-        """That of the noise."""
         return bool(self.noise.steep)
 
-    def over(self, rows: Sequence[Rows]) -> Self:
-        """That of the noise."""
+    def over(self, rows: Sequence[KindRows]) -> Self:
         return replace(self, noise=self.noise.over(rows))
 
     def at(self, theta: Array) -> Self:
-        """That of the noise."""
         return replace(self, noise=self.noise.at(theta))
 
-    def is_conjugate(self, rows: Rows) -> bool:
-        """That of the noise."""
+    def is_conjugate(self, rows: KindRows) -> bool:
         return bool(self.noise.is_conjugate(rows))
 
-    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
-        """That of the noise."""
+    def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
         return self.noise.tilted(rows, mean, var, sigma)
 
-    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
-        """That of the noise."""
+    def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
         return np.asarray(self.noise.tilted_slope(rows, mean, var, sigma, d1, d2))
 
-    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
-        """That of the noise."""
+    def newton(self, rows: KindRows, f: Array, sigma: float) -> Tilted:
         return self.noise.newton(rows, f, sigma)
 
-    def point(self, rows: Rows, f: Array, sigma: float) -> Point:
-        """That of the noise."""
+    def point(self, rows: KindRows, f: Array, sigma: float) -> Point:
         return self.noise.point(rows, f, sigma)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.quadrature import gauss_hermite
@@ -42,7 +42,7 @@ class Given(NamedTuple):
         m = mean[:, :1] + slope[:, None] * x
         return cls(log_weight, mean[:, 1:] + sd[:, None] * x, m, np.maximum(V[:, 0, 0] - slope * slope, 0.0))
 
-    def rows(self, rows: Rows) -> Rows:
+    def rows(self, rows: KindRows) -> KindRows:
         """Every row once for each node, with the noise that it has there."""
         n, k = self.h.shape
         many = rows[np.repeat(np.arange(n), k)]
@@ -68,7 +68,7 @@ def rule_for(sd: Array, more: float = 0.0) -> Rule:
     return x, np.log(step) - 0.5 * x * x - 0.5 * np.log(2.0 * np.pi)
 
 
-def rules_for(rows: Rows, mean: Array, V: Array, d: Array, sigma: float) -> list[tuple[BoolArray, Rule]]:
+def rules_for(rows: KindRows, mean: Array, V: Array, d: Array, sigma: float) -> list[tuple[BoolArray, Rule]]:
     """Rows (n,) that share nodes of h, with these; far from where f is rows say that their noise is as wide."""
     sd, noise = np.sqrt(V[:, 1, 1]), rows.noise(sigma) * np.exp(mean[:, 1])
     away = np.maximum(np.maximum(rows.lower - mean[:, 0], mean[:, 0] - rows.upper), 0.0)
@@ -98,7 +98,7 @@ class _Tilted(NamedTuple):
     d2: Array
 
 
-def _tilt(likelihood: Likelihood, rows: Rows, at: Given, d: Array, sigma: float) -> _Tilted:
+def _tilt(likelihood: Likelihood, rows: KindRows, at: Given, d: Array, sigma: float) -> _Tilted:
     found: Any = Spread(likelihood).tilted(at.rows(rows), *at.locations(d), sigma)
     log_Z, d1, d2 = (part.reshape(at.h.shape) for part in found)
     log_p = log_Z + at.log_weight
@@ -106,7 +106,7 @@ def _tilt(likelihood: Likelihood, rows: Rows, at: Given, d: Array, sigma: float)
     return _Tilted(total, np.exp(log_p - total[:, None]), d1, d2)
 
 
-def tilted_pair(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V: Array, d: Array) -> TiltedPair:
+def tilted_pair(likelihood: Likelihood, sigma: float, rows: KindRows, mean: Array, V: Array, d: Array) -> TiltedPair:
     """Moments of u = (f, h), a priori N(mean, V) (n, 2) and (n, 2, 2); ``sigma exp(h)`` is the noise, d adds to f."""
     log_Z, mean_of, C = np.empty(len(rows)), np.empty_like(mean), np.empty_like(V)
     for here, rule in rules_for(rows, mean, V, d, sigma):
@@ -122,7 +122,7 @@ def tilted_pair(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V
     return TiltedPair(log_Z, mean_of, C)
 
 
-def tilted_once(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V: Array, d: Array) -> TiltedPair:
+def tilted_once(likelihood: Likelihood, sigma: float, rows: KindRows, mean: Array, V: Array, d: Array) -> TiltedPair:
     """As `tilted_pair`, once for rows that are alike, as those of a group at one time are."""
     spread = [] if rows.spread is None else [rows.spread]
     numbers = np.column_stack([rows.lower, rows.upper, rows.width, *spread, mean, V.reshape(len(rows), -1), d])
@@ -134,7 +134,7 @@ def tilted_once(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V
     return TiltedPair(*(part[back.ravel()] for part in found))
 
 
-def noise_slopes(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V: Array, d: Array) -> Array:
+def noise_slopes(likelihood: Likelihood, sigma: float, rows: KindRows, mean: Array, V: Array, d: Array) -> Array:
     """Derivatives (K, n) of the log normaliser in the noise parameters."""
     found: list[tuple[BoolArray, Array]] = []
     for here, rule in rules_for(rows, mean, V, d, sigma):
@@ -149,7 +149,7 @@ def noise_slopes(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, 
     return out
 
 
-def expected_pair(likelihood: Likelihood, sigma: float, rows: Rows, mean: Array, V: Array) -> Array:
+def expected_pair(likelihood: Likelihood, sigma: float, rows: KindRows, mean: Array, V: Array) -> Array:
     """Mean of the log likelihood of each row, (n,), over u."""
     at = Given.of(mean, V, rule_for(np.sqrt(V[:, 1, 1])))
     value = Spread(likelihood).expected(at.rows(rows), *at.locations(0.0), sigma, slopes=False).value

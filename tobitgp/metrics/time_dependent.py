@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError
-from tobitgp.metrics.judged import read_judged
 from tobitgp.metrics.metric_arguments import RightCensored
-from tobitgp.metrics.survival_curves import Interpolation
+from tobitgp.metrics.survival_curves import Interpolation, read_judged
 from tobitgp.numerics.nonparametric import aalen_johansen
 from tobitgp.typing import Array
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
+from tobitgp.mixture.arranged_rows import arrange, check_number, read_rows, subset
 from tobitgp.mixture.coordinate_ascent import Ascended, Stop, Stream, chunks_of, climb, partial_fit, run, to_come
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
 from tobitgp.mixture.family import MixtureFamily
@@ -17,17 +18,7 @@ from tobitgp.mixture.fitted_mixture import Mixture, MixtureFit, describe, order_
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
-from tobitgp.mixture.mixture_rows import (
-    Floor,
-    MixtureRows,
-    MixtureUnits,
-    Raw,
-    WorkingRows,
-    arrange,
-    check_number,
-    read_rows,
-    subset,
-)
+from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.rates import Exponential, Poisson
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull

@@ -23,10 +23,11 @@ import numpy as np
 
 from tobitgp.engines import add_up, row_chunks
 from tobitgp.errors import NumericalError
+from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.evidence_bound import MixtureState, Model
 from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums
 from tobitgp.mixture.methods import SVBCM
-from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits, WorkingRows, arrange, read_rows
+from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits, WorkingRows
 from tobitgp.numerics.linear_algebra import History, extrapolated, remember
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray

@@ -8,17 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from scipy.special import digamma, expit, gammaln, polygamma
+from scipy.special import expit
 
+from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray, IntArray
-
-if TYPE_CHECKING:
-    from tobitgp.mixture.mixture_priors import ComponentPrior
 
 _MOST_DOUBLINGS, _MOST_HALVINGS = 2200, 200
 _TINY = 1e-300
@@ -294,17 +292,6 @@ class MixtureFamily(ABC):
     def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
         """Draws (S, D, K) of theta by normal moves of unbounded parameters, or by scores z (S, R, K) and errors."""
         return theta + moves
-
-
-def gamma_divergence(a: Array, b: Array, a0: Array | float, b0: Array | float) -> Array:
-    """KL[Gamma(a, b) || Gamma(a0, b0)], shapes and rates; (MIX12) of the theory pages."""
-    of_shape = (a - a0) * digamma(a) - gammaln(a) + gammaln(a0)
-    return np.asarray(of_shape + a0 * np.log(b / b0) + a * (b0 - b) / b)
-
-
-def gamma_information(a: Array, b: Array) -> Array:
-    """Fisher's information of shape and rate, (2, 2, K)."""
-    return np.stack([np.stack([polygamma(1, a), -1.0 / b]), np.stack([-1.0 / b, a / (b * b)])])
 
 
 def inverse(slopes: Array) -> Array:

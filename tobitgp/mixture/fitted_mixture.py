@@ -24,12 +24,13 @@ from scipy.special import ndtri
 
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
+from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.coordinate_ascent import Ascended, chunks_of, evaluate, probabilities, sum_over
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
 from tobitgp.mixture.family import blocks
 from tobitgp.mixture.methods import EMCM, SVBCM, Method
 from tobitgp.mixture.mixture_priors import DirichletProcess
-from tobitgp.mixture.mixture_rows import MixtureUnits, Raw, WorkingRows, arrange, read_rows
+from tobitgp.mixture.mixture_rows import MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.numerics.log_probabilities import weighted
 from tobitgp.numerics.roots import slope

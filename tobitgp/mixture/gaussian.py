@@ -19,19 +19,15 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma, stdtrit
 
-from tobitgp.distributions.intervals import quantile_inside
-from tobitgp.distributions.normal import Normal as StandardNormal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import NormalNoise, StudentNoise
 from tobitgp.mixture.family import (
     NEARLY,
     ComponentDistribution,
     MixtureFamily,
     RowStatistics,
     Sums,
-    gamma_divergence,
-    gamma_information,
 )
-from tobitgp.mixture.mixture_priors import ComponentPrior, learning
+from tobitgp.mixture.mixture_priors import ComponentPrior, gamma_divergence, gamma_information, learning
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows, least, spacing_of
 from tobitgp.numerics.truncated_moments import between, lower_tail, moments
 from tobitgp.typing import Array, BoolArray
@@ -52,7 +48,7 @@ class LocationScaleComponents(ComponentDistribution):
 
     def each(self, of: Callable[..., Array], *z: Array) -> Array:
         """What the distribution of Z, symmetric about 0, says of its values in each component, (K, n)."""
-        return of(StandardNormal(), *z)
+        return of(NormalNoise(), *z)
 
     def standardised(self, x: Array) -> Array:
         """Values of Z, (K, n)."""
@@ -92,7 +88,7 @@ class LocationScaleComponents(ComponentDistribution):
     def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
         """From logarithms of the smaller tail."""
         a, b = self.standardised(lower), self.standardised(upper)
-        return self.response(self.each(lambda noise, a, b: quantile_inside(noise, share, a, b), a, b))
+        return self.response(self.each(lambda noise, a, b: noise.quantile_between(share, a, b), a, b))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +149,7 @@ class StudentT(LocationScaleComponents):
 
     def each(self, of: Callable[..., Array], *z: Array) -> Array:
         finite = (np.clip(each, -_FAR, _FAR) for each in z)
-        return np.stack([of(Student(df), *rows) for df, *rows in zip(self.df.tolist(), *finite, strict=True)])
+        return np.stack([of(StudentNoise(df), *rows) for df, *rows in zip(self.df.tolist(), *finite, strict=True)])
 
     def _tail(self, z: Array) -> Array:
         below = LocationScaleComponents._tail(self, z)
@@ -166,7 +162,7 @@ class StudentT(LocationScaleComponents):
         return np.where(self.df > 1.0, self.loc, np.nan)
 
     def variance(self) -> Array:
-        return self.scale**2 * np.array([Student(df).variance for df in self.df.tolist()])
+        return self.scale**2 * np.array([StudentNoise(df).variance for df in self.df.tolist()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,21 @@ import numpy as np
 from scipy.special import betaln, digamma, gammaln, polygamma
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture.family import gamma_divergence
 from tobitgp.typing import Array, BoolArray, IntArray
 
 SHAPE, RATE = 0.2, 0.2  # of the gamma priors of what is learnt, where the rows have a typical size of 1
 START = 0.1  # what is learnt, before anything is
+
+
+def gamma_divergence(a: Array, b: Array, a0: Array | float, b0: Array | float) -> Array:
+    """KL[Gamma(a, b) || Gamma(a0, b0)], shapes and rates; (MIX12) of the theory pages."""
+    of_shape = (a - a0) * digamma(a) - gammaln(a) + gammaln(a0)
+    return np.asarray(of_shape + a0 * np.log(b / b0) + a * (b0 - b) / b)
+
+
+def gamma_information(a: Array, b: Array) -> Array:
+    """Fisher's information of shape and rate, (2, 2, K)."""
+    return np.stack([np.stack([polygamma(1, a), -1.0 / b]), np.stack([-1.0 / b, a / (b * b)])])
 
 
 def _none() -> Array:

@@ -21,10 +21,8 @@ from tobitgp.mixture.family import (
     MixtureFamily,
     RowStatistics,
     Sums,
-    gamma_divergence,
-    gamma_information,
 )
-from tobitgp.mixture.mixture_priors import ComponentPrior, learning
+from tobitgp.mixture.mixture_priors import ComponentPrior, gamma_divergence, gamma_information, learning
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows, least
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics import log_probabilities as counts

@@ -16,10 +16,11 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.errors import DataError
+from tobitgp.mixture.arranged_rows import arrange, subset, to_working
 from tobitgp.mixture.coordinate_ascent import Ascended, Stop, chunks_of, climb, probabilities, sums_given
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
 from tobitgp.mixture.family import MixtureFamily, Sums
-from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits, Raw, WorkingRows, arrange, subset, to_working
+from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.predictive import Predictive, draw_between
 from tobitgp.numerics.normal_functions import known_range, telling_ends
 from tobitgp.typing import Array, BoolArray, IntArray

@@ -20,10 +20,8 @@ from tobitgp.mixture.family import (
     MixtureFamily,
     RowStatistics,
     Sums,
-    gamma_divergence,
-    gamma_information,
 )
-from tobitgp.mixture.mixture_priors import ComponentPrior, learning
+from tobitgp.mixture.mixture_priors import ComponentPrior, gamma_divergence, gamma_information, learning
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows
 from tobitgp.numerics.truncated_moments import share
 from tobitgp.typing import Array, BoolArray

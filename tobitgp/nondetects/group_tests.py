@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,10 +25,8 @@ from tobitgp.nondetects.sample_results import (
 from tobitgp.nondetects.value_order import flipped, order_of, peto_scores, recensored
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.words import Rows
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
-
-if TYPE_CHECKING:
-    from tobitgp.report.summary import Rows
 
 Groups = dict[str, BoolArray]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,8 @@ from tobitgp.nondetects.sample_results import (
 )
 from tobitgp.nondetects.value_order import Order, dropped_note, order_of, read_columns
 from tobitgp.numerics.sampling import generator
+from tobitgp.results.words import Rows
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.report.summary import Rows
 
 FEW = 200  # rows up to which p comes from permutations
 _BLOCK = 1000
@@ -64,7 +62,10 @@ def concordance(y: Sample, x: Sample) -> KendallScore:
 def nada_variance(y: Sample, x: Sample) -> float:
     """Variance of S as the R package NADA has it, less what ties and non-detects take away, (NDT23)."""
     n = len(y)
-    below = [_lower_ranks(sample) for sample in (y, x)]
+    below = []
+    for sample in (y, x):
+        order = np.lexsort([~sample.censored, sample.values])
+        below.append(float(np.flatnonzero(sample.censored[order]).sum()))
     limits = [_ties(sample.values[sample.censored]) for sample in (y, x)]
     detects = [_ties(sample.detects) for sample in (y, x)]
     unordered = sum(below) - 2.0 * below[0] * below[1] / (n * (n - 1.0)) - sum(float(np.sum(t - 1.0)) for t in limits)
@@ -75,12 +76,6 @@ def nada_variance(y: Sample, x: Sample) -> float:
 def _ties(values: Array) -> Array:
     """Sizes of groups of equal values."""
     return np.asarray(np.unique(values, return_counts=True)[1], dtype=np.float64)
-
-
-def _lower_ranks(sample: Sample) -> float:
-    """Values that come before each non-detect in the order of values and limits, summed over non-detects."""
-    order = np.lexsort([~sample.censored, sample.values])
-    return float(np.flatnonzero(sample.censored[order]).sum())
 
 
 def _tie_correction(n: int, t: Array, u: Array) -> float:

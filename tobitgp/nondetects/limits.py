@@ -7,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.kaplan_meier import Tail
-from tobitgp.nondetects.means import Method, Of, mean_limits, read_options, skewness_note
+from tobitgp.nondetects.means import Method, Of, Tail, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_values
 from tobitgp.nondetects.sample_likelihood import FamilyName, MaximumLikelihood, family_of, maximise
 from tobitgp.nondetects.sample_results import Limit, limit_of, percent, read_choice

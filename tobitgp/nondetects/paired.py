@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,10 +17,8 @@ from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.sample_results import NondetectResults, describe, in_words, read_choice
 from tobitgp.nondetects.value_order import dropped_note, read_columns
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.words import Rows
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.report.summary import Rows
 
 _LEAST = 2
 

@@ -16,7 +16,7 @@ from tobitgp.nondetects.sample_results import report, sample_table
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.report.summary import FitSummary
+    from tobitgp.results.summary import FitSummary
 
 MOST_CENSORED = 0.8
 
@@ -89,7 +89,7 @@ class RegressionOnOrderStatistics:
 
     def summary(self) -> FitSummary:
         """Line, moments and quartiles, as statsmodels prints them."""
-        from tobitgp.report.summary import Section, number
+        from tobitgp.results.summary import Section, number
 
         samples = sample_table({self.name: (len(self.values), int(self.censored.sum()), self.limits)})
         quartiles = zip(("lower quartile", "median", "upper quartile"), self.quantile([0.25, 0.5, 0.75]), strict=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.kaplan_meier import KaplanMeier, kaplan_meier_of
+from tobitgp.nondetects.means import KaplanMeier, kaplan_meier_of
 from tobitgp.nondetects.ros import RegressionOnOrderStatistics, ros_of
 from tobitgp.nondetects.sample import Sample, read_groups, read_sample
 from tobitgp.nondetects.sample_likelihood import FamilyName, maximise

@@ -13,24 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, gammaln, ndtr, ndtri, poch
 
-from tobitgp.distributions.gengamma import GenGamma
+from tobitgp.api import fit
+from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.standard_noise import Distribution
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.sample_results import read_choice
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.results.likelihood.regression_results import RegressionResults
-
 
 FamilyName = Literal["lognormal", "normal", "weibull", "gamma"]
 
@@ -93,7 +90,7 @@ class Gamma(SampleFamily):
     def linked(self, a: float, b: float) -> LocationScale:
         """The distribution of log y."""
         sd = np.exp(-0.5 * b)
-        return LocationScale(GenGamma(float(sd)), np.asarray(a + b), sd)
+        return LocationScale(GenGammaNoise(float(sd)), np.asarray(a + b), sd)
 
     def log_likelihood(self, lower: Array, upper: Array, a: float, b: float) -> float:
         """By incomplete gamma functions, which take a quarter of the time."""
@@ -112,8 +109,8 @@ class Gamma(SampleFamily):
 
 
 SAMPLE_FAMILIES = {
-    "lognormal": SampleFamily("lognormal", "lognormal", True, Normal()),
-    "normal": SampleFamily("normal", "gaussian", False, Normal()),
+    "lognormal": SampleFamily("lognormal", "lognormal", True, NormalNoise()),
+    "normal": SampleFamily("normal", "gaussian", False, NormalNoise()),
     "weibull": SampleFamily("weibull", "weibull", True, Gumbel()),
     "gamma": Gamma("gamma", "gengamma", True, Gumbel()),
 }
@@ -262,12 +259,10 @@ def maximise(sample: Sample, family: str = "lognormal") -> MaximumLikelihood:
 
 def _regression(family: SampleFamily, sample: Sample) -> tuple[float, float, Array]:
     """Estimates and their covariance, sigma on the log scale."""
-    from tobitgp.api import fit
-
     data = {"lower": sample.lower, "upper": sample.upper}
     if family.log:
         data["lower"] = np.where(sample.lower <= 0.0, -np.inf, sample.lower)
-    res = cast("RegressionResults", fit("interval(lower, upper) ~ 1", data, family=family.fitted, method="mle"))
+    res: Any = fit("interval(lower, upper) ~ 1", data, family=family.fitted, method="mle")
     (a, sigma), units = res.params, np.array([1.0, 1.0 / res.params["sigma"]])
     return float(a), float(np.log(sigma)), np.asarray(res.cov_params()) * np.outer(units, units)
 

@@ -12,10 +12,11 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.sample import Sample
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.words import Rows
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.report.summary import FitSummary, Rows, Section
+    from tobitgp.results.summary import FitSummary, Section
 
 
 PERMUTATIONS = 9999
@@ -68,7 +69,7 @@ def report(
     title: str, method: str, numbers: Rows, samples: pd.DataFrame, sections: Sequence[Section], notes: Sequence[str]
 ) -> FitSummary:
     """A summary as statsmodels prints it: method and numbers, samples, further tables, notes."""
-    from tobitgp.report.summary import Section, lay_out
+    from tobitgp.results.summary import Section, lay_out
 
     rows = [[str(k), str(n), str(c), f"{100 * p:.1f}%", at] for k, n, c, p, at in samples.itertuples()]
     described = Section(["", "n", "non-detects", "share", "limits"], rows)
@@ -103,7 +104,7 @@ class NondetectResults:
 
     def summary(self, alpha: float = 0.05) -> FitSummary:
         """Everything in words and tables, as statsmodels prints it."""
-        from tobitgp.report.summary import Section, interval_headers, number
+        from tobitgp.results.summary import Section, interval_headers, number
 
         frame = self.summary_frame(alpha)
         bounded = bool(frame[["lower", "upper"]].notna().any(axis=None))
@@ -127,7 +128,7 @@ class NondetectResults:
 
 def _section(name: str, table: pd.DataFrame) -> Section:
     """A table of numbers as a part of a summary."""
-    from tobitgp.report.summary import Section, frame_rows, number
+    from tobitgp.results.summary import Section, frame_rows, number
 
     cells = [
         [row, *(f"{v:.0f}" if float(v).is_integer() else number(v) for v in values)]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.kaplan_meier import Tail, kaplan_meier_of
-from tobitgp.nondetects.means import METHODS, mean_limits, read_options, skewness_note
+from tobitgp.nondetects.means import METHODS, Tail, kaplan_meier_of, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.ros import MOST_CENSORED, ros_of
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,10 +35,8 @@ from tobitgp.nondetects.theil_sen import (
 )
 from tobitgp.nondetects.value_order import dropped_note, order_of, read_columns
 from tobitgp.numerics.sampling import generator
+from tobitgp.results.words import Rows
 from tobitgp.typing import Array, BoolArray
-
-if TYPE_CHECKING:
-    from tobitgp.report.summary import Rows
 
 _LEAST_ROWS, _LEAST_YEARS = 4, 10
 

@@ -13,7 +13,7 @@ from tobitgp.nondetects.sample_results import percent, report, sample_table
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.report.summary import FitSummary
+    from tobitgp.results.summary import FitSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class SampleSummary:
 
     def summary(self) -> FitSummary:
         """All groups as statsmodels prints them: samples, a table of methods each, and notes, the choice among them."""
-        from tobitgp.report.summary import Section, interval_headers
+        from tobitgp.results.summary import Section, interval_headers
 
         samples = sample_table({group.name: (group.n, group.nondetects, group.limits) for group in self.groups})
         ends = interval_headers(1.0 - self.confidence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,8 @@ from tobitgp.nondetects.value_order import dropped_note, order_of, read_columns
 from tobitgp.numerics.nonparametric import turnbull
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.words import Rows
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.report.summary import Rows
 
 _MOST_PAIRS = 20_000_000
 

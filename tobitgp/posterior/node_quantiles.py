@@ -4,36 +4,43 @@ A number that depends on :math:`(f + c_j) / d_j` alone has the quantiles of that
 of the theory pages; one that rises or falls with f has those of f, where components with other noise are held to show
 the same number. Of any other the distribution function is added up over the cells between nodes of f, whatever its
 shape: (SUR10).
+
+Where all rows ask of the same values, the number is one function :math:`g_j(f)` under each component, tabulated at
+nodes of f and cut where it turns. In a row,
+
+.. math:: P(g \le c) = \sum_j w_j \sum_{\text{pieces}} \pm\Bigl[\Phi\Bigl(\frac{g_j^{-1}(c) - m_j}{s_j}\Bigr)
+          - \Phi\Bigl(\frac{f_\mathrm{end} - m_j}{s_j}\Bigr)\Bigr],
+
+and Newton's method finds c, with the inverses by cubic interpolation between nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from tobitgp.distributions.convolution import HALF_LOG_2PI
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import row_chunks
 from tobitgp.numerics.normal_functions import average, normal_quantile
 from tobitgp.numerics.roots import Rows, solve_quantile
+from tobitgp.posterior.node_rows import NodeRows
 from tobitgp.posterior.questions import UNLINK, Question
-from tobitgp.posterior.shared_quantiles import shared_quantiles
 from tobitgp.typing import Array, BoolArray, IntArray
-
-if TYPE_CHECKING:
-    from tobitgp.posterior.nodes import Nodes
 
 _REACH, _STEP = 6.0, 0.05  # of nodes, in standard deviations of f and in widths of the noise
 _NODES, _MORE_NODES = 65, 513  # the second for numbers that change fast with f
 _CELLS, _MANY = 512, 50  # rows
 _NEWTON_STEPS, _SLOPE = 50, 1e-5
+_DIGITS = 1e-11  # of ranks, which far out say less of f than its sd asks
 
 
-def quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
+def quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
     """Quantiles of the number given f and the noise, (n,) each, or (n, m) of rows beside several values each."""
     if nodes.mean.ndim > 2:
         return _each_value(nodes, question, orders)
@@ -51,7 +58,7 @@ def quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> li
         return _cell_quantiles(nodes, question, orders)
 
 
-def _each_value(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
+def _each_value(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
     """Of rows beside several values each: of many rows a value after another, which they may share."""
     n, m = np.broadcast_shapes(nodes.mean.shape[1:], *(x.shape for x in question.at))
     rows, values = (places.ravel() for places in np.indices((n, m)))
@@ -63,7 +70,7 @@ def _each_value(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> 
     return [np.stack(found, axis=1) for found in zip(*columns, strict=True)]
 
 
-def _shifted_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+def _shifted_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
     """Of ``f + c_j``, or its exponential; components with an infinite shift lie above all others."""
     shift = question.pivots(nodes.noises, nodes.sigma)[0]
     finite = np.isfinite(shift).reshape(len(shift), -1).all(axis=1)
@@ -74,14 +81,14 @@ def _shifted_quantile(nodes: Nodes, question: Question, p: float) -> Array:
     return UNLINK[question.link](normal_quantile(p / share, nodes.weight[finite] / share, moved, nodes.sd[finite]))
 
 
-def _pivot_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+def _pivot_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
     """Of a number that depends on ``(f + c_j) / d_j``."""
     c, d = question.pivots(nodes.noises, nodes.sigma)
     u = normal_quantile(p if question.rises else 1.0 - p, nodes.weight, (nodes.mean + c) / d, nodes.sd / d)
     return question.number(nodes.given(0, u * d[0] - c[0]))
 
 
-def _monotone_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+def _monotone_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
     """Of a number that rises or falls with f, and may be infinite under some of the components."""
     out = np.empty(nodes.mean.shape[1:])
     for rows, among, order in _finite_components(nodes, question, p):
@@ -94,7 +101,7 @@ def _monotone_quantile(nodes: Nodes, question: Question, p: float) -> Array:
 
 
 def _finite_components(
-    nodes: Nodes, question: Question, p: float
+    nodes: NodeRows, question: Question, p: float
 ) -> Iterator[tuple[IntArray, BoolArray | float, float]]:
     """Rows; the components under which their number is finite, or the quantile itself; its order among these."""
     each = np.stack([question.number(nodes.given(j, m)) for j, m in enumerate(nodes.mean)])
@@ -111,7 +118,7 @@ def _finite_components(
             yield rows, pattern == 0.0, (p - below) / (1.0 - below - above)
 
 
-def _rising_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+def _rising_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
     f = normal_quantile(p if question.rises else 1.0 - p, nodes.weight, nodes.mean, nodes.sd)
     if nodes.one_noise:
         return question.number(nodes.given(0, f))
@@ -132,27 +139,23 @@ def _bounded_alike(question: Question, n: int) -> Iterator[IntArray]:
             yield rows
 
 
-def _equivalent(nodes: Nodes, question: Question, p: float, reference: LocationScale) -> Array:
+def _equivalent(nodes: NodeRows, question: Question, p: float, reference: LocationScale) -> Array:
     """The f at which a reference noise shows the quantile asked for, from where it stands.
 
     With ``g(f_j, sigma_j) = g(x, sigma)`` the cdf of the number there is ``sum weight_j Phi((f_j - mean_j) / sd_j)``.
     """
     mean, sd, start = nodes.mean, np.maximum(nodes.sd, 1e-300), reference.location
     f, ratio, last = np.repeat(start[None], len(mean), axis=0), np.ones_like(mean), start.copy()
+    alike = [np.array([each == noise for each in nodes.noises]) for noise in dict.fromkeys(nodes.noises)]
 
     def cdf(x: Array, rows: Rows) -> tuple[Array, Array]:
         part, asked, s = nodes.take(rows), question.take(rows), sd[:, rows]
-        at, step = replace(reference, location=x, scale=reference.scale[rows]), _SLOPE * part.sigma
+        at, step = replace(reference, location=x, scale=reference.scale[rows]), _SLOPE * part.sigma[0]
         aim = asked.rank(at)
-        rise = (asked.rank(replace(at, location=x + step[0])) - aim) / step[0]
-        place = f[:, rows] + ratio[:, rows] * (x - last[rows])
-        for _ in range(_NEWTON_STEPS):
-            rank = _ranks(part, asked, place)
-            slope = (_ranks(part, asked, place + step) - rank) / step
-            move = (aim - rank) / slope
-            place = place + np.where(np.isfinite(move), move, 0.0)
-            if not (np.abs(move) > 1e-7 * s).any():
-                break
+        rise = (asked.rank(replace(at, location=x + step)) - aim) / step
+        place, slope = f[:, rows] + ratio[:, rows] * (x - last[rows]), np.empty_like(s)
+        for some in alike:
+            place[some], slope[some] = _met(part.components(some), asked, aim, place[some], s[some])
         f[:, rows], ratio[:, rows], last[rows] = place, np.clip(rise / slope, 0.01, 100.0), x
         u = (place - mean[:, rows]) / s
         density = np.exp(-0.5 * u * u - HALF_LOG_2PI) / s * ratio[:, rows]
@@ -162,14 +165,32 @@ def _equivalent(nodes: Nodes, question: Question, p: float, reference: LocationS
     return solve_quantile(cdf, p if question.rises else 1.0 - p, low=start - away, high=start + away, start=start)
 
 
-def _ranks(nodes: Nodes, question: Question, f: Array) -> Array:
-    """Ranks (J, n) of the number at values of f."""
-    if len(set(nodes.noises)) == 1:
-        return question.rank(LocationScale(nodes.noises[0], f, nodes.sigma, nodes.log))
-    return np.stack([question.rank(nodes.given(j, row)) for j, row in enumerate(f)])
+def _met(nodes: NodeRows, question: Question, aim: Array, start: Array, sd: Array) -> tuple[Array, Array]:
+    """The f (J, n) at which components show a rank (n,), and its slope, by Newton steps and bisection."""
+    place, slope = start.copy(), np.ones_like(start)
+    low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
+    rows, step = np.arange(start.shape[1]), _SLOPE * np.broadcast_to(nodes.sigma, start.shape)
+    for _ in range(_NEWTON_STEPS):
+        part, asked, at, width = nodes.take(rows), question.take(rows), place[:, rows], step[:, rows]
+        y = LocationScale(nodes.noises[0], at, part.sigma, nodes.log)
+        rank = asked.rank(y)
+        slope[:, rows] = (asked.rank(replace(y, location=at + width)) - rank) / width
+        left = aim[rows] - rank
+        further = left if question.rises else -left
+        low[:, rows] = np.where(further > 0.0, at, low[:, rows])
+        high[:, rows] = np.where(further < 0.0, at, high[:, rows])
+        new, below, above = at + left / slope[:, rows], low[:, rows], high[:, rows]
+        new = np.where((new >= below) & (new <= above), new, 0.5 * (below + above))
+        new = np.where(np.isfinite(new), new, at)
+        place[:, rows] = new
+        open_ = (np.abs(new - at) > 1e-7 * sd[:, rows]) & (np.abs(left) > _DIGITS * (1.0 + np.abs(aim[rows])))
+        rows = rows[open_.any(axis=0)]
+        if not len(rows):
+            break
+    return place, slope
 
 
-def _cell_quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
+def _cell_quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
     """Of any number, from its values at nodes of f in every component."""
     widest = float((nodes.sd / nodes.sigma).max(initial=0.0))
     count = int(np.clip(2.0 * _REACH * widest / _STEP, _NODES, _MORE_NODES)) if question.sure else nodes.cells
@@ -206,3 +227,138 @@ def _of_cells(values: Array, nodes: Array, weight: Array, orders: tuple[float, .
     for p in orders:
         start = weight @ np.where(rises, *(values[..., int(np.searchsorted(below, order))] for order in (p, 1.0 - p)))
         yield solve_quantile(cdf, p, low=low.min(axis=(0, 2)), high=high.max(axis=(0, 2)), start=start)
+
+
+_FURTHEST, _SPACING = 8.0, 0.03  # of nodes, in standard deviations of f and in widths of the noise
+_MOST, _PAYS = 20_000, 50  # nodes; nodes for each row from which on rows are better off by themselves
+_ROWS = 4096
+_FLAT = 1e-12  # a step, beside the largest, that is rounding
+_LARGEST = 1e290  # stands for what is infinite
+_ROOT_2PI = float(np.sqrt(2.0 * np.pi))
+
+
+def shared_quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array] | None:
+    """Quantiles (n,) of each order; None where rows do not share values and noise, or are too few for tables."""
+    if nodes.sigma.shape[1] > 1 or not question.shared:
+        return None
+    made, by_mean = [np.empty((len(orders), 0))], np.argsort(nodes.mean[0])
+    for span in row_chunks(0, len(by_mean), _ROWS):
+        rows = by_mean[span]
+        part, asked = nodes.take(rows), question.take(rows[:1])
+        f = _nodes_of(part)
+        if f is None:
+            return None
+        found = _quantiles(part, asked, f, orders)
+        if found is None:
+            return None
+        made.append(found)
+    out = np.empty((len(orders), len(by_mean)))
+    out[:, by_mean] = np.concatenate(made, axis=1)
+    return list(out)
+
+
+def _nodes_of(nodes: NodeRows) -> Array | None:
+    """Values of f (K,) that reach beyond all rows; None where they do not pay."""
+    step = _SPACING * min(float(s) * noise.reach for s, noise in zip(nodes.sigma[:, 0], nodes.noises, strict=True))
+    low, high = (nodes.mean - _FURTHEST * nodes.sd).min(), (nodes.mean + _FURTHEST * nodes.sd).max()
+    if not high - low < step * min(_MOST, _PAYS * nodes.mean.shape[1]):
+        return None
+    return low + step * np.arange(int((high - low) / step) + 2)
+
+
+class _Piece(NamedTuple):
+    """A stretch of nodes between which a number rises or falls: f as cubics of it, constant beyond the ends."""
+
+    g: Array  # (k,), ascending
+    cubics: Array  # (5, k + 1), where each begins and its coefficients
+    sign: float  # whether the number rises with f
+
+    def inverse(self, c: Array) -> tuple[Array, Array]:
+        """Where the number is c, and the slope there."""
+        start, f, first, second, third = self.cubics.take(np.searchsorted(self.g, c), axis=1)
+        x = c - start
+        return f + x * (first + x * (second + x * third)), first + x * (2.0 * second + 3.0 * x * third)
+
+
+def _pieces(f: Array, g: Array) -> list[_Piece]:
+    """Cut a table (K,) where the number turns; none of a constant."""
+    step, rise = np.diff(g), _rises(g)
+    turned = np.where(np.abs(step) > _FLAT * np.abs(step).max(), np.sign(step), 0.0)
+    moves = np.flatnonzero(turned)
+    if not len(moves):
+        return []
+    cuts = moves[1:][turned[moves[1:]] != turned[moves[:-1]]]
+    return [_piece(f[k : m + 1], g[k : m + 1], rise[k : m + 1]) for k, m in pairwise([0, *cuts.tolist(), len(step)])]
+
+
+def _piece(f: Array, g: Array, rise: Array) -> _Piece:
+    """From the nodes where the number is larger than before, with slopes that keep its inverse monotone."""
+    sign = 1.0 if g[-1] > g[0] else -1.0
+    if sign < 0.0:
+        f, g, rise = f[::-1], g[::-1], rise[::-1]
+    new = np.append(True, g[1:] > np.maximum.accumulate(g)[:-1])
+    h, f, g, rise = f[1] - f[0], f[new], g[new], rise[new]
+    width, gap = np.diff(g), np.diff(f)
+    secant = np.abs(gap / width)
+    with np.errstate(divide="ignore"):
+        slope = np.minimum(np.abs(h / rise), 3.0 * np.fmin(np.append(secant, np.inf), np.append(np.inf, secant)))
+    a, b = sign * slope[:-1] - gap / width, gap / width - sign * slope[1:]
+    inner = np.stack([g[:-1], f[:-1], a + gap / width, (b - 2.0 * a) / width, (a - b) / width**2])
+    ends = [np.array([[g[k]], [f[k]], [0.0], [0.0], [0.0]]) for k in (0, -1)]
+    return _Piece(g, np.hstack([ends[0], inner, ends[1]]), sign)
+
+
+def _rises(g: Array) -> Array:
+    """By how much a table rises from node to node, at each of them."""
+    out = np.gradient(g)
+    out[2:-2] = (8.0 * (g[3:-1] - g[1:-3]) - (g[4:] - g[:-4])) / 12.0
+    return out
+
+
+def _around(x: Array, f: Array, tables: Array) -> tuple[Array, Array, Array]:
+    """Values of tables (J, K) at the nodes below and above x (J, n), and how far x is from the one to the other."""
+    place = np.clip((x - f[0]) / (f[1] - f[0]), 0.0, len(f) - 2.0)
+    k = place.astype(np.intp)
+    left, right = (np.take_along_axis(tables, at, axis=1) for at in (k, k + 1))
+    return left, place - k, right
+
+
+def _quantiles(nodes: NodeRows, question: Question, f: Array, orders: tuple[float, ...]) -> Array | None:
+    """Quantiles (orders, n)."""
+    tables = np.stack([question.rank(nodes.given(j, f)) for j in range(len(nodes.weight))])
+    if np.isnan(tables).any() or (question.order is not None and np.isinf(tables).any()):
+        return None
+    tables = np.clip(tables, -_LARGEST, _LARGEST)
+    pieces = [_pieces(f, g) for g in tables]
+
+    def cdf(c: Array, rows: Rows) -> tuple[Array, Array]:
+        F, density = np.zeros_like(c), np.zeros_like(c)
+        for weight, m, s, g, of in zip(nodes.weight, nodes.mean[:, rows], sd[:, rows], tables, pieces, strict=True):
+            if not of or of[-1].sign < 0.0:
+                F += weight * (np.ones_like(c) if of else c >= g[0])
+            for piece in of:
+                at, slope = piece.inverse(c)
+                u = (at - m) / s
+                F += piece.sign * weight * ndtr(u)
+                density += weight * np.abs(slope) * np.exp(-0.5 * u * u) / s
+        return F, density / _ROOT_2PI
+
+    sd, signs = np.maximum(nodes.sd, 1e-300), {tuple(piece.sign for piece in of) for of in pieces}
+    monotone = signs in ({(1.0,)}, {(-1.0,)})
+    side = np.copysign(1.0, nodes.weight @ (tables[:, -1] - tables[:, 0]))
+    left, share, right = _around(nodes.mean, f, tables)
+    middle = left + share * (right - left)
+    centre, out = average(nodes.weight, middle), []
+    for p in orders:
+        z = float(ndtri(p))
+        left, share, right = _around(nodes.mean + side * z * nodes.sd, f, tables)
+        among = np.concatenate([left, right]) if monotone else tables.reshape(-1, 1)
+        low, high = (np.broadcast_to(end, centre.shape) for end in (among.min(axis=0), among.max(axis=0)))
+        away = np.square(left + share * (right - left) - middle) + np.square(z * (middle - centre))
+        start = centre + np.copysign(np.sqrt(average(nodes.weight, away)), z)
+        out.append(solve_quantile(cdf, p, low=low, high=high, start=start))
+    if question.order is None:
+        return UNLINK[question.link](np.stack(out))
+    heaviest = int(np.argmax(nodes.weight))
+    (piece,) = pieces[heaviest]
+    return np.stack([question.number(nodes.given(heaviest, piece.inverse(c)[0])) for c in out])

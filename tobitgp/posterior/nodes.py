@@ -2,65 +2,40 @@ r"""Weighted normal distributions of the location in rows: the posterior of a pr
 
 Arrays broadcast throughout: means and standard deviations (J, n), noise (J, 1), limits (n,). What is uncertain of a
 number :math:`g(f, \sigma)` of the distribution of the response is f and the noise that goes with each component, never
-the noise of a new observation: (PRE2) and (PRE3) of the theory pages.
+the noise of a new observation: (PRE2) and (PRE3) of the theory pages. Under several powers of the
+response, each component has its own: (BC5).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from tobitgp.distributions.convolution import HALF_LOG_2PI, plus_normal, reach
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.power_normal import PowerMixture, PowerNoise, PowerNormal, transform
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.distributions.standard_noise import FAR, Distribution
+from tobitgp.distributions.standard_noise import FAR
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.distributions.weighted import Interpolated, Lattice, WeightedSum, interpolate, lattice
 from tobitgp.numerics.normal_functions import average, exponential_sd, total_sd
 from tobitgp.numerics.quadrature import BEYOND, integrals
 from tobitgp.posterior import node_quantiles
+from tobitgp.posterior.node_rows import NodeRows
 from tobitgp.posterior.questions import Question, Rows
 from tobitgp.posterior.seen import Component
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, IntArray
 
 _PAYS, _TABLE = 20, 1000  # nodes of a table: for each value that a row meets, and for a root
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
-    """Posterior of f in n rows: ``sum_j weight_j N(mean_j, sd_j^2)``, and the noise that goes with each component."""
-
-    weight: Array  # (J,), sum to one
-    mean: Array  # (J, n), of f, in the user's units; on the log scale for positive responses
-    sd: Array  # (J, n)
-    sigma: Array  # (J, n), or (J, 1) where it is that of all rows
-    log: bool = False  # f is the location of the response's logarithm
-    noises: tuple[Distribution, ...] = ()  # J of them
-
-    cells: ClassVar[int] = 513  # nodes of f between which quantiles of numbers are straight
-
-    def __post_init__(self) -> None:
-        if not self.noises:
-            object.__setattr__(self, "noises", (Normal(),) * len(self.weight))
-
-    @property
-    def normal(self) -> bool:
-        """Whether all noise is normal."""
-        return all(noise.gaussian for noise in self.noises)
-
-    @property
-    def one_noise(self) -> bool:
-        """Whether all components have the same noise."""
-        return bool((self.sigma == self.sigma[0]).all()) and len(set(self.noises)) == 1
-
-    @property
-    def one_scale(self) -> bool:
-        """Whether f is the location of the response, or of its logarithm, under all components."""
-        return True
+class Nodes(NodeRows):
+    """Posterior of f in n rows: distributions of a new response, and statistics of questions about it."""
 
     @property
     def new(self) -> WeightedSum:
@@ -100,37 +75,11 @@ class Nodes:
         """Rows that share the noise of each component."""
         return Lattice(self.weight, self.noises, self.mean, self.sd, self.sigma[:, 0], self.log)
 
-    def given(self, j: int, f: Array, rows: Rows = slice(None)) -> LocationScale:
-        """Distributions given f in some rows, under the noise of a component."""
-        sigma = self.sigma[j]
-        return LocationScale(self.noises[j], f, sigma if len(sigma) == 1 else sigma[rows], self.log)
-
     def component(self, j: int, *ends: Array) -> Component:
         """Rows under a component that are known to lie between ends (n,) of the response, in windows."""
         lower, upper, entry, exit = (self.new.modelled(end) for end in ends)
         sigma = np.broadcast_to(self.sigma[j], lower.shape)
         return Component(self.noises[j], self.mean[j], self.sd[j], sigma, lower, upper, entry, exit, self.log)
-
-    def take(self, rows: Rows) -> Self:
-        """Some of the rows."""
-        sigma = self.sigma if self.sigma.shape[1] == 1 else self.sigma[:, rows]
-        return replace(self, mean=self.mean[:, rows], sd=self.sd[:, rows], sigma=sigma)
-
-    def components(self, chosen: BoolArray) -> Self:
-        """Some of the components."""
-        noises = tuple(noise for noise, there in zip(self.noises, chosen, strict=True) if there)
-        weight = self.weight[chosen] / self.weight[chosen].sum()
-        arrays = {name: getattr(self, name)[chosen] for name in ("mean", "sd", "sigma")}
-        return replace(self, weight=weight, noises=noises, **arrays)
-
-    def spread_over(self) -> Self:
-        """The rows beside several values each, (J, n, 1)."""
-        return replace(self, **{name: getattr(self, name)[:, :, None] for name in ("mean", "sd", "sigma")})
-
-    def beside_one_value(self, rows: IntArray) -> Self:
-        """Rows that were spread over several values, as often as they are wanted, (J, k)."""
-        flat = replace(self, **{name: getattr(self, name)[:, :, 0] for name in ("mean", "sd", "sigma")})
-        return flat.take(rows)
 
     # -- statistics of a question -------------------------------------------------------------------------------------
 
@@ -250,8 +199,117 @@ class Nodes:
         return [np.clip(self._standardised(j, value, scale), -FAR, FAR) for value in question.at]
 
     def _standardised(self, j: int, value: Array, scale: Array) -> Array:
-        return LocationScale(Normal(), self.mean[j], scale, self.log).standardise(value)
+        return LocationScale(NormalNoise(), self.mean[j], scale, self.log).standardise(value)
 
     def _growth(self, j: int) -> Array:
         """By how much squares of a positive response move the bulk of their integrals, in standard deviations."""
         return 2.0 * self.sd[j]
+
+
+_NORMAL = NormalNoise()
+_POWERS_PAY, _OF_POWER = 20, 1500  # rows from which on tables pay, and their nodes
+
+
+@dataclass(frozen=True, slots=True)
+class PowerNodes(Nodes):
+    """Weighted normal distributions of f, the location of a power of the response that each noise names."""
+
+    cells: ClassVar[int] = 129
+
+    @classmethod
+    def of(cls, nodes: Sequence[Nodes], weights: Array, powers: Array) -> PowerNodes:
+        """Those of the fits at every power."""
+        n = nodes[0].mean.shape[1]
+        m = max(each.sigma.shape[1] for each in nodes)
+        weight = np.concatenate([w * each.weight for w, each in zip(weights, nodes, strict=True)])
+        noises = [PowerNoise(p) for p, each in zip(powers.tolist(), nodes, strict=True) for _ in each.weight]
+        mean, sd, sigma = (
+            np.concatenate([np.broadcast_to(values, (len(values), size)) for values in each])
+            for each, size in (
+                ([each.mean for each in nodes], n),
+                ([each.sd for each in nodes], n),
+                ([each.sigma for each in nodes], m),
+            )
+        )
+        return cls(weight, mean, sd, sigma, True, tuple(noises))
+
+    @property
+    def power(self) -> Array:
+        """Of every component, (J,)."""
+        return np.array([noise.shape for noise in self.noises])
+
+    @property
+    def one_scale(self) -> bool:
+        return False
+
+    @property
+    def new(self) -> PowerMixture:  # type: ignore[override]
+        """Distributions of a new response."""
+        mean, sd = (np.moveaxis(each, 0, -1) for each in (self.mean, np.hypot(self.sd, self.sigma)))
+        return PowerMixture(PowerNormal(mean, sd, self.power), self.weight)
+
+    @property
+    def beside_shared_values(self) -> PowerMixture:
+        """Distributions of a new response in rows that all meet the same values, (m,)."""
+        return self.spread_over().new
+
+    def beside_own_values(self, ends: Array, *starts: Array) -> PowerMixture:
+        """Distributions of a new response in rows that meet values of their own, (n, m)."""
+        return self.spread_over().new
+
+    def remaining(self, orders: Sequence[float], start: Array, most: float | None = None) -> Array:
+        """Values after ``start`` (n,) at which survival falls to shares of what it is there, (n, k)."""
+        return np.stack([self.new.remaining(p, start) for p in orders], axis=1)
+
+    def given(self, j: int, f: Array, rows: Rows = slice(None)) -> PowerNormal:  # type: ignore[override]
+        """Distributions given f in some rows, under the noise and the power of a component."""
+        sigma = self.sigma[j]
+        return PowerNormal(f, sigma if len(sigma) == 1 else sigma[rows], self.noises[j].shape)
+
+    def component(self, j: int, *ends: Array) -> Component:
+        """Rows under a component that are known to lie between ends (n,) of the response, in windows."""
+        power = self.noises[j].shape
+        with np.errstate(divide="ignore", invalid="ignore"):
+            known = [np.where(end > 0.0, transform(np.log(end), power), -np.inf) for end in ends]
+        lower, upper, entry, exit = (np.where(np.isposinf(end), end, z) for end, z in zip(ends, known, strict=True))
+        sigma = np.broadcast_to(self.sigma[j], self.mean[j].shape)
+        return Component(_NORMAL, self.mean[j], self.sd[j], sigma, lower, upper, entry, exit, False, power)
+
+    # -- statistics of a question -------------------------------------------------------------------------------------
+
+    def value(self, question: Question) -> Array:
+        """The number of a new response, (n,)."""
+        return question.number(self.new)
+
+    def values(self, question: Question) -> Array:
+        """The number of a new response under every component, (J, n)."""
+        each = self.new.each
+        return np.stack([question.number(each.take(np.s_[..., j])) for j in range(len(self.weight))])
+
+    def se(self, question: Question) -> Array:
+        """Standard deviation of the number given f, the noise and the power, (n,)."""
+        found = Nodes.se(self, question)
+        return np.where(np.isnan(found), np.inf, found)
+
+    def _standardised(self, j: int, value: Array, scale: Array) -> Array:
+        y = PowerNormal(self.mean[j], scale, self.noises[j].shape)
+        return y.standardise(y.modelled(value))
+
+    def _tabled(self, question: Question, j: int) -> Question:
+        from scipy.interpolate import PchipInterpolator
+
+        if self.sigma.shape[1] > 1 or not question.shared or self.mean.shape[1] < _POWERS_PAY:
+            return question
+        reach = self.sd[j] * (BEYOND + self._growth(j))
+        low, high = (self.mean[j] - reach).min(), (self.mean[j] + reach).max()
+        x = np.linspace(low, max(high, low + 1e-9), _OF_POWER)
+        values = np.broadcast_to(question.take(slice(0, 1))(self.given(j, x)), x.shape)
+        if not np.isfinite(values).all():
+            return question
+        table = PchipInterpolator(x, values)
+        return replace(question, of=lambda y, *at: table(y.mu), fast=None)
+
+    def _growth(self, j: int) -> Array:
+        m, s, power = self.mean[j], self.sd[j], self.noises[j].shape
+        level = np.maximum(1.0 + power * m, 0.0) if power > 0.0 else 1.0
+        return 4.0 * s / (level + np.sqrt(level * level + 8.0 * max(power, 0.0) * s * s))

@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tobitgp.distributions import convolution, intervals
+from tobitgp.distributions import convolution
 from tobitgp.distributions.convolution import HALF_LOG_2PI
-from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.power_normal import PowerNormal, invert
 from tobitgp.distributions.standard_noise import FAR, Distribution
@@ -39,7 +38,7 @@ CHUNK = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LeftOutRows:
     """n rows without themselves, and what was seen of each."""
 
     weight: Array  # (J, n), of the components in each row, given the row
@@ -65,12 +64,12 @@ class Seen:
         ends = self.lower, self.upper, self.entry, self.exit
         return Component(self.noises[j], self.mean[j], self.sd[j], sigma, *ends, self.log, self.power)
 
-    def take(self, rows: IntArray) -> Seen:
+    def take(self, rows: IntArray) -> LeftOutRows:
         """Some of the rows."""
         names = ("weight", "mean", "sd", "lower", "upper", "entry", "exit", *(("sigma",) * (self.sigma.shape[1] > 1)))
         return replace(self, **{name: getattr(self, name)[..., rows] for name in names})
 
-    def latent(self) -> Seen:
+    def latent(self) -> LeftOutRows:
         """The same on the scale of f."""
         return replace(self, log=False, power=None)
 
@@ -121,10 +120,10 @@ class Component(NamedTuple):
         """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``, a density where the response is exact."""
         ends = (self.lower[i], self.upper[i], self.entry[i], self.exit[i])
         a, b, first, last = ((end - f) / self.sigma[i] for end in ends)
-        seen, exact = intervals.log_mass(self.noise, a, b), self.lower[i] == self.upper[i]
+        seen, exact = self.noise.log_mass(a, b), self.lower[i] == self.upper[i]
         if exact.any():
             seen = np.where(exact, self.noise.logpdf(a) - np.log(self.sigma[i]), seen)
-        return seen - intervals.log_mass(self.noise, first, last)
+        return seen - self.noise.log_mass(first, last)
 
     def mean_seen(self, f: Array, i: IntArray) -> Array:
         """``E(y* | f, l < y* <= u)`` on the scale of the response."""
@@ -257,14 +256,14 @@ def _features(rows: Component) -> tuple[Array, Array]:
     return rows.sd / (rows.sigma * rows.noise.reach), kinks
 
 
-def log_predictive(seen: Seen) -> Array:
+def log_predictive(seen: LeftOutRows) -> Array:
     """Log of a component's weight times its probability of what was seen of a row, or its density there; (J, n)."""
     with np.errstate(divide="ignore"):
         log_weight = np.log(seen.weight)
     return log_weight + np.stack([log_evidence(seen.component(j)) for j in range(len(seen.noises))])
 
 
-def conditional_statistics(each: Sequence[Seen], level: float | None, se: bool) -> dict[str, Array]:
+def conditional_statistics(each: Sequence[LeftOutRows], level: float | None, se: bool) -> dict[str, Array]:
     """``E[y* | what was seen]`` and its uncertainty given f, from values of f weighted by their density.
 
     The rows may be seen on several scales of the response; weights add up to one over all of them.
@@ -288,7 +287,7 @@ def conditional_statistics(each: Sequence[Seen], level: float | None, se: bool) 
     return out
 
 
-def conditional_mean(each: Sequence[Seen]) -> Array:
+def conditional_mean(each: Sequence[LeftOutRows]) -> Array:
     """``E[y* | what was seen]``, (n,): the response itself where it was seen."""
     value = each[0].component(0).shown(each[0].lower.astype(np.float64))
     rows = np.flatnonzero(each[0].lower != each[0].upper)
@@ -299,11 +298,11 @@ def conditional_mean(each: Sequence[Seen]) -> Array:
     return value
 
 
-def _take(each: Sequence[Seen], rows: IntArray) -> list[Seen]:
+def _take(each: Sequence[LeftOutRows], rows: IntArray) -> list[LeftOutRows]:
     return [seen.take(rows) for seen in each]
 
 
-def _components(each: Sequence[Seen]) -> list[Component]:
+def _components(each: Sequence[LeftOutRows]) -> list[Component]:
     return [seen.component(j) for seen in each for j in range(len(seen.noises))]
 
 
@@ -316,11 +315,11 @@ def normal_draws(rows: Component, scores: Array, uniform: Array) -> Array:
     order = ndtr(r[:, None] * scores + np.sqrt(1.0 - np.square(r))[:, None] * ndtri(uniform))
     mean, sd, lower, upper = (x[:, None] for x in (rows.mean, total, rows.lower, rows.upper))
     ends = (lower - mean) / sd, (upper - mean) / sd
-    x = quantile_inside(rows.noise, np.clip(order, 1e-300, 1.0 - 1e-16), *ends)
+    x = rows.noise.quantile_between(np.clip(order, 1e-300, 1.0 - 1e-16), *ends)
     return np.clip(mean + sd * x, lower, upper)
 
 
-def _spread(each: Sequence[Seen], tails: tuple[float, ...]) -> list[Array]:
+def _spread(each: Sequence[LeftOutRows], tails: tuple[float, ...]) -> list[Array]:
     """Standard deviation and quantiles of the conditional mean given f."""
     pairs = [imputed_nodes(one) for one in _components(each)]
     log_density, g = (np.stack(values) for values in zip(*pairs, strict=True))

@@ -14,13 +14,12 @@ from typing import Literal
 
 import numpy as np
 
-from tobitgp.priors.block import Block, Inputs, split_theta
 from tobitgp.priors.group_effects import EffectsBlock, GroupEffects
 from tobitgp.priors.kernel_block import GPPrior, KernelBlock
 from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.markov import Markov, is_markov
 from tobitgp.priors.prior import Prior
-from tobitgp.priors.structure import Knots, Structure, StructuredTerm, distinct
+from tobitgp.priors.structure import Block, Inputs, Knots, Structure, StructuredTerm, distinct, split_theta
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.typing import Array
 

@@ -13,8 +13,8 @@ from tobitgp.compiled import library
 from tobitgp.errors import SpecError
 from tobitgp.numerics.copies import made_anew
 from tobitgp.numerics.linear_algebra import inverse_factor, pivoted_cholesky, solve_upper, triangular_product
-from tobitgp.priors.block import Features, Grouping, Inputs
 from tobitgp.priors.kernels import Covariance
+from tobitgp.priors.structure import Features, Grouping, Inputs
 from tobitgp.typing import Array, IntArray
 
 RELATIVE_RESIDUAL = 1e-10

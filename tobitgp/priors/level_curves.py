@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tobitgp.priors.block import Features, Grouping, Inputs
 from tobitgp.priors.group_effects import correlation_root, root_slopes
 from tobitgp.priors.kernel_block import GPPrior, KernelBlock, KernelFeatures
 from tobitgp.priors.kernels import Covariance
+from tobitgp.priors.structure import Features, Grouping, Inputs
 from tobitgp.typing import Array, IntArray
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from scipy.special import gammainc
 
 from tobitgp.numerics.chain import Chain, ConditionedChain, Halving, SmoothedChain, Transition, cuts, halving
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.compiled_chain import CompiledChain, CompiledConditioned, CompiledSmoothed, Step, is_known
 from tobitgp.priors.kernels import Covariance
+from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array, IntArray
 
 FAR = 1000.0  # length-scales, where ``exp(-u)`` is zero

@@ -10,8 +10,8 @@ import numpy as np
 
 from tobitgp.data.absorbed import Absorbed, Columns, as_dense
 from tobitgp.numerics.bordered import Covariance, Factored
-from tobitgp.priors.block import Features, Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior, all_inputs
+from tobitgp.priors.structure import Features, Grouping, Inputs
 from tobitgp.typing import Array, IntArray
 
 

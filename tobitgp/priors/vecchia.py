@@ -21,8 +21,8 @@ from typing import ClassVar
 import numpy as np
 
 from tobitgp.numerics.fronts import FrontalFactor, Fronts, fronts_of
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernels import Covariance
+from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array, IntArray
 
 NUGGET = 1e-10  # of the prior variance, so that knots near each other do not determine each other

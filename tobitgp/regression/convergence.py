@@ -11,7 +11,7 @@ from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.numerics.bordered import Bordered
-from tobitgp.regression.newton import Climb, State, Step
+from tobitgp.regression.newton import Climb, NewtonStep, State
 from tobitgp.regression.working import Designs, Working, log_sigmas
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -40,7 +40,9 @@ def shape_end(end: Climb, working: Working, distribution: Distribution) -> int |
     return passed if passed is not None and distribution.shape_limits[passed] else None
 
 
-def judge(end: Climb, working: Working, function: Callable[[Array], State], step: Callable[[State], Step]) -> Climb:
+def judge(
+    end: Climb, working: Working, function: Callable[[Array], State], step: Callable[[State], NewtonStep]
+) -> Climb:
     """The end with ``"converged"`` for its reason, or why it is no maximum: "sigma", "flat", "limit", "stalled".
 
     A nearly flat direction is followed for some steps to see if it gets flatter.
@@ -53,7 +55,7 @@ def judge(end: Climb, working: Working, function: Callable[[Array], State], step
     return replace(end, reason="converged") if end.reason == "settled" else end
 
 
-def _onwards(end: Climb, function: Callable[[Array], State], step: Callable[[State], Step]) -> State:
+def _onwards(end: Climb, function: Callable[[Array], State], step: Callable[[State], NewtonStep]) -> State:
     """The state a few full steps further, however little they gain."""
     state = end.state
     for _ in range(_MORE_STEPS):

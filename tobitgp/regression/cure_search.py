@@ -1,24 +1,73 @@
-"""Maxima of the likelihood of mixture cure models, which may have several: Newton's method from three starts."""
+r"""Mixture cure models: their likelihood, and its maxima, which may be several, by Newton's method from three starts.
+
+A share :math:`\pi = \operatorname{expit}(z'\gamma)` never has the event; the log times of the others have location
+:math:`x'\beta` and scale sigma: (CUR1) and (CUR2) of the theory pages.
+
+References
+----------
+Farewell (1982), The use of mixture models for the analysis of survival data with long-term survivors, *Biometrics* 38,
+1041-1046. Maller and Zhou (1996), *Survival Analysis with Long-Term Survivors*, Wiley.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
 
 from tobitgp.data.outcome import Outcome
+from tobitgp.distributions.formulas import CuredTimes, location_scale_times
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import least_squares, single_blas_thread
+from tobitgp.numerics.jets import Jet
 from tobitgp.numerics.nonparametric import kaplan_meier
+from tobitgp.numerics.roots import profile_end
 from tobitgp.regression.convergence import words_for_end
-from tobitgp.regression.cure_likelihood import CureProblem, cure_problem
 from tobitgp.regression.location_scale_fit import maximise
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, climb, guarded_step
-from tobitgp.regression.predictors import FLAT
-from tobitgp.regression.profile_search import profile_end
-from tobitgp.typing import Array
+from tobitgp.regression.predictors import FLAT, Predictors, orthonormal
+from tobitgp.typing import Array, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class CureProblem(Predictors):
+    """Rows, exact or right-censored, and designs of location, logit of the cured fraction, log sigma and the shape."""
+
+    distribution: Distribution
+    free_shape: bool
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Number of coefficients of the location and of the logit."""
+        return self.written[0].shape[1], self.written[1].shape[1]
+
+    def times(self, rows: IntArray, at: Sequence[Jet]) -> CuredTimes:
+        """Of a location, the logit, a log scale and, where it is estimated, a shape."""
+        eta, logit, *rest = at
+        return CuredTimes(location_scale_times(self.distribution, eta, *rest), logit)
+
+
+def cure_problem(
+    seen: Outcome,
+    designs: Sequence[Array],
+    offsets: Sequence[Array],
+    distribution: Distribution,
+    known: Sequence[Array],
+    *,
+    free_shape: bool,
+) -> CureProblem:
+    """Make columns orthonormal, and offsets of known parameters: NaN where they are estimated.
+
+    Designs, offsets and ``known`` parameters are those of location, logit and log sigma.
+    """
+    shape = [(np.ones((len(seen), 1)), np.zeros(len(seen)), np.full(1, np.nan))] if free_shape else []
+    parts = zip(*(*zip(designs, offsets, known, strict=True), *shape), strict=True)
+    return CureProblem(**orthonormal(seen, *parts), distribution=distribution, free_shape=free_shape)
+
 
 _FAR, _LONGEST_LOGIT = 30.0, 3.0  # of a logit, and of one step of it
 _SHARE = 1e-6  # cured on average, below which there are none
@@ -105,7 +154,9 @@ def maximise_cure(problem: CureProblem, *, scores: bool, max_iter: int) -> tuple
             CureEnd(each.iterations, each.state.value, _mean_cured(problem, each.state.x), why == "converged")
             for each, why in found
         ]
-        fit = _in_users_units(problem, end, reason, scores=scores)
+        told, words = problem.row_scores(end.state.x) if scores else None, _words(problem, end, reason)
+        parts = end, _unit(problem, end.state.x), problem.sizes[0], reason, words, told, problem.distribution
+        fit = problem.in_users_units(*parts, free_shape=problem.free_shape)
         past = [float(problem.predictors(each.state.x)[-1][0]) for each, why in found if why == "shape"]
         sides = {int(shape >= problem.distribution.coordinate_range()[1]) for shape in past}
         for held in (_held(problem, side, scores=scores, max_iter=max_iter) for side in sorted(sides)):
@@ -203,11 +254,3 @@ def _words(problem: CureProblem, end: Climb, reason: str) -> str:
     if reason == "stalled":
         return "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model."
     return "Not converged when the limit of iterations was reached; raise max_iter."
-
-
-def _in_users_units(problem: CureProblem, end: Climb, reason: str, *, scores: bool) -> Maximum:
-    """An end as parameters and their covariance."""
-    x, noise, free_shape = end.state.x, problem.distribution, problem.free_shape
-    told, words = problem.row_scores(x) if scores else None, _words(problem, end, reason)
-    found = end, _unit(problem, x), problem.sizes[0], reason, words, told, noise
-    return problem.in_users_units(*found, free_shape=free_shape)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
-from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.likelihoods.row_terms import Terms, mass_terms
@@ -55,7 +54,7 @@ def _best(distribution: Distribution, seen: Outcome, tau: Array) -> Array:
     between = np.isfinite(seen.width) & ~exact
     w = np.maximum(seen.width[between] * np.exp(-tau[between]), _SMALLEST)
     a = distribution.densest(w)
-    out[between] = log_mass(distribution, a, a + w, w)
+    out[between] = distribution.log_mass(a, a + w, w)
     return out
 
 

@@ -1,14 +1,18 @@
 r"""The likelihood of times whose survival is a known function of :math:`x'\beta + s(\log t)`: (PH5), (PH6) and (PH8).
 
+Gamma frailties, which the rows of a group share, multiply their hazards: (PH8).
+
 References
 ----------
-Royston and Parmar (2002), *Statistics in Medicine* 21, 2175-2197.
+Royston and Parmar (2002), *Statistics in Medicine* 21, 2175-2197. Klein (1992), Semiparametric estimation of random
+effects using the Cox model based on the EM algorithm, *Biometrics* 48, 795-806.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +21,30 @@ from tobitgp.distributions.baselines import Baseline, GompertzBaseline
 from tobitgp.distributions.formulas import StandardisedTimes, transformed_times
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import pick_columns
-from tobitgp.numerics.jets import Jet, scatter, variables
-from tobitgp.regression.frailty import frailty_posterior, group_likelihoods
+from tobitgp.numerics.jets import Jet, gammaln, scatter, variables
 from tobitgp.regression.newton import State
-from tobitgp.regression.predictors import Predictors, orthonormal, symmetric
-from tobitgp.regression.row_likelihoods import as_good_as_exact, log_likelihoods, log_masses
+from tobitgp.regression.predictors import (
+    Predictors,
+    as_good_as_exact,
+    log_likelihoods,
+    log_masses,
+    orthonormal,
+    symmetric,
+)
 from tobitgp.typing import Array, IntArray
+
+
+def group_likelihoods(events: Array, hazard: Jet, tau: Jet) -> Jet:
+    """What G groups add to the log likelihood by their sums of events and hazards; frailties have variance exp(tau)."""
+    phi: Any = np.exp(-tau)
+    shared: Jet = gammaln(events + phi) - gammaln(phi) - phi * np.log1p(hazard * np.exp(tau))
+    return shared - events * np.log(hazard + phi)
+
+
+def frailty_posterior(events: Array, hazard: Array, tau: float) -> Array:
+    """Shape and rate (G, 2) of the gamma distributions of the frailties given what was seen."""
+    phi = np.exp(-tau)
+    return np.column_stack([events + phi, hazard + phi])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +101,15 @@ class HazardProblem(Predictors):
         return transformed_times(model.noise, model.baseline, eta, c, since if np.isfinite(since).any() else None)
 
     def block(self, at: slice) -> HazardProblem:
-        """See `Predictors`."""
         return replace(Predictors.block(self, at), judged=self.judged.rows(at))
 
     def log_likelihoods(self, x: Array) -> Jet:
-        """See `Predictors`."""
         return log_likelihoods(self.rows_at(x), self.judged)
 
     def evaluate(self, x: Array) -> State:
-        """See `Predictors`."""
         return Predictors.evaluate(self, x) if self.model.group is None else _of_groups(self, x)
 
     def row_scores(self, x: Array) -> Array:
-        """See `Predictors`."""
         return Predictors.row_scores(self, x) if self.model.group is None else _scores_of_groups(self, x)
 
     def here(self, parameters: Array, sign: float = 1.0) -> Array:

@@ -78,7 +78,8 @@ def maximise_hazards(
             if best.climb.reason == "limit" and max_iter > _FREE_STEPS:
                 again = _from(model, best.parameters, max_iter)
                 best = max((again, best), key=lambda end: end.rank)
-        if best.reason == "impossible" or (start and _begins_far(model, at)):
+        problem = best.problem
+        if best.reason == "impossible" or (start and _shape_runs_off(problem, problem.nearest(problem.here(at)))):
             raise SpecError(
                 "The likelihood is 0, or as good as 0, at these values of start= or fixed=. Give values with which the "
                 "baseline rises at all times, and not in a leap."
@@ -100,11 +101,6 @@ def _in_users_units(best: End, *, scores: bool) -> Maximum:
         unidentified=turn @ dense(found.unidentified) @ turn.T,
         scores=None if told is None else (told @ np.linalg.inv(turn)) * problem.free,
     )
-
-
-def _begins_far(model: HazardModel, parameters: Array) -> bool:
-    problem = hazard_problem(model)
-    return _shape_runs_off(problem, problem.nearest(problem.here(parameters)))
 
 
 def _highest(model: HazardModel, max_iter: int, known: dict[str, End]) -> End:

@@ -14,16 +14,14 @@ import numpy as np
 
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.outcome import Outcome
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.engines import LocalPartitions, Store, blocks, is_mapped, single_blas_thread
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression import convergence
 from tobitgp.regression.convergence import Names, explain, explain_partitions
 from tobitgp.regression.maximum import Maximum, in_users_units, with_given_shape
-from tobitgp.regression.newton import Climb, State, Step, climb, evaluate, guarded_step, olsen_step
+from tobitgp.regression.newton import Climb, NewtonStep, State, climb, evaluate, guarded_step, olsen_step
 from tobitgp.regression.working import Chunk, Designs, Keep, Working, hold, reach, split, standardise
 from tobitgp.typing import Array, BoolArray
 
@@ -108,7 +106,7 @@ def _sizes(chunk: Chunk, b: Array) -> Array:
 def _cauchy_start(working: Working, x: Array) -> Array:
     """Estimates under a Cauchy distribution, which outliers hardly move."""
     k = working.p + working.q
-    end = Ascent(replace(working, shape_range=None), Student(1.0)).climb(x[:k], _START_ITERATIONS)
+    end = Ascent(replace(working, shape_range=None), StudentNoise(1.0)).climb(x[:k], _START_ITERATIONS)
     return np.concatenate([end.state.x, np.full(len(x) - k, np.log(_HEAVY_DF))])
 
 
@@ -130,7 +128,7 @@ class Ascent:
         """Log likelihood with derivatives."""
         return evaluate(self.working, self.distribution, x)
 
-    def step(self, state: State) -> Step:
+    def step(self, state: State) -> NewtonStep:
         """Newton's step."""
         if self.concave:
             return olsen_step(state, float(self.working.chunks[0].tau0[0]))
@@ -177,7 +175,7 @@ def maximise(
 
     Shapes: H (n, p), offset (n,), W (n, q), scale_offset (n,), fixed_coefficients, fixed_gamma (p,).
     """
-    distribution = Normal() if distribution is None else distribution
+    distribution = NormalNoise() if distribution is None else distribution
     if estimate_shape and distribution.shape_name is None:
         raise SpecError(f"The {distribution.name} distribution has no shape to estimate.")
     n = len(outcome)

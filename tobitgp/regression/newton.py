@@ -139,7 +139,7 @@ _LONGEST = 1.5  # of one step in a log scale or the shape, outside Olsen's coord
 _FLOOR, _CONCAVE_FLOOR = 1e-8, 1e-14
 
 
-class Step(NamedTuple):
+class NewtonStep(NamedTuple):
     """A direction of search: x at length t, the decrement of the full step, the slope at t = 0 of the one allowed."""
 
     at: Callable[[float], Array]
@@ -163,7 +163,7 @@ class Climb:
 
 def climb(
     evaluate: Evaluate,
-    step: Callable[[State], Step],
+    step: Callable[[State], NewtonStep],
     state: State,
     *,
     max_iter: int,
@@ -183,7 +183,7 @@ def climb(
     return Climb(state, max_iter, "settled" if step(state).decrement <= SETTLED else "limit")
 
 
-def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
+def _search(evaluate: Evaluate, move: NewtonStep, state: State) -> State | None:
     """First of the halved steps that gains what its slope promises, to rounding."""
     t, slack = 1.0, 1e-14 * (1.0 + abs(state.value))
     for _ in range(_FEW_HALVINGS if _near(move, state) else _HALVINGS):
@@ -196,7 +196,7 @@ def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
     return None
 
 
-def _near(move: Step, state: State) -> bool:
+def _near(move: NewtonStep, state: State) -> bool:
     return move.decrement <= _ROUNDING * (1.0 + abs(state.value))
 
 
@@ -219,7 +219,7 @@ def olsen_derivatives(state: State, sigma: float) -> tuple[Array, Bordered]:
     return gradient, Bordered(corner, border, sigma**2 * H.block, H.start)
 
 
-def olsen_step(state: State, tau0: float) -> Step:
+def olsen_step(state: State, tau0: float) -> NewtonStep:
     """Newton's step in (b / sigma, 1 / sigma), 1 / sigma kept above a tenth of itself."""
     sigma = float(np.exp(tau0 + state.x[-1]))
     gradient, hessian = olsen_derivatives(state, sigma)
@@ -233,15 +233,15 @@ def olsen_step(state: State, tau0: float) -> Step:
         shrink = 1.0 / (1.0 + t * move[-1])
         return np.append((b + t * sigma * move[:-1]) * shrink, g + np.log(shrink))
 
-    return Step(at, decrement, part * decrement)
+    return NewtonStep(at, decrement, part * decrement)
 
 
-def guarded_step(state: State, reach: Callable[[Array], float]) -> Step:
+def guarded_step(state: State, reach: Callable[[Array], float]) -> NewtonStep:
     """Newton's step in x with eigenvalues of the curvature made positive, no log scale moved further than 1.5."""
     move = _solve(state.hessian.each(np.negative), state.gradient, nonconcave=True)
     decrement = float(state.gradient @ move)
     part = _LONGEST / max(reach(move), _LONGEST)
-    return Step(lambda t: state.x + t * part * move, decrement, part * decrement)
+    return NewtonStep(lambda t: state.x + t * part * move, decrement, part * decrement)
 
 
 def _solve(curvature: Bordered, gradient: Array, nonconcave: bool = False) -> Array:

@@ -1,11 +1,12 @@
-r"""Likelihoods whose rows have several parameters, each linear in its own coefficients.
+"""Likelihoods whose rows have several parameters, each linear in its own coefficients.
 
 Coordinates x are those in which the columns of each parameter are orthonormal and known coefficients are left out.
+Log likelihoods of rows of every kind, given their windows, are those of a formula of their log times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Self
@@ -17,11 +18,52 @@ from tobitgp.distributions.formulas import RowTimes
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import add_up, blocks, map_independent, product, triangle_of
 from tobitgp.numerics.bordered import Bordered
-from tobitgp.numerics.jets import Jet, variables
+from tobitgp.numerics.jets import Jet, scatter, variables
 from tobitgp.regression.maximum import Maximum
 from tobitgp.regression.newton import Climb, State
-from tobitgp.regression.row_likelihoods import TimesOf, log_likelihoods
 from tobitgp.typing import Array, BoolArray, IntArray
+
+_NARROW = 1e-5  # intervals of log time no wider are a density times their width, whose error is that squared
+
+TimesOf = Callable[[IntArray], RowTimes]  # gives those of some rows
+
+
+def as_good_as_exact(seen: Outcome) -> BoolArray:
+    """Rows whose log time is known, or nearly so, (n,)."""
+    return seen.exact | (seen.width < _NARROW)
+
+
+def log_likelihoods(times: TimesOf, seen: Outcome) -> Jet:
+    """Of all rows, with derivatives in their parameters."""
+    exact = as_good_as_exact(seen)
+    parts = [*_densities(times, seen, np.flatnonzero(exact)), *_masses(times, seen.lower, seen.upper, ~exact)]
+    return scatter(len(seen), parts, minus=_masses(times, seen.entry, seen.exit))
+
+
+def log_masses(times: TimesOf, lower: Array, upper: Array) -> Jet:
+    """Log probabilities of lying between two ends, of all rows."""
+    return scatter(len(lower), _masses(times, lower, upper))
+
+
+def _densities(times: TimesOf, seen: Outcome, rows: IntArray) -> Iterator[tuple[IntArray, Jet]]:
+    if len(rows):
+        found = times(rows).log_density(0.5 * (seen.lower + seen.upper)[rows])
+        width = np.where(seen.exact[rows], 1.0, seen.width[rows])
+        yield rows, replace(found, value=found.value + np.log(width))
+
+
+def _masses(
+    times: TimesOf, lower: Array, upper: Array, some: BoolArray | bool = True
+) -> Iterator[tuple[IntArray, Jet]]:
+    """The same of some of the rows, by the ends that they have."""
+    below, above = np.isfinite(lower) & some, np.isfinite(upper) & some
+    if len(rows := np.flatnonzero(below & ~above)):
+        yield rows, times(rows).log_sf(lower[rows])
+    if len(rows := np.flatnonzero(above & ~below)):
+        yield rows, times(rows).log_cdf(upper[rows])
+    if len(rows := np.flatnonzero(below & above)):
+        yield rows, times(rows).log_between(lower[rows], upper[rows])
+
 
 FLAT = 1e-8  # information a row of a direction, where an exact row has about 1
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from tobitgp.distributions.baselines import SplineBaseline
 from tobitgp.regression.hazard_likelihood import HazardProblem
-from tobitgp.regression.newton import Climb, State, Step, climb
+from tobitgp.regression.newton import Climb, NewtonStep, State, climb
 from tobitgp.typing import Array
 
 _MORE_TIMES = 6  # added at a step
@@ -48,10 +48,10 @@ def climb_rising(problem: HazardProblem, x: Array, max_iter: int, stop: Callable
     v, slope = lowest(problem, x)
     times = [v.ravel()]
 
-    def step(state: State) -> Step:
+    def step(state: State) -> NewtonStep:
         move = _bounded_step(problem, state, times)
         decrement = float(state.gradient @ move)
-        return Step(lambda t: state.x + t * move, decrement, decrement)
+        return NewtonStep(lambda t: state.x + t * move, decrement, decrement)
 
     end = climb(problem.evaluate, step, problem.evaluate(x), max_iter=max_iter, stop=stop)
     short = max(0.0, -float(lowest(problem, end.state.x)[1].min()))

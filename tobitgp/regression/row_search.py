@@ -32,7 +32,7 @@ _APART = 1e-3  # nats by which an end that is no maximum has to lie above one th
 _STEPS = 60  # of the searches for a start
 
 
-class Point(NamedTuple):
+class StartingPoint(NamedTuple):
     """Values from which a search begins."""
 
     coefficients: Array  # (p,), of the location
@@ -54,7 +54,7 @@ class RowProblem(Predictors):
         """Those beside the location."""
         return self.model.parameters
 
-    def at_point(self, point: Point) -> Array:
+    def at_point(self, point: StartingPoint) -> Array:
         """The coordinates x nearest to values of the parameters."""
         blocks = [point.coefficients]
         for W, offset, value in zip(self.written[1:], self.offsets[1:], point.others, strict=True):
@@ -161,22 +161,22 @@ def from_noise(
     return found.coefficients, float(found.gamma[0]), found.shape
 
 
-def from_baseline(seen: Outcome, H: Array, offset: Array, noise: Distribution, baseline: Baseline) -> Point:
+def from_baseline(seen: Outcome, H: Array, offset: Array, noise: Distribution, baseline: Baseline) -> StartingPoint:
     """The maximum of one baseline of all rows."""
     level = np.flatnonzero(np.all([(H[at] == 1.0).all(axis=0) for at in blocks(len(H))], axis=0))[:1]
     known = np.full(H.shape[1] + baseline.size, np.nan)
     model = HazardModel(seen, H, offset, level, noise, baseline, known)
     found = maximise_hazards(model, scores=False, max_iter=_STEPS)
-    return Point(found.coefficients, tuple(found.gamma.tolist()))
+    return StartingPoint(found.coefficients, tuple(found.gamma.tolist()))
 
 
-def from_residuals(seen: Outcome, H: Array, offset: Array, parameters: Sequence[RowParameter]) -> Point:
+def from_residuals(seen: Outcome, H: Array, offset: Array, parameters: Sequence[RowParameter]) -> StartingPoint:
     """Least squares of middles and ends; log sigma is that of the residuals, others start where they say."""
     y = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
     middle = np.where(np.isfinite(seen.lower) & np.isfinite(seen.upper), 0.5 * (seen.lower + seen.upper), y) - offset
     beta = least_squares(H, middle, np.sqrt(seen.weight))
     spread = float(np.sqrt(np.average(np.square(middle - H @ beta), weights=seen.weight))) or 1.0
-    return Point(
+    return StartingPoint(
         beta,
         tuple(np.log(spread) if each.name == "sigma" else each.start for each in parameters),
     )

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.values import printable
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array, BoolArray, IntArray
 
-if TYPE_CHECKING:
-    from tobitgp.report.term_figures import Level
-
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_CONTROLS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
-_DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-_VISIBLE = {code: repr(chr(code))[1:-1] for code in _CONTROLS + _DIRECTIONS}
 
 BLUE, VERMILION, GREEN, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#777777", "#222222"
 LEVELS = (BLUE, VERMILION, GREEN, "#CC79A7", ORANGE, "#56B4E9", "#8A7A00", INK)
@@ -35,17 +29,12 @@ _STEPS = 12
 _ON_MAP = 1000  # rows of one kind
 
 
-def printable(text: str) -> str:
-    r"""Text in one line, with characters that steer a terminal or turn the direction of writing spelt out.
+class Level(NamedTuple):
+    """One level of a group."""
 
-    A level named by such characters could otherwise break a table, hide a row, or read as another name.
-    """
-    return text.translate(_VISIBLE)
-
-
-def printable_lines(text: object) -> str:
-    r"""As `printable`, line by line."""
-    return "\n".join(printable(line) for line in str(text).split("\n"))
+    label: str  # at most 16 characters where these tell levels apart
+    rows: BoolArray  # (n,), the training rows in it
+    colour: str
 
 
 def as_label(text: object) -> str:

@@ -11,10 +11,11 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.report.axes import BLUE, GREY, INK, as_label, closing_what_fails, given_or_new
 from tobitgp.results.counterfactuals import column_levels
-from tobitgp.results.hazard_ratios import HAZARD, HIGH, LOW, Compared, chosen_terms, of_columns, of_process
+from tobitgp.results.hazard_ratios import HIGH, LOW, Compared, chosen_terms, of_columns, of_process
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.terms import Term
+from tobitgp.results.words import HAZARD
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from tobitgp.data.values import printable_lines
 from tobitgp.errors import SpecError
-from tobitgp.report.axes import printable_lines
 from tobitgp.results.curves import is_time
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from tobitgp.report.axes import (
     MANY,
     ORANGE,
     VERMILION,
+    Level,
     as_label,
     closing_what_fails,
     draw_curve,
@@ -33,7 +34,6 @@ from tobitgp.report.axes import (
 )
 from tobitgp.report.group_curves import FEW, Seen, draw_groups, groups_size, log_rank, log_rank_words, read_groups
 from tobitgp.report.term_figures import (
-    Level,
     curve_words,
     drawn_along,
     factor_columns,

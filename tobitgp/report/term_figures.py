@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from tobitgp.report.axes import (
     INK,
     LEVELS,
     MANY,
+    Level,
     as_label,
     closing_what_fails,
     draw_curves,
@@ -33,7 +34,7 @@ from tobitgp.report.axes import (
     shorten_all,
 )
 from tobitgp.results.terms import effect_suffixes
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.results.process.process_results import GPResults
@@ -153,14 +154,6 @@ def scale_words(results: Results) -> str:
         return parts.scale_of_effects
     name = as_label(response_name(results.model))
     return f"log {name}" if parts.family.log_time else f"in {name}"
-
-
-class Level(NamedTuple):
-    """One level of a group."""
-
-    label: str  # at most 16 characters where these tell levels apart
-    rows: BoolArray  # (n,), the training rows in it
-    colour: str
 
 
 def read_levels(results: Results, t: int) -> list[Level]:

@@ -20,11 +20,10 @@ from tobitgp.inference.vi import BOUNDS
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.kinds.transformed_rows import log_jacobian
 from tobitgp.likelihoods.censoring_noise import SIDES, with_side_noises
-from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.group_effects import GroupEffects
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.level_curves import LevelCurves
-from tobitgp.priors.structure import Knots, StructuredTerm, StructuredTermAt
+from tobitgp.priors.structure import Block, Knots, StructuredTerm, StructuredTermAt, split_theta
 from tobitgp.typing import Array
 
 

@@ -257,7 +257,7 @@ def average_curve(results: Results, of: str, grid: Array, groups: Array | None =
     each = max(_AVERAGED // len(weight), 1)
     for times in np.array_split(grid, -(-len(grid) // each)):
         if of == "survival":
-            out.append(share @ known.curve(of, times - after, since, None)["mean"] / share.sum(axis=-1, keepdims=True))
+            out.append(share @ known.alive(times - after, since) / share.sum(axis=-1, keepdims=True))
             continue
         hazard, cumulative = known.rates(times - after, since)
         alive = np.exp(-cumulative)

@@ -25,13 +25,13 @@ from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.terms import OFFSET, Term, model_terms, term_columns
+from tobitgp.results.words import HAZARD, ODDS
 from tobitgp.typing import Array, BoolArray
 
 if TYPE_CHECKING:
     from tobitgp.results.parameter_estimates import Linear
     from tobitgp.results.results import Results
 
-HAZARD, ODDS = "exp(coef)", "odds ratio"
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9  # shares of the training inputs below those at which processes are shown
 
 

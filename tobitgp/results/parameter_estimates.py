@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.errors import SpecError
 from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.feature_posterior import linear_places
+from tobitgp.inference.feature_layout import linear_places
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.numerics.bordered import Covariance, dense, of_sums, variances
 from tobitgp.numerics.normal_functions import normal_quantile, total_sd
@@ -385,7 +385,7 @@ def summary(
     age           -0.1484      0.1920     -0.773     0.440      -0.5247     0.2280
     ==============================================================================
     """
-    from tobitgp.report.summary import summarise
+    from tobitgp.results.summary import summarise
 
     alpha = check_alpha(alpha)
     tables = results._ratio_tables(alpha) if check_flag("hazard_ratios", hazard_ratios) else []

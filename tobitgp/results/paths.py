@@ -13,7 +13,7 @@ import pandas as pd
 from tobitgp.data.columns import evaluate
 from tobitgp.data.table import column_names, read_table
 from tobitgp.errors import DataError, SpecError
-from tobitgp.regression.histories import Histories
+from tobitgp.regression.start_stop_likelihood import Histories
 from tobitgp.results.hazards.cells import SAME_TIME, AtRisk, check_subjects
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array, BoolArray, Frame

@@ -17,7 +17,7 @@ from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.distributions.first import Joined
+from tobitgp.distributions.event_times import Joined
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec

@@ -17,10 +17,9 @@ from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.roots import area
-from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.estimates import Estimates, Sampled
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES, Question, observed, quantile, remaining
-from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.rows import Labelled
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -114,6 +113,10 @@ class Times:
         """Means of `curve`, hazards and cumulative hazards, (n, m) each."""
         hazard, cumulative = (self.curve(of, times, after, None)["mean"] for of in ("hazard", "cumulative_hazard"))
         return hazard, cumulative
+
+    def alive(self, times: Array, after: Array | None) -> Array:
+        """Means of survival, as `rates`, (n, m)."""
+        return self.curve("survival", times, after, None)["mean"]
 
     def cuts(self, last: float) -> Array:
         """Times up to the last at which hazards may jump."""

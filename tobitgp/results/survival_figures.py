@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 
+@reads_frames
 def plot_survival(
     results: Results,
     ax: Any = None,

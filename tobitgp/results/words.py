@@ -35,6 +35,7 @@ ROBUST = {
     "HC1": "heteroscedasticity-consistent (HC1)",
     "cluster": "clustered",
 }
+HAZARD, ODDS = "exp(coef)", "odds ratio"  # names of ratios, as columns have them
 NOT_FINAL = "Read no number here as final."
 
 

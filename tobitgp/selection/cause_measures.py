@@ -16,7 +16,7 @@ from tobitgp.selection.held_out import HeldOut, Measure, Survival, grid_of
 from tobitgp.typing import Array, IntArray
 
 
-class Judged(NamedTuple):
+class JudgedCause(NamedTuple):
     """Training and test rows beside the number of a cause."""
 
     cause: Any
@@ -25,7 +25,7 @@ class Judged(NamedTuple):
     codes: tuple[IntArray, IntArray]  # causes of the training and of the test rows
 
     @classmethod
-    def of(cls, held: HeldOut, cause: Any) -> Judged:
+    def of(cls, held: HeldOut, cause: Any) -> JudgedCause:
         """Rows of a fit and those left out."""
         results: Any = held.results
         seen, k = results.parts.seen, 1 + results.causes.index(cause)
@@ -56,7 +56,7 @@ def log_likelihood(held: HeldOut) -> float:
 
 def concordance_index(cause: Any, held: HeldOut) -> float:
     """Share of the pairs whose order is known that predicted incidences put in order."""
-    judged = Judged.of(held, cause)
+    judged = JudgedCause.of(held, cause)
     (time, code), more = judged.pairs[1], judged.rows.more
     how = {"entry": more["entry"][1], "weights": more["weights"][1], "cause": judged.k}
     return metrics.concordance_index(time, _score(judged, held), code, **how)
@@ -64,14 +64,14 @@ def concordance_index(cause: Any, held: HeldOut) -> float:
 
 def concordance_ipcw(cause: Any, held: HeldOut) -> float:
     """Uno's concordance of predicted incidences, of pairs up to the last decile of the cause's events."""
-    judged = Judged.of(held, cause)
+    judged = JudgedCause.of(held, cause)
     how = judged.rows.more | {"cause": judged.k}
     if not any((entry > 0.0).any() for entry in how["entry"]):
         how.pop("entry")
     return metrics.concordance_ipcw(*judged.pairs, _score(judged, held), judged.rows.deciles[1], **how)
 
 
-def _score(judged: Judged, held: HeldOut) -> Array:
+def _score(judged: JudgedCause, held: HeldOut) -> Array:
     """What is higher of rows that are less likely to have the event by the last decile of those of training rows."""
     return -judged.incidence(held, np.array([judged.rows.deciles[1]])).to_numpy()[0]
 
@@ -90,7 +90,7 @@ def cumulative_dynamic_auc(cause: Any, held: HeldOut) -> float:
 
 def _over_time(cause: Any, held: HeldOut) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """As of one event, with incidences for curves."""
-    judged = Judged.of(held, cause)
+    judged = JudgedCause.of(held, cause)
     rows = judged.rows
     since = rows.deciles[0] if (rows.more["entry"][1] > 0.0).any() else None
     times = grid_of(rows, since)

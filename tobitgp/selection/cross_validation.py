@@ -6,7 +6,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,12 +21,10 @@ from tobitgp.kinds.progress import progress_bar
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.paths import read_subjects
-from tobitgp.selection.specs import check_arguments
-from tobitgp.selection.splines import with_ends
+from tobitgp.selection.cause_measures import by_cause
+from tobitgp.selection.held_out import HeldOut, Measure, read_measures
+from tobitgp.selection.specs import check_arguments, with_ends
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
-
-if TYPE_CHECKING:
-    from tobitgp.selection.held_out import Measure
 
 Parts = list[tuple[IntArray, IntArray]]
 Note = tuple[type[Warning], str]
@@ -104,7 +102,7 @@ def deal(exact: Any, folds: int, rng: np.random.Generator) -> IntArray:
     return out
 
 
-class Outcome(NamedTuple):
+class Attempt(NamedTuple):
     """What came of a call."""
 
     value: Any  # none where it failed
@@ -112,7 +110,7 @@ class Outcome(NamedTuple):
     notes: tuple[Note, ...]  # (category, text), warnings, each once
 
 
-def attempt(call: Callable[..., Any], **options: Any) -> Outcome:
+def attempt(call: Callable[..., Any], **options: Any) -> Attempt:
     """Call, and keep its warnings and the errors that the package raises on purpose."""
     value, failure = None, None
     with warnings.catch_warnings(record=True) as caught, single_blas_thread():
@@ -124,7 +122,7 @@ def attempt(call: Callable[..., Any], **options: Any) -> Outcome:
         except TobitGPError as error:
             failure = error
     notes = dict.fromkeys((note.category, str(note.message)) for note in caught)
-    return Outcome(value, failure, tuple(notes))
+    return Attempt(value, failure, tuple(notes))
 
 
 def attempt_all(
@@ -134,7 +132,7 @@ def attempt_all(
     progress: bool | Callable[[str, int, float], None],
     words: str,
     value: Callable[[Any], float],
-) -> list[Outcome]:
+) -> list[Attempt]:
     """Attempt each call, in order, and show how far they are; several at a time in processes of one BLAS thread."""
     found = []
     with progress_bar(progress, words) as show:
@@ -145,7 +143,7 @@ def attempt_all(
     return found
 
 
-def _outcomes(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jobs: int) -> Iterator[Outcome]:
+def _outcomes(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jobs: int) -> Iterator[Attempt]:
     if n_jobs == 1 or len(tasks) < 2:
         yield from (attempt(call, **options) for call, options in tasks)
         return
@@ -257,8 +255,6 @@ def cross_validate(
     >>> round(float(found["concordance_index"].mean()), 2)
     0.6
     """
-    from tobitgp.selection.held_out import read_measures
-
     measures = read_measures(metrics)
     check_jobs(n_jobs)
     check_arguments(fit_kwargs, "cross_validate()")
@@ -339,9 +335,6 @@ def _measure_fold(
     options: dict[str, Any],
 ) -> dict[str, float]:
     """Fit to some rows and measure on others; a metric that is not available is NaN, with a warning."""
-    from tobitgp.selection.cause_measures import by_cause
-    from tobitgp.selection.held_out import HeldOut
-
     results: Any = fit(formula, train, **options)
     held = HeldOut(results, test, weight)
     out: dict[str, float] = {"converged": bool(results.converged)}
@@ -356,7 +349,7 @@ def _measure_fold(
     return out
 
 
-def _table(names: list[Any], parts: Parts, found: list[Outcome]) -> pd.DataFrame:
+def _table(names: list[Any], parts: Parts, found: list[Attempt]) -> pd.DataFrame:
     """A row for each fold, and a warning for those that failed."""
     errors = [outcome.error for outcome in found if outcome.error is not None]
     if len(errors) == len(found):

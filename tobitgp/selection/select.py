@@ -16,12 +16,13 @@ from tobitgp.kinds.mixture_fit import choose_mixture_method
 from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
+from tobitgp.report.plots import plot_ranking
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import EVIDENCE, check_by, compare, read_value
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.process.process_results import GPResults
-from tobitgp.selection.cross_validation import OF_MODEL, Outcome, attempt, attempt_all, check_jobs, listed, pass_on
+from tobitgp.selection.cross_validation import OF_MODEL, Attempt, attempt, attempt_all, check_jobs, listed, pass_on
 from tobitgp.selection.specs import Candidate, read_specs
 from tobitgp.typing import Frame
 
@@ -75,8 +76,6 @@ class Selection:
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('AIC', '')
         """
-        from tobitgp.report.plots import plot_ranking
-
         return plot_ranking(self.table, list(self.results), ax)
 
     def __repr__(self) -> str:
@@ -160,7 +159,7 @@ def select(
     names = [c.name for c in ready]
     words = f"{{evaluations}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}"
     outcomes = attempt_all(tasks, names, n_jobs, progress, words, lambda found: read_value(found, by))
-    fitted: dict[str, Outcome] = dict(zip(names, outcomes, strict=True))
+    fitted: dict[str, Attempt] = dict(zip(names, outcomes, strict=True))
     pass_on((c.name, read[c.name].notes + (fitted[c.name].notes if c.name in fitted else ())) for c in candidates)
     ends = read | fitted
     errors = {c.name: error for c in candidates if (error := ends[c.name].error) is not None}

@@ -26,8 +26,8 @@ from tobitgp.formula.mvbind import Wide, read_wide
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.effect_parameters import EffectParameters
-from tobitgp.inference.feature_posterior import Layout, Place, Posterior
+from tobitgp.inference.feature_layout import Layout, Place
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.partitioned import Sites
@@ -44,14 +44,13 @@ from tobitgp.mixture.mixture_rows import MixtureUnits
 from tobitgp.numerics.arrow import Factor
 from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.crossed import CrossedFactor
-from tobitgp.priors.block import Grouping, Inputs
-from tobitgp.priors.group_effects import EffectsAt
+from tobitgp.priors.group_effects import EffectParameters, EffectsAt
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
 from tobitgp.priors.level_curves import LevelCurvesAt
 from tobitgp.priors.markov import Markov
 from tobitgp.priors.prior import DenseFeatures, LevelColumns, LinearPrior, Prior
-from tobitgp.priors.structure import StructuredTermAt
+from tobitgp.priors.structure import Grouping, Inputs, StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
 from tobitgp.results.competing.competing_parts import CompetingParts
@@ -115,7 +114,6 @@ CLASSES: dict[str, type] = {
         Place,
         PlainLinear,
         Points,
-        Posterior,
         Prior,
         Problem,
         SVBCM,
@@ -131,7 +129,7 @@ CLASSES: dict[str, type] = {
         Vecchia,
         WeibullBaseline,
     )
-} | {"State": MixtureState}
+} | {"Posterior": FeaturePosterior, "State": MixtureState}
 
 # Written by name.
 REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {

@@ -104,8 +104,9 @@ class Codec:
     def _fields(self, value: Any, arrays: list[AnyArray], around: Surroundings) -> dict[str, Any]:
         with around.within():
             around.columns = getattr(getattr(value, "facts", None), "names", ())
-            around.levels = getattr(value, "levels", {})
-            return {name: self.encode(getattr(value, name), arrays, around) for name in field_names(type(value))}
+            names = field_names(type(value))
+            around.levels = value.levels if "levels" in names else {}
+            return {name: self.encode(getattr(value, name), arrays, around) for name in names}
 
     def decode(
         self, document: Any, arrays: Sequence[AnyArray], used: set[int], around: Surroundings | None = None

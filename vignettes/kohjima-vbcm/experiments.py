@@ -12,13 +12,13 @@ import numpy as np
 
 import tobitgp as tg
 from tobitgp.mixture import EMCM, SVBCM, VBCM, MixtureFit, Predictive, fit_mixture
+from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.array_fit import read_prior, resolve_mixture_family
 from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb, evaluate, step_along
 from tobitgp.mixture.evidence_bound import Bayes
 from tobitgp.mixture.family import ComponentDistribution
 from tobitgp.mixture.gaussian import NormalComponents
 from tobitgp.mixture.mixture_priors import Dirichlet
-from tobitgp.mixture.mixture_rows import arrange, read_rows
 from tobitgp.mixture.rates import PoissonDistribution
 from tobitgp.mixture.starts import choose_units, starts
 from tobitgp.mixture.weibull import WeibullDistribution

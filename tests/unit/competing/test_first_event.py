@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import tobitgp as tg
 from tobitgp.diagnostics.elpd import waic_by_draws
-from tobitgp.distributions.first import First, Joined
+from tobitgp.distributions.event_times import First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import ApproximationWarning, SpecError

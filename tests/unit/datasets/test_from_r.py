@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.datasets import save_as_r
 
-from tobitgp.datasets.from_r import read_saved, sample
+from tobitgp.datasets.downloads import read_saved, sample
 
 
 def test_a_saved_data_frame_is_read():

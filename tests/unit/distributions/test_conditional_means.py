@@ -4,12 +4,10 @@ from scipy import stats
 from support.posteriors import rows_of
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 
 INF = np.inf
-DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
+DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(5.0)]
 
 
 @pytest.mark.parametrize("log_time", [False, True])
@@ -40,13 +38,13 @@ def test_far_tails_and_narrow_intervals_stay_inside(distribution):
 
 
 def test_exact_rows_and_the_scale_of_times():
-    rows = rows_of(Normal(), np.zeros(2), np.zeros(2), True)
+    rows = rows_of(NormalNoise(), np.zeros(2), np.zeros(2), True)
     ends = np.array([2.0, 3.0]), np.array([2.0, 5.0])
     value = rows.conditional_mean(*ends)
     assert value[0] == pytest.approx(2.0)
     assert 3.0 < value[1] < 5.0
-    assert rows_of(Normal(), np.zeros(2), np.zeros(2)).conditional_mean(*ends)[0] == ends[0][0]
-    assert rows_of(Normal(), np.zeros(2), np.zeros(2)).conditional_mean(*ends)[1] == pytest.approx(
+    assert rows_of(NormalNoise(), np.zeros(2), np.zeros(2)).conditional_mean(*ends)[0] == ends[0][0]
+    assert rows_of(NormalNoise(), np.zeros(2), np.zeros(2)).conditional_mean(*ends)[1] == pytest.approx(
         stats.truncnorm(*(end[1] for end in ends)).mean()
     )
 
@@ -54,5 +52,5 @@ def test_exact_rows_and_the_scale_of_times():
 def test_what_has_no_mean():
     rows = rows_of(Logistic(), np.zeros(2), np.log([0.5, 1.5]), True)
     assert np.isfinite(rows.conditional_mean(np.ones(2), np.full(2, INF))).tolist() == [True, False]
-    cauchy = rows_of(Student(1.0), np.zeros(1), np.zeros(1))
+    cauchy = rows_of(StudentNoise(1.0), np.zeros(1), np.zeros(1))
     assert cauchy.conditional_mean(np.zeros(1), np.full(1, INF))[0] == INF

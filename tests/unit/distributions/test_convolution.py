@@ -11,16 +11,14 @@ from support.posteriors import nodes
 from tobitgp.distributions.convolution import Convolved, cdf, log_density, log_mass, log_tail
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.distributions.weighted import WeightedSum
 from tobitgp.numerics.normal_functions import normal_quantile
 from tobitgp.numerics.truncated_moments import log_interval_mass
 from tobitgp.posterior.questions import probability
 
 INF = np.inf
-DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(0.3), Student(3.0), Student(60.0)]
+DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(0.3), StudentNoise(3.0), StudentNoise(60.0)]
 RATIOS = [1e-3, 0.1, 0.7, 3.0, 20.0, 1e3]
 
 
@@ -69,12 +67,14 @@ def test_the_normal_distribution_is_its_closed_form():
     total = np.hypot(1.0, t)
     z = 8.0 * rng.normal(size=n) * total
     for upper, sign in ((False, 1.0), (True, -1.0)):
-        assert np.allclose(log_tail(Normal(), z, t, upper=upper), log_ndtr(sign * z / total), rtol=1e-11, atol=1e-9)
+        assert np.allclose(
+            log_tail(NormalNoise(), z, t, upper=upper), log_ndtr(sign * z / total), rtol=1e-11, atol=1e-9
+        )
     truth = -0.5 * (z / total) ** 2 - np.log(total) - 0.5 * np.log(2 * np.pi)
-    assert np.allclose(log_density(Normal(), z, t), truth, rtol=1e-11, atol=1e-9)
+    assert np.allclose(log_density(NormalNoise(), z, t), truth, rtol=1e-11, atol=1e-9)
     b = z + total * 10.0 ** rng.uniform(-3, 1, n)
-    assert np.allclose(log_mass(Normal(), z, b, t), log_interval_mass(z / total, b / total), rtol=1e-10, atol=1e-9)
-    F, f = cdf(Normal(), z, t)
+    assert np.allclose(log_mass(NormalNoise(), z, b, t), log_interval_mass(z / total, b / total), rtol=1e-10, atol=1e-9)
+    F, f = cdf(NormalNoise(), z, t)
     assert np.allclose(F, np.exp(log_ndtr(z / total)), rtol=1e-9, atol=1e-300)
     assert np.allclose(f, np.exp(truth), rtol=1e-9, atol=1e-300)
 
@@ -122,7 +122,7 @@ def components(rng, distributions, spread, n=5):
 @pytest.mark.parametrize("spread", [1e-3, 0.5, 1e3])
 @pytest.mark.parametrize(
     "distributions",
-    [(Logistic(),), (Gumbel(),) * 3, (Student(0.8), Student(3.0), Student(9.0)), (Logistic(),) * 3],
+    [(Logistic(),), (Gumbel(),) * 3, (StudentNoise(0.8), StudentNoise(3.0), StudentNoise(9.0)), (Logistic(),) * 3],
     ids=["logistic", "gumbel", "student", "logistics"],
 )
 def test_quantiles_invert_the_cdf(rng, distributions, spread):
@@ -140,18 +140,18 @@ def test_quantiles_invert_the_cdf(rng, distributions, spread):
 
 
 def test_normal_quantiles_by_the_general_path(rng):
-    q = components(rng, (Normal(),) * 4, 0.7)
+    q = components(rng, (NormalNoise(),) * 4, 0.7)
     for p in (0.01, 0.5, 0.9):
         truth = normal_quantile(p, q.weight, q.mean, np.hypot(q.sd, q.sigma))
         scale = np.broadcast_to(q.sigma, q.mean.shape)
         rows = zip(q.sd / q.sigma, q.mean, scale, strict=True)
-        general = WeightedSum(q.weight, tuple(LocationScale(Convolved(Normal(), t), m, s) for t, m, s in rows))
+        general = WeightedSum(q.weight, tuple(LocationScale(Convolved(NormalNoise(), t), m, s) for t, m, s in rows))
         assert np.allclose(general.ppf(p), truth, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("upper", [False, True])
 def test_quantiles_of_probabilities_under_several_distributions(rng, upper):
-    distributions = (Student(1.5), Student(4.0), Student(30.0))
+    distributions = (StudentNoise(1.5), StudentNoise(4.0), StudentNoise(30.0))
     weight, mean, sd = np.array([0.2, 0.5, 0.3]), rng.normal(size=(3, 4)), np.full((3, 4), 0.6)
     j = rng.choice(3, 200_000, p=weight)
     z = mean[j] + sd[j] * rng.normal(size=(len(j), 4))

@@ -5,14 +5,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import expit
 
-from tobitgp.distributions.cured import Cured
-from tobitgp.distributions.gengamma import GenGamma
+from tobitgp.distributions.event_times import Cured
+from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise
 
-NOISES = [Normal(), Logistic(), Gumbel(), GenGamma(-0.7)]
+NOISES = [NormalNoise(), Logistic(), Gumbel(), GenGammaNoise(-0.7)]
 LOGIT = np.array([-2.0, 0.3, 4.0])
 PI = expit(LOGIT)
 

@@ -6,10 +6,10 @@ import pytest
 from scipy.integrate import quad
 
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
-from tobitgp.distributions.cured import Cured
+from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.formulas import CuredTimes, RowTimes, location_scale_times, transformed_times
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.transformed import Transformed
+from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.numerics.jets import log_complement, log_expit, variables
 
@@ -140,7 +140,7 @@ def test_values_are_those_of_the_distributions_that_predict(noise):
     pairs = [
         ("location and scale", plain),
         ("cured", Cured(plain, np.full(5, -0.6))),
-        ("spline hazards", Transformed(of, SPLINE, np.full(5, -0.7), (1.1, 0.08, -0.05))),
+        ("spline hazards", TransformedTimes(of, SPLINE, np.full(5, -0.7), (1.1, 0.08, -0.05))),
     ]
     for kind, want in pairs:
         times = at(kind, noise)

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.distributions.weighted import Lattice, interpolate
 from tobitgp.posterior import nodes as posterior_nodes
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES
 from tobitgp.results.survival import Times, left_area
 
-every_noise = pytest.mark.parametrize("noise", [Gumbel(), Logistic(), Student(3.0)], ids=lambda d: d.name)
+every_noise = pytest.mark.parametrize("noise", [Gumbel(), Logistic(), StudentNoise(3.0)], ids=lambda d: d.name)
 N = 30
 
 

@@ -7,16 +7,16 @@ from scipy import stats as st
 
 from tobitgp.distributions import convolution, weighted
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.distributions.weighted import Lattice
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES
 
 SIGMA, VALUES = 0.7, np.linspace(-20.0, 12.0, 80)
 PARTS = weighted._ABOVE, weighted._BELOW, weighted._DENSITY
-every_noise = pytest.mark.parametrize("noise", [Normal(), Gumbel(), Logistic(), Student(3.0)], ids=lambda d: d.name)
+every_noise = pytest.mark.parametrize(
+    "noise", [NormalNoise(), Gumbel(), Logistic(), StudentNoise(3.0)], ids=lambda d: d.name
+)
 every_spread = pytest.mark.parametrize("spread", [(0.01, 0.02), (0.05, 2.0), (1.0, 4.0)])
 
 
@@ -70,7 +70,7 @@ def test_far_tails_of_gumbel_noise_against_many_digits():
 def test_normal_noise_has_the_closed_form(rng):
     weight, mean, sd = np.array([0.3, 0.7]), rng.normal(size=(2, 5)), rng.uniform(0.1, 0.5, (2, 5))
     sigma = np.array([0.5, 0.8])
-    found = np.exp(Lattice(weight, (Normal(),) * 2, mean, sd, sigma, True).logsf(np.exp(VALUES)))
+    found = np.exp(Lattice(weight, (NormalNoise(),) * 2, mean, sd, sigma, True).logsf(np.exp(VALUES)))
     scale = np.hypot(sd, sigma[:, None])[..., None]
     want = np.tensordot(weight, st.norm.sf((VALUES - mean[..., None]) / scale), 1)
     np.testing.assert_allclose(found, want, rtol=1e-11)

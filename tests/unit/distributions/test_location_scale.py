@@ -9,14 +9,12 @@ from support.posteriors import rows_of
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior.questions import CURVES
 
 INF = np.inf
 FROZEN = {"normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_l, "student": partial(stats.t, 5.0)}
-DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
+DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(5.0)]
 ETA, TAU = np.array([-0.8, 0.4, 1.5, 0.2]), np.log([0.9, 0.4, 0.6, 0.3])
 LOWER, UPPER = np.array([0.1, -INF, 0.5, 0.3]), np.array([2.0, 1.2, INF, 0.7])
 CASES = [
@@ -71,28 +69,28 @@ def test_without_limits_the_clipped_mean_is_the_mean(distribution):
 
 
 def test_means_of_times_by_quadrature():
-    for distribution, frozen in ((Normal(), stats.norm), (Gumbel(), stats.gumbel_l), (Logistic(), stats.logistic)):
+    for distribution, frozen in ((NormalNoise(), stats.norm), (Gumbel(), stats.gumbel_l), (Logistic(), stats.logistic)):
         value = rows_of(distribution, [0.3], np.log([0.6]), True).mean()[0]
         want = integrate.quad(lambda z, f=frozen: np.exp(0.3 + 0.6 * z) * f.pdf(z), -50, 80, points=[0], limit=400)[0]
         assert value == pytest.approx(want, rel=1e-9)
 
 
 def test_what_has_no_mean():
-    assert np.isnan(rows_of(Student(1.0), ETA, TAU).mean()).all()
+    assert np.isnan(rows_of(StudentNoise(1.0), ETA, TAU).mean()).all()
     logistic = rows_of(Logistic(), np.zeros(2), np.log([0.5, 1.0]), True)
     for found in (logistic.mean(), logistic.clipped_mean(np.full(2, 0.1), np.full(2, INF))):
         assert np.isfinite(found).tolist() == [True, False]
     assert np.isfinite(logistic.clipped_mean(np.full(2, 0.1), np.full(2, 9.0))).all()
-    bounded = rows_of(Student(0.8), ETA, TAU).clipped_mean(np.zeros(4), np.ones(4))
+    bounded = rows_of(StudentNoise(0.8), ETA, TAU).clipped_mean(np.zeros(4), np.ones(4))
     assert ((bounded > 0.0) & (bounded < 1.0)).all()
 
 
 def test_far_from_the_limits():
-    rows = rows_of(Normal(), np.array([-30.0, 30.0]), np.zeros(2))
+    rows = rows_of(NormalNoise(), np.array([-30.0, 30.0]), np.zeros(2))
     found = rows.clipped_mean(np.zeros(2), np.full(2, 1.0))
     assert 0.0 < found[0] < 1e-190
     assert found[1] == pytest.approx(1.0, abs=1e-15)
-    none = np.exp(rows_of(Normal(), np.zeros(2), np.zeros(2), True).logcdf(np.array([0.0, -3.0])))
+    none = np.exp(rows_of(NormalNoise(), np.zeros(2), np.zeros(2), True).logcdf(np.array([0.0, -3.0])))
     assert none.tolist() == [0.0, 0.0]
 
 
@@ -107,7 +105,9 @@ def ends(rng, kind, log):
     return lower, upper
 
 
-@pytest.mark.parametrize("distribution", [*DISTRIBUTIONS[:3], Student(0.6), Student(3.0), Student(15.0)], ids=repr)
+@pytest.mark.parametrize(
+    "distribution", [*DISTRIBUTIONS[:3], StudentNoise(0.6), StudentNoise(3.0), StudentNoise(15.0)], ids=repr
+)
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("kind", ["both", "lower", "upper"])
 def test_closed_forms_are_the_quadrature(rng, distribution, log, kind):
@@ -120,7 +120,7 @@ def test_closed_forms_are_the_quadrature(rng, distribution, log, kind):
     assert np.allclose(rows.mean_between(*limits), rows.conditional_mean(*limits), rtol=digits, atol=1e-10)
 
 
-@pytest.mark.parametrize("distribution", [*DISTRIBUTIONS[:3], Student(3.0)], ids=repr)
+@pytest.mark.parametrize("distribution", [*DISTRIBUTIONS[:3], StudentNoise(3.0)], ids=repr)
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("kind", ["both", "lower", "upper"])
 def test_log_odds_between_the_limits(rng, distribution, log, kind):
@@ -140,7 +140,7 @@ def test_log_odds_between_the_limits(rng, distribution, log, kind):
 
 @pytest.mark.parametrize("log", [False, True])
 def test_log_odds_keep_their_precision_in_the_tails(log):
-    rows = rows_of(Normal(), np.array([-30.0, 30.0]), np.full(2, np.log(0.5)), log)
+    rows = rows_of(NormalNoise(), np.array([-30.0, 30.0]), np.full(2, np.log(0.5)), log)
     low, high = rows.clipped_log_odds(np.full(2, 0.5), np.full(2, 2.0))
     assert -INF < low < -1000.0
     assert 1000.0 < high < INF
@@ -148,7 +148,12 @@ def test_log_odds_keep_their_precision_in_the_tails(log):
 
 # -- survival ---------------------------------------------------------------------------------------------------------
 
-PEERS = [(Normal(), stats.norm), (Logistic(), stats.logistic), (Gumbel(), stats.gumbel_l), (Student(3.0), stats.t(3.0))]
+PEERS = [
+    (NormalNoise(), stats.norm),
+    (Logistic(), stats.logistic),
+    (Gumbel(), stats.gumbel_l),
+    (StudentNoise(3.0), stats.t(3.0)),
+]
 LOCATION, LOG_SCALE = np.array([1.5, -0.4]), np.log([0.6, 1.3])
 
 

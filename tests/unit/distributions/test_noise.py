@@ -5,9 +5,7 @@ from scipy import stats
 from support.distributions import DISTRIBUTIONS, PRECISE, cdf, density
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 
 SCIPY = {
     "normal": stats.norm(),
@@ -38,7 +36,7 @@ def test_as_scipy(name):
 
 @pytest.mark.parametrize("df", [0.5, 1.0, 1.5, 2.0, 3.0])
 def test_moments_of_students_distribution_where_there_are_none(df):
-    distribution = Student(df)
+    distribution = StudentNoise(df)
     assert np.isnan(distribution.mean) == (df <= 1.0)
     assert np.isfinite(distribution.variance) == (df > 2.0)
     assert np.isinf(distribution.variance) == (1.0 < df <= 2.0)
@@ -67,7 +65,7 @@ def test_nothing_is_infinite_far_out(distribution):
         assert np.isfinite(value).all()
 
 
-@pytest.mark.parametrize("distribution", [Normal(), Logistic(), Student(4.0)], ids=repr)
+@pytest.mark.parametrize("distribution", [NormalNoise(), Logistic(), StudentNoise(4.0)], ids=repr)
 def test_mirror(distribution):
     z = np.linspace(-6.0, 6.0, 25)
     low, high = distribution.lower_tail(z), distribution.upper_tail(-z)
@@ -83,4 +81,4 @@ def test_weibull_tail_is_exact():
 
 def test_student_with_many_degrees_is_normal():
     z = np.array([-40.0, -5.0, 1.0])
-    np.testing.assert_allclose(Student(1e12).log_cdf(z), Normal().log_cdf(z), rtol=1e-8)
+    np.testing.assert_allclose(StudentNoise(1e12).log_cdf(z), NormalNoise().log_cdf(z), rtol=1e-8)

@@ -7,15 +7,14 @@ from scipy.integrate import quad
 from tobitgp.distributions import transformed
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.transformed import Transformed
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise
+from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.numerics.jets import variables
 from tobitgp.numerics.roots import derivatives
 
 ETA = np.array([-2.0, -0.3, 1.0])
 FREE = np.full(3, np.inf)
-NOISES = [Gumbel(), Logistic(), Normal()]
+NOISES = [Gumbel(), Logistic(), NormalNoise()]
 BASELINES = {
     "weibull": (WeibullBaseline(), (0.4,)),
     "gompertz": (GompertzBaseline(), (0.3,)),
@@ -29,7 +28,7 @@ OF = pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 def made(noise, which, frailty=()):
     baseline, c = BASELINES[which]
     full = [np.full(3, value) for value in (*c, *frailty)]
-    return Transformed(noise, baseline, ETA, tuple(full[: len(c)]), tuple(full[len(c) :]))
+    return TransformedTimes(noise, baseline, ETA, tuple(full[: len(c)]), tuple(full[len(c) :]))
 
 
 CASES = [(noise, which, ()) for noise in NOISES for which in BASELINES]
@@ -83,7 +82,7 @@ def survive_at(y, i):
 def test_a_mean_without_an_end():
     """Log-logistic times whose survival falls as 1 / t, and more slowly."""
     for shape, finite in ((1.5, True), (1.0, False), (0.7, False)):
-        y = Transformed(Logistic(), SplineBaseline((0.0, 1.0)), np.zeros(1), (np.full(1, shape),))
+        y = TransformedTimes(Logistic(), SplineBaseline((0.0, 1.0)), np.zeros(1), (np.full(1, shape),))
         want = np.pi / shape / np.sin(np.pi / shape) if finite else np.inf
         assert y.mean()[0] == pytest.approx(want, rel=1e-6)
 
@@ -94,7 +93,7 @@ def test_many_rows_are_interpolated(noise, which, monkeypatch):
     baseline, c = BASELINES[which]
     rng = np.random.default_rng(1)
     eta, levels = rng.normal(size=(900, 1)), rng.integers(2, size=(900, 1))
-    y = Transformed(noise, baseline, eta, tuple(np.where(levels > 0, value, 0.9 * value) for value in c))
+    y = TransformedTimes(noise, baseline, eta, tuple(np.where(levels > 0, value, 0.9 * value) for value in c))
     upper = np.array([[0.5, 4.0]])
     free = np.full_like(upper, np.inf)
     found = y.observed_mean(np.zeros_like(upper), upper, -free, free)

@@ -3,8 +3,7 @@ import pandas as pd
 import pytest
 from support.rivers import make_daily, normalise, years
 
-from tobitgp.flow.daily import read_daily, read_periods
-from tobitgp.flow.weights import discharge_weights, make_grid, period_weights
+from tobitgp.flow.daily import discharge_weights, make_grid, period_weights, read_daily, read_periods
 
 NEEDED = ("date", "q")
 

@@ -7,9 +7,9 @@ from support.reference import load
 from tobitgp.inference import EP
 from tobitgp.inference.evidence import exact_posterior, prior_covariance, why_not_exact
 from tobitgp.likelihoods.censoring_noise import SideNoise
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import DenseBlock, Prior
+from tobitgp.priors.structure import Inputs
 
 CASES = {case["case"]: case for case in load("tobit_gp_cases.json")["cases"]}
 SIX = load("fixed_parameters.json")

@@ -11,7 +11,7 @@ from tobitgp.inference import METHODS
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.fixed_point import seed as seed_with
 from tobitgp.inference.partitioned import cut
-from tobitgp.priors.block import Inputs, split_theta
+from tobitgp.priors.structure import Inputs, split_theta
 
 THETA = np.log([1.2, 0.6, 0.3])
 EASY = {

@@ -8,12 +8,12 @@ from support.blocks import CODES, NONE, OTHER, WEIGHT, effects, wavy
 from support.problems import GAUSSIAN, dense, gp, make_problem, product, simulate, tight
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.inference import frozen, partitioned
 from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.partitioned import cut
-from tobitgp.likelihoods.noise import Noise
+from tobitgp.likelihoods.noise import NoiseLikelihood
 
 METHODS = ("ep", "vi", "laplace")
 MOVE = 0.3  # of every parameter, from where features were made
@@ -103,9 +103,9 @@ def test_where_nothing_is_left_out(name, make):
 
 
 NOISES = {
-    "student": (Noise(Student(4.0)), []),
-    "student, df free": (Noise(Student(), free_shape=True), [np.log(4.0)]),
-    "gumbel": (Noise(Gumbel()), []),
+    "student": (NoiseLikelihood(StudentNoise(4.0)), []),
+    "student, df free": (NoiseLikelihood(StudentNoise(), free_shape=True), [np.log(4.0)]),
+    "gumbel": (NoiseLikelihood(Gumbel()), []),
 }
 
 

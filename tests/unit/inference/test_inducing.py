@@ -12,9 +12,9 @@ from tobitgp.inference import inducing as room
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.hyperparameters import LOCATION, Parameters, default_prior
 from tobitgp.inference.partition_fit import fit_gp
-from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Grouping, Inputs
 
 PLAIN = {"integrate": False}
 

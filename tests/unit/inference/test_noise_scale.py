@@ -16,7 +16,7 @@ import tobitgp as tg
 from tobitgp.data.arrays import Instrument
 from tobitgp.errors import DataError, SpecError
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.likelihoods.expectations import CrossEntropy, Drawn
+from tobitgp.likelihoods.expectations import CrossEntropy, DrawnMeans
 
 METHODS = ["ep", "vi", "laplace"]
 CURVE = {"sd(gp(x))": 0.9, "lengthscale(gp(x))": 0.25}
@@ -227,7 +227,9 @@ def test_of_a_known_mean_it_is_the_likelihood(data, formula, family, method):
     assert weighted == pytest.approx(data["w"] @ rows, abs=1e-6)
 
 
-@pytest.mark.parametrize("likelihood", [GAUSSIAN, Drawn(GAUSSIAN, 7), CrossEntropy()], ids=["all", "some", "cross"])
+@pytest.mark.parametrize(
+    "likelihood", [GAUSSIAN, DrawnMeans(GAUSSIAN, 7), CrossEntropy()], ids=["all", "some", "cross"]
+)
 def test_expectations_of_a_row_are_those_under_its_own_noise(likelihood):
     """Every one as if all rows had that noise."""
     lower, upper = np.array([-0.2, -np.inf, 0.4, 0.3]), np.array([-0.2, 0.5, 0.4, np.inf])

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.errors import NumericalError
 from tobitgp.inference.pair_sites import PairRows, cavities, floored, gradient, iterate, times
 from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.likelihoods.families import FAMILIES, GaussianNoise
-from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.group_effects import EffectsBlock
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.priors.prior import DenseFeatures
+from tobitgp.priors.structure import Grouping, Inputs
 
 X = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
 Y = np.array([-0.5, 0.1, 0.7, 1.0, 0.3, -0.5])
@@ -23,9 +23,9 @@ INF = np.inf
 
 def kinds(weight=(1.0,) * 6):
     y, c, none = Y[ORDER], np.asarray(weight)[ORDER], np.zeros(3)
-    exact = Rows("exact", y[:3], y[:3], y[:3], none, c[:3], none)
+    exact = KindRows("exact", y[:3], y[:3], y[:3], none, c[:3], none)
     lower, upper = np.array([-INF, -INF, 1.0]), np.array([-0.5, -0.5, INF])
-    return exact, Rows("one-sided", lower, upper, y[3:], np.array([-1.0, -1.0, 1.0]), c[3:], np.full(3, INF))
+    return exact, KindRows("one-sided", lower, upper, y[3:], np.array([-1.0, -1.0, 1.0]), c[3:], np.full(3, INF))
 
 
 def root(sd, scale):
@@ -118,8 +118,10 @@ def grouped_rows(theta, sought=True, M=5):
     """A curve and groups in both; features few enough that they leave something."""
     order = np.argsort(PLACES[:, 0] < -0.5, kind="stable")
     n, y, none = int((PLACES[:, 0] >= -0.5).sum()), NOISY[order], np.zeros(N)
-    exact = Rows("exact", y[:n], y[:n], y[:n], none[:n], np.ones(n), none[:n])
-    below = Rows("one-sided", np.full(N - n, -INF), y[n:], y[n:], -np.ones(N - n), np.ones(N - n), np.full(N - n, INF))
+    exact = KindRows("exact", y[:n], y[:n], y[:n], none[:n], np.ones(n), none[:n])
+    below = KindRows(
+        "one-sided", np.full(N - n, -INF), y[n:], y[n:], -np.ones(N - n), np.ones(N - n), np.full(N - n, INF)
+    )
     at, code = Inputs(PLACES[order]), CODE[order]
     one, groups = Inputs(np.ones((N, 1)), code), Grouping("g", 4)
     Z = np.linspace(-1.5, 1.5, M)[:, None]

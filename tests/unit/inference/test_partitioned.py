@@ -7,7 +7,7 @@ from support.problems import gp, make_problem, simulate, solve
 from tobitgp.inference import METHODS, partitioned
 from tobitgp.inference.evidence import sites_of
 from tobitgp.inference.partitioned import Sites, cut, examples
-from tobitgp.priors.block import Inputs
+from tobitgp.priors.structure import Inputs
 
 
 @pytest.fixture

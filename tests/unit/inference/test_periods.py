@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tobitgp as tg
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.inference.multistart import candidate_periods, expected
 
 
@@ -74,7 +74,9 @@ def test_censored_rows_have_their_expected_values(rng):
     z = rng.normal(size=20_000)
     for sign in (-1.0, 1.0):
         censored = sign * z > 0.3
-        rows = Rows("one-sided", *np.zeros((2, 1)), np.array([sign * 0.3]), np.array([sign]), *np.ones((2, 1)), None)
+        rows = KindRows(
+            "one-sided", *np.zeros((2, 1)), np.array([sign * 0.3]), np.array([sign]), *np.ones((2, 1)), None
+        )
         assert expected(rows) == pytest.approx(z[censored].mean(), abs=0.03)
 
 

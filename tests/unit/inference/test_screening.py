@@ -15,10 +15,10 @@ from tobitgp.inference.partitioned import cut
 from tobitgp.inference.screening import screen
 from tobitgp.inference.screening_cells import cut_cells
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.choice import choose_blocks
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Grouping, Inputs
 
 SD, SCALE, SIGMA = 1.2, 4.0, 0.5
 THETA = np.log([SD, SCALE, SIGMA])

@@ -3,7 +3,7 @@ import pytest
 from support.differences import derivative
 from support.problems import GAUSSIAN, make_rows
 
-from tobitgp.likelihoods.expectations import Drawn, fixed_draws
+from tobitgp.likelihoods.expectations import DrawnMeans, fixed_draws
 
 MEAN, VAR = np.linspace(-1.5, 1.5, 4), np.array([0.05, 0.3, 1.0, 4.0])
 KINDS = {
@@ -24,7 +24,7 @@ def test_draws(draws):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivatives_are_those_of_the_average(kind):
-    rows, drawn = KINDS[kind], Drawn(GAUSSIAN, 7)
+    rows, drawn = KINDS[kind], DrawnMeans(GAUSSIAN, 7)
     E = drawn.expected(rows, MEAN, VAR, 0.4)
 
     def value(mean=MEAN, var=VAR, sigma=0.4):
@@ -41,13 +41,13 @@ def test_derivatives_are_those_of_the_average(kind):
 def test_many_draws_are_the_expectation(kind):
     rows = KINDS[kind]
     want = GAUSSIAN.expected(rows, MEAN, VAR, 0.4)
-    got = Drawn(GAUSSIAN, 20_000).expected(rows, MEAN, VAR, 0.4, slopes=False)
+    got = DrawnMeans(GAUSSIAN, 20_000).expected(rows, MEAN, VAR, 0.4, slopes=False)
     for a, b in zip(got[:3], want[:3], strict=True):
         np.testing.assert_allclose(a, b, rtol=0.05, atol=0.05)
 
 
 def test_log_concave_rows_keep_sites_of_positive_precision():
     for rows in KINDS.values():
-        d2 = Drawn(GAUSSIAN, 2).expected(rows, MEAN, VAR, 0.1).d2
+        d2 = DrawnMeans(GAUSSIAN, 2).expected(rows, MEAN, VAR, 0.1).d2
         assert (d2 <= 0.0).all()
         assert (d2 >= -1.0 / 0.1**2 - 1e-9).all()

@@ -5,7 +5,7 @@ import pytest
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.student import Student as StudentNoise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods import FAMILIES, Family, Student, resolve_family
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from tobitgp.data.arrays import Rows
+from tobitgp.data.arrays import KindRows
 from tobitgp.likelihoods import two_latents
 from tobitgp.likelihoods.families import FAMILIES, GaussianNoise
 from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_pair
@@ -18,7 +18,7 @@ NONE = np.zeros(1)
 def row(kind, lower, upper):
     ends, finite = (np.array([lower]), np.array([upper])), np.array([upper if np.isinf(lower) else lower])
     sign = np.array([-1.0 if np.isinf(lower) else 1.0]) if kind == "one-sided" else np.zeros(1)
-    return Rows(kind, *ends, finite, sign, np.ones(1), np.array([upper - lower]))
+    return KindRows(kind, *ends, finite, sign, np.ones(1), np.array([upper - lower]))
 
 
 SEEN = {"exact": row("exact", 0.8, 0.8), "left": row("one-sided", -np.inf, -0.3), "between": row("interval", -0.3, 0.4)}
@@ -105,7 +105,7 @@ def test_wide_cavities_of_log_sigma_have_the_nodes_they_need(scale):
 @pytest.mark.parametrize("sd", [0.1, 0.3, 0.5, 1.0])
 def test_rows_far_off_say_that_their_noise_is_wide(sd):
     y, V_far = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0]), np.tile(np.diag([0.1, sd**2]), (6, 1, 1))
-    rows = Rows("exact", y, y, y, np.zeros(6), np.ones(6), np.zeros(6))
+    rows = KindRows("exact", y, y, y, np.zeros(6), np.ones(6), np.zeros(6))
     found = tilted_pair(GaussianNoise(), 0.3, rows, np.zeros((6, 2)), V_far, np.zeros(6))
     h = sd * np.linspace(-45.0, 45.0, 100_001)
     log_p = norm.logpdf(h, scale=sd) + norm.logpdf(y[:, None], scale=np.sqrt(0.1 + 0.09 * np.exp(2.0 * h)))
@@ -132,7 +132,7 @@ def test_slopes_in_degrees_of_freedom_and_sigma_are_those_of_differences(name):
 def test_rows_that_are_alike_are_met_once(monkeypatch, spread):
     """All that tells two rows apart counts: what was seen, the noise, mean, covariance, and what features leave."""
     lower = np.array([0.8, 0.8, 0.8, 0.9, 0.8, 0.8, 0.8])
-    rows = Rows("exact", lower, lower, lower, np.zeros(7), np.ones(7), np.zeros(7), spread=spread)
+    rows = KindRows("exact", lower, lower, lower, np.zeros(7), np.ones(7), np.zeros(7), spread=spread)
     mean, V_all, d = np.repeat(MEAN, 7, axis=0), np.repeat(V, 7, axis=0), np.zeros(7)
     mean[4, 1], V_all[5, 0, 0], d[6] = 0.3, 0.7, 0.1
     want = tilted_pair(GaussianNoise(), 1.0, rows, mean, V_all, d)

@@ -8,7 +8,7 @@ from support.distributions import DISTRIBUTIONS
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.likelihoods.row_terms import mass_terms, row_terms
 
 LOWER = np.array([0.4, -np.inf, 0.3, -0.5, -np.inf, 0.6, 0.7])
@@ -52,7 +52,9 @@ def test_normal_values_are_those_of_scipy():
         at.logpdf(LOWER)[5] - np.log(at.cdf(EXIT)[5] - at.cdf(ENTRY)[5]),
         at.logsf(LOWER)[6] - at.logsf(ENTRY)[6],
     ]
-    assert np.allclose(LocationScale(Normal(), f, np.array(sigma)).log_likelihood(*ENDS)[:, 0], expected, rtol=1e-10)
+    assert np.allclose(
+        LocationScale(NormalNoise(), f, np.array(sigma)).log_likelihood(*ENDS)[:, 0], expected, rtol=1e-10
+    )
 
 
 def test_a_density_and_the_mass_around_it_are_one():

@@ -4,9 +4,9 @@ from support.mixtures import NAMES, random_rows
 
 import tobitgp as tg
 from tobitgp.mixture import EMCM, VBCM, DirichletProcess, fit_mixture
+from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.coordinate_ascent import Extrapolation, Stop, chunks_of, climb
 from tobitgp.mixture.evidence_bound import MixtureState, Points
-from tobitgp.mixture.mixture_rows import arrange, read_rows
 
 INF = np.inf
 

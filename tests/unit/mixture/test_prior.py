@@ -20,7 +20,7 @@ from tobitgp.mixture import (
     partial_fit,
     start_stream,
 )
-from tobitgp.mixture.mixture_rows import rounding_of_ties
+from tobitgp.mixture.arranged_rows import rounding_of_ties
 
 REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "mixture_given_priors.json").read_text())["fits"]
 INF = np.inf

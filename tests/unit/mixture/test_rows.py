@@ -3,7 +3,8 @@ import pytest
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.mixture import MIXTURE_FAMILIES, fit_mixture
-from tobitgp.mixture.mixture_rows import MixtureUnits, arrange, read_rows, subset
+from tobitgp.mixture.arranged_rows import arrange, read_rows, subset
+from tobitgp.mixture.mixture_rows import MixtureUnits
 from tobitgp.mixture.starts import choose_units
 
 INF = np.inf

@@ -3,9 +3,10 @@ import pytest
 
 from tobitgp.datasets import load
 from tobitgp.mixture import EMCM, VBCM, array_fit, fit_mixture
+from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
 from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb, sums_given
-from tobitgp.mixture.mixture_rows import MixtureUnits, arrange, read_rows
+from tobitgp.mixture.mixture_rows import MixtureUnits
 from tobitgp.mixture.starts import _drawn, moved
 
 INF = np.inf

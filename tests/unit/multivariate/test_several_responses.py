@@ -600,5 +600,5 @@ def test_labels_of_rows_and_no_rows_matter_to_no_answer(data):
     assert res.sample(data.head(0), 3).shape == (3, 0, 2)
     with pytest.raises(SpecError, match=r"this model has 'gp\(x\)'\."):
         res.predict(data.head(2), exclude="re(g)")
-    with pytest.raises(SpecError, match="id= goes with"):
+    with pytest.raises(SpecError, match="id= is for one response"):
         tg.fit("mvbind(y1, y2) ~ z", data, id="g")

@@ -8,7 +8,7 @@ import pytest
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects import plot_box, plot_ecdf, plot_probability, ros
-from tobitgp.nondetects.kaplan_meier import kaplan_meier_of
+from tobitgp.nondetects.means import kaplan_meier_of
 from tobitgp.nondetects.sample import read_values
 from tobitgp.nondetects.sample_likelihood import maximise
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.kaplan_meier import kaplan_meier_of, km_means
+from tobitgp.nondetects.means import kaplan_meier_of, km_means
 from tobitgp.nondetects.sample import read_values
 
 

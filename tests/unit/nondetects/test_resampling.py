@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.kaplan_meier import km_means
+from tobitgp.nondetects.means import km_means
 from tobitgp.nondetects.resampling import bca, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import read_values
 from tobitgp.nondetects.sample_likelihood import maximise
 from tobitgp.nondetects.sample_results import read_resamples
 
 
-@pytest.mark.parametrize(("noise", "family"), [(Normal(), "lognormal"), (Gumbel(), "weibull")])
+@pytest.mark.parametrize(("noise", "family"), [(NormalNoise(), "lognormal"), (Gumbel(), "weibull")])
 def test_many_fits_are_the_fits_one_by_one(case, noise, family):
     _, y, censored = case
     sample = read_values(y, censored)
@@ -30,7 +30,7 @@ def test_many_fits_are_the_fits_one_by_one(case, noise, family):
 def test_many_fits_where_nothing_bounds_a_row():
     t = np.array([[0.3, -np.inf, 1.0, 2.0]])
     with pytest.raises(FloatingPointError), np.errstate(invalid="raise"):
-        fit_many(Normal(), t, np.isneginf(t))
+        fit_many(NormalNoise(), t, np.isneginf(t))
 
 
 def test_few_detects():

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from support.posteriors import asked, nodes
 
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.symmetric_noise import NormalNoise
 
 INF = np.inf
 LIMITS = [(-0.5, INF), (-INF, 0.8), (-0.5, 0.8), (0.4, 0.9), (-INF, INF), (0.3, INF)]
@@ -17,7 +17,7 @@ ROWS = [(0.2, 0.6), (-1.5, 0.4), (1.5, 0.3), (0.3, 2.0)]
 
 
 def clipped_mean(mean, sd, lower, upper, *, log_time):
-    return LocationScale(Normal(), mean, sd, log_time).clipped_mean(lower, upper)
+    return LocationScale(NormalNoise(), mean, sd, log_time).clipped_mean(lower, upper)
 
 
 def error(mean, sd, sigma, lower, upper, *, log_time):

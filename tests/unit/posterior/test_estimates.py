@@ -5,9 +5,7 @@ from support.differences import derivative
 from support.posteriors import rows_of
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import CURVES, Question, latent, mean, observed, probability, quantile
 
@@ -24,7 +22,7 @@ QUESTIONS = {
     "observed": lambda log: observed(log, LOWER, UPPER, -FREE, FREE),
     **{name: lambda log, of=of: of(log, AT + 1.0, AT) for name, of in CURVES.items()},
 }
-DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
+DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(5.0)]
 CASES = [
     (distribution, log)
     for distribution in DISTRIBUTIONS
@@ -74,7 +72,9 @@ def test_intervals_are_symmetric_on_the_scale_of_the_link(link):
     value, sd = np.array([0.2, 0.7]), 0.1
     question = Question(lambda y: y.location, link)
     linked = {"identity": value, "log": np.log(value), "logit": np.log(value / (1.0 - value))}[link]
-    found = estimates(Normal(), np.diag([sd**2, 0.0]), False, linked, np.zeros(2)).statistics(question, 0.9, se=True)
+    found = estimates(NormalNoise(), np.diag([sd**2, 0.0]), False, linked, np.zeros(2)).statistics(
+        question, 0.9, se=True
+    )
     z = stats.norm.ppf(0.95)
     back = {"identity": lambda x: x, "log": np.exp, "logit": lambda x: 1.0 / (1.0 + np.exp(-x))}[link]
     np.testing.assert_allclose(found["estimate"], value)
@@ -83,7 +83,7 @@ def test_intervals_are_symmetric_on_the_scale_of_the_link(link):
 
 
 def test_what_is_certain_stays_where_it_is():
-    at = estimates(Normal(), np.eye(2), True, np.zeros(2), np.zeros(2))
+    at = estimates(NormalNoise(), np.eye(2), True, np.zeros(2), np.zeros(2))
     for above, value in ((True, 1.0), (False, 0.0)):
         found = at.statistics(probability(True, np.array([0.0, -3.0]), above=above), 0.95, se=True)
         assert found["estimate"].tolist() == found["lower"].tolist() == found["upper"].tolist() == [value] * 2
@@ -97,6 +97,6 @@ def test_what_is_certain_stays_where_it_is():
 
 def test_what_is_not_identified_has_no_error():
     V, lost = np.broadcast_to(np.diag([0.1, 0.0]), (4, 2, 2)), np.broadcast_to(np.diag([0.0, 1.0]), (4, 2, 2))
-    at = Estimates(lambda x: rows_of(Normal(), *x), (ETA, TAU), (np.exp(TAU), np.ones(4)), V, lost)
+    at = Estimates(lambda x: rows_of(NormalNoise(), *x), (ETA, TAU), (np.exp(TAU), np.ones(4)), V, lost)
     assert np.isnan(at.errors(quantile(False, 0.9))).all()
     np.testing.assert_allclose(at.errors(quantile(False, 0.5)), np.sqrt(0.1))

@@ -8,8 +8,7 @@ from support.posteriors import asked, nodes
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise
 from tobitgp.posterior.questions import observed
 
 WHATS = ("latent", "median", "uncensored", "observed")
@@ -28,7 +27,7 @@ def mixture(rng, log_time, lower, upper, J=7):
 
 
 def clipped_mean(mean, sd, lower, upper, *, log_time):
-    return LocationScale(Normal(), mean, sd, log_time).clipped_mean(lower, upper)
+    return LocationScale(NormalNoise(), mean, sd, log_time).clipped_mean(lower, upper)
 
 
 def draw(q, limits, what, rng):

@@ -10,13 +10,11 @@ from support.posteriors import asked, nodes
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.numerics.truncated_moments import interval
 from tobitgp.posterior.seen import (
     Component,
-    Seen,
+    LeftOutRows,
     conditional_mean,
     conditional_statistics,
     imputed_mean,
@@ -30,8 +28,8 @@ LOWER, UPPER = np.array([0.3, -INF, 0.4, -INF]), np.array([INF, 1.4, 1.5, INF])
 CASES = {
     "logistic": ((Logistic(),) * 3, False),
     "gumbel": ((Gumbel(),) * 3, False),
-    "student": ((Student(3.0), Student(5.0), Student(20.0)), False),
-    "one student": ((Student(2.5),), False),
+    "student": ((StudentNoise(3.0), StudentNoise(5.0), StudentNoise(20.0)), False),
+    "one student": ((StudentNoise(2.5),), False),
     "loglogistic": ((Logistic(),) * 3, True),
     "weibull": ((Gumbel(),) * 3, True),
     "one weibull": ((Gumbel(),), True),
@@ -127,16 +125,16 @@ def test_against_draws(rng, case, size):
 def test_the_normal_distribution_is_its_closed_form(rng, log_time, spread):
     """The general functions, handed normal noise."""
     spread = min(spread, 1.5) if log_time else spread
-    q = mixture(rng, (Normal(),) * 3, log_time, spread)
+    q = mixture(rng, (NormalNoise(),) * 3, log_time, spread)
     S, question = np.hypot(q.sd, q.sigma), asked("observed", log_time, LOWER, UPPER)
     mean = np.stack([q._moments(question, j)[0] for j in range(3)])
-    closed = LocationScale(Normal(), q.mean, S, log_time).clipped_mean(LOWER, UPPER)
+    closed = LocationScale(NormalNoise(), q.mean, S, log_time).clipped_mean(LOWER, UPPER)
     assert np.allclose(mean, closed, rtol=1e-9)
     lower, upper = np.array([0.1, -INF, -0.4, 0.0]), np.array([INF, -0.5, 0.6, 1e-6])
     inf = np.full(4, INF)
     for j in range(3):
-        rows = Component(Normal(), q.mean[j], q.sd[j], q.sigma[j] + np.zeros(4), lower, upper, -inf, inf, log_time)
-        y = LocationScale(Normal(), q.mean[j], S[j], log_time)
+        rows = Component(NormalNoise(), q.mean[j], q.sd[j], q.sigma[j] + np.zeros(4), lower, upper, -inf, inf, log_time)
+        y = LocationScale(NormalNoise(), q.mean[j], S[j], log_time)
         closed = y.conditional_mean(y.response(lower), y.response(upper))
         assert np.allclose(imputed_mean(rows), closed, rtol=1e-9, atol=1e-9)
         mass = interval((lower - q.mean[j]) / S[j], (upper - q.mean[j]) / S[j], (upper - lower) / S[j]).log_mass
@@ -163,7 +161,7 @@ def test_imputation_against_weighted_draws(rng, case, windowed):
         lower = np.maximum(lower, entry)
     weight = np.repeat(rng.dirichlet(np.ones(J))[:, None], 4, axis=1)
     mean, sd = 0.1 + 0.3 * rng.normal(size=(J, 4)), 0.4 * np.exp(0.2 * rng.normal(size=(J, 4)))
-    seen = Seen(
+    seen = LeftOutRows(
         weight, mean, sd, (0.3 + 0.1 * np.arange(J))[:, None], lower, upper, log_time, distributions, entry, exit
     )
     table = conditional_statistics([seen], 0.9, True)
@@ -204,7 +202,9 @@ def test_distributions_without_a_mean():
     one = np.ones((3, 4))
     weight, sigma = np.array([0.2, 0.3, 0.5]), np.array([0.5, 0.6, 0.7])
     shown = asked("observed", False, LOWER, UPPER)
-    cauchy = nodes(weight, 0.3 * one, 0.4 * one, sigma, False, (Student(0.7), Student(3.0), Student(2.0)))
+    cauchy = nodes(
+        weight, 0.3 * one, 0.4 * one, sigma, False, (StudentNoise(0.7), StudentNoise(3.0), StudentNoise(2.0))
+    )
     assert np.isnan(cauchy.value(asked("uncensored", False))).all()
     observed = cauchy.value(shown)
     assert np.array_equal(np.isfinite(observed), [False, False, True, False])
@@ -238,7 +238,7 @@ def test_far_limits_have_a_probability_of_their_own(rng, case):
 def test_residuals_of_draws_are_normal():
     rng = np.random.default_rng(4)
     n = 1500
-    distributions, entry = (Student(3.0), Student(6.0)), np.full(n, -0.5)
+    distributions, entry = (StudentNoise(3.0), StudentNoise(6.0)), np.full(n, -0.5)
     mean = np.repeat(rng.normal(size=n)[None], 2, axis=0)
     q = nodes(np.array([0.4, 0.6]), mean, np.full((2, n), 0.5), np.array([0.4, 0.6]), noises=distributions)
     y = np.full(n, -INF)

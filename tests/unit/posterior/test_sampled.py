@@ -9,7 +9,8 @@ from scipy.stats import gamma, lomax, norm
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.symmetric_noise import NormalNoise
+from tobitgp.posterior.estimates import Sampled, weighted_quantiles
 from tobitgp.posterior.questions import (
     conditional,
     cumulative_hazard,
@@ -22,7 +23,6 @@ from tobitgp.posterior.questions import (
     remaining_area,
     survival,
 )
-from tobitgp.posterior.sampled import Sampled, weighted_quantiles
 
 SHAPE, RATE = 6.0, 5.0  # of the factor that the hazards of a row share
 LEVEL = np.array([0.3, 1.0, 2.5])
@@ -87,7 +87,7 @@ def test_infinite_quantiles_of_draws():
 def test_locations_of_both_signs():
     f, weight = np.polynomial.hermite_e.hermegauss(40)
     y = Averaged(
-        LocationScale(Normal(), np.array([[-3.0], [1.0]]) + 0.8 * f, np.full((1, 1), 0.6)), weight / weight.sum()
+        LocationScale(NormalNoise(), np.array([[-3.0], [1.0]]) + 0.8 * f, np.full((1, 1), 0.6)), weight / weight.sum()
     )
     for p in (0.02, 0.5, 0.975):
         np.testing.assert_allclose(y.ppf(p), norm.ppf(p, [-3.0, 1.0], 1.0), rtol=1e-9)
@@ -189,7 +189,7 @@ def test_draws_that_are_infinite():
 def test_few_rows_at_a_time_change_nothing(monkeypatch):
     posterior, question = by_draws(), survival(True, TIMES)
     whole = posterior.statistics(question, 0.9, se=True)
-    monkeypatch.setattr("tobitgp.posterior.sampled._CELLS", 1)
+    monkeypatch.setattr("tobitgp.posterior.estimates._CELLS", 1)
     for name, values in posterior.statistics(question, 0.9, se=True).items():
         np.testing.assert_allclose(values, whole[name], rtol=1e-13)
 

@@ -6,19 +6,17 @@ from scipy.special import ndtr
 from support.posteriors import nodes
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior import node_quantiles
+from tobitgp.posterior.node_quantiles import shared_quantiles
 from tobitgp.posterior.questions import CURVES, cumulative_hazard, hazard, observed, probability, survival
-from tobitgp.posterior.shared_quantiles import shared_quantiles
 
 INF, N, ORDERS = np.inf, 80, (0.5, 0.025, 0.975)
 NOISES = {
-    "normal": (Normal(),) * 3,
+    "normal": (NormalNoise(),) * 3,
     "gumbel": (Gumbel(),) * 3,
     "logistic": (Logistic(),) * 3,
-    "student": (Student(3.0), Student(4.0), Student(9.0)),
+    "student": (StudentNoise(3.0), StudentNoise(4.0), StudentNoise(9.0)),
 }
 every_noise = pytest.mark.parametrize("noise", NOISES)
 
@@ -98,3 +96,14 @@ def test_rows_of_one_component_have_closed_forms(rng):
     for p, found in zip((0.5, 0.025), q.quantiles(question, (0.5, 0.025)), strict=True):
         f = q.mean[0] + {0.5: 0.0, 0.025: 1.959963984540054}[p] * q.sd[0]
         np.testing.assert_allclose(found, question.number(q.given(0, f)), rtol=1e-8)
+
+
+def test_far_tails_of_noise_of_other_shapes(rng):
+    noises, weight = (Student(2.1), Student(95.0), Student(8.0)), np.array([0.5, 0.2, 0.3])
+    mean, sd = np.full((3, 2), -1.5) + 0.1 * rng.normal(size=(3, 2)), np.full((3, 2), 0.14)
+    q = nodes(weight, mean, sd, [0.03, 0.02, 0.04], False, noises)
+    question = probability(False, np.array([6.0, 3.0]), above=True)
+    found = node_quantiles.quantiles(q, question, (0.6, 0.97))
+    for p, values in zip((0.6, 0.97), found, strict=True):
+        for row in range(2):
+            assert below(q, question, row, values[row]) == pytest.approx(p, abs=1e-3), (p, row)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from tobitgp.inference.effect_parameters import EffectParameters, psi_of
-from tobitgp.priors.block import Grouping, Inputs
-from tobitgp.priors.group_effects import EffectsBlock, correlation_root, correlation_slopes
+from tobitgp.priors.group_effects import EffectParameters, EffectsBlock, correlation_root, correlation_slopes, psi_of
+from tobitgp.priors.structure import Grouping, Inputs
 
 PSI = np.array([0.5, -0.3, 0.8, 1.1, -0.7, 0.2])
 

@@ -6,10 +6,10 @@ import pytest
 from tobitgp.data.absorbed import Absorbed
 from tobitgp.errors import SpecError
 from tobitgp.numerics.bordered import Factored, dense
-from tobitgp.priors.block import Grouping
 from tobitgp.priors.coefficients import default_sd
 from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.priors.prior import DenseBlock, LevelColumns, LinearPrior
+from tobitgp.priors.structure import Grouping
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from support.differences import gradient
 from support.oracles import covariance
 
 from tobitgp.errors import NumericalError
-from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.priors.markov import MATERN, Markov, is_markov, matern
+from tobitgp.priors.structure import Inputs
 
 MATERNS = ["matern12", "matern32", "matern52"]
 LEVEL = None  # a random intercept of each series

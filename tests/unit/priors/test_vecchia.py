@@ -7,7 +7,7 @@ from support.problems import product
 
 from tobitgp.errors import NumericalError
 from tobitgp.priors import vecchia as module
-from tobitgp.priors.block import Inputs
+from tobitgp.priors.structure import Inputs
 from tobitgp.priors.vecchia import NUGGET, Vecchia
 
 N = 120  # more than a front has where it is not divided

@@ -9,8 +9,7 @@ from scipy.special import expit, logit
 import tobitgp as tg
 from tobitgp.data.outcome import Outcome
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.regression.cure_likelihood import cure_problem
-from tobitgp.regression.cure_search import km_tail, maximise_cure
+from tobitgp.regression.cure_search import cure_problem, km_tail, maximise_cure
 
 NAN = np.full(2, np.nan)
 

@@ -8,13 +8,16 @@ from support.responses import response
 
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.regression.deviance_residuals import deviance
 
 INF = np.inf
-DISTRIBUTIONS = {Normal(): stats.norm, Logistic(): stats.logistic, Gumbel(): stats.gumbel_l, Student(5.0): stats.t(5.0)}
+DISTRIBUTIONS = {
+    NormalNoise(): stats.norm,
+    Logistic(): stats.logistic,
+    Gumbel(): stats.gumbel_l,
+    StudentNoise(5.0): stats.t(5.0),
+}
 SIGMA = 0.7
 OPEN = (-INF, INF)
 CASES = [
@@ -78,6 +81,6 @@ def test_rows_that_reach_the_end_of_their_window_lack_nothing_at_best(distributi
 
 def test_values_close_to_their_entry():
     entry, y = 0.0, np.array([1e-3, 1e-6])
-    found = deviance(rows_of(Normal(), np.full(2, -1.0), np.zeros(2)), outcome(response(y, y, entry=entry)))
+    found = deviance(rows_of(NormalNoise(), np.full(2, -1.0), np.zeros(2)), outcome(response(y, y, entry=entry)))
     log_likelihood = stats.norm.logpdf(y + 1.0) - stats.norm.logsf(1.0)
     np.testing.assert_allclose(found**2, 2.0 * (-1.0 - np.log(y) - log_likelihood), rtol=0.01)

@@ -8,9 +8,7 @@ from support.responses import response
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression import covariance, maximise, null_log_likelihood
 
@@ -49,7 +47,7 @@ def settled(fit, k):
 
 
 @pytest.mark.parametrize("data", ["mixed", "windowed"])
-@pytest.mark.parametrize("distribution", [Normal(), Logistic(), Gumbel(), Student(4.0)], ids=repr)
+@pytest.mark.parametrize("distribution", [NormalNoise(), Logistic(), Gumbel(), StudentNoise(4.0)], ids=repr)
 def test_a_general_optimiser_finds_nothing_better(distribution, data, request):
     rows, H = request.getfixturevalue(data)
     fit = maximise(outcome(rows), H, distribution=distribution)
@@ -127,7 +125,7 @@ def test_known_sigma(mixed):
     rows, H = mixed
     seen = outcome(rows)
     free = maximise(seen, H)
-    for distribution in (Normal(), Student(1e8)):
+    for distribution in (NormalNoise(), StudentNoise(1e8)):
         given = maximise(seen, H, distribution=distribution, fixed_gamma=free.gamma)
         np.testing.assert_allclose(given.coefficients, free.coefficients, rtol=1e-5)
         assert not covariance(given)[-1].any()
@@ -152,7 +150,7 @@ def test_scores_add_up_to_nothing(mixed, windowed):
     for rows, H in (mixed, windowed):
         for estimate in (False, True):
             fit = maximise(
-                outcome(rows), H, distribution=Student(4.0), W=H[:, :2], estimate_shape=estimate, scores=True
+                outcome(rows), H, distribution=StudentNoise(4.0), W=H[:, :2], estimate_shape=estimate, scores=True
             )
             assert fit.converged
             np.testing.assert_allclose(rows.weight @ fit.scores, 0.0, atol=1e-5)
@@ -161,17 +159,19 @@ def test_scores_add_up_to_nothing(mixed, windowed):
 def test_degrees_of_freedom(rng):
     y = 1.0 + 0.5 * rng.standard_t(3.0, size=4000)
     rows = response(np.where(y > 0.5, y, -np.inf), np.maximum(y, 0.5))
-    fit = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(8.0), estimate_shape=True)
+    fit = maximise(outcome(rows), np.ones((4000, 1)), distribution=StudentNoise(8.0), estimate_shape=True)
     settled(fit, 3)
     assert np.exp(fit.shape) == pytest.approx(3.0, rel=0.25)
     assert fit.parameters[-1] == fit.shape
-    given = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(np.exp(fit.shape)))
+    given = maximise(outcome(rows), np.ones((4000, 1)), distribution=StudentNoise(np.exp(fit.shape)))
     assert given.log_likelihood == pytest.approx(fit.log_likelihood, rel=1e-12)
     for near in (0.98, 1.02):
-        other = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(np.exp(fit.shape) * near))
+        other = maximise(outcome(rows), np.ones((4000, 1)), distribution=StudentNoise(np.exp(fit.shape) * near))
         assert other.log_likelihood < fit.log_likelihood
     profile = [
-        maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(np.exp(fit.shape) * np.exp(s))).log_likelihood
+        maximise(
+            outcome(rows), np.ones((4000, 1)), distribution=StudentNoise(np.exp(fit.shape) * np.exp(s))
+        ).log_likelihood
         for s in (-0.1, 0.1)
     ]
     curvature = (sum(profile) - 2.0 * fit.log_likelihood) / 0.01
@@ -180,7 +180,9 @@ def test_degrees_of_freedom(rng):
 
 def test_normal_rows_have_no_degrees_of_freedom(rng):
     y = stats.norm.ppf((np.arange(400) + 0.5) / 400)
-    fit = maximise(outcome(response(y, y)), np.ones((400, 1)), distribution=Student(), estimate_shape=True, scores=True)
+    fit = maximise(
+        outcome(response(y, y)), np.ones((400, 1)), distribution=StudentNoise(), estimate_shape=True, scores=True
+    )
     assert fit.converged
     assert np.exp(fit.shape) == pytest.approx(1000.0)
     assert "normal distribution fits as well" in fit.message
@@ -201,7 +203,7 @@ def test_uncensored_rows_are_least_squares(rng):
     assert covariance(fit)[-1, -1] == pytest.approx(1.0 / 100, rel=1e-8)
 
 
-@pytest.mark.parametrize("distribution", [Normal(), Gumbel(), Logistic()], ids=repr)
+@pytest.mark.parametrize("distribution", [NormalNoise(), Gumbel(), Logistic()], ids=repr)
 def test_heavy_censoring_settles_quickly(distribution, rng):
     x = rng.normal(size=5000)
     y = x + rng.normal(size=5000)
@@ -214,7 +216,7 @@ def test_heavy_censoring_settles_quickly(distribution, rng):
 
 def test_one_wild_value_under_students_distribution(rng):
     y = np.append(rng.normal(size=200), 1e6)
-    fit = maximise(outcome(response(y, y)), np.ones((201, 1)), distribution=Student())
+    fit = maximise(outcome(response(y, y)), np.ones((201, 1)), distribution=StudentNoise())
     assert fit.converged
     assert abs(fit.coefficients[0]) < 0.3
 
@@ -231,7 +233,7 @@ def test_no_rows():
         maximise(outcome(response([], [])), np.ones((0, 1)))
 
 
-@pytest.mark.parametrize("distribution", [Normal(), Student()], ids=repr)
+@pytest.mark.parametrize("distribution", [NormalNoise(), StudentNoise()], ids=repr)
 def test_everything_known(distribution, mixed):
     rows, H = mixed
     beta, gamma = np.array([1.0, 0.5, -1.0]), np.array([0.2])

@@ -15,10 +15,9 @@ from tobitgp.distributions.formulas import CuredTimes, location_scale_times, tra
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.numerics.jets import variables
-from tobitgp.regression.frailty import group_likelihoods
+from tobitgp.regression.hazard_likelihood import group_likelihoods
 from tobitgp.regression.newton import climb, guarded_step
-from tobitgp.regression.predictors import Predictors, orthonormal
-from tobitgp.regression.row_likelihoods import log_likelihoods
+from tobitgp.regression.predictors import Predictors, log_likelihoods, orthonormal
 
 INF = np.inf
 

@@ -6,8 +6,7 @@ from support.responses import response
 from support.working import standardised
 
 from tobitgp.data.outcome import outcome
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import NormalNoise, StudentNoise
 from tobitgp.regression import location_scale_fit, maximise
 
 
@@ -21,7 +20,9 @@ def sample(seed, n=15, heavy=False):
     return outcome(rows), np.column_stack([np.ones(n), z])
 
 
-@pytest.mark.parametrize(("distribution", "free"), [(Student(), True), (Student(4.0), False), (Normal(), False)])
+@pytest.mark.parametrize(
+    ("distribution", "free"), [(StudentNoise(), True), (StudentNoise(4.0), False), (NormalNoise(), False)]
+)
 def test_more_starts_find_higher_maxima(distribution, free, monkeypatch):
     samples = [sample(seed, heavy=bool(seed % 2)) for seed in range(12)]
 
@@ -43,5 +44,5 @@ def test_large_samples_start_once(n, number, rng):
     H = np.column_stack([np.ones(n), rng.normal(size=n)])
     y = rng.standard_t(3, size=n)
     working = standardised(outcome(response(y, y)), H, np.ones((n, 1)))
-    assert len(location_scale_fit.Ascent(working, Student(3.0)).ends(50)) == number
-    assert len(location_scale_fit.Ascent(working, Normal()).ends(50)) == 1
+    assert len(location_scale_fit.Ascent(working, StudentNoise(3.0)).ends(50)) == number
+    assert len(location_scale_fit.Ascent(working, NormalNoise()).ends(50)) == 1

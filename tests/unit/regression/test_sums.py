@@ -5,7 +5,7 @@ from support.distributions import EVERY, IDS
 from support.working import standardised
 
 from tobitgp.data.outcome import outcome
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.regression import working
 from tobitgp.regression.newton import evaluate
 
@@ -37,7 +37,7 @@ def test_gradient_and_hessian(distribution, mixed, windowed):
 def test_derivatives_in_log_df(mixed, windowed):
     for data in (mixed, windowed):
         at = problem(data, W=data[1][:, :2], free_shape=True)
-        check(at, Student(4.0), np.append(0.1 * np.ones(at.p + 2), np.log(3.0)))
+        check(at, StudentNoise(4.0), np.append(0.1 * np.ones(at.p + 2), np.log(3.0)))
 
 
 def test_chunks_do_not_matter(mixed, monkeypatch):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.report.summary import number
+from tobitgp.results.summary import number
 
 
 def with_fitted(res, **changes):

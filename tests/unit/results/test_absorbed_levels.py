@@ -12,7 +12,7 @@ from tobitgp.errors import DataError
 from tobitgp.inference import assembly
 from tobitgp.inference.linear_prior import LinearPlan
 from tobitgp.numerics.bordered import Factored
-from tobitgp.priors.block import Grouping
+from tobitgp.priors.structure import Grouping
 from tobitgp.results.process.process_draws import draw_process
 from tobitgp.results.process.process_results import GPResults
 

@@ -7,7 +7,7 @@ from scipy.stats import chi2
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.inference.feature_posterior import block_features
+from tobitgp.inference.feature_layout import block_features
 
 
 @pytest.fixture(scope="module")

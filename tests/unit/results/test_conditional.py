@@ -12,9 +12,7 @@ from scipy.stats import norm
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.errors import DataError, SpecError
 from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.kinds.rows_left_out import seen_in_rows, seen_in_training
@@ -51,7 +49,7 @@ def test_against_draws(request, rng, fixture, size):
         y = np.exp(y) if seen.log else y
         mine = table.iloc[row]
         assert abs(y.mean() - mine["estimate"]) < 5 * y.std() / np.sqrt(size)
-        given = LocationScale(Normal(), f, sigma, seen.log)
+        given = LocationScale(NormalNoise(), f, sigma, seen.log)
         g = given.conditional_mean(given.response(seen.lower[row]), given.response(seen.upper[row]))
         assert abs(g.mean() - mine["estimate"]) < 5 * g.std() / np.sqrt(size) + 1e-6
         assert np.isclose(g.std(), mine["se"], rtol=0.05 if seen.log else 0.02)
@@ -138,7 +136,7 @@ def test_dropped_rows_are_missing(mixed):
 def test_truncated_means_far_out(log_time):
     mean, sd = np.array([0.0, 0.0, 0.0, 1e3]), np.ones(4)
     lower, upper = np.array([30.0, -np.inf, 1.0, -np.inf]), np.array([np.inf, -30.0, 1.0 + 1e-12, 0.0])
-    y = LocationScale(Normal(), mean, sd, log_time)
+    y = LocationScale(NormalNoise(), mean, sd, log_time)
     value = y.conditional_mean(y.response(lower), y.response(upper))
     value = np.log(value) if log_time else value
     near = np.array([30.0, -30.0, 1.0, 0.0])
@@ -262,7 +260,9 @@ WORDS = {  # ends and windows of rows, in standard deviations of f
 
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("sigma", [1e-4, 0.05, 0.2, 1.0])
-@pytest.mark.parametrize("distribution", [Normal(), Gumbel(), Student(4.0)], ids=["normal", "gumbel", "student"])
+@pytest.mark.parametrize(
+    "distribution", [NormalNoise(), Gumbel(), StudentNoise(4.0)], ids=["normal", "gumbel", "student"]
+)
 def test_quantiles_of_f_given_what_was_seen(distribution, sigma, word):
     """Their orders by adaptive quadrature."""
     mean, sd = 2.0, 3.0

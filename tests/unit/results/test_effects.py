@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 import tobitgp as tg
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.errors import SpecError
 
 SCALES = [("latent", {}), ("observed", {}), ("prob", {"below": 0.4}), ("prob", {"above": 0.4})]
@@ -61,7 +61,9 @@ def test_spread_against_draws(averaged, mixed, rng, what, asked, draws):
                 A = point.features(gp.inputs(design))[0].common
                 f = gp.known_mean(design) + gp.problem.units.scale * (w @ A.T)
                 if what == "observed":
-                    f = LocationScale(Normal(), f, sigma).clipped_mean(new["low"].to_numpy(), np.full(len(new), 1.4))
+                    f = LocationScale(NormalNoise(), f, sigma).clipped_mean(
+                        new["low"].to_numpy(), np.full(len(new), 1.4)
+                    )
                 elif what == "prob":
                     f = ndtr((asked["below"] - f) / sigma)
                 g.append(f.mean(axis=1))

@@ -5,15 +5,13 @@ from support.posteriors import rows_of
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.process.process_residuals import pearson
 from tobitgp.results.residuals import Tails
 
 INF = np.inf
-DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
+DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(5.0)]
 
 
 def residuals(kind, rows, lower, upper, uniform=None, entry=None, exit=None):
@@ -56,7 +54,7 @@ def test_quantile_residuals_in_windows(rng):
     eta, entry, exit = rng.normal(size=n), rng.normal(-0.5, 0.5, size=n), rng.normal(1.5, 0.5, size=n)
     y = eta + rng.normal(size=n)
     keep = (entry < y) & (y <= exit)
-    rows = rows_of(Normal(), eta[keep], np.zeros(keep.sum()))
+    rows = rows_of(NormalNoise(), eta[keep], np.zeros(keep.sum()))
     y, entry, exit = y[keep], entry[keep], exit[keep]
     right = y > 0.8
     lower, upper = np.where(right, np.maximum(0.8, entry), y), np.where(right, exit, y)
@@ -65,7 +63,7 @@ def test_quantile_residuals_in_windows(rng):
 
 
 def test_quantile_residuals_in_far_tails():
-    rows = rows_of(Normal(), np.zeros(4), np.zeros(4))
+    rows = rows_of(NormalNoise(), np.zeros(4), np.zeros(4))
     lower, upper = np.array([50.0, -50.0, 60.0, 40.0]), np.array([50.0, -50.0, INF, 40.0 + 1e-12])
     found = residuals("quantile", rows, lower, upper, np.full(4, 0.5))
     np.testing.assert_allclose(found, [50.0, -50.0, 60.01155, 40.0], rtol=1e-6)
@@ -87,7 +85,7 @@ def test_response_and_pearson_residuals_have_mean_zero(distribution, rng):
 
 
 def test_pearson_residuals_need_a_variance():
-    rows = rows_of(Student(1.5), np.zeros(1), np.zeros(1))
+    rows = rows_of(StudentNoise(1.5), np.zeros(1), np.zeros(1))
     assert np.isnan(pearson_residuals(rows, np.ones(1), np.ones(1))).all()
 
 

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from support.posteriors import nodes
 
 import tobitgp as tg
-from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.symmetric_noise import Logistic
 from tobitgp.errors import ApproximationWarning, DataError, SpecError
 from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.posterior.questions import cumulative_hazard

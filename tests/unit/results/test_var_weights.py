@@ -10,12 +10,12 @@ from scipy.integrate import quad
 from scipy.stats import logistic, multivariate_normal, norm
 
 import tobitgp as tg
-from tobitgp.data.arrays import Rows, Window
-from tobitgp.distributions.logistic import Logistic
+from tobitgp.data.arrays import KindRows, Window
+from tobitgp.distributions.symmetric_noise import Logistic
 from tobitgp.errors import BoundaryWarning, DataError, SpecError
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.families import GaussianNoise
-from tobitgp.likelihoods.noise import Noise
+from tobitgp.likelihoods.noise import NoiseLikelihood
 
 KNOWN = {"sd(gp(x))": 1.2, "lengthscale(gp(x))": 1.5, "sigma": 0.4}
 
@@ -96,7 +96,7 @@ def test_one_censored_row_is_exact_by_ep(data, dense):
     assert fit.log_evidence == pytest.approx(want, abs=1e-6)
 
 
-@pytest.mark.parametrize("noise", [GaussianNoise(), Noise(Logistic())], ids=["normal", "logistic"])
+@pytest.mark.parametrize("noise", [GaussianNoise(), NoiseLikelihood(Logistic())], ids=["normal", "logistic"])
 @pytest.mark.parametrize("kind", ["exact", "one-sided", "interval", "truncated"])
 def test_likelihoods_of_rows_with_noise_of_their_own_by_quadrature(noise, kind):
     one, c, sigma, mean, var = np.ones(1), 1.7, 0.6, 0.3, 0.5
@@ -104,7 +104,7 @@ def test_likelihoods_of_rows_with_noise_of_their_own_by_quadrature(noise, kind):
     window = Window(-0.4 * one, np.inf * one, np.inf * one) if kind == "truncated" else None
     name = "exact" if kind == "truncated" else kind
     ends = lower * one, upper * one, lower * one, one * (kind == "one-sided"), one, (upper - lower) * one
-    rows = Rows(name, *ends, window, spread=c * one)
+    rows = KindRows(name, *ends, window, spread=c * one)
     distribution = norm if isinstance(noise, GaussianNoise) else logistic
 
     def p(f):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.selection.splines import with_ends
+from tobitgp.selection.specs import with_ends
 
 ROWS = pd.DataFrame({"x": [3.0, 1.0, 2.0, 8.0], "my x": [-2.5, 0.0, 1.0, 4.0], "g": list("abab")})
 

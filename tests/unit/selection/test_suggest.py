@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import tobitgp as tg
-from tobitgp.distributions.student import Student as Noise
+from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.selection import suggestion
 
@@ -194,7 +194,7 @@ def test_where_no_draw_improves_the_nearest_rows_come_first(fit):
 @pytest.mark.parametrize(("df", "ratio"), [(1.8, (1.8 + 3.0) / (1.8 + 1.0)), (4.0, 7.0 / 5.0)])
 def test_noise_of_long_tails_tells_as_much_as_its_information(df, ratio, data):
     information = suggestion.information
-    assert 1.0 / information(Noise(df)) == pytest.approx(ratio, rel=0.01)
+    assert 1.0 / information(StudentNoise(df)) == pytest.approx(ratio, rel=0.01)
     res = tg.fit("y ~ 0 + gp(x, line=False)", data, family=tg.Student(df), fixed=GIVEN)
     assert (tg.suggest(res, CANDIDATES, k=3)["gain"] > 0.0).all()
 

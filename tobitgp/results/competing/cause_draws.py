@@ -12,7 +12,7 @@ import numpy as np
 from tobitgp.diagnostics.elpd import Elpd, collect
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.training_draws import CHUNK, Draws
-from tobitgp.distributions.first import First
+from tobitgp.distributions.event_times import First
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends

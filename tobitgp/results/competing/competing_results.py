@@ -15,7 +15,7 @@ from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.distributions.first import First
+from tobitgp.distributions.event_times import First
 from tobitgp.errors import SpecError, UnavailableError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.numerics.sampling import generator

@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from tobitgp.distributions.first import First
+from tobitgp.distributions.event_times import First
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
+from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question, quantile, remaining
-from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.competing.incidence import (
     EARLY,
     Curves,

@@ -13,8 +13,8 @@ import pandas as pd
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question
-from tobitgp.posterior.sampled import Sampled
 from tobitgp.results.hazards.cells import alike_rows
 from tobitgp.results.hazards.hazard_parts import HazardParts, begins_of, expected_level, extended, sampled
 from tobitgp.results.survival import Times
@@ -22,6 +22,7 @@ from tobitgp.typing import Array
 
 _CELLS = 3_000_000  # rows times draws that are held at once
 _CACHED = 100_000  # of these for hazards at many times, which are then held in a cache
+_BESIDE = 32  # rows that share what times have in common
 _SOON = 1e-300  # a time for 0, of which there is no logarithm
 FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
 
@@ -93,17 +94,24 @@ class HazardTimes(Times):
         """Without warnings, of draws that are made once."""
         rows, starts, back = self._differing(after)
         known = self.until(float(starts.max(initial=0.0) + times.max())).posterior
+        shared = len(np.unique(starts)) == 1
 
         def chunk(span: slice) -> dict[str, Array]:
-            start, part = starts[span], known.take(rows[span])
-            now = np.maximum(start + times, _SOON)
-            y = part.beside_own_values(now)
-            risen, rate = y.modelled_hazard(np.log(now))
+            start, part = starts[:1] if shared else starts[span], known.take(rows[span])
+            y, found = part.beside_own_values(times), []
             before = y.modelled_hazard(np.log(np.maximum(start, _SOON)))[0]
-            return {"hazard": rate / now, "cumulative": np.maximum(risen - before, 0.0)}
+            for some in np.array_split(times, min(_BESIDE, len(times))):
+                now = np.maximum(start + some, _SOON)
+                risen, rate = y.modelled_hazard(np.log(now))
+                found.append((rate / now, np.maximum(risen - before, 0.0)))
+            hazard, cumulative = (np.concatenate(each, axis=1) for each in zip(*found, strict=True))
+            return {"hazard": hazard, "cumulative": cumulative}
 
-        made = self._over(chunk, len(rows), self._components * len(times), _CACHED)
+        made = self._over(chunk, len(rows), self._components * len(times), _BESIDE * _CACHED)
         return made["hazard"][back], made["cumulative"][back]
+
+    def alive(self, times: Array, after: Array | None) -> Array:
+        return np.exp(-self.rates(times, after)[1])
 
     def survive(self, times: Array) -> Array:
         return Times.survive(self.until(float(times.max(initial=0.0))), times)

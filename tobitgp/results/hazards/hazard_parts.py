@@ -20,7 +20,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.kinds.regression import RegressionParts
-from tobitgp.posterior.sampled import Sampled
+from tobitgp.posterior.estimates import Sampled
 from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame, is_parametric
 from tobitgp.results.likelihood.likelihood_draws import JointEstimates
 from tobitgp.results.process.process_draws import JointProcess

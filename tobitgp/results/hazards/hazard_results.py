@@ -26,7 +26,7 @@ from tobitgp.results import column_effects, figures, joint, standardise
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.counterfactuals import Change, Rows
-from tobitgp.results.hazard_ratios import HAZARD, Kind
+from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hazards import hazard_questions, piecewise_likelihood
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import at_risk, exposures
@@ -50,7 +50,7 @@ from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.why_not import unavailable
-from tobitgp.results.words import Words
+from tobitgp.results.words import HAZARD, Words
 from tobitgp.typing import Array, Frame, IntArray
 
 _ENDS = ("value", "low", "high")  # of a row of a forest plot

@@ -14,6 +14,7 @@ from tobitgp.data.absorbed import as_dense
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import DataError, SpecError, TobitGPError, UnavailableError
+from tobitgp.kinds.likelihood import uncentred
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.regression.deviance_residuals import dfbeta, pseudo_r2
 from tobitgp.results.comparable import check_same_rows, subject_of
@@ -90,11 +91,11 @@ def fit_again(cells: RegressionParts, fixed: Mapping[str, float]) -> RegressionP
 
 
 def scores_of_rows(parts: HazardParts) -> Array:
-    """Derivatives (n, p) of the log likelihood of one copy of each row in the coefficients of the log hazard."""
+    """Derivatives (n, p) of the log likelihood of each row in the coefficients of the log hazard as they are fitted."""
     cells = cells_at_maximum(parts, "influence()")
     alike, number = _numbered(parts)
     design = cells.rows.design
-    H, hazard = as_dense(design.H), np.exp(-cells.predictors(design)[0])
+    H, hazard = as_dense(cells.designs(design)[0]), np.exp(-cells.predictors(design)[0])
     event, exposure = _events_and_exposures(parts)
     own = number[alike]
     left = np.where(own >= 0, event - hazard[own] * exposure, 0.0)
@@ -312,8 +313,8 @@ def influence(results: HazardResults, *, scaled: bool = False) -> pd.DataFrame:
         raise SpecError("The fit has not converged, so that the influence of rows on it has no meaning.")
     p, asked = parts.n_linear, ask(parts)
     V = np.asarray(cells.maximum.inverse_information)[:p, :p]
-    change = dfbeta(scores_of_rows(parts), V, parts.rows.response.weight)
+    change = uncentred(cells, dfbeta(scores_of_rows(parts), V, parts.rows.response.weight).T).T
     if scaled:
-        se = np.sqrt(np.diag(V))
+        se = results.bse.to_numpy(np.float64)
         change = np.divide(change, se, out=np.zeros_like(change), where=se > 0.0)
     return pd.DataFrame(asked.spread(change), index=asked.index, columns=list(cells.columns))

@@ -10,12 +10,12 @@ import numpy as np
 
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.distributions.transformed import Transformed
+from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import moved_rows
 from tobitgp.kinds.parametric import ParametricParts
-from tobitgp.posterior.sampled import Sampled
-from tobitgp.regression.histories import Histories
+from tobitgp.posterior.estimates import Sampled
+from tobitgp.regression.start_stop_likelihood import Histories
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, hazards_of_rows
 from tobitgp.results.likelihood.likelihood_draws import draw_changes
@@ -103,7 +103,7 @@ def along_parametric(parts: ParametricParts, of: str, paths: Paths, level: float
     if level is not None:
         changes[True] = draw_changes(parts, DRAWS, np.random.default_rng(0), question="interval= along a path")[0]
 
-    def hazards(rows: IntArray, draws: bool) -> Transformed:
+    def hazards(rows: IntArray, draws: bool) -> TransformedTimes:
         return parts.at(moved_rows(parts, paths.asked.design.rows(rows), changes[draws]))
 
     return along_rows(hazards, of, paths, level, estimated=True)

@@ -15,7 +15,7 @@ from tobitgp.diagnostics.k_hat import BY_SIMULATION, KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.distributions.first import Joined
+from tobitgp.distributions.event_times import Joined
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import (

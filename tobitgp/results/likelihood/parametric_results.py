@@ -17,7 +17,7 @@ from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.results import figures, hazard_ratios
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.hazard_ratios import HAZARD, ODDS, Contrasts, Kind
+from tobitgp.results.hazard_ratios import Contrasts, Kind
 from tobitgp.results.hazards.cells import at_risk
 from tobitgp.results.hazards.hazard_questions import without_strata
 from tobitgp.results.hazards.proportionality import (
@@ -35,7 +35,7 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.rows import Asked
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
-from tobitgp.results.words import Group, Words, likelihood_words, noted, row_notes
+from tobitgp.results.words import HAZARD, ODDS, Group, Words, likelihood_words, noted, row_notes
 from tobitgp.typing import Array, Frame, IntArray
 
 _TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}

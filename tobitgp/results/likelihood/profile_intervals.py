@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.regression.profile_search import profile_end
+from tobitgp.numerics.roots import profile_end
 from tobitgp.results.predict import check_alpha
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.partitioned import Sites
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.kinds.rows_left_out import site_order
-from tobitgp.priors.block import Inputs
+from tobitgp.priors.structure import Inputs
 from tobitgp.results.multivariate.stacked_rows import RESIDUAL, SeenResponse, Stack
 from tobitgp.results.views import COUNTS, keep_covariates, named_columns
 from tobitgp.typing import Array, BoolArray, Frame

@@ -11,14 +11,15 @@ from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, 
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.feature_posterior import Posterior, linear_places
+from tobitgp.inference.feature_layout import linear_places
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.rows_together import DrawnWeights, covariance, draw, shared_residuals
 from tobitgp.kinds.process import Process, ProcessParts, ScaledFit
 from tobitgp.kinds.rows_left_out import seen_in_training
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
-from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, log_predictive, normal_draws
-from tobitgp.priors.block import Inputs
+from tobitgp.posterior.seen import CHUNK, LeftOutRows, latent_quantiles, log_predictive, normal_draws
+from tobitgp.priors.structure import Inputs
 from tobitgp.results.averages import Drawn as DrawnAverages
 from tobitgp.results.averages import Population, Sought, averaged_median, averaged_remaining_median
 from tobitgp.results.joint import JointPosterior
@@ -66,7 +67,7 @@ class JointProcess(JointPosterior):
         return Linear(self.parts.fitted.weights, np.array(means), covariances, same)
 
     def _drawn(
-        self, asked: Asked, inputs: Sequence[Inputs], point: Posterior, draws: int, rng: np.random.Generator
+        self, asked: Asked, inputs: Sequence[Inputs], point: FeaturePosterior, draws: int, rng: np.random.Generator
     ) -> tuple[Array, Array, Array]:
         """Draws of standardised f (n, draws) at a design point but for a residual of variance (n,), and their sigma."""
         drawn = draw(point, inputs, draws, rng)
@@ -107,13 +108,17 @@ class JointProcess(JointPosterior):
         fitted, gp = self.parts.fitted, self.parts.gp
         inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
         chosen = np.random.default_rng(seed).choice(len(fitted.weights), size=draws, p=fitted.weights)
-        out, scale = [np.empty((len(offset), 0))], gp.problem.units.scale
+        out, scale = np.empty((len(offset), draws)), gp.problem.units.scale
         for j, point in enumerate(fitted.points):
             size = int((chosen == j).sum())
             f, variance, _ = self._drawn(asked, inputs, point, size, np.random.default_rng([seed, j]))
             left = np.random.default_rng([seed, j, 1]).standard_normal(f.shape)
-            out.append(offset[:, None] + scale * (f + np.sqrt(variance)[:, None] * left))
-        return np.concatenate(out, axis=1)[:, np.argsort(np.argsort(chosen, kind="stable"))]
+            left *= np.sqrt(variance)[:, None]
+            left += f
+            left *= scale
+            left += offset[:, None]
+            out[:, chosen == j] = left
+        return out
 
     def parameters(self, draws: int, seed: int) -> Array:
         """Parameters (draws, k) of the draws that `locations` has with this seed."""
@@ -171,7 +176,7 @@ class JointProcess(JointPosterior):
             return np.exp(out) if noise and gp.family.log_time else out
 
 
-def _draw_seen_at(seen: Seen, j: int, k: int, scores: Array, rng: np.random.Generator) -> Array:
+def _draw_seen_at(seen: LeftOutRows, j: int, k: int, scores: Array, rng: np.random.Generator) -> Array:
     """As :func:`_draw_seen` at a design point with k components, one for each node of log sigma.
 
     Which of them a row has follows what was seen of it; the rows of a draw have the same order among theirs.
@@ -186,7 +191,7 @@ def _draw_seen_at(seen: Seen, j: int, k: int, scores: Array, rng: np.random.Gene
     return np.asarray(np.choose(node, each))
 
 
-def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> Array:
+def _draw_seen(seen: LeftOutRows, j: int, scores: Array, rng: np.random.Generator) -> Array:
     """What rows may have been, (n, draws), given the order of f in its posterior at a design point.
 
     There the f of all rows are normal together; given what was seen of a row alone its f is not. Orders of the one are

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from tobitgp.distributions import convolution
-from tobitgp.distributions.intervals import log_mass
 from tobitgp.kinds.process import Process
 from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.kinds.rows_left_out import seen_in_rows, seen_in_training
@@ -61,7 +60,7 @@ def log_probability(nodes: Nodes, lower: Array, upper: Array, window: tuple[Arra
     """Log of the predictive probability that y* lies between two ends, within a window where one is given; (n,)."""
     if nodes.normal and window is None:
         ends = [[(end - part.location) / part.scale for end in (lower, upper)] for part in nodes.new.parts]
-        each = [log_mass(part.noise, *pair) for part, pair in zip(nodes.new.parts, ends, strict=True)]
+        each = [part.noise.log_mass(*pair) for part, pair in zip(nodes.new.parts, ends, strict=True)]
     else:
         scaled = [(end - nodes.mean) / nodes.sigma for end in (lower, upper, *(window or ()))]
         rows = zip(nodes.noises, *scaled[:2], nodes.sd / nodes.sigma, *scaled[2:], strict=True)

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from tobitgp.engines import row_chunks
-from tobitgp.inference.feature_posterior import Posterior, block_features, weight_places
+from tobitgp.inference.feature_layout import block_features, weight_places
+from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.numerics.arrow import by_group
@@ -52,7 +53,7 @@ def joint_test_of_process(parts: ProcessParts, blocks: Sequence[int]) -> TermTes
     return _test_curve(_gram(parts, blocks), S, w, max(rank, 1), edf)
 
 
-def _places(point: Posterior, block: int) -> IntArray:
+def _places(point: FeaturePosterior, block: int) -> IntArray:
     """Where the weights of a block are among all, group after group."""
     of = point.blocks[block]
     groups = np.arange(1 if of.grouping is None else of.grouping.size)

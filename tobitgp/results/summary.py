@@ -20,10 +20,8 @@ import pandas as pd
 from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import Cell, SimpleTable
 
-from tobitgp.report.axes import printable
-from tobitgp.results.hazard_ratios import HAZARD, ODDS
-from tobitgp.results.words import CENSORED, SUBJECTS, SummaryTable, Words, noted, untested
-from tobitgp.results.words import Rows as Rows
+from tobitgp.data.values import printable
+from tobitgp.results.words import CENSORED, HAZARD, ODDS, SUBJECTS, Rows, SummaryTable, Words, noted, untested
 from tobitgp.typing import Array
 
 WIDTH = 78
