@@ -99,7 +99,7 @@ def test_rows_of_one_component_have_closed_forms(rng):
 
 
 def test_far_tails_of_noise_of_other_shapes(rng):
-    noises, weight = (Student(2.1), Student(95.0), Student(8.0)), np.array([0.5, 0.2, 0.3])
+    noises, weight = (StudentNoise(2.1), StudentNoise(95.0), StudentNoise(8.0)), np.array([0.5, 0.2, 0.3])
     mean, sd = np.full((3, 2), -1.5) + 0.1 * rng.normal(size=(3, 2)), np.full((3, 2), 0.14)
     q = nodes(weight, mean, sd, [0.03, 0.02, 0.04], False, noises)
     question = probability(False, np.array([6.0, 3.0]), above=True)
