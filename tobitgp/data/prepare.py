@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tobitgp.data.absorbed import as_dense
+from tobitgp.data.absorbed import Absorbed
 from tobitgp.data.arrays import CensoredResponse, Design, join, merge
 from tobitgp.data.censored_response import Censored, recognise_duration, recognise_text
 from tobitgp.data.columns import check_dates, check_slopes
@@ -109,20 +109,26 @@ class PartitionedData(Prepared):
         pairs = zip(values, self.kept.collect(_itself), strict=True)
         return np.concatenate([each[kept] for each, kept in pairs])
 
+    def fetch(self, store: Store) -> LocalPartitions:
+        """Partitions that have rows, in this process: on a cluster every iteration would wait for all workers."""
+        full = self.partitions.at([i for i, size in enumerate(self.partitions.collect(_size)) if size])
+        if isinstance(full, LocalPartitions):
+            return full
+        return LocalPartitions([store.keep("fetched", full.at([i]).collect(_itself)[0]) for i in range(len(full))])
+
     def gather(self) -> GatheredData:
         """The rows of all partitions after one another, in files where they are many."""
-        store, sizes = self.store or Store(), self.partitions.collect(_size)
-        rows, labels = [], []
-        for i in np.flatnonzero(sizes).tolist():
-            part = self.partitions.at([i]).collect(_itself)[0]
-            design = replace(part.design, H=as_dense(part.design.H))
-            rows.append(store.keep("fetched", (replace(part.response, closed=None), design)))
+        store, rows, labels = self.store or Store(), [], []
+        for part in self.fetch(store).items:
+            H = part.design.H
+            H = store.keep("dense", H.dense()) if isinstance(H, Absorbed) else H
+            rows.append((replace(part.response, closed=None), replace(part.design, H=H)))
             labels.append(part.labels)
         response, design = join(rows, partial(store.join, "gathered"))
         index = labels[0].append(labels[1:])
         read = self.state, self.found, self.counts, response, design, index, np.ones(len(index), dtype=np.bool_)
-        store.forget("fetched")
-        store.forget("rows")
+        for stage in ("fetched", "dense", "rows"):
+            store.forget(stage)
         return GatheredData(*read, replace(self, partitions=LocalPartitions(())))
 
     def facts(self, names: Iterable[str], covariates: pd.DataFrame | None = None) -> Facts:

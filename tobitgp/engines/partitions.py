@@ -250,7 +250,7 @@ def _write(path: Path, arrays: dict[int, Any]) -> dict[int, Any]:
 
 
 def _by_columns(array: Any) -> bool:
-    """Whether the columns of an array are in one piece each, as they shall stay: sums over rows round as they do."""
+    """Whether the columns of an array are in one piece each, which decides how sums over rows are rounded."""
     return bool(array.flags.f_contiguous and not array.flags.c_contiguous)
 
 

@@ -16,7 +16,7 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import in_common
-from tobitgp.engines import LocalPartitions, Store
+from tobitgp.engines import Store
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
@@ -86,11 +86,7 @@ def fit_partitions(
     scale = data.state.scale
     coefficients, gamma = read_fixed(fixed, data.columns, () if scale is None else scale.linear.columns, family)
     store = data.store or Store()
-    partitions = data.partitions.at([i for i, size in enumerate(data.partitions.collect(_rows_of)) if size])
-    if not isinstance(partitions, LocalPartitions):  # on a cluster every iteration would wait for all workers
-        partitions = LocalPartitions(
-            [store.keep("fetched", partitions.at([i]).collect(_itself)[0]) for i in range(len(partitions))]
-        )
+    partitions = data.fetch(store)
     sums = partitions.collect(lambda part: _weighted_sums(part.design.H, part.response.weight))
     centre = _centre(data.state.linear, coefficients, sums)
 
@@ -124,14 +120,6 @@ def fit_partitions(
     facts = data.facts(names)
     V, lost = covariance(maximum), unidentified(maximum)
     return RegressionParts(spec, data.state, facts, family, maximum, V, lost, centre, cov_type, log_jacobian, llnull)
-
-
-def _itself(partition: DataPartition) -> DataPartition:
-    return partition
-
-
-def _rows_of(partition: DataPartition) -> int:
-    return len(partition.labels)
 
 
 def _weighted_sums(H: Columns, weight: Array) -> tuple[Array, float]:

@@ -101,7 +101,6 @@ class HazardProblem(Predictors):
         return transformed_times(model.noise, model.baseline, eta, c, since if np.isfinite(since).any() else None)
 
     def block(self, at: slice) -> HazardProblem:
-        """See `Predictors`."""
         return replace(Predictors.block(self, at), judged=self.judged.rows(at))
 
     def log_likelihoods(self, x: Array) -> Jet:
