@@ -104,9 +104,11 @@ def is_own(heard):
 
 
 def is_of_python(error):
-    """Whether Python itself says that a fit has no such method, or the method no such argument."""
+    """Whether Python itself says that a fit has no such method, or the method no such argument, where it was asked."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    from_outside = not last.filename.startswith(PACKAGE) or last.name == "missing_attribute"
     absent = isinstance(error, AttributeError) and "object has no attribute" in str(error)
-    return absent or (isinstance(error, TypeError) and "unexpected keyword argument" in str(error))
+    return from_outside and (absent or (isinstance(error, TypeError) and "unexpected keyword argument" in str(error)))
 
 
 def place(error):

@@ -1,4 +1,4 @@
-r"""Mass and mean of a density between two ends by quadrature, and inverses of tails by bisection.
+r"""Mass and mean of a density between two ends by quadrature, and inverses of tails by interpolation.
 
 Mass and mean may be tilted by an exponential,
 
@@ -27,7 +27,7 @@ _DROP, _DOUBLINGS = 40.0, 60
 _WINDOW, _BISECTIONS = 60.0, 12
 _PANELS, _POINTS, _CHUNK = 9, 12, 1024
 _X, _OMEGA = (0.5 * column for column in np.polynomial.legendre.leggauss(_POINTS))
-_HALVINGS = 80
+_STEPS, _EPSILON = 120, 2.3e-16
 
 
 class Slice(NamedTuple):
@@ -44,24 +44,51 @@ class Slice(NamedTuple):
 
 
 def invert_tail(log_tail: Callable[[Array], Array], log_p: Array, *, rises: bool) -> Array:
-    """Where a monotone log tail has some values, by bisection."""
+    """Where a monotone log tail has some values, by inverse interpolation between ends that hold it, and bisection."""
     log_p = np.asarray(log_p, dtype=np.float64)
-    low, high = np.full(log_p.shape, -1.0), np.full(log_p.shape, 1.0)
+    asked, sign = np.isfinite(log_p) & (log_p < 0.0), 1.0 if rises else -1.0
+
+    def excess(z: Array) -> Array:
+        return np.where(asked, sign * (log_tail(z) - log_p), 0.0)
+
     with np.errstate(all="ignore"):
-        for _ in range(_DOUBLINGS):
-            below = (log_tail(low) > log_p) == rises
-            above = (log_tail(high) < log_p) == rises
-            low, high = np.where(below, 2.0 * low, low), np.where(above, 2.0 * high, high)
-            if not (below | above).any():
-                break
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            if not ((middle > low) & (middle < high)).any():
-                break
-            left = (log_tail(middle) > log_p) == rises
-            low, high = np.where(left, low, middle), np.where(left, middle, high)
-        ends = np.where(np.isneginf(log_p), -np.inf, np.where(log_p >= 0.0, np.inf, np.nan)) * (1.0 if rises else -1.0)
-    return np.where(np.isnan(ends), 0.5 * (low + high), ends)
+        x = _chandrupatla(excess, *_enclosed(excess, log_p.shape))
+        ends = np.where(np.isneginf(log_p), -np.inf, np.where(log_p >= 0.0, np.inf, np.nan)) * sign
+    return np.where(asked, x, ends)
+
+
+def _enclosed(excess: Callable[[Array], Array], shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Values below and above the root of a function that rises."""
+    low, high = np.full(shape, -1.0), np.full(shape, 1.0)
+    for _ in range(_DOUBLINGS):
+        short, far = excess(low) > 0.0, excess(high) < 0.0
+        low, high = np.where(short, 2.0 * low, low), np.where(far, 2.0 * high, high)
+        if not (short | far).any():
+            break
+    return low, high
+
+
+def _chandrupatla(excess: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Root of a function that rises between two values, to the last digit, by Chandrupatla's method (1997)."""
+    a, b = low, high
+    at_a, at_b, share = excess(a), excess(b), np.full(low.shape, 0.5)
+    beyond = np.where(at_a > 0.0, low, np.where(at_b < 0.0, high, np.nan))
+    for _ in range(_STEPS):
+        new = a + share * (b - a)
+        at = excess(new)
+        same = (at > 0.0) == (at_a > 0.0)
+        c, at_c = np.where(same, a, b), np.where(same, at_a, at_b)
+        b, at_b, a, at_a = np.where(same, b, a), np.where(same, at_b, at_a), new, at
+        best = np.where(np.abs(at_b) < np.abs(at_a), b, a)
+        least = (_EPSILON * np.abs(best) + _SMALLEST) / np.abs(b - a)
+        if not ((least < 0.5) & (at_a != 0.0) & (at_b != 0.0)).any():
+            break
+        place, height = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+        curved = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+        curved += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+        fits = (height * height < place) & ((1.0 - height) ** 2 < 1.0 - place) & np.isfinite(curved)
+        share = np.clip(np.where(fits, curved, 0.5), np.minimum(least, 0.5), np.maximum(1.0 - least, 0.5))
+    return np.where(np.isnan(beyond), best, beyond)
 
 
 def integrate_between(log_density: LogDensity, a: Array, b: Array, s: Array) -> Slice:

@@ -37,6 +37,7 @@ _REACH, _STEP = 6.0, 0.05  # of nodes, in standard deviations of f and in widths
 _NODES, _MORE_NODES = 65, 513  # the second for numbers that change fast with f
 _CELLS, _MANY = 512, 50  # rows
 _NEWTON_STEPS, _SLOPE = 50, 1e-5
+_BEYOND = 40.0  # standard deviations of f, where its probability is no number
 _DIGITS = 1e-11  # of ranks, which far out say less of f than its sd asks
 
 
@@ -122,12 +123,24 @@ def _rising_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
     f = normal_quantile(p if question.rises else 1.0 - p, nodes.weight, nodes.mean, nodes.sd)
     if nodes.one_noise:
         return question.number(nodes.given(0, f))
-    noise, scale = nodes.noises[int(np.argmax(nodes.weight))], np.exp(average(nodes.weight, np.log(nodes.sigma)))
-    scale = np.broadcast_to(scale, f.shape)
-    for rows in _bounded_alike(question, len(f)):
-        reference = LocationScale(noise, f[rows], scale[rows], nodes.log)
-        f[rows] = _equivalent(nodes.take(rows), question.take(rows), p, reference)
-    return question.number(LocationScale(noise, f, scale, nodes.log))
+    out, steepest = np.empty_like(f), _steepest(nodes, question, p)
+    scale = np.broadcast_to(np.exp(average(nodes.weight, np.log(nodes.sigma))), f.shape)
+    for alike in _bounded_alike(question, len(f)):
+        for j in np.unique(steepest[alike]):
+            rows = alike[steepest[alike] == j]
+            reference, asked = LocationScale(nodes.noises[j], f[rows], scale[rows], nodes.log), question.take(rows)
+            at = _equivalent(nodes.take(rows), asked, p, reference)
+            out[rows] = asked.number(replace(reference, location=at))
+    return out
+
+
+def _steepest(nodes: NodeRows, question: Question, p: float) -> IntArray:
+    """Components (n,) whose rank changes most with f at their own quantiles: far out, those with the lightest tails."""
+    slopes = np.zeros_like(nodes.mean)
+    for j, at in enumerate(nodes.mean + float(ndtri(p if question.rises else 1.0 - p)) * nodes.sd):
+        y, step = nodes.given(j, at), _SLOPE * nodes.sigma[j]
+        slopes[j] = np.abs(question.rank(replace(y, location=at + step)) - question.rank(y)) / step
+    return np.argmax(np.where(np.isfinite(slopes), slopes, 0.0), axis=0)
 
 
 def _bounded_alike(question: Question, n: int) -> Iterator[IntArray]:
@@ -155,8 +168,8 @@ def _equivalent(nodes: NodeRows, question: Question, p: float, reference: Locati
         rise = (asked.rank(replace(at, location=x + step)) - aim) / step
         place, slope = f[:, rows] + ratio[:, rows] * (x - last[rows]), np.empty_like(s)
         for some in alike:
-            place[some], slope[some] = _met(part.components(some), asked, aim, place[some], s[some])
-        f[:, rows], ratio[:, rows], last[rows] = place, np.clip(rise / slope, 0.01, 100.0), x
+            place[some], slope[some] = _met(part.components(some), asked, aim, place[some])
+        f[:, rows], ratio[:, rows], last[rows] = place, np.clip(rise / slope, 1e-8, 1e8), x
         u = (place - mean[:, rows]) / s
         density = np.exp(-0.5 * u * u - HALF_LOG_2PI) / s * ratio[:, rows]
         return average(nodes.weight, ndtr(u)), average(nodes.weight, density)
@@ -165,10 +178,15 @@ def _equivalent(nodes: NodeRows, question: Question, p: float, reference: Locati
     return solve_quantile(cdf, p if question.rises else 1.0 - p, low=start - away, high=start + away, start=start)
 
 
-def _met(nodes: NodeRows, question: Question, aim: Array, start: Array, sd: Array) -> tuple[Array, Array]:
-    """The f (J, n) at which components show a rank (n,), and its slope, by Newton steps and bisection."""
-    place, slope = start.copy(), np.ones_like(start)
-    low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)
+def _met(nodes: NodeRows, question: Question, aim: Array, start: Array) -> tuple[Array, Array]:
+    """The f (J, n) at which components show a rank (n,), and its slope, by Newton steps and bisection.
+
+    Where a component shows it only where no f lies, that end of its f.
+    """
+    sd = np.maximum(nodes.sd, 1e-300)
+    first, last = nodes.mean - _BEYOND * sd, nodes.mean + _BEYOND * sd
+    place, slope = np.clip(start, first, last), np.ones_like(start)
+    low, high = np.full_like(start, -np.inf), np.full_like(start, np.inf)  # of what was tried
     rows, step = np.arange(start.shape[1]), _SLOPE * np.broadcast_to(nodes.sigma, start.shape)
     for _ in range(_NEWTON_STEPS):
         part, asked, at, width = nodes.take(rows), question.take(rows), place[:, rows], step[:, rows]
@@ -179,11 +197,14 @@ def _met(nodes: NodeRows, question: Question, aim: Array, start: Array, sd: Arra
         further = left if question.rises else -left
         low[:, rows] = np.where(further > 0.0, at, low[:, rows])
         high[:, rows] = np.where(further < 0.0, at, high[:, rows])
-        new, below, above = at + left / slope[:, rows], low[:, rows], high[:, rows]
-        new = np.where((new >= below) & (new <= above), new, 0.5 * (below + above))
+        new = np.clip(at + left / slope[:, rows], first[:, rows], last[:, rows])
+        halved = 0.5 * (np.maximum(low, first) + np.minimum(high, last))[:, rows]
+        met = np.abs(left) <= _DIGITS * (1.0 + np.abs(aim[rows]))
+        inside = (new > low[:, rows]) & (new < high[:, rows]) | (new == at)
+        new = np.where(inside, new, np.where(met, at, halved))
         new = np.where(np.isfinite(new), new, at)
         place[:, rows] = new
-        open_ = (np.abs(new - at) > 1e-7 * sd[:, rows]) & (np.abs(left) > _DIGITS * (1.0 + np.abs(aim[rows])))
+        open_ = (np.abs(new - at) > 1e-7 * sd[:, rows]) & ~met
         rows = rows[open_.any(axis=0)]
         if not len(rows):
             break

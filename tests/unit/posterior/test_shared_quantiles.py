@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import beta, hyp2f1, ndtr
 from support.posteriors import nodes
 
 from tobitgp.distributions.gumbel import Gumbel
@@ -98,12 +100,41 @@ def test_rows_of_one_component_have_closed_forms(rng):
         np.testing.assert_allclose(found, question.number(q.given(0, f)), rtol=1e-8)
 
 
-def test_far_tails_of_noise_of_other_shapes(rng):
-    noises, weight = (StudentNoise(2.1), StudentNoise(95.0), StudentNoise(8.0)), np.array([0.5, 0.2, 0.3])
-    mean, sd = np.full((3, 2), -1.5) + 0.1 * rng.normal(size=(3, 2)), np.full((3, 2), 0.14)
-    q = nodes(weight, mean, sd, [0.03, 0.02, 0.04], False, noises)
-    question = probability(False, np.array([6.0, 3.0]), above=True)
-    found = node_quantiles.quantiles(q, question, (0.6, 0.97))
-    for p, values in zip((0.6, 0.97), found, strict=True):
-        for row in range(2):
-            assert below(q, question, row, values[row]) == pytest.approx(p, abs=1e-3), (p, row)
+DFS = {"heaviest first": (2.1, 95.0, 8.0), "lightest first": (95.0, 8.0, 2.1), "alike": (30.0, 33.0, 40.0)}
+
+
+def log_tail(df, z):
+    """Log of Student's ``P(T > z)``, also where that is no number, by the series of the incomplete beta function."""
+    a, x = 0.5 * df, df / (df + z * z)
+    return (
+        stats.t.logsf(z, df)
+        if z <= 0.0
+        else a * np.log(x) + np.log(0.5 * hyp2f1(a, 0.5, a + 1.0, x) / a / beta(a, 0.5))
+    )
+
+
+def log_probability_below(log_p, q, df, row, limit):
+    """Probability that ``log P(y > limit)`` is at most ``log_p``: from where each component shows it, by bisection."""
+    total = 0.0
+    for weight, m, s, (sigma,), nu in zip(q.weight, q.mean[:, row], q.sd[:, row], q.sigma, df, strict=True):
+
+        def gap(u, m=m, s=s, sigma=sigma, nu=nu):
+            return log_tail(nu, (limit - m - s * u) / sigma) - log_p
+
+        total += weight * (0.0 if gap(-30.0) > 0.0 else 1.0 if gap(30.0) < 0.0 else ndtr(brentq(gap, -30.0, 30.0)))
+    return total
+
+
+@pytest.mark.parametrize("above", [True, False])
+@pytest.mark.parametrize("df", DFS.values(), ids=DFS)
+@pytest.mark.parametrize("weight", [(0.5, 0.2, 0.3), (0.1, 0.1, 0.8)], ids=str)
+def test_far_tails_of_noise_of_other_shapes(rng, df, weight, above):
+    """Where a probability is 1e-150 under light tails and 1e-6 under heavy ones, whichever has the largest weight."""
+    side = 1.0 if above else -1.0
+    mean, sd = side * (-1.5 + 0.1 * rng.normal(size=(3, 2))), np.full((3, 2), 0.14)
+    q = nodes(np.array(weight), mean, sd, [0.03, 0.02, 0.04], False, tuple(map(StudentNoise, df)))
+    question, orders = probability(False, side * np.array([6.0, 3.0]), above=above), (0.03, 0.18, 0.6, 0.97)
+    mirrored = nodes(q.weight, side * mean, sd, [0.03, 0.02, 0.04], False, q.noises)
+    for p, values in zip(orders, node_quantiles.quantiles(q, question, orders), strict=True):
+        for row, limit in enumerate((6.0, 3.0)):
+            assert log_probability_below(np.log(values[row]), mirrored, df, row, limit) == pytest.approx(p, abs=1e-5)
