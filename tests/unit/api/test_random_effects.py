@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.inference import compiled, feature_posterior, process_choices
+from tobitgp.inference import compiled, feature_layout, process_choices
 
 SD, SLOPE, COR = "sd(re(g))", "sd(re(g))[z]", "cor(re(g))[Intercept, z]"
 GIVEN = {SD: 1.3, SLOPE: 0.6, COR: -0.4, "sigma": 0.5}
@@ -224,7 +224,7 @@ def test_many_crossed_groups_are_held_by_their_entries_and_nothing_changes(metho
     given = {"sd(re(g))": 0.9, SLOPE: 0.3, COR: 0.2, "sd(re(h))": 1.1, "sd(re(0 + z | h))[z]": 0.8, "sd(re(z2))": 0.4}
     found = []
     for most in (10, 10_000):
-        for module in (feature_posterior, compiled):
+        for module in (feature_layout, compiled):
             monkeypatch.setattr(module, "MOST_SPREAD", most)
         evidence = tg.Model(formula, data).evidence(given | {"sigma": 0.5}, method=method)
         res = tg.fit(formula, data, fixed=given | {"sigma": 0.5}, method=method)
@@ -238,7 +238,7 @@ def test_many_crossed_groups_are_held_by_their_entries_and_nothing_changes(metho
     np.testing.assert_allclose(sparse.gradient, dense.gradient, atol=1e-8)
     for got, want in zip(ours[:4], theirs[:4], strict=True):
         np.testing.assert_allclose(got, want, atol=1e-8)
-    monkeypatch.setattr(feature_posterior, "MOST_SPREAD", 10)
+    monkeypatch.setattr(feature_layout, "MOST_SPREAD", 10)
     res.save(tmp_path / "crossed")
     pd.testing.assert_frame_equal(tg.load(tmp_path / "crossed").group_effects(), ours[3])
 

@@ -317,3 +317,17 @@ def test_causes_of_any_kind_answer_about_the_first_event():
     matplotlib.pyplot.close("all")
     assert list(res.hyperparameters)
     assert res.check(rng=1).table.shape[0] > 3
+
+
+def test_draws_of_causes_are_named_as_the_parameters(constant):
+    draws = constant._draws(2000, 5, "to_arviz()")
+    assert draws.names == list(constant.parts.names)
+    table = draws.parameters()
+    for cause in constant.causes:
+        own = [draws.names.index(f"{name}[{cause}]") for name in constant[cause].params.index]
+        np.testing.assert_allclose(
+            table[:, own].mean(axis=0),
+            constant[cause].params,
+            atol=5.0 * table[:, own].std(axis=0).max() / 2000**0.5,
+            rtol=0.02,
+        )

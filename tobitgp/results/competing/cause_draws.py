@@ -37,6 +37,7 @@ Under = Callable[[First, Array], Array]
 class CauseDraws(Draws):
     """Draws of the parameters of all causes, those of each drawn by themselves."""
 
+    parts: CompetingParts
     causes: tuple[Draws, ...]
     among: tuple[BoolArray, ...]  # which rows of each cause are those of all
 

@@ -392,7 +392,7 @@ class CompetingRisksResults(Results):
         training_rows(self._parts, question)
         stream = generator(rng)
         each = tuple(fit._draws(draws, stream, question) for fit in self._fits.values())
-        return CauseDraws(each, tuple(self._parts.among(cause) for cause in self.causes))
+        return CauseDraws(self._parts, each, tuple(self._parts.among(cause) for cause in self.causes))
 
     def _make_elpd(self, by: str, draws: int, rng: Rng, method: str = "auto") -> Elpd:
         training_rows(self._parts, f"{by}()")
