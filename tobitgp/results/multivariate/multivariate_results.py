@@ -198,6 +198,10 @@ class MultivariateResults(Results):
         return self.stacked.method
 
     @property
+    def _search(self) -> pd.DataFrame:
+        return self.stacked._search
+
+    @property
     def fit_history(self) -> pd.DataFrame:
         """Stages of the fit, a row for each, as of :attr:`GPResults.fit_history`."""
         return self.stacked.fit_history
