@@ -181,7 +181,7 @@ def test_what_other_kinds_of_fits_have_is_refused_in_words():
     power = tg.fit("time ~ age", lung, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
     with pytest.raises(SpecError, match="no ratio of hazards or times is the same in all rows"):
         power.hazard_ratios()
-    with pytest.raises(UnavailableError, match="^res.profile_interval: not defined for a Box-Cox process"):
+    with pytest.raises(UnavailableError, match=r"^res\.profile_interval: not defined for a Box-Cox process"):
         power.profile_interval("age")
     assert power.plot() is not None
 
