@@ -108,7 +108,7 @@ class Cured(RowDistributions):
 
     @property
     def location(self) -> Array:  # type: ignore[override]
-        """Of the log times of those who are not cured."""
+        """Location of the log times of uncured subjects."""
         return self.uncured.location
 
     @property

@@ -82,7 +82,7 @@ def least_squares(A: Array, y: Array, root: Array | None = None, rows: BoolArray
 
 
 def _empty(like: Array, n: int, k: int) -> Array:
-    """Room for a matrix (n, k), in a file that goes with it if ``like`` is in one."""
+    """An uninitialised matrix (n, k), in a file if ``like`` is in one; the file is removed with the matrix."""
     if not is_mapped(like) or not n * k:
         return np.empty((n, k))
     with tempfile.TemporaryFile() as file:

@@ -46,7 +46,7 @@ class GivenParameters:
         return cls(inducing, fixed, start, read_mapping("priors", priors), side_noises)
 
     def check(self, columns: Sequence[str], names: Sequence[str], slopes: Sequence[str], family: Family) -> None:
-        """Refuse names that are not parameters, and values for slopes of lines, which take priors only."""
+        """Raise an error for unknown names, and for values of slopes of lines, which take priors only."""
         for i, column in enumerate(columns):
             if column in names or column in columns[:i]:
                 what = "a hyper-parameter" if column in names else "another linear column"
@@ -78,7 +78,7 @@ class GivenParameters:
 
 
 def check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
-    """Refuse unknown keys of a dict argument, and suggest the nearest known one."""
+    """Raise an error for unknown keys of a dict argument, which suggests the nearest known one."""
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(str(name), list(known), n=1)
@@ -240,7 +240,7 @@ def _read_correlations(argument: str, names: Sequence[str], given: Mapping[str, 
 
 
 def _check_start(names: Sequence[str], start: Mapping[str, Any]) -> None:
-    """Refuse starting values for only some parameters of a random effect; centring its columns needs all of them."""
+    """Raise an error for starting values of only some parameters of a random effect; centring needs all of them."""
     missing = [name for name in names if name not in start]
     if missing:
         raise SpecError(f"start= has some of the parameters of a random effect; give {missing[0]!r} too.")

@@ -91,7 +91,7 @@ class ParametricHazards(Kind):
 
 
 def refuse_with_hazards(call: Call) -> None:
-    """Refuse what does not go with hazards."""
+    """Raise an error for arguments that hazards do not support."""
     call.refuse(("sigma", "cure", "var_weights", "censored"), "does not go with family='ph'.")
 
 
