@@ -19,12 +19,16 @@ from tobitgp.errors import DataError
 from tobitgp.files import whole_file
 
 TIMEOUT = 30.0
+CHECKOUT = Path(__file__).parents[2] / "datasets"  # of the repository, which holds those with an open licence
 
 
 def read_tables(name: str, source: DownloadSource) -> list[bytes]:
-    """Read the tables of a data set, unpacked and checked, from the cache if they are there."""
+    """Read the tables of a data set, unpacked and checked, from the cache or the repository if they are there."""
     folder = cache_folder()
-    kept = {file: _read_kept(folder / file, digest) for file, digest in source.tables.items()}
+    kept = {
+        file: next((table for place in (folder, CHECKOUT) if (table := _read_kept(place / file, digest))), None)
+        for file, digest in source.tables.items()
+    }
     found = [table for table in kept.values() if table is not None]
     if len(found) == len(kept):
         return found
@@ -174,8 +178,9 @@ def fetch(name: str) -> pd.DataFrame:
     Notes
     -----
     Files are kept in the folder that the environment variable ``TOBITGP_DATA`` names, else in the user's cache
-    (``pooch.os_cache("tobitgp")``). A machine without a network needs the files copied there. ``affairs`` is read from
-    the installed statsmodels and ``flchain`` from scikit-survival, if that is installed, without a download. ``gbsg``,
+    (``pooch.os_cache("tobitgp")``). A machine without a network needs the files copied there. In a checkout of the
+    repository, ``credit_risk`` and ``gbsg`` are read from its folder ``datasets``. ``affairs`` is read from the
+    installed statsmodels and ``flchain`` from scikit-survival, if that is installed, without a download. ``gbsg``,
     ``metabric`` and ``support`` need the package h5py, for the download alone.
 
     ``affairs``

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.datasets import published_by, serve
 
-from tobitgp.datasets import fetch
+from tobitgp.datasets import cache, fetch
 from tobitgp.datasets.cache import cache_folder
 from tobitgp.datasets.downloads import SOURCES
 from tobitgp.errors import DataError
@@ -24,7 +24,8 @@ def sha256(content):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty cache that does not exist yet, and no proxy before this machine."""
+    """An empty cache that does not exist yet, outside a checkout, and no proxy before this machine."""
+    monkeypatch.setattr(cache, "CHECKOUT", tmp_path / "site-packages" / "datasets")
     monkeypatch.setenv("TOBITGP_DATA", str(tmp_path / "new" / "cache"))
     monkeypatch.setenv("NO_PROXY", "*")
     return tmp_path / "new" / "cache"
@@ -64,6 +65,14 @@ def test_the_first_call_downloads_and_the_next_ones_read(fair):
     assert first is not second
     assert asked == ["/fair_pt.csv"]
     assert [path.name for path in folder.iterdir()] == ["affairs.csv"]
+
+
+@pytest.mark.parametrize(("name", "rows"), [("gbsg", 2232), ("credit_risk", 1000)])
+def test_a_checkout_has_the_files_whose_licence_permits_it(tmp_path, monkeypatch, name, rows):
+    """Their digests are those of the published data; no network, and nothing is stored."""
+    monkeypatch.setenv("TOBITGP_DATA", str(tmp_path / "cache"))
+    assert len(fetch(name)) == rows
+    assert not (tmp_path / "cache").exists()
 
 
 def test_two_parts_are_one_frame(parts):
