@@ -10,7 +10,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 core: ## compile the core again after a change of its sources
-	$(PYTHON) -m tobitgp.compiled
+	$(PYTHON) -m tobitgp.compiled.compile
 
 fmt: ## format, and fix what ruff can fix
 	$(PYTHON) -m ruff format .

@@ -39,4 +39,4 @@ def test_a_class_name_has_one_meaning():
 
 def test_a_file_name_is_used_once():
     counts = Counter(path.name for path in PACKAGE.rglob("*.py"))
-    assert {name for name, count in counts.items() if count > 1} == {"__init__.py", "__main__.py"}
+    assert {name for name, count in counts.items() if count > 1} == {"__init__.py"}

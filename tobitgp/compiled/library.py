@@ -81,7 +81,7 @@ def open_core(folder: Path) -> Any:
             reason = f"it cannot be loaded on this machine ({error})"
     warnings.warn(
         f"The compiled core {path} is not used: {reason}. Fits are the same, but slower. To compile it again, "
-        f"run python -m tobitgp.compiled; to use none, delete the file or set {SWITCH}=0.",
+        f"run python -m tobitgp.compiled.compile; to use none, delete the file or set {SWITCH}=0.",
         RuntimeWarning,
         stacklevel=user_level(),
     )

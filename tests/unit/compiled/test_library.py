@@ -73,7 +73,7 @@ def test_what_was_not_compiled_from_these_sources_is_not_used(folder, spoil, wor
     with pytest.warns(RuntimeWarning, match=words) as said:
         assert library.open_core(folder) is None
     assert len(said) == 1
-    assert "python -m tobitgp.compiled" in str(said[0].message)
+    assert "python -m tobitgp.compiled.compile" in str(said[0].message)
 
 
 @pytest.mark.parametrize("content", [b"\xcf\xfa\xed\xfe" + bytes(5000), b"\x7fELF" + bytes(60)])

@@ -1,4 +1,4 @@
-"""``python -m tobitgp.compiled`` compiles the core again."""
+"""``python -m tobitgp.compiled.compile`` compiles the core again."""
 
 import subprocess
 import sys
