@@ -1,5 +1,7 @@
 """The closed form of Karlova et al. (2024): the formula, and the table that shows that it bounds nothing."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -8,6 +10,8 @@ from support.differences import derivative
 from support.printed import as_printed, divergence_as_printed
 from support.problems import dense, make_problem, solve, with_instrument
 
+import tobitgp as tg
+from tobitgp.errors import SpecError
 from tobitgp.inference import VI
 from tobitgp.likelihoods.expectations import cross_entropy
 from tobitgp.likelihoods.families import GaussianNoise
@@ -113,3 +117,53 @@ def test_as_printed_it_is_unbounded():
     right += 0.5 * mean @ np.linalg.solve(K, mean)
     log_dets = np.linalg.slogdet(A)[1] - np.linalg.slogdet(K)[1]
     assert divergence_as_printed(A, K, mean) == pytest.approx(right + log_dets)
+
+
+SD, LENGTHSCALE, SIGMA = 6.0, 0.12, 0.3
+
+
+def objective(data, mean, covariance):
+    """Eq. 22 of the data as given less the divergence of Eq. 38, with both signs corrected (errata K1, K2)."""
+    x, y, lower, upper = (data[name].to_numpy() for name in ("x", "y", "lower", "upper"))
+    s = np.sqrt(np.diag(covariance))
+    a, b = (lower - mean) / s, (upper - mean) / s
+    square = ((y - mean) ** 2 + s**2) / (2 * SIGMA**2)
+    rows = -(np.log(np.sqrt(2 * np.pi) * SIGMA) + square) * (norm.cdf(b) - norm.cdf(a))
+    rows += (norm.logcdf((y - upper) / SIGMA) + (upper + mean - 2 * y) * s / (2 * SIGMA**2)) * norm.pdf(b)
+    rows += (norm.logcdf((lower - y) / SIGMA) - (lower + mean - 2 * y) * s / (2 * SIGMA**2)) * norm.pdf(a)
+    K = SD**2 * np.exp(-0.5 * ((x[:, None] - x) / LENGTHSCALE) ** 2)
+    A = np.linalg.solve(K, covariance)
+    return rows.sum() - 0.5 * (np.trace(A) - len(x) - np.linalg.slogdet(A)[1] + mean @ np.linalg.solve(K, mean)), K
+
+
+@pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")
+@pytest.mark.parametrize("c", [1.0, 2.6])
+def test_in_the_unit_of_the_data_it_is_the_objective_of_the_paper(c):
+    """The value at the fit's posterior, and its derivatives in the mean along prior covariances, are those printed."""
+    data = tg.datasets.simulate_karlova("symmetric", rng=4).iloc[::2].reset_index(drop=True)
+    res = tg.fit(
+        "y ~ 0 + gp(x, line=False) | censor(lower, upper)",
+        data / {"x": 1.0, "y": c, "f": c, "y_star": c, "lower": c, "upper": c},
+        method=tg.VI(bound="karlova", unit=1.0 / c, tol=1e-10),
+        fixed={"sd(gp(x))": SD / c, "lengthscale(gp(x))": LENGTHSCALE, "sigma": SIGMA / c},
+        priors={},
+    )
+    mean, covariance = (np.asarray(part) for part in res.posterior())
+    mean, covariance = c * mean, c * c * covariance
+    value, K = objective(data, mean, covariance)
+    assert res.log_evidence == pytest.approx(value, abs=1e-8)
+    slopes = [derivative(lambda h, k=k: objective(data, mean + h * k, covariance)[0], 0.0, 1e-4) for k in K]
+    assert np.max(np.abs(slopes)) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"bound": "karlova", "unit": 0.0}, "unit=0.0: unit must be a positive number"),
+        ({"bound": "karlova", "unit": "mg"}, "unit='mg': unit must be a positive number"),
+        ({"unit": 1.0}, "unit=1.0: only bound='karlova' depends on a unit. Leave unit= out."),
+    ],
+)
+def test_a_unit_that_means_nothing(settings, said):
+    with pytest.raises(SpecError, match=re.escape(said)):
+        VI(**settings)

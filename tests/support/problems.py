@@ -63,7 +63,7 @@ def make_problem(X, lower, upper, weight=None, H=None, code=None, window=None):
 def with_instrument(problem, lower, upper):
     """The problem with the same limits beside every row."""
     rows = tuple(
-        replace(r, instrument=Instrument(np.full(len(r), float(lower)), np.full(len(r), float(upper))))
+        replace(r, instrument=Instrument(np.full(len(r), float(lower)), np.full(len(r), float(upper)), 1.0))
         for r in problem.rows
     )
     return replace(problem, rows=rows)

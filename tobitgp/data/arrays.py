@@ -165,6 +165,7 @@ class Instrument(NamedTuple):
 
     lower: Array
     upper: Array
+    scale: float  # the unit of y, in that of the response
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,5 +289,8 @@ def with_limits(problem: Problem, response: CensoredResponse, known_mean: Array)
     ends = ((limits - known_mean) / problem.units.scale)[:, problem.order]
     places = np.cumsum([len(rows) for rows in problem.rows])[:-1]
     pieces = np.split(ends, places, axis=1)
-    rows = (replace(rows, instrument=Instrument(*part)) for rows, part in zip(problem.rows, pieces, strict=True))
+    rows = (
+        replace(rows, instrument=Instrument(*part, problem.units.scale))
+        for rows, part in zip(problem.rows, pieces, strict=True)
+    )
     return replace(problem, rows=tuple(rows))

@@ -65,9 +65,9 @@ class Method:
 
     def __post_init__(self) -> None:
         name, iterations = type(self).__name__, self.max_iterations
-        if not _is_number(self.tol) or not self.tol > 0:
+        if not is_number(self.tol) or not self.tol > 0:
             raise SpecError(f"tg.{name}(tol={self.tol!r}): a positive number is needed.")
-        if not _is_number(self.damping) or not 0 < self.damping <= 1:
+        if not is_number(self.damping) or not 0 < self.damping <= 1:
             raise SpecError(f"tg.{name}(damping={self.damping!r}): a number in (0, 1] is needed.")
         if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)) or iterations < 1:
             raise SpecError(f"tg.{name}(max_iterations={iterations!r}): a whole number of at least 1 is needed.")
@@ -125,7 +125,8 @@ def loosened(method: Method, tol: float) -> Method:
     return method if method.tol >= tol else replace(method, tol=tol)  # type: ignore[type-var]
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a setting is a finite number."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 

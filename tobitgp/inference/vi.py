@@ -16,7 +16,7 @@ import numpy as np
 
 from tobitgp.data.arrays import KindRows
 from tobitgp.errors import SpecError
-from tobitgp.inference.method import ROUGH, Laplace, Marginals, Method, Slopes, Traits, Update
+from tobitgp.inference.method import ROUGH, Laplace, Marginals, Method, Slopes, Traits, Update, is_number
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.expectations import CrossEntropy, DrawnMeans
 from tobitgp.likelihoods.families import log_density_exact
@@ -58,7 +58,7 @@ class Bound(Traits):
     gaussian_only: bool = True
     # What to run first, given exact variational inference and whether sites are near: a rough run of EP.
     warm_up: Callable[[Method, bool], Method | None] = lambda exact, warm: None if warm else ROUGH
-    view: Callable[[Likelihood, int], Likelihood] = lambda likelihood, draws: likelihood
+    view: Callable[[Likelihood, VI], Likelihood] = lambda likelihood, method: likelihood
     update: Callable[[Any, KindRows, Marginals, float], Update] = expected_update  # as in `Method`
     slopes: Callable[[Any, KindRows, Marginals, float], Slopes] = expected_slopes  # as in `Method`
     side_noises: bool = False  # has censoring noises
@@ -72,16 +72,18 @@ BOUNDS: dict[str, Bound] = {
         "local",
         ascends=None,
         warm_up=lambda exact, warm: Laplace(tol=exact.tol, max_iterations=exact.max_iterations),  # its mode is the mean
-        view=lambda likelihood, draws: likelihood if isinstance(likelihood, SideNoise) else SideNoise(()),
+        view=lambda likelihood, method: likelihood if isinstance(likelihood, SideNoise) else SideNoise(()),
         update=local_update,
         slopes=local_slopes,
         side_noises=True,
     ),
-    "monte_carlo": Bound("monte_carlo", view=DrawnMeans, drawn=True),
+    "monte_carlo": Bound(
+        "monte_carlo", view=lambda likelihood, method: DrawnMeans(likelihood, method.draws or DRAWS), drawn=True
+    ),
     "karlova": Bound(
         "karlova",
         warm_up=lambda exact, warm: exact,  # there are other maxima, far from any sense
-        view=lambda likelihood, draws: CrossEntropy(),
+        view=lambda likelihood, method: CrossEntropy(method.unit),
         maximised=False,
         limits=True,
     ),
@@ -109,6 +111,10 @@ class VI(Method):
     side_noise : {"shared", "row"}
         With ``bound="local"``: one censoring noise for each side, or one for each of up to 300 censored rows, as
         ``sigma_lower[12]`` of the row with the label 12 (future work of [1]_, section 6).
+    unit : float, optional
+        Unit of the response in which ``bound="karlova"`` computes its closed form, in units of the data: 1 for the
+        objective of [2]_ for the data as they are. That objective depends on the unit. By default it is computed in the
+        standardised unit of the fit, so that parameters and evidence do not depend on the unit of the data.
     tol : float
         Root mean square of the standardised site changes at which to stop, a pure number.
     max_iterations : int
@@ -143,6 +149,7 @@ class VI(Method):
     bound: str = "exact"
     draws: int | None = None
     side_noise: Literal["shared", "row"] = "shared"
+    unit: float | None = None
     tol: float = 1e-7
     max_iterations: int = 500
     damping: float = 0.5
@@ -156,12 +163,20 @@ class VI(Method):
             raise SpecError(f"tg.VI(side_noise={self.side_noise!r}): choose 'shared' or 'row'.")
         if self.side_noise == "row" and not self.traits.side_noises:
             raise SpecError(f"tg.VI(side_noise='row') goes with bound='local', not with {self.bound!r}.")
+        if self.unit is not None:
+            self._check_unit()
         if self.draws is None:
             return
         if not self.traits.drawn:
             raise SpecError(f"tg.VI(draws={self.draws!r}) goes with bound='monte_carlo', not with {self.bound!r}.")
         if isinstance(self.draws, bool) or not isinstance(self.draws, (int, np.integer)) or self.draws < 2:
             raise SpecError(f"tg.VI(draws={self.draws!r}): a whole number of at least 2 is needed.")
+
+    def _check_unit(self) -> None:
+        if self.bound != "karlova":
+            raise SpecError(f"unit={self.unit!r}: only bound='karlova' depends on a unit. Leave unit= out.")
+        if not is_number(self.unit) or not 0 < self.unit < np.inf:
+            raise SpecError(f"unit={self.unit!r}: unit must be a positive number, e.g. unit=1.0.")
 
     @property
     def traits(self) -> Bound:
@@ -182,7 +197,7 @@ class VI(Method):
 
     def view(self, likelihood: Likelihood) -> Likelihood:
         """With expectations as the bound forms them."""
-        return self.traits.view(likelihood, self.draws or DRAWS)
+        return self.traits.view(likelihood, self)
 
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """What finds sites near those of the bound."""

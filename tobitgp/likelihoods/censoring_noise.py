@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.arrays import Instrument, KindRows, Window
+from tobitgp.data.arrays import KindRows, Window
 from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Tilted, Wrapped
 from tobitgp.typing import Array, BoolArray
@@ -160,6 +160,5 @@ def _evened(rows: KindRows) -> tuple[KindRows, Array | float, Array | float]:
         return rows, 1.0, 0.0
     ends = {name: getattr(rows, name) / c for name in ("lower", "upper", "limit", "width")}
     window = None if rows.window is None else Window(*(end / c for end in rows.window))
-    limits = None if rows.instrument is None else Instrument(*(end / c for end in rows.instrument))
-    even = replace(rows, **ends, window=window, instrument=limits, spread=None)
+    even = replace(rows, **ends, window=window, spread=None)
     return even, c, np.log(c) if rows.kind == "exact" else 0.0

@@ -31,8 +31,11 @@ from tobitgp.typing import Array
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
+@dataclass(frozen=True)
 class CrossEntropy(GaussianNoise):
     """Gaussian noise whose ``expected`` is Eq. 22; every row needs its limits, and none has a known site."""
+
+    unit: float | None = None  # in which the response is measured; None for that of the rows
 
     @property
     def log_concave(self) -> bool:
@@ -53,16 +56,23 @@ class CrossEntropy(GaussianNoise):
     ) -> Expected:
         """Eq. 22 with its derivatives: ``d1`` in the mean, ``d2`` twice that in the variance, ``s0`` in log sigma."""
         assert rows.instrument is not None
-        return cross_entropy(rows.limit, *rows.instrument, mean, var, sigma)
+        lower, upper, scale = rows.instrument
+        if self.unit is None:
+            return cross_entropy(rows.limit, lower, upper, mean, var, sigma)
+        found = cross_entropy(rows.limit, lower, upper, mean, var, sigma, np.log(scale / self.unit))
+        # The fit adds the Jacobian of a density to uncensored rows, which Eq. 22 does not have.
+        return found._replace(value=found.value + np.log(scale)) if rows.kind == "exact" else found
 
 
-def cross_entropy(y: Array, lower: Array, upper: Array, mean: Array, var: Array, sigma: float | Array) -> Expected:
-    """Minus the cross-entropy of Eq. 22 and its derivatives.
+def cross_entropy(
+    y: Array, lower: Array, upper: Array, mean: Array, var: Array, sigma: float | Array, log_unit: float = 0.0
+) -> Expected:
+    """Minus the cross-entropy of Eq. 22 and its derivatives, in a unit of which y's is ``exp(log_unit)``.
 
     Shapes: y, lower, upper, mean, var (n,).
     """
     s, s2 = np.sqrt(var), sigma * sigma
-    log_scale = 0.5 * (_LOG_2PI + np.log(s2))
+    log_scale = 0.5 * (_LOG_2PI + np.log(s2)) + log_unit
     inside, value = np.ones_like(mean), np.zeros_like(mean)
     d1, dv, in_tau = np.zeros_like(mean), np.zeros_like(mean), np.zeros_like(mean)
     first = second = np.zeros_like(mean)  # [phi] and [(x + m - 2 y) phi] between the ends

@@ -236,7 +236,7 @@ def test_expectations_of_a_row_are_those_under_its_own_noise(likelihood):
     mean, var, spread = np.array([0.1, -0.4, 0.9, 0.2]), np.array([0.3, 0.1, 0.8, 0.5]), np.array([0.5, 2.0, 1.5, 0.3])
     for kind in ([0, 2], [1, 3]):
         rows = make_rows(lower[kind], upper[kind])
-        rows = replace(rows, instrument=Instrument(np.full(2, -0.5), np.full(2, 0.6)))
+        rows = replace(rows, instrument=Instrument(np.full(2, -0.5), np.full(2, 0.6), 1.0))
         found = Spread(likelihood).expected(replace(rows, spread=spread[kind]), mean[kind], var[kind], 0.4)
         for i in range(2):
             each = likelihood.expected(rows, mean[kind], var[kind], 0.4 * spread[kind][i])
