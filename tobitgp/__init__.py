@@ -33,7 +33,7 @@ _NAMES = {
     "results.process.process_results": "GPResults",
     "results.standardise": "contrast",
     "selection": "Selection cross_validate select suggest",
-    "storage": "load",
+    "storage.loading": "load",
     "survival_model": "SurvivalModel",
     "versions": "show_versions",
 }

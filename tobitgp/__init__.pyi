@@ -42,7 +42,7 @@ from tobitgp.selection import Selection as Selection
 from tobitgp.selection import cross_validate as cross_validate
 from tobitgp.selection import select as select
 from tobitgp.selection import suggest as suggest
-from tobitgp.storage import load as load
+from tobitgp.storage.loading import load as load
 from tobitgp.survival_model import SurvivalModel as SurvivalModel
 from tobitgp.versions import show_versions as show_versions
 

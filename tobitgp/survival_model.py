@@ -13,7 +13,6 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import GenGamma, Student
-from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.process.process_results import GPResults
@@ -232,7 +231,7 @@ class SurvivalModel:
             _quoted(df, weights_col, "weights_col")
         options: dict[str, Any] = {"family": self.family, "method": self.method, **self.fit_kwargs}
         results: Any = fit(formula, df, weights=weights_col, **options)
-        if isinstance(results, CompetingRisksResults):
+        if results._causes:
             raise SpecError(
                 "A SurvivalModel has one event, and so have lifelines' tools. Competing risks are fitted by tg.fit(), "
                 "and scored by tg.cross_validate() and by tg.metrics with cause=."

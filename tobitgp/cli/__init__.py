@@ -38,7 +38,6 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
 from tobitgp.results.compare import CRITERIA, EVIDENCE, compare, distinct
-from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import BASELINES, DF, LINKS, PH
 from tobitgp.results.likelihood.cure_results import CureResults
 from tobitgp.results.mixture.mixture_predictions import WHATS as MIXTURE_WHATS
@@ -192,7 +191,7 @@ def _fit(options: argparse.Namespace) -> None:
         **_clustered(options),
         **{name: getattr(options, name) for name in _AS_GIVEN},
     )
-    if isinstance(result, CompetingRisksResults):
+    if result._causes:
         raise SpecError("Competing risks, Surv(time, cause), are fitted in Python, by tg.fit().")
     if options.save is not None:
         result.save(options.save)
@@ -266,7 +265,7 @@ def _save_plot(result: Any, target: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    draw = result.plot_survival if isinstance(result, CureResults) else result.plot
+    draw = getattr(result, result._figure)
     figure = np.ravel(draw())[0].figure
     try:
         with replacing(target, "--plot") as file:

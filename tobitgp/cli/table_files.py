@@ -15,7 +15,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.files import whole_file
 from tobitgp.formula.spec import LinearPart
 from tobitgp.results.output import PAGES
-from tobitgp.storage import load
+from tobitgp.storage.loading import load
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tobitgp.data.arrays import CensoredResponse
+from tobitgp.diagnostics.residual_tests import PredictedSurvival
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.errors import SpecError
 from tobitgp.numerics.log_probabilities import log_difference
-from tobitgp.results.joint import draw_inside
+from tobitgp.results.curves import predict_survival_function
+from tobitgp.results.fit import Fit
+from tobitgp.results.joint_draws import draw_inside
 from tobitgp.results.survival import read_times
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 _LOWEST = -1e300  # of a log probability, so that differences stay finite
 
 
-class PredictedSurvival(NamedTuple):
-    """Predicted log survival of n training rows at the ends of what is known of them, given their windows."""
-
-    lower: Array  # (n,), log probability of a response beyond the lower end
-    upper: Array  # (n,), of one beyond the upper end, no more than that
-    weight: Array  # (n,)
-
-
-def plot_calibration(
-    results: Results, ax: Any = None, *, time: float | None = None, landmark: float | None = None
-) -> Any:
+def plot_calibration(results: Fit, ax: Any = None, *, time: float | None = None, landmark: float | None = None) -> Any:
     """Draw what was predicted beside what was seen; on the diagonal if the model is right.
 
     Without ``time`` the predictive distributions as a whole: the share of rows, by Kaplan and Meier's estimate or,
@@ -90,7 +80,7 @@ def plot_calibration(
     lower, upper, weight, entry = _right_censored(results, since)
     if since is not None and not (since < at and (lower > since).any()):
         raise SpecError(f"landmark={since:g}: a time before {at:g}, and before the last of the rows, is needed.")
-    survival = results.predict_survival_function(times=[at - (since or 0.0)], conditional_after=since).to_numpy()[0]
+    survival = predict_survival_function(results, times=[at - (since or 0.0)], conditional_after=since).to_numpy()[0]
     # A mixture answers for one row.
     survival = survival if _alike(results) else survival[results.parts.rows.kept]
     if np.ptp(survival) == 0.0:
@@ -100,7 +90,7 @@ def plot_calibration(
     return plot_calibration_at(at, survival[alive], rows, ax, since)
 
 
-def plot_cox_snell(results: Results, ax: Any = None) -> Any:
+def plot_cox_snell(results: Fit, ax: Any = None) -> Any:
     """Draw the cumulative hazard of Cox and Snell's residuals, which is that of an exponential distribution of rate 1.
 
     By Kaplan and Meier's estimate, or Turnbull's with left- and interval-censored rows; of a process each row's given
@@ -197,7 +187,7 @@ def plot_predictive_check(
     return plot_predictive_check(ends, replicates, response_name(results.model), ax)
 
 
-def _right_censored(results: Results, since: float | None) -> tuple[Array, Array, Array, Array]:
+def _right_censored(results: Fit, since: float | None) -> tuple[Array, Array, Array, Array]:
     """Ends, weights and entries of training rows that are exact or right-censored."""
     response = training_rows(results.parts, "plot_calibration()").response
     lower, upper, weight = results._training_ends()

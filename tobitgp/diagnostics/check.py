@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,9 +32,7 @@ from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
 from tobitgp.inference.screening import screen
 from tobitgp.numerics.sampling import random_points
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+from tobitgp.results.fit import Fit
 
 CLEAR, SLIGHT = 3.0, 1.0  # nats
 _AT_END = 0.1  # of log length-scales from the shortest that was looked for
@@ -92,7 +90,7 @@ def structure_findings(results: Any) -> Iterator[Finding]:
     yield plain("structure", words, value=best.gain, good=best.gain < CLEAR)
 
 
-def check(results: Results, *, rng: int | np.random.Generator | None = None) -> Check:
+def check(results: Fit, *, rng: int | np.random.Generator | None = None) -> Check:
     """Run the diagnostics, and say in words what is wrong and what to try.
 
     Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
@@ -139,7 +137,7 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
     return Check(judge([converged, *results._findings(rng), *results._row_tests(rng)]))
 
 
-def row_tests(results: Results, rng: Any) -> Iterator[Finding | RawTest]:
+def row_tests(results: Fit, rng: Any) -> Iterator[Finding | RawTest]:
     """Tests of the residuals of the training rows, and what leaving rows out tells."""
     rows = training_rows(results.parts, "check()")
     copies = repeated(rows.response.weight)

@@ -15,10 +15,9 @@ import pandas as pd
 
 from tobitgp.diagnostics.training_draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
-from tobitgp.kinds.process import Process
+from tobitgp.kinds.process import Process, refuse_censoring_noises
 from tobitgp.kinds.rows_left_out import left_out
 from tobitgp.numerics.sampling import good_shape, smooth
-from tobitgp.results.process.process_draws import refuse_censoring_noises
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray
 

@@ -15,11 +15,10 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.rows_together import DrawnWeights, draw
-from tobitgp.kinds.process import ProcessParts
+from tobitgp.kinds.process import ProcessParts, refuse_censoring_noises
 from tobitgp.kinds.rows_left_out import site_order
 from tobitgp.numerics.sampling import generator, good_shape, smooth
 from tobitgp.results.likelihood.likelihood_draws import EstimateDraws
-from tobitgp.results.process.process_draws import refuse_censoring_noises
 from tobitgp.typing import Array
 
 GOOD, USELESS = 0.5, 1.0

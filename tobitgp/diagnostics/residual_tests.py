@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri_exp
 
-from tobitgp.diagnostics.calibration_figures import PredictedSurvival
 from tobitgp.diagnostics.remedies import Noise
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -342,3 +341,11 @@ def pattern(scores: Array, column: Array, name: str, *, remedy: str = "") -> Raw
         f"residuals of neighbours along {name} are alike, correlation {value:.2f}: a curve is missed",
         remedy,
     )
+
+
+class PredictedSurvival(NamedTuple):
+    """Predicted log survival of n training rows at the ends of what is known of them, given their windows."""
+
+    lower: Array  # (n,), log probability of a response beyond the lower end
+    upper: Array  # (n,), of one beyond the upper end, no more than that
+    weight: Array  # (n,)

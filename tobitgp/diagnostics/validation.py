@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,21 +11,18 @@ from tobitgp.diagnostics import elpd
 from tobitgp.diagnostics.elpd import DRAWS, LEAST_DRAWS, LOO, WAIC, Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.training_draws import inference_data, read_draws
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
-
-Rng = int | np.random.Generator | None
+from tobitgp.numerics.sampling import Rng
+from tobitgp.results.fit import Fit
 
 
-def elpd_of(results: Results, by: str) -> Elpd:
+def elpd_of(results: Fit, by: str) -> Elpd:
     """``loo()`` or ``waic()`` with their defaults, without a warning."""
     if by not in results._elpds:
         results._elpds[by] = results._make_elpd(by, DRAWS, None)
     return results._elpds[by]
 
 
-def make_elpd(results: Results, by: str, draws: Any, rng: Rng, method: Any = "auto") -> Elpd:
+def make_elpd(results: Fit, by: str, draws: Any, rng: Rng, method: Any = "auto") -> Elpd:
     """Leave-one-out or WAIC of a fit, without a warning."""
     parts = results.parts
     if by == "loo" and elpd.read_method(method, sites=parts.has_sites) == "ep":
@@ -34,7 +31,7 @@ def make_elpd(results: Results, by: str, draws: Any, rng: Rng, method: Any = "au
     return (elpd.loo_by_draws if by == "loo" else elpd.waic_by_draws)(made, parts)
 
 
-def log_likelihood_draws(results: Results, draws: int = 1000, *, rng: Rng = None) -> pd.DataFrame:
+def log_likelihood_draws(results: Fit, draws: int = 1000, *, rng: Rng = None) -> pd.DataFrame:
     """Log likelihood, in nats, of each training row under draws from the posterior.
 
     A process draws a design point of its hyper-parameters and all of f, a regression its parameters from the normal
@@ -78,9 +75,7 @@ def log_likelihood_draws(results: Results, draws: int = 1000, *, rng: Rng = None
     return pd.DataFrame(values, index=pd.RangeIndex(made.size, name="draw"), columns=columns)
 
 
-def loo(
-    results: Results, method: Literal["auto", "psis", "ep"] = "auto", *, draws: int = DRAWS, rng: Rng = None
-) -> LOO:
+def loo(results: Fit, method: Literal["auto", "psis", "ep"] = "auto", *, draws: int = DRAWS, rng: Rng = None) -> LOO:
     r"""Leave-one-out cross-validation without fitting again, in nats.
 
     ``"psis"``: Pareto-smoothed importance sampling of draws from the posterior, those of
@@ -142,7 +137,7 @@ def loo(
     return found
 
 
-def waic(results: Results, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
+def waic(results: Fit, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
     """The widely applicable information criterion, on the scale of log densities, in nats.
 
     The log of the mean likelihood of each row over draws from the posterior, less the variance of its log
@@ -191,7 +186,7 @@ def waic(results: Results, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
     return found
 
 
-def to_arviz(results: Results, draws: int = 1000, *, rng: Rng = None) -> Any:
+def to_arviz(results: Fit, draws: int = 1000, *, rng: Rng = None) -> Any:
     """The fit as arviz takes it, for ``arviz.loo``, ``arviz.compare`` and its plots.
 
     Groups, each in one chain of the same draws: ``posterior``, parameters by name, hyper-parameters of a process at
@@ -229,7 +224,7 @@ def to_arviz(results: Results, draws: int = 1000, *, rng: Rng = None) -> Any:
     return inference_data(made, results.parts)
 
 
-def k_hat(results: Results, draws: int = 1000, *, rng: Rng = None) -> KHat:
+def k_hat(results: Fit, draws: int = 1000, *, rng: Rng = None) -> KHat:
     """Whether the Gaussian posterior is close to the exact one: the Pareto shape of the weights between the two.
 
     Of a process the posterior of f at the maximum of the hyper-parameters, of a regression the normal distribution of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,8 @@ class LikelihoodParts(Source):
 
     A kind says by which columns, and what distribution of the response they make.
     """
+
+    estimated: ClassVar[Literal[True]] = True  # at a maximum, without a posterior
 
     spec: ModelSpec
     state: DesignState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.soundness import process_inconsistencies
 from tobitgp.kinds.transformed_rows import above_zero, row_jacobians, transformed_response, transformed_values
 from tobitgp.likelihoods import Family
+from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.posterior.nodes import Nodes, PowerNodes
 from tobitgp.priors.prior import Prior
 from tobitgp.results.views import Source, named_columns
@@ -72,6 +73,8 @@ class Process(Source):
 @dataclass(frozen=True, slots=True)
 class ProcessParts(Process):
     """A fitted process and what it was made from."""
+
+    estimated: ClassVar[Literal[False]] = False  # at a maximum, without a posterior
 
     spec: ModelSpec
     state: DesignState
@@ -301,3 +304,14 @@ def evidence_at(
     plain = not np.any(plan.measured.counts[1:]) and family.distribution.gaussian
     slopes = None if found.gradient is None else pd.Series(found.gradient, index=list(names))
     return Evidence(found.value, "exact" if plain else found.method.evidence_kind, slopes)
+
+
+def refuse_censoring_noises(parts: ProcessParts, question: str) -> None:
+    """Refuse fits with censoring noise."""
+    found = parts.fitted.parameters
+    values = found.values(parts.fitted.points[0].theta)
+    if any(value for role, value in zip(found.roles, values, strict=True) if role in SIDES):
+        raise SpecError(
+            f"The censoring noises of bound='local' make a likelihood that is no density, of which {question} has no "
+            "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
+        )

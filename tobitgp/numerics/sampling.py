@@ -138,3 +138,6 @@ def words_for_heavy(weight: Array) -> str | None:
         return None
     apart = f"which go from {least:g} to {most:g}" if most > least else f"which are {most:g}"
     return f"the weights, {apart}: a weight counts how many rows like this one were seen"
+
+
+Rng = int | np.random.Generator | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -25,15 +25,13 @@ from tobitgp.report.axes import (
 from tobitgp.report.group_curves import Group, Seen, read_groups
 from tobitgp.results.competing.competing_parts import SeenCauses
 from tobitgp.results.competing.first_times import FirstTimes
+from tobitgp.results.curves import rows_of as rows_at_times
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_level
 from tobitgp.results.survival import read_times
-from tobitgp.results.survival import rows_of as rows_at_times
 from tobitgp.results.survival_figures import group_labels
 from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.results.competing.competing_results import CompetingRisksResults
 
 _POINTS = 101
 _NET = (
@@ -43,10 +41,10 @@ _NET = (
 _INCIDENCE = "predict_cumulative_incidence() gives the probability of each cause while the other causes act."
 
 
-def cause_words(results: CompetingRisksResults, alpha: float) -> Words:
+def cause_words(results: Fit, alpha: float) -> Words:
     """What a summary says of competing risks: a table for each cause."""
-    counts, facts, tables = results.counts, [("Causes:", str(len(results.causes)))], []
-    for cause, fit in results._fits.items():
+    counts, facts, tables = results.counts, [("Causes:", str(len(results._causes)))], []
+    for cause, fit in results.parts.fits.items():
         tables.append(SummaryTable("coef", rows_of(fit.summary_frame(alpha), slice(6)), of=f"{cause}:"))
         facts.append((f"  {cause}:", f"{counts[cause]} events, {fit._family_in_words}, {fit.method}"))
     sums = {"Log-likelihood:": results.llf, "Log evidence:": results.log_evidence}
@@ -56,12 +54,12 @@ def cause_words(results: CompetingRisksResults, alpha: float) -> Words:
         *noted("coefficients", [_NET]),
         *noted("predictions", [_INCIDENCE]),
     ]
-    title, of_rows = f"Competing risks: {results._read}", results.parts.facts.counts
+    title, of_rows = f"Competing risks: {results.parts.read_in_words}", results.parts.facts.counts
     return Words(title, facts, criteria, tables, notes, counts=of_rows)
 
 
 @closing_what_fails
-def plot_incidence(results: CompetingRisksResults, ax: Any, *, df: Any, times: Any, interval: Any, by: Any) -> Any:
+def plot_incidence(results: Fit, ax: Any, *, df: Any, times: Any, interval: Any, by: Any) -> Any:
     """Draw the incidence of every cause: of rows, of all training rows, or of groups of them."""
     seen, level = results.parts.seen, check_level(interval)
     if seen is None and (df is None or times is None):
@@ -72,7 +70,7 @@ def plot_incidence(results: CompetingRisksResults, ax: Any, *, df: Any, times: A
         np.linspace(0.0, float(seen.time.max()), _POINTS) if times is None and seen is not None else read_times(times)
     )
     together = df is None and by is None
-    panels = _panels(ax, 1 if together else len(results.causes))
+    panels = _panels(ax, 1 if together else len(results._causes))
     title = ""
     if df is not None:
         title = _draw_rows(panels, results, df, grid, level)
@@ -92,7 +90,7 @@ def plot_incidence(results: CompetingRisksResults, ax: Any, *, df: Any, times: A
             title=title,
         )
         if not together:
-            panel.set_title(as_label(results.causes[k]), loc="left", fontsize="small")
+            panel.set_title(as_label(results._causes[k]), loc="left", fontsize="small")
     return panels[0] if len(panels) == 1 else panels
 
 
@@ -105,7 +103,7 @@ def _panels(ax: Any, n: int) -> Any:
     return [given_or_new(ax)]
 
 
-def _draw_rows(panels: Any, results: CompetingRisksResults, df: Any, grid: Array, level: float | None) -> str:
+def _draw_rows(panels: Any, results: Fit, df: Any, grid: Array, level: float | None) -> str:
     """Draw a curve for each row, with its band."""
     rows = rows_at_times(results, df)
     if len(rows.index) > len(LEVELS):
@@ -121,16 +119,14 @@ def _draw_rows(panels: Any, results: CompetingRisksResults, df: Any, grid: Array
     return ""
 
 
-def _draw_groups(
-    panels: Any, results: CompetingRisksResults, seen: SeenCauses, groups: list[Group], grid: Array
-) -> None:
+def _draw_groups(panels: Any, results: Fit, seen: SeenCauses, groups: list[Group], grid: Array) -> None:
     """Draw the average incidence in groups over Aalen and Johansen's estimates; one group for each cause in a panel."""
     start = max(0.0, float(seen.entry.min()))
     after = np.full(len(seen.kept), start) if start else None
     x = grid[grid >= start] if start else grid
     found = cast(FirstTimes, rows_at_times(results, None).times).incidence(x - start, after, None)["mean"]
     together, names = len(panels) == 1, shorten_all([group.name for group in groups])
-    for k, cause in enumerate(results.causes):
+    for k, cause in enumerate(results._causes):
         ax = panels[0 if together else k]
         for i, group in enumerate(groups):
             colour = LEVELS[(k if together else i) % len(LEVELS)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,9 @@ from tobitgp.report.axes import (
 from tobitgp.report.plots import rows_above_zero
 from tobitgp.report.term_figures import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.results.counterfactuals import column_levels
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+from tobitgp.results.fit import Fit
+from tobitgp.results.prediction import predict
+from tobitgp.results.standardise import standardise
 
 PROBABILITIES = {"survival": "above", "risk": "below", "cured": ""}
 _POINTS, _AVERAGED, _FEW = 101, 31, 2
@@ -42,7 +42,7 @@ _WIDTH = 0.5  # of what stands at one level
 class Effect:
     """What is drawn."""
 
-    results: Results
+    results: Fit
     x: str
     what: str
     asked: dict[str, Any]  # times, or what predict() is asked beside
@@ -97,14 +97,13 @@ class Effect:
             asked, what = {PROBABILITIES[what]: self.times}, "prob"
         exclude = [] if what == "cured" else effects_of(self.results)
         rows, name = self.frame.assign(**own), {"mean": "uncensored"}.get(what, what)
-        table: Any = self.results.predict(rows, name, interval=self.interval, se=True, exclude=exclude, **asked)
+        table: Any = predict(self.results, rows, name, interval=self.interval, se=True, exclude=exclude, **asked)
         return self._split(table, lambda key: table[key], table.columns.get_level_values(0).unique())
 
     def _averaged(self, own: dict[str, Any]) -> dict[str, pd.DataFrame]:
         values = self.frame[self.x].tolist()
         df, weight = self.covariates.assign(**own), self.results.parts.rows.response.weight
-        standardise: Any = self.results.standardise  # type: ignore[attr-defined]
-        table = standardise({self.x: values}, self.what, self.times, df, weight, self.interval)
+        table: Any = standardise(self.results, {self.x: values}, self.what, self.times, df, weight, self.interval)
         times = table.index.get_level_values(-1).unique()
         return self._split(table, lambda key: table.xs(key, level="time"), times)
 
@@ -126,7 +125,7 @@ def level_name(level: Any) -> str:
     return f"{level:g}" if isinstance(level, float) else str(level)
 
 
-def effects_of(results: Results) -> list[str]:
+def effects_of(results: Fit) -> list[str]:
     """Random effects, which are left out."""
     return [term.name for term in results.parts.spec.gps if not term.factors]
 

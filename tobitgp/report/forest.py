@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.report.axes import BLUE, GREY, INK, as_label, closing_what_fails, given_or_new
 from tobitgp.results.counterfactuals import column_levels
-from tobitgp.results.hazard_ratios import HIGH, LOW, Compared, chosen_terms, of_columns, of_process
+from tobitgp.results.fit import Fit
+from tobitgp.results.hazard_ratios import HIGH, LOW, chosen_terms, of_columns, of_process
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_alpha, check_flag
+from tobitgp.results.ratios import Compared
 from tobitgp.results.terms import Term
 from tobitgp.results.words import HAZARD
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 _HEIGHT = 0.34  # of a row, in inches
 _WIDEST = 36  # letters in a line of a label, of which there are two
@@ -36,7 +35,7 @@ class Row(NamedTuple):
 
 @closing_what_fails
 def plot_forest(
-    results: Results, hazard_ratios: bool = False, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
+    results: Fit, hazard_ratios: bool = False, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
 ) -> Any:
     """Draw a row for each coefficient, reference level and process."""
     alpha, ratios = check_alpha(alpha), check_flag("hazard_ratios", hazard_ratios)
@@ -50,7 +49,7 @@ def plot_forest(
     return ax
 
 
-def forest_rows(results: Results, terms: Any, alpha: float, *, ratios: bool) -> list[Row]:
+def forest_rows(results: Fit, terms: Any, alpha: float, *, ratios: bool) -> list[Row]:
     """Rows of a figure from its top."""
     kind = results._ratio_kind() if ratios else None
 
@@ -65,7 +64,7 @@ def forest_rows(results: Results, terms: Any, alpha: float, *, ratios: bool) -> 
     return list(_rows(results, terms, rows_of, 1.0 if ratios else 0.0))
 
 
-def _rows(results: Results, terms: Any, rows_of: Any, none: float) -> Iterator[Row]:
+def _rows(results: Fit, terms: Any, rows_of: Any, none: float) -> Iterator[Row]:
     """Rows of a figure from its top; a reference level stands at what is no effect."""
     columns, chosen = chosen_terms(results, terms)
     inside = {j for term in chosen for j in term.columns}
@@ -87,7 +86,7 @@ def _rows(results: Results, terms: Any, rows_of: Any, none: float) -> Iterator[R
         yield from rows_of(of_columns(results, alone))
 
 
-def _reference_level(results: Results, term: Term) -> Any:
+def _reference_level(results: Fit, term: Term) -> Any:
     """Level of a factor that has no column of its own, None for other terms."""
     name = term.name.removeprefix("C(").removesuffix(")").strip("`")
     if name not in results.parts.facts.columns:

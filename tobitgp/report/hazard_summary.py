@@ -25,20 +25,22 @@ from tobitgp.report.axes import (
 )
 from tobitgp.report.process_words import curve_names, slope_rows
 from tobitgp.report.term_figures import grid_frame, held_words, is_date, label_axis, place, runs, surface_frame
+from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cell_times import beyond_words
 from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, drawn_hazards
 from tobitgp.results.hazards.proportionality import skewed_note
-from tobitgp.results.words import SummaryTable, Words, noted, row_notes, rows_of, untested
+from tobitgp.results.parameter_tables import summary_frame
+from tobitgp.results.summary_notes import row_notes
+from tobitgp.results.words import SummaryTable, Words, noted, rows_of, untested
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.kinds.parametric import ParametricParts
-    from tobitgp.results.hazards.hazard_results import HazardResults
 
 
-def hazard_words(results: HazardResults, alpha: float) -> Words:
+def hazard_words(results: Fit, alpha: float) -> Words:
     """What a summary says of proportional hazards: coefficients, hazard ratios, the other parameters."""
-    parts, rows = results.parts, rows_of(results.summary_frame(alpha))
+    parts, rows = results.parts, rows_of(summary_frame(results, alpha))
     p, cells = parts.n_linear, parts.cells
     of_band = [parts.family.baseline == "piecewise" and "cell_band" in name for name, _ in rows[:p]]
     shown = [row for row, hidden in zip(rows[:p], of_band, strict=True) if not hidden]
@@ -84,7 +86,7 @@ def hazard_words(results: HazardResults, alpha: float) -> Words:
 
 
 @closing_what_fails
-def plot_hazards(results: HazardResults, level: float | None) -> Any:
+def plot_hazards(results: Fit, level: float | None) -> Any:
     """Draw the baseline hazard, coefficients over time, and processes."""
     parts, time = results.parts, results.model.spec.response.value.text
     if parts.covariates is None:
@@ -202,7 +204,7 @@ def _draw_process(ax: Any, parts: HazardParts, process: _Process, level: float |
     label_axis(ax, x, at)
 
 
-def _draw_surface(ax: Any, results: HazardResults, process: _Process) -> None:
+def _draw_surface(ax: Any, results: Fit, process: _Process) -> None:
     """Draw the median log hazard ratio over two inputs, against their medians."""
     parts, columns = results.parts, process.columns
     assert parts.covariates is not None

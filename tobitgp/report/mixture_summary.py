@@ -22,23 +22,16 @@ from tobitgp.report.axes import (
 )
 from tobitgp.report.plots import POINTS, draw_kaplan_meier, draw_numbers, is_discrete, time_grid
 from tobitgp.report.residual_figures import dots, draw_envelope, normal_quantiles
-from tobitgp.results.words import (
-    Notes,
-    SummaryTable,
-    Words,
-    model_title,
-    not_converged,
-    noted,
-    row_notes,
-    rows_of,
-    untested,
-)
+from tobitgp.results.fit import Fit
+from tobitgp.results.parameter_tables import summary_frame
+from tobitgp.results.prediction import residual_series
+from tobitgp.results.summary_notes import model_title, row_notes
+from tobitgp.results.words import Notes, SummaryTable, Words, not_converged, noted, rows_of, untested
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from tobitgp.results.mixture.mixture_results import MixtureResults
     from tobitgp.results.parameter_estimates import CovKind
 
 Ends = tuple[Array, Array, Array]
@@ -53,7 +46,7 @@ _MOST_BINS = 60
 _COMPONENTS = LEVELS[1:-1]
 
 
-def mixture_words(results: MixtureResults, alpha: float = 0.05, kind: CovKind | None = None) -> Words:
+def mixture_words(results: Fit, alpha: float = 0.05, kind: CovKind | None = None) -> Words:
     """What a summary says of a fitted mixture."""
     fit, family = results.parts.fit, results.parts.family
     model = [
@@ -67,7 +60,7 @@ def mixture_words(results: MixtureResults, alpha: float = 0.05, kind: CovKind | 
     criteria: dict[str, float | str] = {"Log-likelihood:": results.llf, "AIC:": results.aic, "BIC:": results.bic}
     if results.parts.bayes:
         criteria = {"ELBO:": results.elbo, "Log evidence:": results.log_evidence}
-    rows = rows_of(results.summary_frame(alpha, kind)[np.tile(fit.shown, len(results.parts.names) // fit.k)])
+    rows = rows_of(summary_frame(results, alpha, kind)[np.tile(fit.shown, len(results.parts.names) // fit.k)])
     unknown = dict.fromkeys((name for name, _ in rows), "(not determined)")
     counts = [
         (f"component {i + 1}", (f"{fit.counts[i]:.1f}", f"{fit.exact_counts[i]:.1f}"))
@@ -81,14 +74,14 @@ def mixture_words(results: MixtureResults, alpha: float = 0.05, kind: CovKind | 
     return Words(title, model, criteria, tables, _notes(results, kind))
 
 
-def _number(results: MixtureResults) -> str:
+def _number(results: Fit) -> str:
     fit, tried = results.parts.fit, results.parts.tried
     if fit.process:
-        return f"{results.n_effective} used, at most {fit.k}"
+        return f"{results.parts.fit.n_effective} used, at most {fit.k}"
     return str(fit.k) if tried is None else f"{fit.k}, best of {tried.numbers.min()} to {tried.numbers.max()}"
 
 
-def _notes(results: MixtureResults, kind: CovKind | None) -> Notes:
+def _notes(results: Fit, kind: CovKind | None) -> Notes:
     """What a reader should know."""
     parts, fit = results.parts, results.parts.fit
     warnings = list(fit.notes)
@@ -124,7 +117,7 @@ def _floor_note(fit: MixtureFit) -> str:
     return "No sd is far below the distance of the rows next to its mean: the likelihood rises there without end."
 
 
-def _errors_note(results: MixtureResults, kind: CovKind | None) -> str:
+def _errors_note(results: Fit, kind: CovKind | None) -> str:
     scales = "intervals have the shape of each posterior, of weights they are formed on the logit scale"
     if not results.parts.bayes:
         return f"Standard errors are from the observed information; {scales}."
@@ -151,11 +144,15 @@ def _prior(model: Bayes, fit: MixtureFit) -> str:
 
 
 @closing_what_fails
-def plot_components(results: MixtureResults, ends: Ends, ax: Any = None) -> Any:
+def plot_components(results: Fit, ends: Ends, ax: Any = None) -> Any:
     """Draw the mixture and its components: as survival if all censored rows are right-censored, else as densities."""
     ax = given_or_new(ax)
     lower, upper, _ = ends
-    right, name, distribution = np.isposinf(upper), response_name(results.model), results.predictive.distribution
+    right, name, distribution = (
+        np.isposinf(upper),
+        response_name(results.model),
+        results.parts.fit.predictive().distribution,
+    )
     if right.any() and (right | (lower == upper)).all():
         x = time_grid(results, ends)
         draw_kaplan_meier(ax, *ends)
@@ -173,7 +170,7 @@ def plot_components(results: MixtureResults, ends: Ends, ax: Any = None) -> Any:
 
 
 @closing_what_fails
-def plot_mixture_evidence(results: MixtureResults, ax: Any = None) -> Any:
+def plot_mixture_evidence(results: Any, ax: Any = None) -> Any:
     """Draw the evidence of each number of components that was tried; of one number the ascent of its objective."""
     ax, tried = given_or_new(ax), results.parts.tried
     if tried is not None:
@@ -190,18 +187,18 @@ def plot_mixture_evidence(results: MixtureResults, ax: Any = None) -> Any:
 
 
 @closing_what_fails
-def plot_scores(results: MixtureResults, ax: Any = None) -> Any:
+def plot_scores(results: Fit, ax: Any = None) -> Any:
     """Draw quantile residuals against normal quantiles with a 95% envelope; censored rows at a random point."""
     ax = given_or_new(ax)
-    r = np.sort(results.residuals("quantile").dropna().to_numpy())
+    r = np.sort(residual_series(results, "quantile", None).dropna().to_numpy())
     draw_envelope(ax, len(r))
     ax.plot(normal_quantiles(len(r)), r, "o", color=INK, markersize=4.5, **dots(len(r)))
     return finish(ax, "normal quantile", "quantile residual", legend="upper left")
 
 
-def _values(results: MixtureResults, ends: Ends) -> Array:
+def _values(results: Fit, ends: Ends) -> Array:
     """Values over which densities are drawn: where the data are, and most of the mixture near them."""
-    both, predictive = np.concatenate(ends[:2]), results.predictive
+    both, predictive = np.concatenate(ends[:2]), results.parts.fit.predictive()
     values = both[np.isfinite(both)]
     least, most = values.min(), values.max()
     room = 0.3 * max(most - least, 1e-12 * max(1.0, float(np.abs(values).max())))
@@ -214,9 +211,9 @@ def _values(results: MixtureResults, ends: Ends) -> Array:
     return np.linspace(low, high, POINTS)
 
 
-def _draw_mixture(ax: Any, results: MixtureResults, x: Array, parts: Array, steps: str = "") -> float:
+def _draw_mixture(ax: Any, results: Fit, x: Array, parts: Array, steps: str = "") -> float:
     """Draw weighted components (K, n) and their sum; its maximum."""
-    weights = results.predictive.weights
+    weights = results.parts.fit.predictive().weights
     each = weights[:, None] * parts
     look = {"drawstyle": steps} if steps else {"marker": "o", "markersize": 3.5} if is_discrete(results) else {}
     for k in np.flatnonzero(results.parts.fit.shown) if len(weights) > 1 else []:

@@ -8,14 +8,11 @@ import io
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tobitgp.data.values import printable_lines
 from tobitgp.errors import SpecError
 from tobitgp.results.curves import is_time
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 STYLE = """\
 :root { color-scheme: light dark;
@@ -77,7 +74,7 @@ FIGURES = (
 )
 
 
-def make_page(results: Results, title: str | None = None) -> str:
+def make_page(results: Any, title: str | None = None) -> str:
     """The page of a fit."""
     name = results.formula.strip() if title is None else title
     summary = results.summary()
@@ -120,7 +117,7 @@ def _estimates(summary: Any) -> str:
     return _section("Estimates", f'{tables}\n<ol class="notes">{notes}</ol>')
 
 
-def _diagnostics(results: Results) -> str:
+def _diagnostics(results: Any) -> str:
     """What ``check`` says, or why it says nothing."""
     try:
         table = results.check().table
@@ -134,7 +131,7 @@ def _diagnostics(results: Results) -> str:
     return _section("Diagnostics", f'<table class="words">{"".join(rows)}</table>')
 
 
-def _pictures(results: Results) -> Iterator[str]:
+def _pictures(results: Any) -> Iterator[str]:
     """Figures that this kind of results has, and those that this fit can draw."""
     import matplotlib.pyplot as plt
 

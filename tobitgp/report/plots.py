@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,10 +49,10 @@ from tobitgp.report.term_figures import (
     surface_frame,
     term_panels,
 )
+from tobitgp.results.curves import average_curve, predict_hazard, predict_survival_function
+from tobitgp.results.fit import Fit
+from tobitgp.results.prediction import predict
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 Terms = Sequence[tuple[str, int | None, list[str]]]
 Ends = tuple[Array, ...]
@@ -66,9 +66,7 @@ POINTS, _CELLS = 401, 2_000_000
 
 
 @closing_what_fails
-def plot_fit(
-    results: Results, terms: Terms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95
-) -> Any:
+def plot_fit(results: Fit, terms: Terms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
     """Draw the fit with its band over the data, a panel for each input, the others held at typical values."""
     covariates = results.model.data.frame
     if covariates is None:
@@ -105,7 +103,7 @@ def plot_fit(
 
 
 def _draw_panel(
-    ax: Any, results: Results, terms: Terms, column: str, interval: float | None
+    ax: Any, results: Fit, terms: Terms, column: str, interval: float | None
 ) -> tuple[Sequence[float] | Array, list[Level]]:
     """Draw data, limits, curves and bands along one column; the ends of the curves of levels."""
     covariates, left_out = _shown(results)
@@ -114,7 +112,9 @@ def _draw_panel(
     levels, group = ([], None) if t is None else (read_levels(results, t), group_name(results, t))
     rows = grid if group is None else level_grids(grid, group, covariates[group], levels)
     log_time = results.parts.family.log_time
-    table: Any = results.predict(rows, "median" if log_time else "latent", interval=interval, se=True, exclude=left_out)
+    table: Any = predict(
+        results, rows, "median" if log_time else "latent", interval=interval, se=True, exclude=left_out
+    )
     draw_rows(ax, place(covariates[column]), results.parts.rows.response, levels)
     at = place(grid[column])
     words: dict[str, Any] = {"label": "median" if log_time else curve_words(results)}
@@ -123,7 +123,7 @@ def _draw_panel(
     draw_curves(ax, at, table, levels, **words)
     spec = results.model.spec
     if spec.truncation is not None and not spec.names("window", "limit") and not levels:
-        inside: Any = results.predict(rows, "observed", exclude=left_out)
+        inside: Any = predict(results, rows, "observed", exclude=left_out)
         ax.plot(at, inside, color=ORANGE, linewidth=1.4, label="mean in the window", zorder=3)
     if log_time and rows_above_zero(results):
         log_scale(ax)
@@ -134,7 +134,7 @@ def _draw_panel(
     return (table["estimate"].to_numpy()[len(at) - 1 :: len(at)] if levels else []), levels
 
 
-def _shown(results: Results) -> tuple[pd.DataFrame, list[str]]:
+def _shown(results: Fit) -> tuple[pd.DataFrame, list[str]]:
     """Columns that a figure of the fit is over, and the random effects that it leaves out."""
     covariates = results.model.data.frame
     assert covariates is not None
@@ -144,12 +144,12 @@ def _shown(results: Results) -> tuple[pd.DataFrame, list[str]]:
     return covariates[used], [term.name for term in spec.gps if not term.factors]
 
 
-def _draw_map(ax: Any, results: Results, columns: tuple[str, ...]) -> None:
+def _draw_map(ax: Any, results: Fit, columns: tuple[str, ...]) -> None:
     """Draw the fit over two columns as a map, and the rows on it in the colours of their responses."""
     covariates, left_out = _shown(results)
     log_time, names = results.parts.family.log_time, list(columns)
     grid, (x, y) = surface_frame(results, covariates, columns)
-    table: Any = results.predict(grid, "median" if log_time else "latent", exclude=left_out)
+    table: Any = predict(results, grid, "median" if log_time else "latent", exclude=left_out)
     height = table.to_numpy().reshape(len(y), len(x))
     rows, label = results.parts.rows.response, as_label(response_name(results.model))
     draw_map(
@@ -167,12 +167,12 @@ def _draw_map(ax: Any, results: Results, columns: tuple[str, ...]) -> None:
     say_above(ax, held_words(grid.drop(columns=names)), rest)
 
 
-def rows_above_zero(results: Results) -> bool:
+def rows_above_zero(results: Fit) -> bool:
     """Whether no training row stands at 0, so that a logarithmic axis shows all."""
     return bool((results.parts.rows.response.upper > 0.0).all())
 
 
-def _curves_along(results: Results, terms: Terms, column: str) -> int | None:
+def _curves_along(results: Fit, terms: Terms, column: str) -> int | None:
     """Process that has a few curves along a column."""
     for _, t, columns in terms:
         if t is not None and column in columns and results.model.spec.gps[t].factors:
@@ -182,7 +182,7 @@ def _curves_along(results: Results, terms: Terms, column: str) -> int | None:
     return None
 
 
-def _panels(results: Results, covariates: pd.DataFrame, terms: Terms, x: str | None) -> list[tuple[str, ...]]:
+def _panels(results: Fit, covariates: pd.DataFrame, terms: Terms, x: str | None) -> list[tuple[str, ...]]:
     """Columns of each panel: one that a curve runs along, two of a map where one process alone is over both."""
     along = drawn_along(results, covariates)
     if x is not None:
@@ -260,7 +260,7 @@ def _short(name: str) -> str:
 @closing_what_fails
 def plot_over_time(
     of: str,
-    results: Results,
+    results: Fit,
     ends: Ends | None,
     ax: Any = None,
     *,
@@ -278,7 +278,7 @@ def plot_over_time(
     elif survival and df is None and ends is not None and (window is None or window.upper is None):
         draw_kaplan_meier(ax, *ends)
     if df is None and not mixture:
-        average = pd.DataFrame({"estimate": results._average_curve(of, x)})
+        average = pd.DataFrame({"estimate": average_curve(results, of, x)})
         assert ends is not None
         draw_curve(ax, x, average, label=f"average of {ends[2].sum():.10g} rows")
     else:
@@ -290,7 +290,7 @@ def plot_over_time(
 
 @closing_what_fails
 def plot_averages(
-    results: Results, ends: Ends, ax: Any = None, *, times: Any, labels: pd.Series[Any] | None, at_risk: bool
+    results: Fit, ends: Ends, ax: Any = None, *, times: Any, labels: pd.Series[Any] | None, at_risk: bool
 ) -> Any:
     """Draw the average survival of the rows of each group, or of all, over the steps of the same rows."""
     seen = Seen(*ends)
@@ -298,7 +298,7 @@ def plot_averages(
     grid = _grid(results, ends, times, mixture=False)
     x = grid[grid >= seen.start] if seen.start else grid
     ax = given_or_new(ax, groups_size(groups, at_risk=at_risk))
-    curves = results._average_curve("survival", x, np.stack([group.rows for group in groups]), after=seen.start)
+    curves = average_curve(results, "survival", x, np.stack([group.rows for group in groups]), after=seen.start)
     for curve, colour in zip(curves, LEVELS, strict=False):
         draw_curve(ax, x, pd.DataFrame({"estimate": curve}), colour)
     ax.plot([], [], color=INK, linewidth=1.8, label="average of the fit")
@@ -308,12 +308,12 @@ def plot_averages(
     return ax
 
 
-def _draw_rows(ax: Any, x: Array, results: Results, of: str, df: Any, interval: float | None, center: str) -> None:
+def _draw_rows(ax: Any, x: Array, results: Fit, of: str, df: Any, interval: float | None, center: str) -> None:
     """Draw a curve for each row, the first in blue."""
     if center not in ("median", "mean"):
         raise SpecError(f"center={center!r}: 'median' or 'mean' is needed.")
-    predict = results.predict_survival_function if of == "survival" else results.predict_hazard
-    table = predict(df, x, interval=interval)
+    curve_of = predict_survival_function if of == "survival" else predict_hazard
+    table = curve_of(results, df, x, interval=interval)
     columns = ["mean"] if interval is None else ["mean", "median", "lower", "upper"]
     each = len(columns)
     n = table.shape[1] // each
@@ -366,7 +366,7 @@ def time_grid(results: Any, ends: Ends) -> Array:
     return np.arange(0.0, np.ceil(last) + 1.0) if is_discrete(results) else np.linspace(first, last, POINTS)
 
 
-def _grid(results: Results, ends: Ends | None, times: Any, mixture: bool) -> Array:
+def _grid(results: Fit, ends: Ends | None, times: Any, mixture: bool) -> Array:
     if times is not None:
         return np.asarray(times, dtype=np.float64)
     if ends is None:

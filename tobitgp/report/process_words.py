@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,29 +12,13 @@ from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
 from tobitgp.kinds.process import ProcessParts
+from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_estimates import slope_posterior
+from tobitgp.results.parameter_tables import summary_frame
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
 from tobitgp.results.process.process_effects import scale_at_means
-from tobitgp.results.words import (
-    Notes,
-    Rows,
-    SummaryTable,
-    Words,
-    model_title,
-    not_converged,
-    noted,
-    power_notes,
-    ratio_words,
-    row_notes,
-    rows_of,
-    scale_formula,
-    times_note,
-    untested,
-)
-
-if TYPE_CHECKING:
-    from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
-    from tobitgp.results.process.process_results import GPResults
+from tobitgp.results.summary_notes import model_title, power_notes, ratio_words, row_notes, scale_formula, times_note
+from tobitgp.results.words import Notes, Rows, SummaryTable, Words, not_converged, noted, rows_of, untested
 
 _NOTED_PRIORS = 8
 _ROOM = 25
@@ -48,7 +32,7 @@ _NO_EVIDENCE = {
 }
 
 
-def process_words(results: GPResults, alpha: float = 0.05) -> Words:
+def process_words(results: Fit, alpha: float = 0.05) -> Words:
     """What a summary says of a fitted Gaussian process."""
     criteria: dict[str, float | str] = {f"Log evidence ({results.evidence_kind}):": results.log_evidence}
     criteria["ELBO:"] = results.elbo
@@ -60,7 +44,7 @@ def process_words(results: GPResults, alpha: float = 0.05) -> Words:
     return Words(_title(results), _model_rows(results), criteria, tables, notes, formulas, ratios)
 
 
-def power_words(results: BoxCoxGPResults, alpha: float = 0.05) -> Words:
+def power_words(results: Any, alpha: float = 0.05) -> Words:
     """What a summary says of a process, or a regression with priors, after a power transformation."""
     model = [
         ("Dep. variable:", results.model.endog_names),
@@ -73,7 +57,7 @@ def power_words(results: BoxCoxGPResults, alpha: float = 0.05) -> Words:
         criteria["Log evidence, integrated:"] = results.log_evidence_integrated
     p, best = len(results.model.exog_names), results.parts.fits[results.parts.best]
     called = curve_names(best)
-    rows = [(called.get(name, name), row) for name, row in rows_of(results.summary_frame(alpha), slice(6))]
+    rows = [(called.get(name, name), row) for name, row in rows_of(summary_frame(results, alpha), slice(6))]
     power = results.power_interval(1.0 - alpha)
     of_power = ("power", [power[name] for name in ("estimate", "se", "lower", "upper")])
     tables = [
@@ -92,7 +76,7 @@ def power_words(results: BoxCoxGPResults, alpha: float = 0.05) -> Words:
     return Words(title, model, criteria, tables, notes)
 
 
-def _title(results: GPResults) -> str:
+def _title(results: Fit) -> str:
     positive, terms = results.parts.family.log_time, results.parts.gp.terms
     if not any(term.factors for term in terms):
         return model_title(results, positive=positive, added="with random effects" if terms else "")
@@ -101,7 +85,7 @@ def _title(results: GPResults) -> str:
     return model_title(results, "Gaussian process regression", positive=False)
 
 
-def _model_rows(results: GPResults) -> Rows:
+def _model_rows(results: Fit) -> Rows:
     fitted, gp = results.parts.fitted, results.parts.gp
     J = len(fitted.points)
     hyper = "fixed" if not fitted.parameters.n_free else f"averaged, {J} points" if J > 1 else "at the maximum"
@@ -150,9 +134,9 @@ def _short(name: str, size: int = 24) -> str:
     return name if len(name) <= size else name[: size - 3] + "..."
 
 
-def _tables(results: GPResults, alpha: float) -> list[SummaryTable]:
+def _tables(results: Fit, alpha: float) -> list[SummaryTable]:
     """Tables of coefficients and of hyper-parameters."""
-    rows, parameters = rows_of(results.summary_frame(alpha), slice(6)), results.parts.fitted.parameters
+    rows, parameters = rows_of(summary_frame(results, alpha), slice(6)), results.parts.fitted.parameters
     p, curves = len(results.parts.gp.columns), curve_names(results.parts)
     hyper = [(curves.get(name, name), row) for name, row in untested(rows[p:])]
     priors = {name: _prior(results, i) for i, (name, _) in enumerate(hyper) if parameters.free[i]}
@@ -177,7 +161,7 @@ def slope_rows(parts: ProcessParts, alpha: float, sign: float = 1.0) -> list[tup
     return list(zip(parts.gp.slopes, numbers, strict=True))
 
 
-def _prior(results: GPResults, i: int) -> str:
+def _prior(results: Fit, i: int) -> str:
     """Prior of a hyper-parameter in the user's units."""
     parameters = results.parts.fitted.parameters
     if not np.isfinite(parameters.prior_sd[i]):
@@ -191,7 +175,7 @@ def _prior(results: GPResults, i: int) -> str:
     return f"lognormal({median:.3g}, {parameters.prior_sd[i]:.2g})"
 
 
-def _notes(results: GPResults) -> Notes:
+def _notes(results: Fit) -> Notes:
     """On which scale estimates are, and what tables show of them."""
     fitted, gp = results.parts.fitted, results.parts.gp
     scale = times_note(results)
@@ -228,7 +212,7 @@ def _notes(results: GPResults) -> Notes:
     return [*noted("scale", scale), *noted("coefficients", coefficients), *noted("parameters", hyper)]
 
 
-def _scale_at_means(results: GPResults) -> str:
+def _scale_at_means(results: Fit) -> str:
     """The noise scale at a row that occurs, where sigma is that of a process at 0, which none may have."""
     parts = results.parts
     if not parts.fitted.points[0].noise or not parts.facts.columns:
@@ -237,12 +221,12 @@ def _scale_at_means(results: GPResults) -> str:
     return f" At the means of numbers and the most frequent levels of factors it is {at:.4g}."
 
 
-def _of_scales(results: GPResults) -> str:
+def _of_scales(results: Fit) -> str:
     """What differs of coefficients of log sigma."""
     return ", for log(sigma)[...] on their own scale" if "scale" in results.parts.fitted.parameters.roles else ""
 
 
-def _effects_note(results: GPResults) -> list[str]:
+def _effects_note(results: Fit) -> list[str]:
     """On what scale correlations of random effects are, and where the priors of intercepts stand."""
     parameters = results.parts.fitted.parameters
     words = []
@@ -259,7 +243,7 @@ def _effects_note(results: GPResults) -> list[str]:
     return [" ".join(words)] if words else []
 
 
-def _warnings(results: GPResults) -> Notes:
+def _warnings(results: Fit) -> Notes:
     """How far the numbers are to be trusted."""
     fitted = results.parts.fitted
     notes = []
@@ -281,14 +265,14 @@ def _warnings(results: GPResults) -> Notes:
     return noted("warning", notes)
 
 
-def _centred(results: GPResults) -> list[str]:
+def _centred(results: Fit) -> list[str]:
     """Processes whose level coefficients hold."""
     gp, point = results.parts.gp, results.parts.fitted.points[0]
     pairs = zip(gp.terms, point.levels[gp.linear is not None :], strict=False)
     return [term.name for term, (mean, _) in pairs if len(mean)]
 
 
-def _linear_note(results: GPResults, J: int) -> str:
+def _linear_note(results: Fit, J: int) -> str:
     averaged = f"averaged over {J} settings of the hyper-parameters" if J > 1 else "at fixed hyper-parameters"
     return (
         f"Coefficients: posterior mean, sd and quantiles, {averaged}. P>|z|: twice the smaller of the posterior "
@@ -296,7 +280,7 @@ def _linear_note(results: GPResults, J: int) -> str:
     )
 
 
-def _linear_priors(results: GPResults) -> str:
+def _linear_priors(results: Fit) -> str:
     gp = results.parts.gp
     assert gp.linear is not None
     words = []

@@ -24,12 +24,12 @@ from tobitgp.report.axes import (
     row_kinds,
 )
 from tobitgp.report.term_figures import curve_words
+from tobitgp.results.fit import Fit
+from tobitgp.results.prediction import residual_series
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.diagnostics.calibration_figures import PredictedSurvival
-    from tobitgp.results.process.process_results import GPResults
-    from tobitgp.results.results import Results
+    from tobitgp.diagnostics.residual_tests import PredictedSurvival
 
 GROUPS = 10
 _ROWS = 5000
@@ -40,12 +40,12 @@ _RIGHT = {"color": GREY, "alpha": 0.18, "linewidth": 0, "label": "95% if the mod
 
 
 @closing_what_fails
-def plot_residuals(results: Results) -> Any:
+def plot_residuals(results: Fit) -> Any:
     """Draw quantile residuals against the fit and against normal quantiles; censored rows are triangles."""
     import matplotlib.pyplot as plt
 
     kept, response = results.parts.rows.kept, results.parts.rows.response
-    r = results.residuals("quantile").to_numpy()[kept]
+    r = residual_series(results, "quantile", None).to_numpy()[kept]
     fit = results._location()
     _, axes = plt.subplots(1, 2, figsize=(8.4, 3.9), layout="constrained", sharey=True)
     normal = np.empty(len(r))
@@ -82,7 +82,7 @@ def draw_envelope(ax: Any, n: int) -> None:
 
 
 @closing_what_fails
-def plot_evidence(results: GPResults, ax: Any = None) -> Any:
+def plot_evidence(results: Fit, ax: Any = None) -> Any:
     """Draw the log posterior density of the hyper-parameters after each stage of the fit."""
     history = results._search
     history = history[~history["stage"].str.startswith(("another", "highest", "screening"))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,21 +14,21 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.report.axes import as_label, closing_what_fails, draw_curve, draw_rows, log_scale, panel_axes
 from tobitgp.report.term_figures import grid_frame, held_words, label_axis, place, runs, say_above
+from tobitgp.results.fit import Fit
+from tobitgp.results.multivariate.multivariate_predictions import predict
 from tobitgp.results.multivariate.stacked_rows import RESIDUAL
+from tobitgp.results.parameter_tables import summary_frame
 from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of, untested
 
-if TYPE_CHECKING:
-    from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 
-
-def several_words(results: MultivariateResults, alpha: float) -> Words:
+def several_words(results: Fit, alpha: float) -> Words:
     """What a summary says of several responses: all parameters, in the units of the responses."""
-    rows, p = rows_of(results.summary_frame(alpha), slice(6)), len(results._columns)
+    rows, p = rows_of(summary_frame(results, alpha), slice(6)), len(results._columns)
     model = [
-        ("Responses:", str(len(results.responses))),
-        ("Family:", results.stacked.parts.family.name),
-        ("Method:", results.stacked.method),
-        ("Basis functions:", str(results.stacked.parts.fitted.n_features)),
+        ("Responses:", str(len(results.parts.labels))),
+        ("Family:", results.parts.stacked.family.name),
+        ("Method:", results.method),
+        ("Basis functions:", str(results.parts.stacked.fitted.n_features)),
     ]
     which = "sigma[...] and rescor[...] are" if results.parts.stack.wide.rescor else "sigma[...] is"
     parameters = [f"{which} of the residuals, were all responses seen."]
@@ -45,7 +45,7 @@ def several_words(results: MultivariateResults, alpha: float) -> Words:
     return Words(
         "Regression of several responses",
         model,
-        {f"Log evidence ({results.stacked.evidence_kind}):": results.log_evidence},
+        {f"Log evidence ({results.evidence_kind}):": results.log_evidence},
         [SummaryTable("coef", rows[:p]), SummaryTable("value", untested(rows[p:]))],
         notes,
         {} if sigma is None else {"log(sigma):": sigma},
@@ -63,9 +63,9 @@ def panels_of(responses: Sequence[str], ax: Any) -> list[Any]:
 
 
 @closing_what_fails
-def plot_several(results: MultivariateResults, x: str | None, *, interval: float | None) -> Any:
+def plot_several(results: Fit, x: str | None, *, interval: float | None) -> Any:
     """Draw the medians of all responses along one column, with what is known of them, a panel for each."""
-    rows, spec = results.parts.read, results.stacked.model.spec
+    rows, spec = results.parts.read, results.parts.stacked.spec
     if rows is None:
         raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict() with new data.")
     groups = [term.name for term in spec.gps if not term.factors and term.name != RESIDUAL]
@@ -77,9 +77,9 @@ def plot_several(results: MultivariateResults, x: str | None, *, interval: float
     column = _along([str(name) for name in data if runs(data[name]) and name not in factors], x)
     grid = grid_frame(data, column, factors=factors)
     exclude = [results.parts.estimates.name(name) for name in groups]
-    table = pd.DataFrame(results.predict(grid, interval=interval, exclude=exclude))
-    at, panels = place(grid[column]), panel_axes(len(results.responses), 3.3, above=0.6)
-    for j, (ax, label) in enumerate(zip(panels, results.responses, strict=True)):
+    table = pd.DataFrame(predict(results, grid, interval=interval, exclude=exclude))
+    at, panels = place(grid[column]), panel_axes(len(results.parts.labels), 3.3, above=0.6)
+    for j, (ax, label) in enumerate(zip(panels, results.parts.labels, strict=True)):
         draw_rows(ax, *_seen(place(data[column]), rows.ends[0][kept, j], rows.ends[1][kept, j]))
         curve = pd.DataFrame(table[[label]].set_axis(["estimate"], axis=1) if interval is None else table[label])
         draw_curve(ax, at, curve, label="median", band=None if interval is None else f"{100 * interval:g}% band")

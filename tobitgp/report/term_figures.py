@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ import pandas as pd
 from tobitgp.data.design import NUMERIC_ROLES
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
+from tobitgp.kinds.process_nodes import group_table
 from tobitgp.report.axes import (
     BLUE,
     GREY,
@@ -33,12 +34,10 @@ from tobitgp.report.axes import (
     response_name,
     shorten_all,
 )
+from tobitgp.results.fit import Fit
+from tobitgp.results.prediction import predict
 from tobitgp.results.terms import effect_suffixes
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.results.process.process_results import GPResults
-    from tobitgp.results.results import Results
 
 GRID = 201
 BANDS = 8
@@ -73,7 +72,7 @@ def _even_steps(values: pd.Series[Any], size: int) -> pd.Series[Any]:
     return pd.Series(np.linspace(float(values.min()), float(values.max()), size))
 
 
-def factor_columns(results: Results) -> frozenset[str]:
+def factor_columns(results: Fit) -> frozenset[str]:
     """Columns that are factors by ``C(...)``, strata, or groups of ``by=`` or ``re()`` and nothing else."""
     spec = results.model.spec
     coded = {coding.text.strip("`") for coding in spec.codings}
@@ -92,7 +91,7 @@ def runs(values: pd.Series[Any]) -> bool:
     return bool(number or is_date(values))
 
 
-def drawn_along(results: Results, covariates: pd.DataFrame) -> list[str]:
+def drawn_along(results: Fit, covariates: pd.DataFrame) -> list[str]:
     """Columns along which curves are drawn: numbers or dates, and no factors."""
     factors = factor_columns(results)
     return [str(name) for name in covariates.columns if runs(covariates[name]) and name not in factors]
@@ -142,12 +141,12 @@ def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x", s
         axis.get_major_formatter().set_useOffset(False)
 
 
-def curve_words(results: Results) -> str:
+def curve_words(results: Fit) -> str:
     """What the curve of a figure is."""
     return "estimate" if results.method == "mle" else "posterior mean of f"
 
 
-def scale_words(results: Results) -> str:
+def scale_words(results: Fit) -> str:
     """The scale of f and its terms."""
     parts = results.parts
     if parts.scale_of_effects:
@@ -156,7 +155,7 @@ def scale_words(results: Results) -> str:
     return f"log {name}" if parts.family.log_time else f"in {name}"
 
 
-def read_levels(results: Results, t: int) -> list[Level]:
+def read_levels(results: Fit, t: int) -> list[Level]:
     """Levels of the group of one process, in their order."""
     names, groups = results.parts.state.group_levels[t], results.parts.rows.design.groups[t]
     assert names is not None
@@ -165,7 +164,7 @@ def read_levels(results: Results, t: int) -> list[Level]:
     return [Level(name, groups.code == k, LEVELS[k % len(LEVELS)]) for k, name in enumerate(short)]
 
 
-def group_name(results: Results, t: int) -> str:
+def group_name(results: Fit, t: int) -> str:
     """Column of the groups of one process."""
     by = results.model.spec.gps[t].by
     assert by is not None
@@ -220,7 +219,7 @@ class Panel:
 
 @closing_what_fails
 def plot_terms(
-    results: Results,
+    results: Fit,
     terms: Sequence[tuple[str, int | None, list[str]]],
     *,
     interval: float | None = 0.95,
@@ -249,18 +248,16 @@ def plot_terms(
     return axes[0] if len(panels) == 1 else axes
 
 
-def _label(results: Results, panel: Panel) -> str:
+def _label(results: Fit, panel: Panel) -> str:
     """What is drawn, and on what scale."""
     return f"{as_label(panel.label)}\n{scale_words(results)}"
 
 
-def term_panels(
-    results: Results, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]
-) -> list[Panel]:
+def term_panels(results: Fit, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]) -> list[Panel]:
     """Figures of one term."""
     term = None if t is None else results.model.spec.gps[t]
     if t is not None and term is not None and not term.factors:
-        suffixes = effect_suffixes(cast("GPResults", results).parts.gp.effects[t])
+        suffixes = effect_suffixes(results.parts.gp.effects[t])
         return [Panel(name + suffix, (group_name(results, t),), t) for suffix in suffixes]
     slope = () if term is None else _slope_columns(term, columns)
     rest = [c for c in columns if c not in slope]
@@ -278,29 +275,29 @@ def _slope_columns(term: GPTerm, columns: list[str]) -> tuple[str, ...]:
     return found if others and len(found) < len(columns) else ()
 
 
-def _table(results: Results, grid: pd.DataFrame, panel: Panel, interval: float | None) -> pd.DataFrame:
+def _table(results: Fit, grid: pd.DataFrame, panel: Panel, interval: float | None) -> pd.DataFrame:
     """The term at the rows of a grid; a slope is the term where its column is one above its origin."""
     above = {name: 1.0 + _origin(results, panel, name) for name in panel.slope}
-    table: Any = results.predict(grid.assign(**above), "terms", interval=interval, se=True)
+    table: Any = predict(results, grid.assign(**above), "terms", interval=interval, se=True)
     return table[panel.term]
 
 
-def _origin(results: Results, panel: Panel, column: str) -> float:
+def _origin(results: Fit, panel: Panel, column: str) -> float:
     """Where the term is 0 along a column whose slope is drawn."""
     assert panel.t is not None
-    gp = cast("GPResults", results).parts.gp
+    gp = results.parts.gp
     inputs = [item.text.strip("`") for item in gp.terms[panel.t].inputs]
     return float(gp.problem.units.x_centre[panel.t][inputs.index(column)])
 
 
-def _draw_term(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel, interval: float | None) -> None:
+def _draw_term(ax: Any, results: Fit, covariates: pd.DataFrame, panel: Panel, interval: float | None) -> None:
     """Draw a term along one column: a curve, one for each level of a group, or a point for each level of a factor."""
     column, t = panel.columns[0], panel.t
     ax.axhline(0.0, color=GREY, linewidth=0.7, zorder=1)
     ax.set_ylabel(_label(results, panel), fontsize="small" if len(panel.label) > _LONG else None)
     term = None if t is None else results.model.spec.gps[t]
     if term is not None and not term.factors:
-        effects = cast("GPResults", results).group_effects(term.name, interval=interval)
+        effects = group_table(results.parts.reported.fit, term.name, interval)
         draw_groups(ax, pd.DataFrame(effects.loc[panel.term]), column)
         return
     values, factors = covariates[column], factor_columns(results)
@@ -360,7 +357,7 @@ def _fold(values: pd.Series[Any], period: float) -> tuple[pd.Series[Any], pd.Ser
 
 
 def surface_frame(
-    results: Results, covariates: pd.DataFrame, columns: tuple[str, ...]
+    results: Fit, covariates: pd.DataFrame, columns: tuple[str, ...]
 ) -> tuple[pd.DataFrame, list[pd.Series[Any]]]:
     """Covariates over two columns, the first running fastest, the others at typical values; and the columns' steps."""
     factors = factor_columns(results)
@@ -370,7 +367,7 @@ def surface_frame(
     return grid.assign(**dict(zip(columns, both, strict=True))), [x, y]
 
 
-def _draw_surface(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel, _: float | None) -> None:
+def _draw_surface(ax: Any, results: Fit, covariates: pd.DataFrame, panel: Panel, _: float | None) -> None:
     """Draw the posterior mean of a term over two columns."""
     grid, (x, y) = surface_frame(results, covariates, panel.columns)
     mean = _table(results, grid, panel, None)["estimate"].to_numpy().reshape(_SURFACE, _SURFACE)

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.errors import SpecError, user_level
+from tobitgp.results.fit import Fit
 from tobitgp.results.hypotheses import joint_wald
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.process.term_tests import MOST_COLUMNS, TermTest
 from tobitgp.results.terms import model_terms
 from tobitgp.typing import IntArray
 
-if TYPE_CHECKING:
-    from tobitgp.results.parameters import EstimatedParameters
-    from tobitgp.results.results import Results
-
 _UNKNOWN = TermTest(np.nan, np.nan, np.nan)
 
 
-def anova(results: EstimatedParameters) -> pd.DataFrame:
+def anova(results: Fit) -> pd.DataFrame:
     """Joint test of each term: factors, splines, interactions, processes, random effects.
 
     Terms of the linear part, of ``sigma="~ ..."`` and of ``cure="~ ..."`` by Wald's test of all their columns, with the
@@ -90,7 +87,7 @@ def anova_table(tests: Mapping[Any, TermTest]) -> pd.DataFrame:
 
 
 def term_tests(
-    results: Results, own: Callable[[str], bool] = bool, skipped: Collection[str] = ()
+    results: Fit, own: Callable[[str], bool] = bool, skipped: Collection[str] = ()
 ) -> Iterator[tuple[str, TermTest]]:
     """Tests of the terms of f, of linear ones those that are ``own``, of others all but some; then of log sigma's."""
     parts, linear, rest = results.parts, results._linear, results._rest

@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,20 +20,18 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.results.counterfactuals import changes, changing, column_levels, rows_at
+from tobitgp.results.curves import warn_of_tail
 from tobitgp.results.effect_questions import Asked, read_asked
+from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.rows import mean_limits, no_limits
-from tobitgp.results.survival import warn_of_tail
 from tobitgp.typing import Frame
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 
 @reads_frames
 def marginal_effects(
-    results: Results,
+    results: Fit,
     what: str = "latent",
     at: str | Frame = "overall",
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,10 @@ import pandas as pd
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_probability
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, Frame
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 _WHATS = ("uncensored", "observed")
 _SIDES = ("both", "lower", "upper")
@@ -139,7 +137,7 @@ class ConformalIntervals:
 
 
 @reads_frames
-def conformalise(results: Results, calibration: Frame, what: str = "uncensored") -> ConformalIntervals:
+def conformalise(results: Fit, calibration: Frame, what: str = "uncensored") -> ConformalIntervals:
     r"""Make intervals of new responses that cover as often as they say, by rows that the fit has not seen.
 
     Each calibration row has a score, the predicted probability :math:`u_i = F(y_i | x_i)` of a value below its own,
@@ -223,7 +221,7 @@ def conformalise(results: Results, calibration: Frame, what: str = "uncensored")
     )
 
 
-def _warn_training(results: Results, seen: CensoredResponse) -> None:
+def _warn_training(results: Fit, seen: CensoredResponse) -> None:
     """Say that the rows are those of the fit."""
     training = results.parts.training
     if training is None:

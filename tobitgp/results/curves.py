@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.columns import evaluate
 from tobitgp.data.frames import reads_frames
+from tobitgp.data.table import read_table
 from tobitgp.data.training_summary import NO_ROWS
-from tobitgp.errors import ApproximationWarning, SpecError, user_level
-from tobitgp.results.paths import PARTS, along_paths
+from tobitgp.errors import ApproximationWarning, DataError, SpecError, user_level
+from tobitgp.regression.start_stop_likelihood import Histories
+from tobitgp.results.fit import Fit
+from tobitgp.results.hazards.cells import AtRisk
+from tobitgp.results.paths import PARTS, Paths, check_order, read_subjects
 from tobitgp.results.predict import check_level
-from tobitgp.results.survival import STATISTICS, read_times, refuse_dask, rows_of
-from tobitgp.typing import Array, Frame
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+from tobitgp.results.rows import ask
+from tobitgp.results.survival import STATISTICS, TimeRows, read_times, refuse_dask
+from tobitgp.typing import Array, BoolArray, Frame
 
 Excluded = str | Sequence[str]
 _NET = (
@@ -28,7 +31,7 @@ _NET = (
 _AVERAGED = 1_000_000  # rows times times that an average holds at once
 
 
-def warn_net(results: Results) -> None:
+def warn_net(results: Fit) -> None:
     """Say of one of several causes that its survival is net."""
     if results._of_cause:
         warnings.warn(_NET, ApproximationWarning, stacklevel=user_level())
@@ -36,7 +39,7 @@ def warn_net(results: Results) -> None:
 
 @reads_frames
 def predict_survival_function(
-    results: Results,
+    results: Fit,
     df: Frame | None = None,
     times: Any = None,
     *,
@@ -111,7 +114,7 @@ def predict_survival_function(
 
 @reads_frames
 def predict_cumulative_hazard(
-    results: Results,
+    results: Fit,
     df: Frame | None = None,
     times: Any = None,
     *,
@@ -155,7 +158,7 @@ def predict_cumulative_hazard(
 
 @reads_frames
 def predict_hazard(
-    results: Results,
+    results: Fit,
     df: Frame | None = None,
     times: Any = None,
     *,
@@ -199,7 +202,7 @@ def predict_hazard(
 
 
 @reads_frames
-def is_time(results: Results) -> bool:
+def is_time(results: Fit) -> bool:
     """Whether the response is a time: by ``Surv(...)``, or by a family of positive values, that of components too."""
     family: Any = results.parts.family
     positive = family.log_time if results.parts.spec.mixture is None else family.support != "real"
@@ -207,7 +210,7 @@ def is_time(results: Results) -> bool:
 
 
 def _curve(
-    results: Results, of: str, df: Frame | None, times: Any, after: Any, interval: float | None, exclude: Any, id: Any
+    results: Fit, of: str, df: Frame | None, times: Any, after: Any, interval: float | None, exclude: Any, id: Any
 ) -> pd.DataFrame:
     """A curve over time for each row, or each subject, with a level its band."""
     refuse_dask(df, f"predict_{of}{'_function' * (of == 'survival')}", 'predict(what="prob", above=[...])')
@@ -231,7 +234,7 @@ def _curve(
     return pd.DataFrame(values.reshape(-1, len(grid)).T, index=pd.Index(grid), columns=header)
 
 
-def read_grid(results: Results, times: Any) -> Array:
+def read_grid(results: Fit, times: Any) -> Array:
     """Times that are asked about, the distinct training durations by default."""
     if times is not None:
         return read_times(times)
@@ -241,7 +244,7 @@ def read_grid(results: Results, times: Any) -> Array:
     return np.unique(ends[np.isfinite(ends)])
 
 
-def average_curve(results: Results, of: str, grid: Array, groups: Array | None = None, *, after: float = 0.0) -> Array:
+def average_curve(results: Fit, of: str, grid: Array, groups: Array | None = None, *, after: float = 0.0) -> Array:
     """A curve of ``CURVES``, averaged over the training rows by their weights, hazards by survival too.
 
     With ``after`` it is that of those who survived so long; the grid starts there or later.
@@ -264,3 +267,75 @@ def average_curve(results: Results, of: str, grid: Array, groups: Array | None =
         with np.errstate(invalid="ignore"):  # NaN where no one is left
             out.append((share @ (alive * (hazard if of == "hazard" else cumulative))) / (share @ alive))
     return np.concatenate(out, axis=-1)
+
+
+def rows_of(results: Fit, df: Frame | None, exclude: Any = (), *, bands: bool = False) -> TimeRows:
+    """Rows that a question is about, those of the training data by default."""
+    parts = results.parts
+    if df is None and parts.training is None and parts.spec.mixture is None:
+        raise SpecError(f"{NO_ROWS}: give df=...")
+    return results._time_rows(df, exclude, bands=bands)
+
+
+def warn_of_tail(results: Fit, times: Array) -> None:
+    """Say that an area rests on times that nobody was followed to."""
+    if results.parts.training is None or results._averages_warn:
+        return
+    ends = np.concatenate(results._training_ends()[:2])
+    last = float(ends[np.isfinite(ends)].max())
+    if times.max() > last:
+        warnings.warn(
+            f"The restricted mean up to {times.max():g} rests on the tail of the family beyond {last:g}, the last time "
+            "seen.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+
+
+def read_paths(
+    results: Fit, df: Frame | None, times: Array, id: Any, exclude: Any, *, from_zero: bool
+) -> tuple[Paths, pd.Index, BoolArray]:
+    """Rows of new data as paths, with the names of all subjects and which of them have values in all rows."""
+    if df is None:
+        raise SpecError("id= takes df=, rows of subjects with the columns of Surv(start, stop, event) but the event.")
+    parts, frame = results.parts, pd.DataFrame(df)
+    subject, (start, stop) = read_subjects(id, frame), _read_ends(results, frame)
+    asked = ask(parts, frame, exclude)
+    code, names = pd.factorize(subject)
+    known = asked.usable & ~np.isnan(start) & ~np.isnan(stop)
+    whole = ~np.isin(np.arange(len(names)), code[~known])
+    rows = whole[code]
+    one = np.ones(rows.sum())
+    risk = AtRisk(start[rows], stop[rows], np.zeros(rows.sum(), dtype=bool), one)
+    late = risk.exit <= risk.entry
+    if late.any():
+        raise DataError(f"Row {frame.index[rows][late][0]} ends at {risk.exit[late][0]:g}, not after its start.")
+    check_order(subject[rows], risk, frame.index[rows], from_zero=from_zero)
+    histories = Histories.of(np.unique(code[rows], return_inverse=True)[1], risk.entry, risk.exit)
+    own = frame[list(parts.state.input_names)][rows]
+    return Paths(asked.among(rows[asked.usable]), own, histories, times, exclude), pd.Index(names, name=id), whole
+
+
+def _read_ends(results: Fit, frame: pd.DataFrame) -> tuple[Array, Array]:
+    """Start, from time 0 on, and stop of rows, NaN where they are missing."""
+    spec = results.parts.spec
+    if spec.response.kind != "surv" or spec.truncation is None:
+        raise SpecError(f"id= is of rows from start to stop, and this fit was written {spec.response.label}.")
+    names = spec.names("window", "response")
+    lacking = [name for name in names if name not in frame.columns]
+    if lacking:
+        raise SpecError(f"id= needs the start and stop of each row; the new data lack {', '.join(map(repr, lacking))}.")
+    table = read_table(frame, names)
+    start, stop = (evaluate(of, table) for of in (spec.truncation.lower, spec.response.value) if of is not None)
+    return np.maximum(start, 0.0), stop
+
+
+def along_paths(
+    results: Fit, of: str, df: Frame | None, times: Array, id: Any, level: float | None, exclude: Any
+) -> tuple[pd.Index, BoolArray, dict[str, Array]]:
+    """One of ``CURVES`` of each subject, (m, T), NaN where its path says nothing; names of all and which are known."""
+    paths, names, whole = read_paths(results, df, times, id, exclude, from_zero=results._from_zero)
+    with np.errstate(all="ignore"):
+        made = results._along(of, paths, level)
+    unknown = paths.unknown()
+    return names, whole, {name: np.where(unknown, np.nan, values) for name, values in made.items()}

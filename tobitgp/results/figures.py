@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_flag, check_level, check_what
 from tobitgp.results.survival import read_times
 from tobitgp.results.terms import term_columns
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 
 def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
@@ -90,7 +88,7 @@ EFFECTS = ("median", "mean", "quantile", "survival", "risk", "latent", "observed
 
 
 def plot_effect(
-    results: Results,
+    results: Fit,
     x: str | None = None,
     what: str = "median",
     ax: Any = None,
@@ -178,7 +176,7 @@ def plot_effect(
 
 
 def plot_forest(
-    results: Results, hazard_ratios: bool = False, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
+    results: Fit, hazard_ratios: bool = False, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
 ) -> Any:
     """Coefficients or hazard ratios with their intervals, a row for each.
 
@@ -222,7 +220,7 @@ def plot_forest(
     return plot_forest(results, hazard_ratios, terms, alpha=alpha, ax=ax)
 
 
-def forest_rows(results: Results, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
+def forest_rows(results: Fit, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
     """Rows of a forest plot from its top."""
     from tobitgp.report.forest import forest_rows
 
@@ -256,7 +254,7 @@ def plot_residuals(results: Any) -> Any:
     return plot_residuals(results)
 
 
-def plot_evidence(results: Results, ax: Any = None) -> Any:
+def plot_evidence(results: Fit, ax: Any = None) -> Any:
     """Log posterior density of the hyper-parameters after each stage of the search.
 
     Of a mixture the evidence of the numbers of components tried, or of one number the ascent of its bound.

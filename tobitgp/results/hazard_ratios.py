@@ -9,8 +9,7 @@ the hyper-parameters, and the mixture of these: (SUR11) and (SUR12) of the theor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,44 +21,17 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.formula.linear_terms import mentions
 from tobitgp.results.counterfactuals import column_levels
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results.ratios import Compared, Contrasts
+from tobitgp.results.rows import ask
 from tobitgp.results.terms import OFFSET, Term, model_terms, term_columns
-from tobitgp.results.words import HAZARD, ODDS
-from tobitgp.typing import Array, BoolArray
-
-if TYPE_CHECKING:
-    from tobitgp.results.parameter_estimates import Linear
-    from tobitgp.results.results import Results
 
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9  # shares of the training inputs below those at which processes are shown
 
 
-class Contrasts(NamedTuple):
-    """Differences of f in k pairs of rows."""
-
-    columns: Array  # (k, p), differences of the linear columns
-    offset: Array  # (k,), differences of the offset
-    rows: Asked | None = None  # where processes differ 2 k rows, the second of each pair k after the first
-    same: BoolArray | None = None  # (k,), whether these are equal
-
-
-class Compared(NamedTuple):
-    """Contrasts and what they are called."""
-
-    labels: list[str]
-    contrasts: Contrasts
-
-
-class Kind(NamedTuple):
-    """What is the same at all times: its column in tables, and the sign of a difference of f in its logarithm."""
-
-    name: str
-    sign: float
-
-
 def hazard_ratios(
-    results: Results, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
+    results: Fit, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
 ) -> pd.DataFrame:
     """Hazard ratios of Weibull and exponential times, survival odds ratios of log-logistic ones.
 
@@ -127,34 +99,15 @@ def hazard_ratios(
     return pd.concat(tables)
 
 
-def family_ratio(parts: Any) -> Kind:
-    """The ratio that a shift of log time changes by the same factor at all times."""
-    if parts.spec.mixture is not None:
-        raise SpecError("A mixture has no columns whose hazard ratios could be formed.")
-    family, noise = parts.family, parts.family.distribution
-    if not (family.log_time and (noise.exponential_hazard or noise.proportional_odds)):
-        raise SpecError(
-            f"family={family.name!r} has no hazard ratio that is the same at all times: predict_hazard(...) at two "
-            'rows gives both hazards over time, and family="ph" models the ratio.'
-        )
-    if parts.state.scale is not None or parts.state.var_weight is not None:
-        raise SpecError(
-            "Here sigma differs from row to row, so that hazards cross and no ratio is the same at all times: "
-            "predict_hazard(...) at two rows gives both hazards over time."
-        )
-    return Kind(HAZARD, -1.0) if noise.exponential_hazard else Kind(ODDS, 1.0)
-
-
-def scaled(differences: Linear, factor: Array) -> Linear:
-    """Differences times a factor (J,) at each design point."""
-    covariance = [x * x * V for x, V in zip(factor, differences.covariance, strict=True)]
-    return replace(differences, mean=factor[:, None] * differences.mean, covariance=covariance)
+def ratio_tables(results: Fit, alpha: float) -> list[pd.DataFrame]:
+    """Tables of hazard or odds ratios that summaries show."""
+    return [hazard_ratios(results, alpha)]
 
 
 # -- what is compared -------------------------------------------------------------------------------------------------
 
 
-def compared(results: Results, terms: Any, at: Any = None, reference: Any = None) -> Iterator[Compared]:
+def compared(results: Fit, terms: Any, at: Any = None, reference: Any = None) -> Iterator[Compared]:
     """Pairs of rows that a table of ratios is about."""
     if at is not None:
         chosen = None if terms is None else [term.name for term in chosen_terms(results, terms)[1]]
@@ -170,7 +123,7 @@ def compared(results: Results, terms: Any, at: Any = None, reference: Any = None
         raise SpecError("This model has no column of which a ratio could be formed.")
 
 
-def chosen_terms(results: Results, terms: Any) -> tuple[list[int], list[Term]]:
+def chosen_terms(results: Fit, terms: Any) -> tuple[list[int], list[Term]]:
     """Linear columns, and terms that were named; without names all but random effects, the intercept and offsets."""
     parts = results.parts
     known = {term.name: term for term in model_terms(parts) if term.name not in (INTERCEPT, OFFSET)}
@@ -194,7 +147,7 @@ def chosen_terms(results: Results, terms: Any) -> tuple[list[int], list[Term]]:
     return chosen, found
 
 
-def of_columns(results: Results, columns: Sequence[int]) -> Compared:
+def of_columns(results: Fit, columns: Sequence[int]) -> Compared:
     """One unit of each of some linear columns."""
     names = results._columns
     unit = np.zeros((len(columns), len(names)))
@@ -203,7 +156,7 @@ def of_columns(results: Results, columns: Sequence[int]) -> Compared:
 
 
 def of_process(
-    results: Results, term: Term, highs: Sequence[float], low: float, reference: dict[str, Any]
+    results: Fit, term: Term, highs: Sequence[float], low: float, reference: dict[str, Any]
 ) -> Iterator[Compared]:
     """A process along each of its inputs, in each of its groups, where shares of the training inputs lie below."""
     parts = results.parts
@@ -251,7 +204,7 @@ def _reference(reference: Any) -> dict[str, Any]:
     return dict(reference or {})
 
 
-def _rows_against(results: Results, at: pd.DataFrame, reference: dict[str, Any], only: list[str] | None) -> Compared:
+def _rows_against(results: Fit, at: pd.DataFrame, reference: dict[str, Any], only: list[str] | None) -> Compared:
     """Rows against one other row, in the terms that use what differs."""
     parts = results.parts
     known = parts.state.input_names
@@ -297,13 +250,13 @@ def _shown(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def _usual(results: Results, name: str) -> Any:
+def _usual(results: Fit, name: str) -> Any:
     """First level of a factor, median of a number."""
     levels = column_levels(results.parts, name)
     return order_value(results, name, MIDDLE) if levels is None else levels[0]
 
 
-def order_value(results: Results, name: str, share: float) -> Any:
+def order_value(results: Fit, name: str, share: float) -> Any:
     """Value of a column below which a share of the training rows lies, by their weights."""
     parts = results.parts
     if parts.covariates is None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -17,13 +17,11 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.results.comparable import check_same_rows, subject_of
+from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.views import FRAME_COLUMNS
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +175,7 @@ _SPANNED, _LOCAL = 1e-8, 1e-6
 _BLOCK = 200  # columns
 
 
-def likelihood_ratio(larger: LikelihoodResults, smaller: LikelihoodResults) -> WaldResults:
+def likelihood_ratio(larger: Fit, smaller: Fit) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
     if getattr(smaller, "evidence_kind", None) != "loglik":
         raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")

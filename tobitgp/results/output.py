@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError, SpecError
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+from tobitgp.results.fit import Fit
+from tobitgp.storage.stored_fit import write_fit
 
 PAGES = (".html", ".htm")
 
 
-def save(results: Results, path: str | os.PathLike[str]) -> None:
+def save(results: Fit, path: str | os.PathLike[str]) -> None:
     """Write the fit to one file, without its table of rows; :func:`tobitgp.load` reads it.
 
     The loaded fit answers about new rows as this one, bit for bit; what needs the training rows themselves, as
@@ -46,12 +45,10 @@ def save(results: Results, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict({"age": [30.0]}) == res.predict({"age": [30.0]})).all())
     True
     """
-    from tobitgp.storage import save
-
-    save(results.parts, path)
+    write_fit(results.parts, path)
 
 
-def report(results: Results, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+def report(results: Fit, path: str | os.PathLike[str], *, title: str | None = None) -> None:
     """Write one page of HTML: what was modelled, tables, figures, diagnostics, versions.
 
     The page needs no other file and no network. Of a fit without training rows it says what it cannot show.
@@ -122,27 +119,27 @@ STAT_LABELS = {
 _OF_ROWS = ("N", "exact", "left", "right", "interval")
 
 
-def default_stats(results: Results) -> list[str]:
+def default_stats(results: Fit) -> list[str]:
     """Numbers below the coefficients unless others are asked for: counts, and the evidence or the likelihood."""
     return [*_OF_ROWS, *(("llf", "aic") if results.evidence_kind == "loglik" else ("log_evidence", "evidence_kind"))]
 
 
-def error_type(results: Results) -> dict[str, str]:
+def error_type(results: Fit) -> dict[str, str]:
     """Where the standard errors come from."""
     return {"vcov_type": str(getattr(results, "cov_type", "posterior sd"))}
 
 
-def response(results: Results) -> str:
+def response(results: Fit) -> str:
     """Name of the response."""
     return results.model.endog_names
 
 
-def stat_labels(results: Results) -> dict[str, str]:
+def stat_labels(results: Fit) -> dict[str, str]:
     """What the numbers below the coefficients are called."""
     return dict(STAT_LABELS)
 
 
-def coef_table(results: Results) -> pd.DataFrame:
+def coef_table(results: Any) -> pd.DataFrame:
     """Estimates by name: columns ``b, se, t, p, ci95l, ci95u, ci90l, ci90u``.
 
     NaN where a number has no meaning: standard errors of fixed parameters, ``t`` and ``p`` of hyper-parameters.
@@ -162,7 +159,7 @@ def coef_table(results: Results) -> pd.DataFrame:
     return pd.DataFrame(columns).set_axis(results._names).rename_axis("Coefficient")
 
 
-def stat(results: Results, key: str) -> float | int | str | None:
+def stat(results: Fit, key: str) -> float | int | str | None:
     """A number or word below the coefficients, None where there is no such thing."""
     words = {"family": results.parts.family.name, "method": results.method, "evidence_kind": results.evidence_kind}
     words |= {"se_type": error_type(results)["vcov_type"]}
@@ -176,7 +173,7 @@ def stat(results: Results, key: str) -> float | int | str | None:
     return float(value) if np.isfinite(value) else None
 
 
-def to_maketables(results: Results) -> Any:
+def to_maketables(results: Fit) -> Any:
     """The fit as ``maketables.ETable`` shows it with its counts of censored rows and its evidence or likelihood.
 
     ``ETable([res])`` takes a fit for one of statsmodels, and shows coefficients and the number of observations alone.
@@ -199,7 +196,7 @@ def to_maketables(results: Results) -> Any:
 class _Hooks:
     """A fit with nothing but maketables' hooks."""
 
-    def __init__(self, results: Results):
+    def __init__(self, results: Fit):
         self._results = results
 
     def __getattr__(self, name: str) -> Any:

@@ -6,20 +6,18 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tobitgp.data.columns import evaluate
-from tobitgp.data.table import column_names, read_table
+from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression.start_stop_likelihood import Histories
 from tobitgp.results.hazards.cells import SAME_TIME, AtRisk, check_subjects
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, BoolArray, Frame
 
 if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+    pass
 
 PARTS = "The rows of this fit are parts of the time of subjects, not rows to average over: give df=, a row for each."
 _LATE = "an accelerated time needs the covariates from time 0 on; family='ph' takes late entry and gaps"
@@ -83,52 +81,3 @@ def check_order(subject: Any, risk: AtRisk, labels: Any, *, from_zero: bool) -> 
             row, of = frame["row"][wrong].iloc[0], frame["id"][wrong].iloc[0]
             rest = f"; {_LATE}" if from_zero and "weight" not in words else ""
             raise DataError(f"Row {row} of id={of} {words}{rest}.")
-
-
-def read_paths(
-    results: Results, df: Frame | None, times: Array, id: Any, exclude: Any, *, from_zero: bool
-) -> tuple[Paths, pd.Index, BoolArray]:
-    """Rows of new data as paths, with the names of all subjects and which of them have values in all rows."""
-    if df is None:
-        raise SpecError("id= takes df=, rows of subjects with the columns of Surv(start, stop, event) but the event.")
-    parts, frame = results.parts, pd.DataFrame(df)
-    subject, (start, stop) = read_subjects(id, frame), _read_ends(results, frame)
-    asked = ask(parts, frame, exclude)
-    code, names = pd.factorize(subject)
-    known = asked.usable & ~np.isnan(start) & ~np.isnan(stop)
-    whole = ~np.isin(np.arange(len(names)), code[~known])
-    rows = whole[code]
-    one = np.ones(rows.sum())
-    risk = AtRisk(start[rows], stop[rows], np.zeros(rows.sum(), dtype=bool), one)
-    late = risk.exit <= risk.entry
-    if late.any():
-        raise DataError(f"Row {frame.index[rows][late][0]} ends at {risk.exit[late][0]:g}, not after its start.")
-    check_order(subject[rows], risk, frame.index[rows], from_zero=from_zero)
-    histories = Histories.of(np.unique(code[rows], return_inverse=True)[1], risk.entry, risk.exit)
-    own = frame[list(parts.state.input_names)][rows]
-    return Paths(asked.among(rows[asked.usable]), own, histories, times, exclude), pd.Index(names, name=id), whole
-
-
-def _read_ends(results: Results, frame: pd.DataFrame) -> tuple[Array, Array]:
-    """Start, from time 0 on, and stop of rows, NaN where they are missing."""
-    spec = results.parts.spec
-    if spec.response.kind != "surv" or spec.truncation is None:
-        raise SpecError(f"id= is of rows from start to stop, and this fit was written {spec.response.label}.")
-    names = spec.names("window", "response")
-    lacking = [name for name in names if name not in frame.columns]
-    if lacking:
-        raise SpecError(f"id= needs the start and stop of each row; the new data lack {', '.join(map(repr, lacking))}.")
-    table = read_table(frame, names)
-    start, stop = (evaluate(of, table) for of in (spec.truncation.lower, spec.response.value) if of is not None)
-    return np.maximum(start, 0.0), stop
-
-
-def along_paths(
-    results: Results, of: str, df: Frame | None, times: Array, id: Any, level: float | None, exclude: Any
-) -> tuple[pd.Index, BoolArray, dict[str, Array]]:
-    """One of ``CURVES`` of each subject, (m, T), NaN where its path says nothing; names of all and which are known."""
-    paths, names, whole = read_paths(results, df, times, id, exclude, from_zero=results._from_zero)
-    with np.errstate(all="ignore"):
-        made = results._along(of, paths, level)
-    unknown = paths.unknown()
-    return names, whole, {name: np.where(unknown, np.nan, values) for name, values in made.items()}

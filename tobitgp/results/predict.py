@@ -16,12 +16,11 @@ from tobitgp.data.table import MAX_ROWS_NAMED, RowNames
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.posterior import questions
 from tobitgp.posterior.questions import QUESTIONS, Question
-from tobitgp.results.rows import Asked, Labelled, ask
-from tobitgp.results.terms import find_terms
-from tobitgp.typing import Array, Frame
+from tobitgp.results.rows import Asked, Labelled
+from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,51 +56,6 @@ Ask = Callable[[bool, Asked], Question]
 def whats(known: tuple[str, ...] = WHATS) -> tuple[str, ...]:
     """What is predicted: what is ``known``, and what else the registry of questions has."""
     return (*known, *(name for name in QUESTIONS if name not in WHATS))
-
-
-def predict_table(
-    results: Results,
-    new: Frame | None,
-    what: str | None,
-    *,
-    interval: float | None,
-    se: bool,
-    q: Any = None,
-    below: Any = None,
-    above: Any = None,
-    exclude: Any = (),
-) -> pd.Series[float] | pd.DataFrame:
-    """Predictions with the index of the data; see `tobitgp.results.prediction.predict`."""
-    parts, positive = results.parts, results.parts.family.log_time
-    what, level = check_what(what, results._whats, results._whats_of), check_level(interval)
-    bands = bool(se) or interval is not None
-    asks, listed = read_questions(what, q, below, above)
-    if what in results._own_questions:
-        if len(exclude):
-            raise SpecError(f"what={what!r} is no term of the response, of which exclude= takes nothing away.")
-        asks = {what: lambda positive, asked: results._own_questions[what]()}
-    if what == "terms":
-        asked = ask(parts, new, exclude, terms=True)
-        left_out, latent = {term.name for term in find_terms(parts, exclude)}, QUESTIONS["latent"](positive)
-        known = {name: posterior for name, posterior in results._terms(asked).items() if name not in left_out}
-        found = {name: posterior.statistics(latent, level, se=bool(se)) for name, posterior in known.items()}
-        return prediction_table(what, asked, found, listed=True, bands=True, of="term").astype(np.float64)
-    if what == "sigma":
-        if len(exclude):
-            raise SpecError("what='sigma' is the scale of the noise, of which exclude= takes nothing away.")
-        asked = ask(parts, new)
-        scale = _log_normal(*results._log_noise(asked), level)
-        return prediction_table(what, asked, {what: scale}, listed=False, bands=bands)
-    if what == "conditional":
-        if len(exclude):
-            raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
-        table = results._conditional(new, level, se=bool(se))
-        return table if bands else table["estimate"].rename(what)
-    asked = ask(parts, new, exclude, instead="what='uncensored'")
-    columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
-    for column in () if results._no_mean or results._defective else columns:
-        warn_infinite(next(iter(column.values())), asked, f"what={what!r}")
-    return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
 
 
 def warn_infinite(values: Array, rows: Labelled, what: str, why: str = "") -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,22 @@ import pandas as pd
 from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
-from tobitgp.results.predict import check_alpha, predict_lazily
-from tobitgp.results.residuals import residual_series
-from tobitgp.typing import Frame
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+from tobitgp.numerics.sampling import random_points
+from tobitgp.posterior.questions import QUESTIONS
+from tobitgp.results.fit import Fit
+from tobitgp.results.predict import (
+    _log_normal,
+    check_alpha,
+    check_level,
+    check_what,
+    predict_lazily,
+    prediction_table,
+    read_questions,
+    warn_infinite,
+)
+from tobitgp.results.rows import ask
+from tobitgp.results.terms import find_terms
+from tobitgp.typing import Array, Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,7 @@ class PredictionResults:
 
 @answers_in_kind
 def predict(
-    results: Results,
+    results: Fit,
     new: Frame | None = None,
     what: str | None = None,
     *,
@@ -184,9 +195,7 @@ def predict(
 
 
 @reads_frames
-def get_prediction(
-    results: Results, new: Frame | None = None, *, exclude: str | Sequence[str] = ()
-) -> PredictionResults:
+def get_prediction(results: Fit, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> PredictionResults:
     """Mean of y*, its interval, and an interval for a new y* between its quantiles, in statsmodels' columns.
 
     Of the theory pages by (PRE2) and (PRE3) for processes, (REG8) for regressions and (LR2) for mixtures.
@@ -224,11 +233,11 @@ def get_prediction(
     """
     if results._no_mean:
         raise SpecError(f"get_prediction() is of means, and {results._no_mean}; predict(interval=) has medians.")
-    return PredictionResults(results.predict, new, exclude)
+    return PredictionResults(partial(predict, results), new, exclude)
 
 
 def residuals(
-    results: Results, kind: str = "quantile", *, rng: int | np.random.Generator | None = None
+    results: Fit, kind: str = "quantile", *, rng: int | np.random.Generator | None = None
 ) -> pd.Series[float]:
     """Residuals of the training rows, censored ones included.
 
@@ -280,3 +289,71 @@ def residuals(
     Name: deviance, dtype: float64
     """
     return residual_series(results, kind, rng)
+
+
+def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | None) -> pd.Series[float]:
+    """Residuals with the index of the training data; see `tobitgp.results.prediction.residuals`."""
+    own = results._residuals
+    offered = ("quantile", *own, "cox_snell", "martingale")
+    if not isinstance(kind, str) or kind not in offered:
+        raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, offered))}.")
+    asked = ask(results.parts)
+    if kind in own:
+        values = own[kind](asked)
+    elif kind == "quantile":
+        values = results._tails(asked).quantile(random_points(rng, len(asked.usable))[asked.usable])
+    else:
+        values = getattr(results._tails(asked), kind)()
+    why = "the response has no mean there, and kind='quantile' needs none" if kind == "response" else ""
+    warn_infinite(values, asked, f"kind={kind!r}", why)
+    return pd.Series(asked.spread(values), index=asked.index, name=kind)
+
+
+def predict_table(
+    results: Fit,
+    new: Frame | None,
+    what: str | None,
+    *,
+    interval: float | None,
+    se: bool,
+    q: Any = None,
+    below: Any = None,
+    above: Any = None,
+    exclude: Any = (),
+) -> pd.Series[float] | pd.DataFrame:
+    """Predictions with the index of the data; see `tobitgp.results.prediction.predict`."""
+    parts, positive = results.parts, results.parts.family.log_time
+    what, level = check_what(what, results._whats, results._whats_of), check_level(interval)
+    bands = bool(se) or interval is not None
+    asks, listed = read_questions(what, q, below, above)
+    if what in results._own_questions:
+        if len(exclude):
+            raise SpecError(f"what={what!r} is no term of the response, of which exclude= takes nothing away.")
+        asks = {what: lambda positive, asked: results._own_questions[what]()}
+    if what == "terms":
+        asked = ask(parts, new, exclude, terms=True)
+        left_out, latent = {term.name for term in find_terms(parts, exclude)}, QUESTIONS["latent"](positive)
+        known = {name: posterior for name, posterior in results._terms(asked).items() if name not in left_out}
+        found = {name: posterior.statistics(latent, level, se=bool(se)) for name, posterior in known.items()}
+        return prediction_table(what, asked, found, listed=True, bands=True, of="term").astype(np.float64)
+    if what == "sigma":
+        if len(exclude):
+            raise SpecError("what='sigma' is the scale of the noise, of which exclude= takes nothing away.")
+        asked = ask(parts, new)
+        scale = _log_normal(*results._log_noise(asked), level)
+        return prediction_table(what, asked, {what: scale}, listed=False, bands=bands)
+    if what == "conditional":
+        if len(exclude):
+            raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
+        table = results._conditional(new, level, se=bool(se))
+        return table if bands else table["estimate"].rename(what)
+    asked = ask(parts, new, exclude, instead="what='uncensored'")
+    columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
+    for column in () if results._no_mean or results._defective else columns:
+        warn_infinite(next(iter(column.values())), asked, f"what={what!r}")
+    return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
+
+
+def location(results: Fit) -> Array:
+    """What is expected of the training rows, (n,), larger of larger responses."""
+    return predict(results, None, "latent").to_numpy()[results.parts.rows.kept]

@@ -10,21 +10,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtri_exp
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.errors import SpecError
 from tobitgp.numerics.log_probabilities import log_difference
-from tobitgp.numerics.sampling import random_points
 from tobitgp.numerics.truncated_moments import share
-from tobitgp.results.predict import warn_infinite
-from tobitgp.results.rows import ask
 from tobitgp.typing import Array, BoolArray
 
 if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+    pass
 
 # Log probability that the response of each row lies between two ends, given its window.
 LogProbability = Callable[[Array, Array], Array]
@@ -97,24 +92,6 @@ class Tails(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             log = np.where(event > 0.0, np.log(event - left), 0.0)
         return np.asarray(np.sign(left) * np.sqrt(np.maximum(-2.0 * (left + event * log), 0.0)))
-
-
-def residual_series(results: Results, kind: str, rng: int | np.random.Generator | None) -> pd.Series[float]:
-    """Residuals with the index of the training data; see `tobitgp.results.prediction.residuals`."""
-    own = results._residuals
-    offered = ("quantile", *own, "cox_snell", "martingale")
-    if not isinstance(kind, str) or kind not in offered:
-        raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, offered))}.")
-    asked = ask(results.parts)
-    if kind in own:
-        values = own[kind](asked)
-    elif kind == "quantile":
-        values = results._tails(asked).quantile(random_points(rng, len(asked.usable))[asked.usable])
-    else:
-        values = getattr(results._tails(asked), kind)()
-    why = "the response has no mean there, and kind='quantile' needs none" if kind == "response" else ""
-    warn_infinite(values, asked, f"kind={kind!r}", why)
-    return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
 
 def expected_hazard(A: Array, B: Array, censored: BoolArray) -> Array:

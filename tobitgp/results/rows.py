@@ -177,3 +177,13 @@ def read_scored(parts: Source, df: Frame, needed_by: str = "score()") -> Scored:
     if not scored.asked.usable.any():
         raise SpecError(f"{needed_by} needs rows of which something is known, and these data have none.")
     return scored
+
+
+class Scores(NamedTuple):
+    """What rows of which something is known score."""
+
+    known: BoolArray  # (n_data,), which rows these are, m of them
+    lower: Array  # (m,), what is known of the response
+    upper: Array  # (m,), what is known of the response
+    entry: Array  # (m,), from when on it could have been seen
+    values: Array  # (m,), log likelihoods, or predicted medians

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,14 +17,12 @@ from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, HasAverages, Population, Sought, beside
 from tobitgp.results.counterfactuals import column_levels
-from tobitgp.results.curves import warn_net
+from tobitgp.results.curves import warn_net, warn_of_tail
+from tobitgp.results.fit import Fit
 from tobitgp.results.paths import PARTS
 from tobitgp.results.predict import check_level, check_what
-from tobitgp.results.survival import read_times, refuse_dask, warn_of_tail
+from tobitgp.results.survival import read_times, refuse_dask
 from tobitgp.typing import Array, Frame
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 Setting = dict[str, Any]
 POPULATIONS, SCALES = ("fixed", "bootstrap"), ("difference", "ratio")
@@ -32,7 +30,7 @@ POPULATIONS, SCALES = ("fixed", "bootstrap"), ("difference", "ratio")
 
 @reads_frames
 def standardise(
-    results: Results,
+    results: Fit,
     column: str | dict[str, Any],
     what: str = "survival",
     times: Any = None,
@@ -148,8 +146,8 @@ def standardise(
 
 @reads_frames
 def contrast(
-    results: Results,
-    first: Setting | Results,
+    results: Fit,
+    first: Setting | Fit,
     second: Setting | None = None,
     what: str = "survival",
     times: Any = None,
@@ -231,7 +229,7 @@ def contrast(
 
 
 def contrast_of(
-    results: Results,
+    results: Fit,
     first: Any,
     second: Any,
     what: Any,
@@ -274,14 +272,14 @@ def contrast_of(
     return pd.DataFrame(numbers, index=index)
 
 
-def _check_column(results: Results, name: Any) -> None:
+def _check_column(results: Fit, name: Any) -> None:
     """Refuse a column that the model does not use."""
     names = results._using(name).state.input_names
     if name not in names:
         raise SpecError(f"{name!r} is no column of this model, which has {', '.join(map(repr, names)) or 'none'}.")
 
 
-def _sought(results: Results, what: Any, times: Any, conditional_after: Any, cause: Any) -> Sought:
+def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: Any) -> Sought:
     """What is averaged, at which times, of rows that have survived which."""
     if results.parts.spec.mixture is not None:
         raise SpecError("A mixture has the same curve in every row: predict_survival_function() has it.")
@@ -302,7 +300,7 @@ def _sought(results: Results, what: Any, times: Any, conditional_after: Any, cau
     return Sought(what, grid, log_time, after, number)
 
 
-def number_of_cause(results: Results, cause: Any, what: str) -> int | None:
+def number_of_cause(results: Fit, cause: Any, what: str) -> int | None:
     """Which cause an average is of, None without one."""
     if cause is None:
         return None
@@ -339,7 +337,7 @@ def _warn_infinite(sought: Sought, values: Array) -> None:
 
 
 def _population(
-    results: Results, settings: list[Setting], df: Frame | None, weights: Any, population: Any, draws: Any, rng: Any
+    results: Fit, settings: list[Setting], df: Frame | None, weights: Any, population: Any, draws: Any, rng: Any
 ) -> Population:
     """Rows under every setting, those of the fit by default."""
     parts = results.parts
@@ -372,7 +370,7 @@ def _population(
     )
 
 
-def _check_disjoint(first: Results, second: Results) -> None:
+def _check_disjoint(first: Fit, second: Fit) -> None:
     """Refuse two fits that have rows in common: the same label, and the same seen of the response."""
     one, two = first.parts.training, second.parts.training
     if one is None or two is None:

@@ -12,7 +12,6 @@ import pandas as pd
 
 from tobitgp.data.frames import by_label
 from tobitgp.data.sources import is_dask
-from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
@@ -21,10 +20,10 @@ from tobitgp.posterior.estimates import Estimates, Sampled
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES, Question, observed, quantile, remaining
 from tobitgp.results.rows import Labelled
-from tobitgp.typing import Array, Frame, IntArray
+from tobitgp.typing import Array, IntArray
 
 if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+    pass
 
 STATISTICS = ("mean", "median", "lower", "upper")
 _CELLS, _BAND_CELLS = 3_000_000, 50_000  # numbers that a chunk holds at once; passed over many times, in a cache
@@ -268,14 +267,6 @@ class TimeRows(Labelled):
         return np.array(np.broadcast_to(values, n))[self.usable]
 
 
-def rows_of(results: Results, df: Frame | None, exclude: Any = (), *, bands: bool = False) -> TimeRows:
-    """Rows that a question is about, those of the training data by default."""
-    parts = results.parts
-    if df is None and parts.training is None and parts.spec.mixture is None:
-        raise SpecError(f"{NO_ROWS}: give df=...")
-    return results._time_rows(df, exclude, bands=bands)
-
-
 def left_area(times: Times, t: float, after: Array | None) -> Array:
     """Area below survival for a time t from ``after`` on, given survival of that, (n,); (SUR5) of the theory pages."""
     with np.errstate(invalid="ignore"):
@@ -313,18 +304,3 @@ def refuse_dask(df: Any, what: str, instead: str) -> None:
     """Say what is lazy instead."""
     if is_dask(df):
         raise SpecError(f"{what}() takes rows in memory: use {instead}, which is lazy, or df.compute().")
-
-
-def warn_of_tail(results: Results, times: Array) -> None:
-    """Say that an area rests on times that nobody was followed to."""
-    if results.parts.training is None or results._averages_warn:
-        return
-    ends = np.concatenate(results._training_ends()[:2])
-    last = float(ends[np.isfinite(ends)].max())
-    if times.max() > last:
-        warnings.warn(
-            f"The restricted mean up to {times.max():g} rests on the tail of the family beyond {last:g}, the last time "
-            "seen.",
-            ApproximationWarning,
-            stacklevel=user_level(),
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -11,16 +11,14 @@ from tobitgp.data.table import kind_of
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.results.curves import is_time
+from tobitgp.results.fit import Fit
 from tobitgp.results.survival import read_times
 from tobitgp.typing import Frame
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 
 @reads_frames
 def plot_survival(
-    results: Results,
+    results: Fit,
     ax: Any = None,
     *,
     df: Frame | None = None,
@@ -92,7 +90,7 @@ def plot_survival(
 
 @reads_frames
 def plot_hazard(
-    results: Results,
+    results: Fit,
     ax: Any = None,
     *,
     df: Frame | None = None,
@@ -134,7 +132,7 @@ def plot_hazard(
     return _plot("hazard", results, ax, times, df=df, interval=interval, center=center)
 
 
-def _plot(of: str, results: Results, ax: Any, times: Any, **options: Any) -> Any:
+def _plot(of: str, results: Fit, ax: Any, times: Any, **options: Any) -> Any:
     """Axes with curves, and what is known of the training rows where they are held."""
     from tobitgp.report.plots import plot_over_time
 
@@ -144,7 +142,7 @@ def _plot(of: str, results: Results, ax: Any, times: Any, **options: Any) -> Any
     return plot_over_time(of, results, seen, ax, times=grid, **options)
 
 
-def _plot_groups(results: Results, ax: Any, times: Any, df: Any, by: Any, *, at_risk: bool) -> Any:
+def _plot_groups(results: Fit, ax: Any, times: Any, df: Any, by: Any, *, at_risk: bool) -> Any:
     """Axes with the average curve of each group over the steps of its rows."""
     from tobitgp.report.plots import plot_averages
 
@@ -158,7 +156,7 @@ def _plot_groups(results: Results, ax: Any, times: Any, df: Any, by: Any, *, at_
     return plot_averages(results, seen, ax, times=grid, labels=labels, at_risk=at_risk)
 
 
-def group_labels(results: Results, by: Any) -> pd.Series[Any]:
+def group_labels(results: Fit, by: Any) -> pd.Series[Any]:
     """A label for each training row, under the name of the labels."""
     covariates, rows = results.model.data.frame, results.parts.rows.labels
     if isinstance(by, pd.Series):

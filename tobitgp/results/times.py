@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,12 +11,11 @@ import pandas as pd
 from tobitgp.data.frames import answers_in_kind, read_weights, reads_frames
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
+from tobitgp.results.curves import rows_of, warn_of_tail
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_level, check_probability, prediction_table, warn_infinite
-from tobitgp.results.survival import left_area, read_times, refuse_dask, rows_of, warn_of_tail
-from tobitgp.typing import Array, BoolArray, Frame
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+from tobitgp.results.survival import left_area, read_times, refuse_dask
+from tobitgp.typing import Array, Frame
 
 Excluded = str | Sequence[str]
 SCORES = ("log_likelihood", "concordance_index")
@@ -25,7 +24,7 @@ NO_ORDER = "A mixture predicts the same for every row, so that there is no order
 
 @answers_in_kind
 def predict_percentile(
-    results: Results,
+    results: Fit,
     df: Frame | None = None,
     *,
     p: float = 0.5,
@@ -97,7 +96,7 @@ def predict_percentile(
 
 @answers_in_kind
 def predict_median(
-    results: Results,
+    results: Fit,
     df: Frame | None = None,
     *,
     conditional_after: Any = None,
@@ -133,11 +132,11 @@ def predict_median(
     1     210.2   210.2  176.6  250.2
     """
     options: Any = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
-    return results.predict_percentile(df, p=0.5, **options)
+    return predict_percentile(results, df, p=0.5, **options)
 
 
 @answers_in_kind
-def predict_expectation(results: Results, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:
+def predict_expectation(results: Fit, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:
     """Mean survival time, ``predict(what="uncensored")``.
 
     The mean of (SUR1) of the theory pages rests on the tail beyond the last time seen; that of
@@ -183,7 +182,7 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
 
 @answers_in_kind
 def predict_restricted_mean(
-    results: Results,
+    results: Fit,
     df: Frame | None = None,
     t: Any = None,
     *,
@@ -261,7 +260,7 @@ def predict_restricted_mean(
     return prediction_table(grid[0], rows, made, listed=np.ndim(t) > 0, bands=level is not None, of="time")
 
 
-def concordance_index(results: Results) -> float:
+def concordance_index(results: Fit) -> float:
     """Concordance of the predicted medians with the training rows, censored ones of every kind included.
 
     A share of pairs: 0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index` and (MET2)
@@ -274,18 +273,8 @@ def concordance_index(results: Results) -> float:
     return _concordance(rows_of(results, None).times.order(), *results._training_ends(), entry)
 
 
-class Scores(NamedTuple):
-    """What rows of which something is known score."""
-
-    known: BoolArray  # (n_data,), which rows these are, m of them
-    lower: Array  # (m,), what is known of the response
-    upper: Array  # (m,), what is known of the response
-    entry: Array  # (m,), from when on it could have been seen
-    values: Array  # (m,), log likelihoods, or predicted medians
-
-
 @reads_frames
-def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
+def score(results: Fit, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
     """Score new rows, as lifelines' fitters do: minus (MET12), or (MET2) of the theory pages.
 
     Parameters

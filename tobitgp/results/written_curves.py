@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,20 +16,18 @@ from tobitgp.engines import row_chunks
 from tobitgp.errors import DataError, SpecError
 from tobitgp.files import whole_file
 from tobitgp.posterior.questions import CURVES
-from tobitgp.results.curves import Excluded, read_grid
+from tobitgp.results.curves import Excluded, read_grid, rows_of
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_level
-from tobitgp.results.survival import TimeRows, rows_of
+from tobitgp.results.survival import TimeRows
 from tobitgp.typing import Array, Frame
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
 
 _LINES = 1_000_000  # of a row group
 
 
 @reads_frames
 def write_curves(
-    results: Results,
+    results: Fit,
     path: str | os.PathLike[str],
     df: Frame | None = None,
     times: Any = None,

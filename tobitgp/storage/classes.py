@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -11,16 +10,15 @@ from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import Problem, Units
 from tobitgp.data.design import DesignState, PartState
 from tobitgp.data.linear_columns import LinearState
 from tobitgp.data.restore import PlainLinear, plain_linear, restore_linear
-from tobitgp.data.training_summary import ColumnFacts, Facts, constant_column
+from tobitgp.data.training_summary import ColumnFacts, Facts
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
-from tobitgp.errors import SpecError, TobitGPError
+from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.formula.mvbind import Wide, read_wide
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
@@ -32,9 +30,15 @@ from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.structured import Field
+from tobitgp.kinds.boxcox import BoxCoxParts
+from tobitgp.kinds.cure import CureParts
+from tobitgp.kinds.distributional import CuredParts, DistributionalParts
 from tobitgp.kinds.mixture import MixtureParts, Tried
+from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.power_process import PowerProcessParts
 from tobitgp.kinds.process import ProcessParts
+from tobitgp.kinds.regression import RegressionParts
+from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
@@ -54,18 +58,11 @@ from tobitgp.priors.structure import Grouping, Inputs, StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
 from tobitgp.results.competing.competing_parts import CompetingParts
-from tobitgp.results.competing.competing_results import CompetingRisksResults
+from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.hazard_parts import HazardParts
-from tobitgp.results.hazards.hazard_results import HazardResults
-from tobitgp.results.likelihood.kinds import RESULTS as LIKELIHOOD
-from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
-from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 from tobitgp.results.multivariate.stacked_rows import Stack
-from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
-from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.results import Results
 from tobitgp.storage.archive import MalformedError
 from tobitgp.storage.codec import Codec, Hook, Surroundings, fits
 from tobitgp.storage.specification import plain_spec, restore_spec
@@ -146,16 +143,23 @@ READ: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 _TEXTS = {"$hazards": str, "$wide": tuple[str, str | None, bool]}
 
-# What answers questions about what a fit was made of and found: **a kind of fit is a line here**.
-RESULTS: dict[type, Callable[[Any], Any]] = {
-    **LIKELIHOOD,
-    PowerProcessParts: BoxCoxGPResults,
-    CompetingParts: CompetingRisksResults,
-    HazardParts: HazardResults,
-    MixtureParts: MixtureResults,
-    MultivariateParts: MultivariateResults,
-    ProcessParts: GPResults.from_parts,
-}
+
+# What a fit of each kind was made of: **a kind of fit is a line here**, and in ``RESULTS``.
+PARTS: tuple[type, ...] = (
+    BoxCoxParts,
+    CompetingParts,
+    CureParts,
+    CuredParts,
+    DistributionalParts,
+    HazardParts,
+    MixtureParts,
+    MultivariateParts,
+    ParametricParts,
+    PowerProcessParts,
+    ProcessParts,
+    RegressionParts,
+    StartStopParts,
+)
 
 
 @cache
@@ -172,36 +176,9 @@ def fit_codec() -> Codec:
         "$slice": Hook(slice, lambda columns, _: (columns.start, columns.stop), _columns),
         "$interval": Hook(pd.Interval, lambda x, _: (x.left, x.right, x.closed), lambda x, _: pd.Interval(*x)),
         "$series": Hook(pd.Series, lambda x, _: (tuple(x.index), tuple(x.tolist())), _series),
-        "$results": Hook(Results, lambda fit, _: fit.parts.without_rows(), lambda parts, _: results_of(parts)),
+        "$results": Hook(Fit, lambda fit, _: fit.parts.without_rows(), lambda parts, around: around.results_of(parts)),
     }
-    return Codec(CLASSES | {parts.__name__: parts for parts in RESULTS}, hooks)
-
-
-def results_of(parts: Any) -> Any:
-    """Results of what a fit was made of and found, which are tried."""
-    if type(parts) not in RESULTS:
-        raise MalformedError(f"it is of the unknown kind {type(parts).__name__!r:.60}")
-    return tried(RESULTS[type(parts)](parts))
-
-
-def tried(results: Any) -> Any:
-    """Ask what needs every array once: parts that do not belong together fail here rather than later."""
-    state, facts = getattr(results.parts, "state", None), getattr(results.parts, "facts", None)
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what they warn of is for those who ask
-        repr(results), results.summary_frame(), results.cov_params(), results.fit_history
-        if state is None or facts is None or not (facts.columns or not state.levels):
-            return results
-        filled = {name: constant_column(state, x, name, x.example, 1) for name, x in facts.columns.items()}
-        row = pd.DataFrame(filled, index=pd.RangeIndex(1))
-        try:
-            found = results.predict(row, se=True)
-            found = results.predict(row, "latent") if "latent" in results._whats else None
-        except TobitGPError:
-            return results  # a row put together from several may lie where the model says nothing
-    if found is not None and not np.isfinite(np.asarray(found, dtype=float)).all():
-        raise MalformedError("its numbers give no finite prediction")
-    return results
+    return Codec(CLASSES | {parts.__name__: parts for parts in PARTS}, hooks)
 
 
 def _registry(tag: str, known: type | tuple[type, ...], rows: Mapping[str, Any]) -> Hook:

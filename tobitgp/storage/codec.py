@@ -41,6 +41,7 @@ class Surroundings:
     columns: Sequence[str] = ()  # of the data, while writing
     levels: Mapping[str, Any] = field(default_factory=dict)  # of the factors among the inputs, while writing
     functions: Functions = None  # given by the user who reads
+    results_of: Callable[[Any], Any] = lambda parts: parts  # of the parts of a fit within another, while reading
 
     @property
     def read(self) -> ModelSpec:

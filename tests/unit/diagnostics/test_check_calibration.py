@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare
 
-from tobitgp.diagnostics.calibration_figures import PredictedSurvival
-from tobitgp.diagnostics.residual_tests import Noise, calibration, judge, score_test, tenth_shares, turnbull_tenths
+from tobitgp.diagnostics.residual_tests import (
+    Noise,
+    PredictedSurvival,
+    calibration,
+    judge,
+    score_test,
+    tenth_shares,
+    turnbull_tenths,
+)
 from tobitgp.numerics.nonparametric import kaplan_meier
 
 NOISE = Noise("gaussian noise", "Compare families.", "Try family='student'")

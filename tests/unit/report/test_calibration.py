@@ -9,7 +9,8 @@ from support.reference import load
 from support.survival import bounds
 
 import tobitgp as tg
-from tobitgp.diagnostics.calibration_figures import PredictedSurvival, predicted_survival
+from tobitgp.diagnostics.calibration_figures import predicted_survival
+from tobitgp.diagnostics.residual_tests import PredictedSurvival
 from tobitgp.numerics.nonparametric import turnbull
 from tobitgp.report.residual_figures import (
     distribution,

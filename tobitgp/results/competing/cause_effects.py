@@ -16,19 +16,20 @@ from tobitgp.numerics.sampling import generator
 from tobitgp.results.averages import AT_TIMES, DRAWS, Population, Sought
 from tobitgp.results.competing.cause_draws import MEDIAN, MEDIANS
 from tobitgp.results.counterfactuals import changes, changing, rows_at
+from tobitgp.results.curves import warn_of_tail
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_alpha, check_what
 from tobitgp.results.standardise import number_of_cause
-from tobitgp.results.survival import read_times, warn_of_tail
+from tobitgp.results.survival import read_times
 from tobitgp.typing import Frame
 
 if TYPE_CHECKING:
     from tobitgp.formula.competing_risks import Cause
-    from tobitgp.results.competing.competing_results import CompetingRisksResults
 
 
 @reads_frames
 def marginal_effects(
-    results: CompetingRisksResults,
+    results: Fit,
     what: str = "risk",
     at: str | Frame = "overall",
     *,
@@ -110,7 +111,7 @@ def marginal_effects(
         warn_of_tail(results, grid)
     rows, size, stream = rows_at(results.parts, at, need_limits=False), read_draws(draws, 2), generator(rng)
     every: dict[str, Any] = {}
-    for fit in results._fits.values():
+    for fit in results.parts.fits.values():
         own = (
             None
             if variables is None

@@ -13,7 +13,7 @@ from scipy.linalg import block_diag
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.bordered import dense
-from tobitgp.results import parameter_estimates
+from tobitgp.results import parameter_tables
 from tobitgp.results.hypotheses import WaldResults, chi_squared
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Linear
@@ -91,7 +91,7 @@ def documented_as(method: Callable[..., Any]) -> Callable[[Callable[..., Any]], 
     return lambda of: wraps(method)(of)
 
 
-@documented_as(parameter_estimates.cov_params)
+@documented_as(parameter_tables.cov_params)
 def cov_params(results: Any, kind: Any = None) -> pd.DataFrame:
     """Covariances of the causes, 0 between them."""
     every, index = [fit.cov_params(kind) for fit in results._fits.values()], results.params.index

@@ -10,25 +10,25 @@ import pandas as pd
 
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula.functions import nearest
+from tobitgp.results.fit import Fit
 from tobitgp.results.likelihood.bootstrap import Statistic, statistic_series
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.formula.competing_risks import Cause
-    from tobitgp.results.competing.competing_results import CompetingRisksResults
 
 
 class CauseRefits:
     """Fits of all causes to the same rows with other weights."""
 
-    def __init__(self, results: CompetingRisksResults, statistic: Statistic | None):
+    def __init__(self, results: Fit, statistic: Statistic | None):
         self.results, self.parts, self.statistic = results, results.parts, statistic
         if statistic is not None and not callable(statistic):
             raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
-        if not all(results.parts.among(cause).all() for cause in results.causes):
+        if not all(results.parts.among(cause).all() for cause in results._causes):
             raise SpecError("bootstrap() draws rows for all causes, whose models use different ones here; drop the "
                             "rows in which a column of any cause is missing, and fit again.")  # fmt: skip
-        self.refits = {cause: fit._refits(None) for cause, fit in results._fits.items()}
+        self.refits = {cause: fit._refits(None) for cause, fit in results.parts.fits.items()}
         self.best = statistic_series(results, statistic)
 
     def __call__(self, weight: Array) -> Array | None:
@@ -45,16 +45,17 @@ class CauseRefits:
         drawn = replace(seen, time=seen.time[kept], entry=seen.entry[kept], weight=weight[kept], code=seen.code[kept],
                         kept=next(iter(fits.values())).parts.rows.kept)  # fmt: skip
         counts = self.results.counts
-        for k, cause in enumerate((*self.results.causes, "censored"), 1):
+        for k, cause in enumerate((*self.results._causes, "censored"), 1):
             counts[cause] = int((drawn.code == (k if cause != "censored" else 0)).sum())
-        again = type(self.results)(replace(self.results.parts, fits=fits, counts=counts, seen=drawn))
+        kind: Any = type(self.results)
+        again = kind(replace(self.results.parts, fits=fits, counts=counts, seen=drawn))
         try:
             return np.asarray(statistic_series(again, self.statistic), dtype=np.float64)
         except TobitGPError:
             return None
 
 
-def influence(results: CompetingRisksResults, *, scaled: bool = False) -> pd.DataFrame:
+def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     """Approximate change of the estimates of all causes when a row is added: one Newton step.
 
     Parameters
@@ -85,13 +86,11 @@ def influence(results: CompetingRisksResults, *, scaled: bool = False) -> pd.Dat
     >>> res.influence()[(2, "sex")].abs().nlargest(1).round(3).tolist()
     [0.037]
     """
-    found = {cause: fit.influence(scaled=scaled) for cause, fit in results._fits.items()}
+    found = {cause: fit.influence(scaled=scaled) for cause, fit in results.parts.fits.items()}
     return pd.concat(found, axis=1, names=["cause", None])
 
 
-def profile_interval(
-    results: CompetingRisksResults, name: str, alpha: float = 0.05, *, cause: Cause | None = None
-) -> Any:
+def profile_interval(results: Fit, name: str, alpha: float = 0.05, *, cause: Cause | None = None) -> Any:
     """Interval of a parameter by the profile likelihood, of one cause or of each that has it.
 
     Parameters
@@ -127,9 +126,9 @@ def profile_interval(
     """
     if cause is not None:
         return results[cause].profile_interval(name, alpha)
-    having = [one for one, fit in results._fits.items() if name in fit._names]
+    having = [one for one, fit in results.parts.fits.items() if name in fit._names]
     if not having:
-        known = list(dict.fromkeys(own for fit in results._fits.values() for own in fit._names))
+        known = list(dict.fromkeys(own for fit in results.parts.fits.values() for own in fit._names))
         raise SpecError(f"{name!r} is no parameter{nearest(str(name), known)}; the causes have {', '.join(known)}.")
     ends = [results[one].profile_interval(name, alpha) for one in having]
     return pd.DataFrame(ends, index=pd.Index(having, name="cause"))

@@ -16,7 +16,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.formula.competing_risks import Cause
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.results.results import Results
+from tobitgp.results.fit import Fit
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -64,11 +64,18 @@ class CompetingParts(Source):
     formulas: tuple[str, ...]  # as written, one for all causes or one for each
     column: str  # of the causes
     censored: Cause | None  # its value where no event was seen, None where one was seen in every row
-    fits: Mapping[Cause, Results]
+    fits: Mapping[Cause, Fit]
     counts: pd.Series[int]  # of rows with each cause, censored and dropped
     seen: SeenCauses | None = None
 
     derived: ClassVar = True
+
+    @property
+    def read_in_words(self) -> str:
+        """What was read, in words."""
+        censored = self.censored
+        words = "nobody censored" if censored is None else f"censored where it is {censored!r}"
+        return f"{len(self.fits)} causes of {self.column!r}, {words}"
 
     def inconsistencies(self) -> Iterator[str]:
         """What does not belong together in a fit that was read from a file."""

@@ -16,20 +16,20 @@ from tobitgp.errors import SpecError
 from tobitgp.results import times as generic
 from tobitgp.results.competing.cause_estimates import documented_as
 from tobitgp.results.competing.first_times import FirstTimes
-from tobitgp.results.curves import read_grid
+from tobitgp.results.curves import read_grid, rows_of
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_level
-from tobitgp.results.residuals import residual_series
-from tobitgp.results.survival import TimeRows, read_times, refuse_dask, rows_of
+from tobitgp.results.prediction import residual_series
+from tobitgp.results.survival import TimeRows, read_times, refuse_dask
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
     from tobitgp.formula.competing_risks import Cause
-    from tobitgp.results.competing.competing_results import CompetingRisksResults
 
 
 @reads_frames
 def predict_cumulative_incidence(
-    results: CompetingRisksResults,
+    results: Fit,
     df: Frame | None = None,
     times: Any = None,
     cause: Any = None,
@@ -91,10 +91,10 @@ def predict_cumulative_incidence(
     """
     refuse_dask(df, "predict_cumulative_incidence", "rows in memory, df.compute()")
     grid, level = read_grid(results, times), check_level(interval)
-    chosen = range(len(results.causes)) if cause is None else [results._number_of(cause)]
+    chosen = range(len(results._causes)) if cause is None else [results._number_of(cause)]
     rows = rows_of(results, df, exclude)
     found = cast(FirstTimes, rows.times).incidence(grid, rows.after(conditional_after), level)
-    tables = {results.causes[k]: _table(rows, {name: of[k] for name, of in found.items()}, grid) for k in chosen}
+    tables = {results._causes[k]: _table(rows, {name: of[k] for name, of in found.items()}, grid) for k in chosen}
     if cause is not None:
         return tables[cause]
     return pd.concat(tables, axis=1, names=["cause", "row", "statistic"][: 2 + (level is not None)])
@@ -111,7 +111,7 @@ def _table(rows: TimeRows, found: dict[str, Array], grid: Array) -> pd.DataFrame
 
 
 def residuals(
-    results: CompetingRisksResults,
+    results: Fit,
     kind: str = "quantile",
     rng: int | np.random.Generator | None = None,
     *,
@@ -163,7 +163,7 @@ def residuals(
 
 @reads_frames
 def score(
-    results: CompetingRisksResults,
+    results: Fit,
     df: Frame,
     cause: Cause | None = None,
     scoring_method: str = "log_likelihood",
@@ -214,10 +214,10 @@ def score(
         return float(results[cause].score(df, scoring_method, weights=weights))
     if scoring_method != "log_likelihood":
         return generic.score(results, df, scoring_method, weights=weights)
-    return float(sum(fit.score(df, weights=weights) for fit in results._fits.values()))
+    return float(sum(fit.score(df, weights=weights) for fit in results.parts.fits.values()))
 
 
-def concordance_index(results: CompetingRisksResults, cause: Cause, time: float | None = None) -> float:
+def concordance_index(results: Fit, cause: Cause, time: float | None = None) -> float:
     """Concordance of the incidence of a cause, as predicted for the training rows, with its events.
 
     Parameters
@@ -264,15 +264,15 @@ def concordance_index(results: CompetingRisksResults, cause: Cause, time: float 
 
 
 @documented_as(checks.check)
-def check(results: CompetingRisksResults, *, rng: int | np.random.Generator | None = None) -> Check:
+def check(results: Fit, *, rng: int | np.random.Generator | None = None) -> Check:
     """Findings of every cause, whose p-values are adjusted within it."""
-    every = [(cause, fit.check(rng=rng).findings) for cause, fit in results._fits.items()]
+    every = [(cause, fit.check(rng=rng).findings) for cause, fit in results.parts.fits.items()]
     return Check(tuple(one._replace(name=f"{cause}: {one.name}") for cause, found in every for one in found))
 
 
 @reads_frames
 def plot_cumulative_incidence(
-    results: CompetingRisksResults,
+    results: Fit,
     ax: Any = None,
     *,
     df: Frame | None = None,

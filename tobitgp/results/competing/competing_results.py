@@ -14,13 +14,12 @@ from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.training_draws import training_rows
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.event_times import First
 from tobitgp.errors import SpecError, UnavailableError
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.numerics.sampling import generator
+from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.regression.deviance_residuals import PseudoR2, pseudo_r2
-from tobitgp.results import anova, figures, hazard_ratios, parameter_estimates, standardise
+from tobitgp.results import anova, figures, hazard_ratios, parameter_tables, standardise
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.competing import cause_effects, cause_estimates, cause_refits, competing_questions
@@ -36,10 +35,9 @@ from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked, Scored, ask
+from tobitgp.results.rows import Asked, Scored, Scores, ask
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import find_terms, model_terms
-from tobitgp.results.times import Scores
 from tobitgp.results.views import ModelData, ModelView
 from tobitgp.results.why_not import missing_attribute
 from tobitgp.results.words import Words
@@ -118,7 +116,7 @@ class CompetingRisksResults(Results):
         found = [f"{name} {value:.2f}" for name, value in sums.items() if np.isfinite(value)]
         return (
             f"CompetingRisksResults: {self.formula}\n"
-            f"  {self._read}: {events}; {counts['censored']} censored, {counts['dropped']} dropped\n"
+            f"  {self._parts.read_in_words}: {events}; {counts['censored']} censored, {counts['dropped']} dropped\n"
             f"  {', '.join([*found, 'converged' if self.converged else 'NOT converged'])}"
         )
 
@@ -129,13 +127,6 @@ class CompetingRisksResults(Results):
     @property
     def _column_texts(self) -> tuple[str, ...]:
         return (self.formula, *(text for fit in self._fits.values() for text in fit._column_texts))
-
-    @property
-    def _read(self) -> str:
-        """What was read, in words."""
-        censored = self._parts.censored
-        words = "nobody censored" if censored is None else f"censored where it is {censored!r}"
-        return f"{len(self.causes)} causes of {self._parts.column!r}, {words}"
 
     def _number_of(self, cause: Any) -> int:
         if not pd.api.types.is_scalar(cause) or cause not in self.causes:
@@ -233,8 +224,8 @@ class CompetingRisksResults(Results):
     def _ratio_kind(self) -> Any:
         return self[self.causes[0]]._ratio_kind()
 
-    conf_int = beside(parameter_estimates.conf_int)
-    summary_frame = beside(parameter_estimates.summary_frame)
+    conf_int = beside(parameter_tables.conf_int)
+    summary_frame = beside(parameter_tables.summary_frame)
     cov_params = cause_estimates.cov_params
     hazard_ratios = beside(hazard_ratios.hazard_ratios)
     anova = beside(anova.anova, "term")

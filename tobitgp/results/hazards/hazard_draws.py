@@ -13,7 +13,6 @@ from tobitgp.diagnostics.training_draws import Draws, on_grid
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.roots import where_it_ends
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.results.averages import Averages, Drawn, Estimated, Population, Sought
@@ -50,7 +49,7 @@ class HazardDraws(Draws):
     def parameters(self) -> Array:
         """See `Draws`; signs of coefficients are those of the log hazard."""
         cells, p = self.parts.cells, self.parts.n_linear
-        if isinstance(cells, RegressionParts):
+        if cells.estimated:
             change, _ = draw_changes(cells, self.size, np.random.default_rng(self.seed), question="draws of hazards")
             out = cells.reported((cells.maximum.parameters[:, None] + change).T)
         else:

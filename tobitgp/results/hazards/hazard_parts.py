@@ -25,6 +25,7 @@ from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame, is_paramet
 from tobitgp.results.likelihood.likelihood_draws import JointEstimates
 from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.rows import Asked, ask
+from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -86,7 +87,15 @@ class HazardParts(Source):
     @property
     def estimated(self) -> bool:
         """Whether hazards were estimated by maximum likelihood, and are not averaged over a posterior."""
-        return isinstance(self.cells, RegressionParts)
+        return self.cells.estimated
+
+    @property
+    def own_terms(self) -> list[str]:
+        """Terms of the log hazard that do not change over time."""
+        effects = {term.name for term in self.spec.gps if not term.factors}
+        skipped = {*self.written.of_time, *effects}
+        names = [term.name for term in model_terms(self.cells)]
+        return [name for name in names if name not in skipped and name != OFFSET and self.written.is_own(name)]
 
     @property
     def n_linear(self) -> int:
@@ -181,7 +190,7 @@ def expected_level(parts: HazardParts, frame: pd.DataFrame) -> Array:
     band = np.zeros(len(frame), dtype=int)
     still = frame.assign(**dict.fromkeys(parts.written.changing, 0))
     asked = ask(parts.cells, cell_frame(still, band, parts.cuts, parts.written.stratum))
-    if isinstance(parts.cells, RegressionParts):
+    if parts.cells.estimated:
         return -parts.cells.predictors(asked.design)[0]
     nodes = nodes_of(parts.cells, asked.design, asked.skip)
     return np.asarray(-(nodes.weight @ nodes.mean))
@@ -189,7 +198,7 @@ def expected_level(parts: HazardParts, frame: pd.DataFrame) -> Array:
 
 def locations_of(cells: ProcessParts | RegressionParts, asked: Asked, draws: int, seed: int) -> Array:
     """Draws (n, S) of the locations of cells, or their estimates (n, 1)."""
-    if isinstance(cells, ProcessParts):
+    if not cells.estimated:
         return JointProcess(cells).locations(asked, draws, seed)
     if draws:
         return JointEstimates(cells).draw(asked, draws, noise=False, rng=np.random.default_rng(seed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,20 +10,19 @@ import pandas as pd
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula
+from tobitgp.kinds.process_nodes import group_table
 from tobitgp.results import figures
 from tobitgp.results.counterfactuals import column_levels
+from tobitgp.results.fit import Fit
 from tobitgp.results.hazard_ratios import MIDDLE, order_value
+from tobitgp.results.hazard_ratios import hazard_ratios as hazard_ratios_of
 from tobitgp.results.hazards.cells import at_risk
 from tobitgp.results.hazards.proportionality import proportionality_table
 from tobitgp.results.predict import check_level
-from tobitgp.results.process.process_results import GPResults
-
-if TYPE_CHECKING:
-    from tobitgp.results.hazards.hazard_results import HazardResults
 
 
 def hazard_ratios(
-    results: HazardResults, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
+    results: Fit, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
 ) -> pd.DataFrame:
     """Hazard ratios of linear columns and of processes, as :meth:`GPResults.hazard_ratios` has them.
 
@@ -63,11 +62,11 @@ def hazard_ratios(
     {'age': 1.02, 'sex': 0.6}
     """
     if at is None and terms is None:
-        terms = results._own_terms()
+        terms = results.parts.own_terms
     return ratios_of_cells(results, alpha, terms, at, reference)
 
 
-def group_effects(results: HazardResults, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
+def group_effects(results: Fit, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
     """Random effects on the log hazard, a row for each coefficient of each group of the training data.
 
     Parameters
@@ -99,14 +98,14 @@ def group_effects(results: HazardResults, term: str | None = None, *, interval: 
     >>> res.group_effects().columns.tolist()
     ['estimate', 'se', 'lower', 'upper']
     """
-    if not isinstance(results.cells, GPResults):
+    if results.parts.estimated:
         raise SpecError("This model has no random effects.")
-    found = results.cells.group_effects(term, interval=interval)
+    found = group_table(results.parts.cells, term, interval)
     flipped = found.assign(estimate=-found["estimate"])
     return flipped if interval is None else flipped.assign(lower=-found["upper"], upper=-found["lower"])
 
 
-def proportionality(results: HazardResults, *, terms: bool = True) -> pd.DataFrame:
+def proportionality(results: Fit, *, terms: bool = True) -> pd.DataFrame:
     """Test whether coefficients change over time, as ``cox.zph`` of R's survival package.
 
     Of each linear term, a factor as a whole, the score test of the products of its columns with the Kaplan-Meier
@@ -146,7 +145,7 @@ def proportionality(results: HazardResults, *, terms: bool = True) -> pd.DataFra
     return proportionality_table(results._parts, results._parts.written, *at, terms=terms)
 
 
-def plot_forest(results: HazardResults, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
+def plot_forest(results: Fit, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
     """Hazard ratios with their intervals on a log scale, reference levels of factors among them.
 
     Parameters
@@ -179,7 +178,7 @@ def plot_forest(results: HazardResults, terms: Any = None, *, alpha: float = 0.0
     return figures.plot_forest(results, True, terms, alpha=alpha, ax=ax)
 
 
-def plot(results: HazardResults, *, interval: float | None = 0.95) -> Any:
+def plot(results: Fit, *, interval: float | None = 0.95) -> Any:
     """Baseline hazard, coefficients that change over time, and processes as log hazard ratios.
 
     The baseline is that of a row with typical covariates, of each level of ``strata()``. Processes are compared
@@ -212,7 +211,7 @@ def plot(results: HazardResults, *, interval: float | None = 0.95) -> Any:
     return plot_hazards(results, check_level(interval))
 
 
-def ratios_of_cells(results: HazardResults, alpha: float, terms: Any, at: Any, reference: Any) -> pd.DataFrame:
+def ratios_of_cells(results: Fit, alpha: float, terms: Any, at: Any, reference: Any) -> pd.DataFrame:
     """Ratios of columns and processes that do not change over time."""
     parts = results.parts
     known, changing = parts.state.input_names, parts.written.changing
@@ -229,7 +228,7 @@ def ratios_of_cells(results: HazardResults, alpha: float, terms: Any, at: Any, r
         if column_levels(parts, name) is None:
             usual[name] = order_value(results, name, MIDDLE)
     reference = usual | (reference or {})
-    return results.cells.hazard_ratios(alpha, terms, at, reference or None)
+    return hazard_ratios_of(results.cells, alpha, terms, at, reference or None)
 
 
 def without_strata(written: HazardFormula, terms: Any, at: Any, reference: Any) -> tuple[Any, Any]:

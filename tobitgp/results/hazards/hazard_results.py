@@ -14,19 +14,16 @@ from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.kinds.regression import RegressionParts
-from tobitgp.numerics.sampling import generator
+from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results import column_effects, figures, joint, standardise
+from tobitgp.results import column_effects, figures, joint_draws, standardise
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.counterfactuals import Change, Rows
-from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hazards import hazard_questions, piecewise_likelihood
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import at_risk, exposures
@@ -44,11 +41,11 @@ from tobitgp.results.paths import Paths
 from tobitgp.results.priors import prior_table
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.ratios import Kind
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.survival import TimeRows, Times
-from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.why_not import unavailable
 from tobitgp.results.words import HAZARD, Words
 from tobitgp.typing import Array, Frame, IntArray
@@ -100,7 +97,7 @@ class HazardResults(Results):
         'exponential'
         """
         cells = self._parts.cells
-        return RegressionResults(cells) if isinstance(cells, RegressionParts) else GPResults.from_parts(cells)
+        return RegressionResults(cells) if cells.estimated else GPResults.from_parts(cells)
 
     @cached_property
     def _linear(self) -> Linear:
@@ -143,7 +140,7 @@ class HazardResults(Results):
         UnavailableError
             For a fit by maximum likelihood, which has no priors.
         """
-        if not isinstance(self.cells, GPResults):
+        if self._parts.estimated:
             raise unavailable(self, "res.priors", "priors")
         table = prior_table(self.cells.parts.gp).drop(index="sigma")
         sign = np.where(table.index.isin(self._columns), -1.0, 1.0)
@@ -328,18 +325,11 @@ class HazardResults(Results):
         return found
 
     def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
-        rows = self.cells._forest(self._own_terms() if terms is None else terms, alpha, ratios=True)
+        rows = self.cells._forest(self._parts.own_terms if terms is None else terms, alpha, ratios=True)
         return rows if ratios else [row._replace(**{k: np.log(getattr(row, k)) for k in _ENDS}) for row in rows]
 
     def _ratio_kind(self) -> Kind:
         return Kind(HAZARD, -1.0)
-
-    def _own_terms(self) -> list[str]:
-        """Terms of the log hazard that do not change over time."""
-        effects = {term.name for term in self._parts.spec.gps if not term.factors}
-        skipped = {*self._parts.written.of_time, *effects}
-        names = [term.name for term in model_terms(self._parts.cells)]
-        return [name for name in names if name not in skipped and name != OFFSET and self._parts.written.is_own(name)]
 
     @property
     def _kind(self) -> str:  # type: ignore[override]
@@ -375,7 +365,7 @@ class HazardResults(Results):
     plot_forest = hazard_questions.plot_forest
     plot = hazard_questions.plot
     standardise = standardise.standardise
-    posterior = joint.posterior
+    posterior = joint_draws.posterior
     marginal_effects = column_effects.marginal_effects
     get_margeff = column_effects.marginal_effects
     k_hat = validation.k_hat

@@ -13,7 +13,6 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import BAND
 from tobitgp.kinds.likelihood import sum_estimates, term_estimates
 from tobitgp.kinds.process_nodes import nodes_of, term_nodes
-from tobitgp.kinds.regression import RegressionParts
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.counterfactuals import Change, Rows
@@ -42,7 +41,7 @@ def without_time(parts: HazardParts, frame: pd.DataFrame, excluded: Any = ()) ->
 def location_of_rows(parts: HazardParts, asked: Asked) -> Nodes | Estimates:
     """What is known of the log hazard but for processes of time, of a piecewise baseline in the first band, (n,)."""
     cells = without_time(parts, asked.frame, asked.excluded)
-    if not isinstance(parts.cells, RegressionParts):
+    if not parts.cells.estimated:
         return _negative(nodes_of(parts.cells, cells.design, cells.skip))
     return _negative(sum_estimates(parts.cells, cells.design.H, cells.design.offset))
 
@@ -51,7 +50,7 @@ def terms_of_rows(parts: HazardParts, asked: Asked) -> dict[str, Nodes | Estimat
     """Of every term of it, by its name."""
     cells = without_time(parts, asked.frame, asked.excluded)
     found = dict[str, Nodes | Estimates]()
-    if isinstance(parts.cells, RegressionParts):
+    if parts.cells.estimated:
         found |= term_estimates(parts.cells, cells.design)
     else:
         found |= term_nodes(parts.cells, cells.design, cells.skip)
@@ -69,7 +68,7 @@ def _negative(known: Nodes | Estimates) -> Nodes | Estimates:
 def moments_of_rows(parts: HazardParts, asked: Asked) -> tuple[Array, Array]:
     """Mean (n,) and covariance (n, n) of the same in rows together."""
     cells = without_time(parts, asked.frame, asked.excluded)
-    joint = JointEstimates(parts.cells) if isinstance(parts.cells, RegressionParts) else JointProcess(parts.cells)
+    joint = JointEstimates(parts.cells) if parts.cells.estimated else JointProcess(parts.cells)
     mean, covariance = joint.moments(cells)
     return -mean, covariance
 
@@ -108,6 +107,6 @@ def _on_log_hazard(parts: HazardParts, change: Change, rows: Rows, asked: Effect
         )
     low, high = (without_time(parts, frame).design for frame in change.frames)
     swapped = replace(change, high=high, low=low)
-    if isinstance(parts.cells, RegressionParts):
+    if parts.cells.estimated:
         return likelihood_effect(parts.cells, swapped, rows, asked, averaged=False)
     return process_effect(parts.cells, swapped, rows, asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from tobitgp.kinds.likelihood import uncentred
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.regression.deviance_residuals import dfbeta, pseudo_r2
 from tobitgp.results.comparable import check_same_rows, subject_of
+from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cells import alike_rows, at_risk, exposures
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hypotheses import WaldResults, chi_squared, spans
@@ -27,13 +28,10 @@ from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.rows import ask
 from tobitgp.typing import Array, BoolArray, IntArray
 
-if TYPE_CHECKING:
-    from tobitgp.results.hazards.hazard_results import HazardResults
-
 
 def cells_at_maximum(parts: HazardParts, question: str) -> RegressionParts:
     """The maximum of a fit that has one."""
-    if not isinstance(parts.cells, RegressionParts):
+    if not parts.cells.estimated:
         raise UnavailableError(
             f"{question} is not available for a baseline or terms with priors, which have a posterior and no maximum; "
             "fit linear terms with tg.PH('piecewise') and method='mle'."
@@ -127,7 +125,7 @@ class Drawn(resampling.Refit):
 # -- questions --------------------------------------------------------------------------------------------------------
 
 
-def llnull(results: HazardResults) -> float:
+def llnull(results: Fit) -> float:
     """Maximised log likelihood of the baseline alone, in nats: (PH2) of the theory pages.
 
     Raises
@@ -140,7 +138,7 @@ def llnull(results: HazardResults) -> float:
     return float(fit_again(cells, {name: 0.0 for name in cells.columns if parts.written.is_own(name)}).llf)
 
 
-def prsquared(results: HazardResults) -> float:
+def prsquared(results: Fit) -> float:
     """McFadden's pseudo R2, ``1 - llf / llnull``, a pure number; NaN where a likelihood is positive.
 
     References
@@ -150,7 +148,7 @@ def prsquared(results: HazardResults) -> float:
     return pseudo_r2(results.llf, llnull(results), results._n_units).mcfadden
 
 
-def profile_interval(results: HazardResults, name: str, alpha: float = 0.05) -> tuple[float, float]:
+def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[float, float]:
     """Interval of a log hazard ratio, or the log hazard of a band, by the profile likelihood.
 
     Parameters
@@ -187,7 +185,7 @@ def profile_interval(results: HazardResults, name: str, alpha: float = 0.05) -> 
     return -upper, -lower
 
 
-def lr_test(results: HazardResults, other: Any) -> WaldResults:
+def lr_test(results: Fit, other: Any) -> WaldResults:
     """Likelihood ratio test against a smaller model of the same rows, bands and strata.
 
     Parameters
@@ -219,7 +217,7 @@ def lr_test(results: HazardResults, other: Any) -> WaldResults:
     1
     """
     larger, smaller = results.parts, getattr(other, "parts", None)
-    if not isinstance(smaller, HazardParts):
+    if smaller is None or not isinstance(other, type(results)):
         raise SpecError(
             f"lr_test() takes a fit of the same baseline by maximum likelihood, not {type(other).__name__}."
         )
@@ -237,7 +235,7 @@ def lr_test(results: HazardResults, other: Any) -> WaldResults:
 
 
 def bootstrap(
-    results: HazardResults, n: int = 999, groups: Any = None, statistic: Any = None, *, rng: Any = None
+    results: Fit, n: int = 999, groups: Any = None, statistic: Any = None, *, rng: Any = None
 ) -> BootstrapResults:
     """Draw rows, or whole clusters of them, again and fit each time, with the same bands of time.
 
@@ -277,7 +275,7 @@ def bootstrap(
     return resampling.resampled(Drawn(results, statistic), n, groups, rng)
 
 
-def influence(results: HazardResults, *, scaled: bool = False) -> pd.DataFrame:
+def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     """Approximate change of every estimate when a row is added: one Newton step.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,13 +15,11 @@ from tobitgp.diagnostics.residual_tests import RawTest
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.numerics.nonparametric import kaplan_meier
+from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cells import AtRisk, at_risk
 from tobitgp.results.hazards.partial import maximise, risk_sets_of
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, IntArray
-
-if TYPE_CHECKING:
-    from tobitgp.results.hazards.hazard_results import HazardResults
 
 
 def proportionality_table(
@@ -116,7 +113,7 @@ _SKEWED = 1.2  # between the distances of the limits from it
 _WIDENINGS, _HALVINGS = 5, 30  # of the search of a limit, in errors
 
 
-def skewed_coefficients(results: HazardResults) -> dict[str, Array]:
+def skewed_coefficients(results: Fit) -> dict[str, Array]:
     """Of coefficients of a posterior whose mean is not where Cox's partial likelihood is highest, for its skewness.
 
     By name the maximum and the 95% limits of its profile, either of which may be infinite. Processes and random effects

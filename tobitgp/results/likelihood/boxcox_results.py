@@ -16,11 +16,12 @@ from tobitgp.kinds.likelihood import scale_estimates
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import figures
-from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Transformed
+from tobitgp.results.ratios import Kind
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.words import Group, Words, likelihood_words, model_title, power_notes, row_notes, scale_formula
+from tobitgp.results.summary_notes import Group, likelihood_words, model_title, power_notes, row_notes, scale_formula
+from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
 WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "sigma", "terms")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,18 +12,16 @@ from tobitgp.data.frames import answers_in_kind
 from tobitgp.errors import SpecError
 from tobitgp.kinds.cure import being_cured, mean_cured
 from tobitgp.numerics.bordered import dense
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_level, check_probability, prediction_table
 from tobitgp.results.rows import ask
 from tobitgp.results.survival import refuse_dask
 from tobitgp.typing import Frame
 
-if TYPE_CHECKING:
-    from tobitgp.results.likelihood.cure_results import CureResults
-
 _FIFTH, _MANY = 0.2, 20_000  # of an interval; rows above which the two hardly differ
 
 
-def cured_fraction(results: CureResults, *, interval: float = 0.95) -> pd.Series[float]:
+def cured_fraction(results: Fit, *, interval: float = 0.95) -> pd.Series[float]:
     """Probability of being cured, averaged over the rows of the fit by their weights.
 
     Parameters
@@ -59,7 +57,7 @@ def cured_fraction(results: CureResults, *, interval: float = 0.95) -> pd.Series
     return pd.Series({name: float(value[0]) for name, value in found.items()}, name="cured")
 
 
-def profile_cured(results: CureResults, *, interval: float = 0.95) -> tuple[float, float]:
+def profile_cured(results: Fit, *, interval: float = 0.95) -> tuple[float, float]:
     """Interval of the cured fraction by the profile likelihood, which need not be symmetric in the logit.
 
     Parameters
@@ -99,7 +97,7 @@ def profile_cured(results: CureResults, *, interval: float = 0.95) -> tuple[floa
 
 @answers_in_kind
 def predict_cured(
-    results: CureResults, df: Frame | None = None, *, conditional_after: Any = None, interval: float | None = None
+    results: Fit, df: Frame | None = None, *, conditional_after: Any = None, interval: float | None = None
 ) -> pd.Series[float] | pd.DataFrame:
     """Probability of being cured, given survival of some time where one is given.
 
@@ -143,7 +141,7 @@ def predict_cured(
     return prediction_table("cured", asked, {"cured": found}, listed=False, bands=level is not None)
 
 
-def profile_note(results: CureResults, alpha: float) -> list[str]:
+def profile_note(results: Fit, alpha: float) -> list[str]:
     """The profile interval of one cured fraction, where it differs from Wald's by more than a fifth of its length."""
     rows = results.parts.training
     if not results.converged or rows is None or len(rows.response.lower) > _MANY:

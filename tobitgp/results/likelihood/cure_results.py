@@ -19,12 +19,13 @@ from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import curves, figures
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood import cure_questions
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.ratios import Kind
 from tobitgp.results.rows import Asked
-from tobitgp.results.words import Group, SummaryTable, Words, likelihood_words, model_title, noted, row_notes
+from tobitgp.results.summary_notes import Group, likelihood_words, model_title, row_notes
+from tobitgp.results.words import SummaryTable, Words, noted
 from tobitgp.typing import Frame
 
 INTERCEPT = "cured[Intercept]"
@@ -194,6 +195,7 @@ class CureResults(LikelihoodResults):
     profile_cured = cure_questions.profile_cured
     predict_cured = cure_questions.predict_cured
     plot = figures.plot
+    _figure = "plot_survival"
     plot_forest = figures.plot_forest
 
 

@@ -11,10 +11,11 @@ from tobitgp.errors import SpecError
 from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.numerics.bordered import dense
 from tobitgp.results import figures
-from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Linear
-from tobitgp.results.words import Group, Words, likelihood_words, model_title, noted, row_notes
+from tobitgp.results.ratios import Kind
+from tobitgp.results.summary_notes import Group, likelihood_words, model_title, row_notes
+from tobitgp.results.words import Words, noted
 
 
 class DistributionalResults(LikelihoodResults):

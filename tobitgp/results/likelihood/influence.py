@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,11 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.numerics.bordered import dense
 from tobitgp.regression.deviance_residuals import dfbeta
+from tobitgp.results.fit import Fit
 from tobitgp.results.rows import ask
 
-if TYPE_CHECKING:
-    from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 
-
-def influence(results: LikelihoodResults, *, scaled: bool = False) -> pd.DataFrame:
+def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     """Approximate change of every estimate when a row, of start-stop rows a subject, is added: one Newton step.
 
     Parameters
@@ -65,7 +63,8 @@ def influence(results: LikelihoodResults, *, scaled: bool = False) -> pd.DataFra
     change = found.moved(dfbeta(maximum.scores, V, weight if last is None else weight[last]))
     if scaled:
         information = {"covariance": maximum.inverse_information, "unidentified": maximum.unidentified}
-        own = type(results)(replace(found, **information))
+        kind: Any = type(results)
+        own: Fit = kind(replace(found, **information))
         se = np.concatenate([own._linear.errors(), own._rest.theta_sd])
         change = np.divide(change, se, out=np.zeros_like(change), where=se > 0.0)
     names = [*parts.columns]

@@ -14,7 +14,6 @@ from tobitgp.diagnostics.check import posterior_findings
 from tobitgp.diagnostics.k_hat import BY_SIMULATION, KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.distributions.event_times import Joined
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
@@ -27,17 +26,16 @@ from tobitgp.kinds.likelihood import (
     scale_estimates,
     term_estimates,
 )
-from tobitgp.numerics.sampling import generator
+from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import conditional
 from tobitgp.regression.deviance_residuals import PseudoR2, pseudo_r2
 from tobitgp.regression.maximum import known
-from tobitgp.results import column_effects, figures, hazard_ratios, joint, standardise
+from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.effect_questions import Asked as EffectOf
 from tobitgp.results.effect_questions import Effect
-from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
 from tobitgp.results.likelihood.cured_times import TimesWithin
@@ -50,6 +48,7 @@ from tobitgp.results.likelihood.likelihood_draws import (
     drawn_responses,
 )
 from tobitgp.results.parameter_estimates import Linear, Transformed
+from tobitgp.results.ratios import Contrasts
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
@@ -201,14 +200,9 @@ class LikelihoodResults(Results):
     def _criterion(self) -> tuple[str, str]:
         return "Log likelihood", f"{self.llf:.2f}"
 
-    _knows_null = False  # whether summaries show `llnull`, which takes another fit where it is not known
-
     def _words(self, alpha: float, kind: Any = None) -> Words:
         """What summaries say of this kind of fit."""
         raise NotImplementedError
-
-    def _refuse_dependent(self, question: str) -> None:
-        """Refuse what takes rows as independent where they are not."""
 
     def _units(self) -> IntArray | None:
         """Units (n,) of rows that the bootstrap draws together; None of independent rows."""
@@ -339,7 +333,7 @@ class LikelihoodResults(Results):
     influence = influence.influence
     profile_interval = profile_intervals.profile_interval
     _profile = profile_intervals.profile_interval
-    posterior = joint.posterior
+    posterior = joint_draws.posterior
     hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise
     marginal_effects = column_effects.marginal_effects

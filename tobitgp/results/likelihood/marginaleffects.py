@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,17 +15,15 @@ from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.bordered import dense
 from tobitgp.results.counterfactuals import Rows, column_levels
 from tobitgp.results.effect_questions import Asked, read_asked
+from tobitgp.results.fit import Fit
 from tobitgp.results.rows import Limits, ask, no_limits
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    from tobitgp.results.likelihood.regression_results import RegressionResults
 
 _LIMITS = "_limit_lower", "_limit_upper", "_entry", "_exit"  # columns beside those of the data
 
 
 def to_marginaleffects(
-    results: RegressionResults,
+    results: Fit,
     what: str = "observed",
     *,
     q: float | None = None,

@@ -17,7 +17,6 @@ from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.results import figures, hazard_ratios
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.hazard_ratios import Contrasts, Kind
 from tobitgp.results.hazards.cells import at_risk
 from tobitgp.results.hazards.hazard_questions import without_strata
 from tobitgp.results.hazards.proportionality import (
@@ -30,12 +29,15 @@ from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.likelihood.parametric_times import TimesOfBaseline, warn_infinite
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.paths import Paths
-from tobitgp.results.predict import check_level, predict_table
+from tobitgp.results.predict import check_level
+from tobitgp.results.prediction import predict_table
 from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.ratios import Contrasts, Kind
 from tobitgp.results.rows import Asked
+from tobitgp.results.summary_notes import Group, likelihood_words, row_notes
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
-from tobitgp.results.words import HAZARD, ODDS, Group, Words, likelihood_words, noted, row_notes
+from tobitgp.results.words import HAZARD, ODDS, Words, noted
 from tobitgp.typing import Array, Frame, IntArray
 
 _TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}

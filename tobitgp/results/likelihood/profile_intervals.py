@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,15 +11,13 @@ from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.numerics.roots import profile_end
+from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_alpha
-
-if TYPE_CHECKING:
-    from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 
 _IMPOSSIBLE = 1e6  # nats below the maximum
 
 
-def profile_interval(results: LikelihoodResults, name: str, alpha: float = 0.05) -> tuple[float, float]:
+def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[float, float]:
     """Interval of a parameter by the profile likelihood, which need not be symmetric.
 
     It holds the values that a likelihood ratio test does not reject, the other parameters at their best for each.
@@ -96,7 +93,7 @@ def profile_interval(results: LikelihoodResults, name: str, alpha: float = 0.05)
     return float(lower), float(upper)
 
 
-def _step(results: LikelihoodResults, name: str, unit: float) -> float:
+def _step(results: Fit, name: str, unit: float) -> float:
     """A standard error, as a first step from the maximum."""
     step = float(results.bse[name]) / unit
     return step if 0.0 < step < np.inf else 1.0

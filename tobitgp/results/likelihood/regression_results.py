@@ -16,24 +16,16 @@ from tobitgp.kinds.regression import RegressionParts, log_ratios
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.regression.deviance_residuals import deviance
 from tobitgp.results import figures
-from tobitgp.results.hazard_ratios import Contrasts
 from tobitgp.results.likelihood import marginaleffects
 from tobitgp.results.likelihood.accelerated_paths import along_regression
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults, response_residuals
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.paths import Paths
 from tobitgp.results.process.process_residuals import pearson
+from tobitgp.results.ratios import Contrasts
 from tobitgp.results.rows import Asked
-from tobitgp.results.words import (
-    Group,
-    Words,
-    likelihood_words,
-    model_title,
-    noted,
-    ratio_words,
-    row_notes,
-    scale_formula,
-)
+from tobitgp.results.summary_notes import Group, likelihood_words, model_title, ratio_words, row_notes, scale_formula
+from tobitgp.results.words import Words, noted
 from tobitgp.typing import Array
 
 

@@ -11,13 +11,12 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.kinds.start_stop import StartStopParts, histories_of
-from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.paths import check_order, read_subjects
-from tobitgp.results.rows import Asked, read_scored
+from tobitgp.results.ratios import Kind
+from tobitgp.results.rows import Asked, Scores, read_scored
 from tobitgp.results.survival import Times
-from tobitgp.results.times import Scores
 from tobitgp.results.words import Words, noted
 from tobitgp.typing import Array, Frame, IntArray
 

@@ -12,7 +12,6 @@ import pandas as pd
 from tobitgp.diagnostics.check import mixture_findings
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.kinds.mixture import (
     MixtureEstimates,
@@ -24,7 +23,7 @@ from tobitgp.kinds.mixture import (
     warn_without_errors,
 )
 from tobitgp.mixture import Predictive
-from tobitgp.numerics.sampling import generator
+from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
 from tobitgp.results.mixture.mixture_draws import ComponentDraws, draw_components, draw_rows
@@ -38,9 +37,9 @@ from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_flag
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked, Scored, ask
+from tobitgp.results.rows import Asked, Scored, Scores, ask
 from tobitgp.results.survival import TimeRows
-from tobitgp.results.times import NO_ORDER, Scores
+from tobitgp.results.times import NO_ORDER
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 

@@ -10,18 +10,18 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.arrays import join
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import Facts, held_rows
+from tobitgp.data.training_summary import Facts, held_rows, measure_facts
 from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.likelihoods import Family
+from tobitgp.results.fit import Fit
 from tobitgp.results.multivariate.response_estimates import Estimates
 from tobitgp.results.multivariate.response_view import Learned, view_response, with_rows
 from tobitgp.results.multivariate.stacked_rows import Ends, SeenResponse, Stack, ends_of
-from tobitgp.results.multivariate.value_draws import values_of
-from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import COUNTS
 from tobitgp.typing import Array
 
@@ -32,7 +32,7 @@ class TrainingRows:
 
     data: pd.DataFrame
     seen: Sequence[SeenResponse]  # (J,)
-    refit: Callable[[pd.DataFrame], GPResults]  # fits stacked rows with the hyper-parameters of the fit
+    refit: Callable[[pd.DataFrame], Fit]  # fits stacked rows with the hyper-parameters of the fit
 
     @property
     def ends(self) -> Ends:
@@ -95,7 +95,7 @@ class MultivariateParts:
     @cached_property
     def estimates(self) -> Estimates:
         """Parameters in the units of the responses."""
-        return Estimates(GPResults.from_parts(self.stacked), self.stack)
+        return Estimates(self.stacked, self.stack)
 
     @cached_property
     def responses(self) -> tuple[ProcessParts, ...]:
@@ -106,6 +106,11 @@ class MultivariateParts:
             data, seen = self.read.data, self.read.seen
             found = [with_rows(one, self.stacked, data, at) for one, at in zip(found, seen, strict=True)]
         return tuple(found)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the responses."""
+        return self.stack.wide.labels
 
     @property
     def family(self) -> Family:
@@ -163,3 +168,20 @@ class MultivariateParts:
     def without_rows(self) -> MultivariateParts:
         """Parts that answer the same about new rows."""
         return replace(self, stacked=self.stacked.without_rows(), read=None)
+
+
+def values_of(parts: MultivariateParts, rows: tuple[TrainingData, ...]) -> TrainingData:
+    """Training values of all responses, one after the other, by response and row."""
+    response = join([one.response for one in rows])
+    labels = parts.stack.wide.labels
+    name = rows[0].index.name or "row"
+    index = pd.MultiIndex.from_arrays(
+        [
+            np.repeat(np.array(labels, dtype=object), [int(one.kept.sum()) for one in rows]),
+            np.concatenate([one.labels for one in rows]),
+        ],
+        names=["response", name],
+    )
+    counts = {kind: sum(one.counts[kind] for one in rows) for kind in COUNTS} | {"dropped": parts.dropped}
+    design, found = parts.stacked.rows.design, measure_facts(response, ())
+    return TrainingData(parts.stacked.state, found, counts, response, design, index, np.ones(len(index), dtype=bool))

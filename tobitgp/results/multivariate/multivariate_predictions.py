@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,18 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.diagnostics.training_draws import read_draws, training_rows
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
+from tobitgp.results.fit import Fit
 from tobitgp.results.joint import DRAWN, Posterior
+from tobitgp.results.joint_draws import sample as sample_rows
 from tobitgp.results.multivariate.of_responses import beside
 from tobitgp.results.multivariate.response_view import ResponseModel, residual_place
 from tobitgp.results.multivariate.stacked_rows import ends_of, read_responses
 from tobitgp.results.predict import check_level, predict_lazily
+from tobitgp.results.prediction import predict as predict_rows
 from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.rows import Asked, ask, no_limits, read_scored
 from tobitgp.typing import Array, Frame
-
-if TYPE_CHECKING:
-    from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 
 _TABLE = ["estimate", "se", "lower", "upper"]
 _DRAWS = 1000  # for intervals of what may have been
@@ -35,7 +35,7 @@ _DRAWS = 1000  # for intervals of what may have been
 
 @answers_in_kind
 def predict(
-    results: MultivariateResults,
+    results: Fit,
     new: Frame | None = None,
     what: str | None = None,
     *,
@@ -108,11 +108,11 @@ def predict(
     rows = new if what == "conditional" else default_rows(results, new)
     if response is not None:
         return results[response].predict(rows, what, **options)
-    return beside({name: results[name].predict(rows, what, **options) for name in results.responses})
+    return beside({name: results[name].predict(rows, what, **options) for name in results.parts.labels})
 
 
 @answers_in_kind
-def impute(results: MultivariateResults, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
+def impute(results: Fit, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
     """What responses are or may have been: of censored and missing ones the means given all that is known.
 
     That is the row's own limits, its other responses if ``rescor=True``, and all other rows.
@@ -153,9 +153,10 @@ def impute(results: MultivariateResults, new: Frame | None = None, *, interval: 
     rows, stack = results.parts.read, results.parts.stack
     if rows is None:
         raise SpecError(f"{NO_ROWS}, and impute() fits with them; predict() needs none.")
-    level, n, J = check_level(interval), len(rows.data), len(results.responses)
+    level, n, J = check_level(interval), len(rows.data), len(results.parts.labels)
     if new is None:
-        data, ends, fit = rows.data, rows.ends, results.stacked
+        data, ends = rows.data, rows.ends
+        fit = _stacked(results)
         units = stack.units(data, ends)
         known = stack.known(data, units, ends)
         own = known.index
@@ -167,15 +168,15 @@ def impute(results: MultivariateResults, new: Frame | None = None, *, interval: 
         known = stack.known(data, units, ends)
         own = known.index + J * n
         old = stack.known(rows.data, stack.units(rows.data, rows.ends), rows.ends)
-        fit = rows.refit(pd.concat([old, known.set_axis(own)])) if len(known) else results.stacked
+        fit = rows.refit(pd.concat([old, known.set_axis(own)])) if len(known) else _stacked(results)
     if not len(data):
-        return pd.DataFrame(results.predict(data, interval=interval))
+        return pd.DataFrame(predict(results, data, interval=interval))
     rest = stack.rows(data, units).drop(known.index)
     parts = [_imputed(fit, None, "conditional", level).loc[own].set_axis(known.index)] if len(known) else []
     parts += [_imputed(fit, rest, "uncensored", level)] if len(rest) else []
     table = _wide(results, pd.concat(parts).sort_index(), data.index)
     lower, upper = ends
-    for j, label in enumerate(results.responses):
+    for j, label in enumerate(results.parts.labels):
         exact = lower[:, j] == upper[:, j]
         if interval is None:
             table.loc[exact, label] = lower[exact, j]
@@ -184,33 +185,38 @@ def impute(results: MultivariateResults, new: Frame | None = None, *, interval: 
     return table
 
 
-def _imputed(fit: GPResults, rows: pd.DataFrame | None, what: str, interval: float | None) -> pd.DataFrame:
+def _stacked(results: Fit) -> Fit:
+    """The fit of the stacked rows."""
+    return GPResults.from_parts(results.parts.stacked)
+
+
+def _imputed(fit: Fit, rows: pd.DataFrame | None, what: str, interval: float | None) -> pd.DataFrame:
     """Means of what stacked rows are or may have been, and quantiles of draws of it."""
-    table = pd.Series(fit.predict(rows, what)).to_frame("estimate")
+    table = pd.Series(predict_rows(fit, rows, what)).to_frame("estimate")
     if interval is None:
         return table
-    draws = fit.sample(rows, _DRAWS, what=what)
+    draws = sample_rows(fit, rows, _DRAWS, what=what)
     tail = 0.5 - 0.5 * interval
     low, high = (draws.quantile(q, axis=1) for q in (tail, 1.0 - tail))
     return table.assign(se=draws.std(axis=1), lower=low, upper=high)
 
 
-def _wide(results: MultivariateResults, table: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
+def _wide(results: Fit, table: pd.DataFrame, index: pd.Index) -> pd.DataFrame:
     """From a table of the stacked rows to one of the data, in the units of the responses."""
-    stack, J, columns = results.parts.stack, len(results.responses), {}
+    stack, J, columns = results.parts.stack, len(results.parts.labels), {}
     for name in table.columns:
         y = table[name].to_numpy().reshape(J, len(index)).T
         unit = np.exp(stack.centre) if stack.log_time else stack.scale
         columns[name] = y * unit if name == "se" else stack.values(y)
     if len(columns) == 1:
-        return pd.DataFrame(columns["estimate"], index=index, columns=list(results.responses))
-    labels = enumerate(results.responses)
+        return pd.DataFrame(columns["estimate"], index=index, columns=list(results.parts.labels))
+    labels = enumerate(results.parts.labels)
     return pd.concat({y: pd.DataFrame({k: columns[k][:, j] for k in _TABLE}, index) for j, y in labels}, axis=1)
 
 
 @answers_in_kind
 def sample(
-    results: MultivariateResults,
+    results: Fit,
     new: Frame | None = None,
     draws: int = 100,
     *,
@@ -267,7 +273,7 @@ def sample(
         return results[response].sample(new, draws, what=what, exclude=exclude, rng=rng)
     if what not in DRAWN:
         raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
-    stack, parts, size = results.parts.stack, results.parts, read_draws(draws, rows=len(results.responses))
+    stack, parts, size = results.parts.stack, results.parts, read_draws(draws, rows=len(results.parts.labels))
     if what == "conditional":
         return _sample_seen(results, new, size, exclude, rng)
     own, asked = asked_together(results, new, exclude, latent=what == "latent")
@@ -281,20 +287,18 @@ def sample(
     return np.asarray(out)
 
 
-def _sample_seen(results: MultivariateResults, new: Any, draws: int, exclude: Any, rng: Any) -> Array:
+def _sample_seen(results: Fit, new: Any, draws: int, exclude: Any, rng: Any) -> Array:
     """What the values of the rows of the fit may have been."""
     training_rows(results.parts, "sample(what='conditional')")
-    y = results.stacked.sample(new, draws, what="conditional", exclude=exclude, rng=rng)
-    read, J = results.parts.read, len(results.responses)
+    y = sample_rows(_stacked(results), new, draws, what="conditional", exclude=exclude, rng=rng)
+    read, J = results.parts.read, len(results.parts.labels)
     assert read is not None
     n = len(read.data)
     found = y.reindex(range(J * n)).to_numpy().T.reshape(draws, J, n)
     return results.parts.stack.values(found.transpose(0, 2, 1))
 
 
-def asked_together(
-    results: MultivariateResults, new: Frame | None, exclude: Any, *, latent: bool
-) -> tuple[list[Asked], Asked]:
+def asked_together(results: Fit, new: Frame | None, exclude: Any, *, latent: bool) -> tuple[list[Asked], Asked]:
     """Rows of each response, and all of them as rows of the stack, with the effects of rows unless ``latent``."""
     new = default_rows(results, new)
     own = [ask(one, new, exclude) for one in results.parts.responses]
@@ -310,14 +314,14 @@ def asked_together(
     return own, Asked(pd.RangeIndex(n), np.ones(n, dtype=bool), design, partial(no_limits, n), skip, own[0].covariates)
 
 
-def default_rows(results: MultivariateResults, new: Frame | None) -> Frame | None:
+def default_rows(results: Fit, new: Frame | None) -> Frame | None:
     """New rows, or those of the fit, of which some may lack some responses."""
     return new if new is not None or results.parts.read is None else results.parts.read.data
 
 
 @reads_frames
 def posterior(
-    results: MultivariateResults,
+    results: Fit,
     new: Frame | None = None,
     *,
     exclude: str | Sequence[str] = (),
@@ -365,7 +369,7 @@ def posterior(
     mean, V = JointProcess(results.parts.stacked).moments(asked)
     stack, usable = results.parts.stack, own[0].usable
     unit = np.repeat(np.ones(len(own)) if stack.log_time else stack.scale, usable.sum())
-    index = pd.MultiIndex.from_product([results.responses, own[0].index], names=["response", own[0].index.name])
+    index = pd.MultiIndex.from_product([results.parts.labels, own[0].index], names=["response", own[0].index.name])
     every = np.flatnonzero(np.tile(usable, len(own)))
     value, covariance = np.full(len(index), np.nan), np.full((len(index),) * 2, np.nan)
     value[every] = np.repeat(stack.centre, usable.sum()) + unit * mean
@@ -373,17 +377,17 @@ def posterior(
     return Posterior(pd.Series(value, index, name="latent"), pd.DataFrame(covariance, index, index))
 
 
-def concordance_index(results: MultivariateResults) -> Any:
+def concordance_index(results: Fit) -> Any:
     """Concordance index of each response in the rows of the fit, between 0 and 1: a Series.
 
     It is (MET2) of the theory pages, as of :attr:`GPResults.concordance_index_`.
     """
-    return pd.Series({name: results[name].concordance_index_ for name in results.responses})
+    return pd.Series({name: results[name].concordance_index_ for name in results.parts.labels})
 
 
 @reads_frames
 def score(
-    results: MultivariateResults,
+    results: Fit,
     df: Frame,
     scoring_method: str = "log_likelihood",
     *,
@@ -429,7 +433,7 @@ def score(
     """
     if response is not None:
         return results[response].score(df, scoring_method, weights=weights)
-    found = [results[name].score(df, scoring_method, weights=weights) for name in results.responses]
+    found = [results[name].score(df, scoring_method, weights=weights) for name in results.parts.labels]
     if scoring_method == "concordance_index":
         return float(np.mean(found))
     known = [read_scored(one, df).asked.usable for one in results.parts.responses]

@@ -16,8 +16,8 @@ from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import Draws
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
+from tobitgp.numerics.sampling import Rng
 from tobitgp.results import (
     column_effects,
     conformal,
@@ -29,7 +29,6 @@ from tobitgp.results import (
     times,
     written_curves,
 )
-from tobitgp.results.hazard_ratios import Kind
 from tobitgp.results.multivariate import multivariate_predictions
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.of_responses import (
@@ -44,7 +43,9 @@ from tobitgp.results.multivariate.response_results import ResponseResults
 from tobitgp.results.multivariate.value_draws import ValueDraws, elpd_of_values
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.predict import check_alpha, check_level
+from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.ratios import Kind
 from tobitgp.results.results import Results
 from tobitgp.results.views import COUNTS, ModelData, ModelView
 from tobitgp.results.words import Words
@@ -86,7 +87,7 @@ class MultivariateResults(Results):
 
     def __init__(self, parts: MultivariateParts):
         self._parts, self.responses = parts, parts.stack.wide.labels
-        self.stacked = parts.estimates.stacked
+        self.stacked = GPResults.from_parts(parts.stacked)
 
     def __getitem__(self, response: str) -> ResponseResults:
         """One response, with the methods of a process."""

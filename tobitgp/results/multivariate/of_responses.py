@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,6 @@ from tobitgp.results.conformal import ConformalIntervals
 from tobitgp.results.prediction import PredictionResults
 from tobitgp.typing import Frame
 
-if TYPE_CHECKING:
-    from tobitgp.results.multivariate.multivariate_results import MultivariateResults
-
 Ask = Callable[..., Any]
 _RESPONSE = inspect.Parameter("response", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
 
@@ -34,7 +31,7 @@ def of_each(question: Ask, rows: str = "") -> Ask:
     The argument ``rows``, the first, is a table of the rows that are asked about, those of the fit without.
     """
 
-    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+    def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
         read = results.parts.read
         if rows and not args and options.get(rows) is None and read is not None:
             options[rows] = read.data
@@ -49,7 +46,7 @@ def of_each(question: Ask, rows: str = "") -> Ask:
 def of_all(question: Ask) -> Ask:
     """A question about values, asked of those of all responses, or of those of one."""
 
-    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+    def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
         return question(results if response is None else results[response], *args, **options)
 
     return _described(question, ask, "of the values of all responses")
@@ -59,7 +56,7 @@ def drawn_for_each(question: Ask) -> Ask:
     """A figure on axes of its own, of which every response has a panel."""
     signature = inspect.signature(question)
 
-    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+    def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
         if response is not None:
             return question(results[response], *args, **options)
         given = signature.bind(results, *args, **options)
@@ -75,7 +72,7 @@ def drawn_for_each(question: Ask) -> Ask:
 def drawn_apart(question: Ask) -> Ask:
     """A figure of several panels, of which every response has one."""
 
-    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+    def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
         names = results.responses if response is None else (response,)
         found = [question(results[name], *args, **options) for name in names]
         return found[0] if response is not None else [ax for axes in found for ax in np.ravel(axes)]
@@ -86,7 +83,7 @@ def drawn_apart(question: Ask) -> Ask:
 def of_one(question: Ask) -> Ask:
     """A question of one response, which ``response=`` has to name."""
 
-    def ask(results: MultivariateResults, *args: Any, response: str | None = None, **options: Any) -> Any:
+    def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
         if response is None:
             listed = ", ".join(map(repr, results.responses))
             raise SpecError(f"{question.__name__}() is of one response: name it by response=, one of {listed}.")
@@ -138,6 +135,12 @@ class ResponseIntervals:
         return "\n".join(f"{name}: {one}" for name, one in self.of.items())
 
 
+_TOGETHER: dict[type, Callable[[Any], Any]] = {
+    ConformalIntervals: ResponseIntervals,
+    PredictionResults: ResponsePredictions,
+}
+
+
 def beside(found: Mapping[str, Any]) -> Any:
     """Answers of several responses as one, their names first among the columns; all else in a dict."""
     first = next(iter(found.values()))
@@ -145,9 +148,7 @@ def beside(found: Mapping[str, Any]) -> Any:
         return pd.concat(found, axis=1)
     if isinstance(first, pd.Series):
         return pd.DataFrame({name: values for name, values in found.items()})
-    if isinstance(first, PredictionResults):
-        return ResponsePredictions(found)
-    return ResponseIntervals(found) if isinstance(first, ConformalIntervals) else dict(found)
+    return _TOGETHER.get(type(first), dict)(found)
 
 
 def find_response(name: object, responses: tuple[str, ...]) -> int:

@@ -14,13 +14,14 @@ from scipy.special import ndtr, ndtri
 from tobitgp.data.arrays import Design
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.formula.mvbind import EACH, RESPONSE, SCALE_COLUMN
+from tobitgp.kinds.process import ProcessParts
+from tobitgp.kinds.process_nodes import group_table
 from tobitgp.priors.coefficients import WEAK
 from tobitgp.results.anova import joint_test_of_columns
 from tobitgp.results.multivariate.stacked_rows import RESIDUAL, Stack
-from tobitgp.results.parameter_estimates import Linear, Transformed
+from tobitgp.results.parameter_estimates import Linear, Transformed, hyper_estimates, linear_posterior
 from tobitgp.results.priors import COLUMNS as PRIOR_COLUMNS
 from tobitgp.results.priors import PriorRow, hyper_rows
-from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
 from tobitgp.results.terms import model_terms
 from tobitgp.results.views import FRAME_COLUMNS
@@ -38,15 +39,25 @@ _CURVES = re.compile(r"\[y(\d+)(?:, y(\d+))?\]$")
 class Estimates:
     """Values, errors and intervals of a fit of stacked rows by the names and in the units of the responses."""
 
-    def __init__(self, stacked: GPResults, stack: Stack):
+    def __init__(self, stacked: ProcessParts, stack: Stack):
         self.stacked, self.stack, self.labels = stacked, stack, stack.wide.labels
-        self.at = {name: i for i, name in enumerate(stacked.hyperparameters)}
+        self.at = {name: i for i, name in enumerate(stacked.fitted.parameters.names)}
         self.correlated = f"sd({RESIDUAL})[{EACH}[y0]]" in self.at
         self.unit = np.ones(len(self.labels)) if stack.log_time else stack.scale
-        every = {column for columns in stacked.parts.state.effect_columns for column in columns}
+        every = {column for columns in stacked.state.effect_columns for column in columns}
         slopes = {column: _SLOPE.fullmatch(column) for column in sorted(every, key=len, reverse=True)}
         self.slopes = {column: f"{m[2]}[{self.labels[int(m[1])]}]" for column, m in slopes.items() if m}
-        self.terms = {self.name(term.name): term.name for term in stacked.parts.spec.processes}
+        self.terms = {self.name(term.name): term.name for term in stacked.spec.processes}
+
+    @cached_property
+    def _shared(self) -> Linear:
+        """Linear coefficients of the stack."""
+        return linear_posterior(self.stacked.fitted, self.stacked.gp)
+
+    @cached_property
+    def _inside(self) -> Transformed:
+        """Parameters of the stack that are no linear coefficients."""
+        return hyper_estimates(self.stacked.fitted)
 
     # -- names --------------------------------------------------------------------------------------------------------
 
@@ -74,13 +85,13 @@ class Estimates:
     @property
     def rest_names(self) -> list[str]:
         """Those of the parameters that are no linear coefficients."""
-        names = list(self.stacked.hyperparameters)
+        names = list(self.stacked.fitted.parameters.names)
         own = [self.name(name) for name, kept in zip(names, self._kept, strict=True) if kept]
         return [*own, *self._residual_names]
 
     def rest(self) -> Transformed:
         """Parameters that are no linear coefficients: (MUL3), of the residuals by the delta method."""
-        inside, names = self.stacked._rest, list(self.stacked.hyperparameters)
+        inside, names = self._inside, list(self.stacked.fitted.parameters.names)
         unit = np.array([self._factor(name) for name, kept in zip(names, self._kept, strict=True) if kept])
         own, J = inside.some(self._kept), len(self.labels)
         log_unit = np.where(own.positive, np.log(unit), 0.0)
@@ -105,9 +116,9 @@ class Estimates:
 
     def drawn(self, values: Array) -> Array:
         """Parameters of the responses, (S, k), from draws of those of the stack."""
-        p, rest = len(self.stacked.parts.gp.columns), self.stacked._rest
+        p, rest = len(self.stacked.gp.columns), self._inside
         each = range(len(self.labels))
-        R = np.vstack([self.unit[j] * self.stack.columns_of_stack(j, self.stacked.parts.gp.columns) for j in each])
+        R = np.vstack([self.unit[j] * self.stack.columns_of_stack(j, self.stacked.gp.columns) for j in each])
         linear = values[:, :p] @ R.T - np.concatenate([self.stack.null(j) for j in each])
         points, which = np.unique(values[:, p:], axis=0, return_inverse=True)
         correlation = np.zeros(len(rest.theta), dtype=bool) if rest.correlation is None else rest.correlation
@@ -125,7 +136,7 @@ class Estimates:
     def _kept(self) -> BoolArray:
         """Hyper-parameters of the stack that are parameters of the responses, (m,); the others are of the residuals."""
         of_noise = f"log(sigma)[{EACH}[T."
-        names = self.stacked.hyperparameters
+        names = self.stacked.fitted.parameters.names
         return np.array([not (RESIDUAL in x or x == "sigma" or x.startswith(of_noise)) for x in names])
 
     @property
@@ -143,17 +154,17 @@ class Estimates:
 
     def coefficients(self) -> Linear:
         """Posterior of the linear coefficients, in the order of their names."""
-        stack, names, each = self.stack, self.stacked.parts.gp.columns, range(len(self.labels))
+        stack, names, each = self.stack, self.stacked.gp.columns, range(len(self.labels))
         R = np.vstack([self.unit[j] * stack.columns_of_stack(j, names) for j in each])
-        return self.stacked._linear.combine(R, np.concatenate([stack.null(j) for j in each]))
+        return self._shared.combine(R, np.concatenate([stack.null(j) for j in each]))
 
     def intercepts_at_means(self) -> Linear:
         """Posterior of the intercepts of all responses at the means of the linear columns."""
-        stack, names = self.stack, list(self.stacked.parts.gp.columns)
+        stack, names = self.stack, list(self.stacked.gp.columns)
         R = np.zeros((len(stack.levels), len(names)))
         for j, level in enumerate(stack.levels):
             R[j, names.index(f"{EACH}[{level}]")] = self.unit[j]
-        return self.stacked._linear.combine(R, -np.asarray(stack.centre, dtype=np.float64))
+        return self._shared.combine(R, -np.asarray(stack.centre, dtype=np.float64))
 
     def intercept_note(self) -> list[str]:
         """Where intercepts are, and what they are at the means of the columns."""
@@ -166,7 +177,7 @@ class Estimates:
 
     def priors(self) -> pd.DataFrame:
         """Priors of coefficients, then of the rest, with the columns of `prior_table`."""
-        stack, gp = self.stack, self.stacked.parts.gp
+        stack, gp = self.stack, self.stacked.gp
         assert gp.linear is not None or not stack.columns
         scale = gp.problem.units.scale
         sd = scale * np.sqrt(np.square(stack.basis).sum(axis=1))
@@ -183,7 +194,7 @@ class Estimates:
 
     def term_tests(self) -> Iterator[tuple[str, TermTest]]:
         """Joint tests of the linear terms of each response, then of processes and random effects."""
-        linear, state, parts = self.coefficients(), self.stack.state.linear, self.stacked.parts
+        linear, state, parts = self.coefficients(), self.stack.state.linear, self.stacked
         for j, label in enumerate(self.labels):
             for name, columns in linear_terms(state):
                 if name != INTERCEPT:
@@ -194,7 +205,7 @@ class Estimates:
 
     def group_effects(self, interval: float | None) -> pd.DataFrame:
         """Those of the stack, but for the effects of rows, in units of their responses."""
-        table = self.stacked.group_effects(interval=interval)
+        table = group_table(self.stacked, None, interval)
         terms = table.index.get_level_values(0)
         own = [not term.startswith(RESIDUAL) for term in terms]
         table = table.mul([self._factor(term) for term in terms], axis=0)[own]
@@ -208,7 +219,7 @@ class Estimates:
         ``log_noise`` (n,) is that of the noise besides the effect of a row, and ``error`` (n,) its standard error that
         processes make.
         """
-        rest, scale, noise = self.stacked._rest, self.stacked.parts.state.scale, np.exp(log_noise)
+        rest, scale, noise = self._inside, self.stacked.state.scale, np.exp(log_noise)
         assert scale is not None
         assert design.scale is not None
         place = self.at[f"sd({RESIDUAL})[{EACH}[{self.stack.levels[j]}]]"]
@@ -218,7 +229,7 @@ class Estimates:
         slope[:, place] = 1.0 - share
         slope[:, self.at["sigma"]] = share
         gamma = [self.at[f"log(sigma)[{name}]"] for name in scale.linear.columns[1:]]
-        slope[:, gamma] = share[:, None] * (W - self.stacked.parts.gp.problem.units.w_centre)
+        slope[:, gamma] = share[:, None] * (W - self.stacked.gp.problem.units.w_centre)
         of_processes = share * error * bool(self.stack.wide.scale.others)
         variance = np.einsum("nk,kl,nl->n", slope, rest.theta_covariance, slope) + of_processes**2
         return total, np.sqrt(np.maximum(variance, 0.0))
@@ -244,9 +255,9 @@ class Estimates:
 
     def _log_sigma(self, theta: Array) -> Array:
         """Of the independent noise of standardised y at the means of the columns of log sigma, (J,)."""
-        scale = self.stacked.parts.state.scale
+        scale = self.stacked.state.scale
         assert scale is not None
-        columns, centre = scale.linear.columns[1:], self.stacked.parts.gp.problem.units.w_centre
+        columns, centre = scale.linear.columns[1:], self.stacked.gp.problem.units.w_centre
         gamma = theta[[self.at[f"log(sigma)[{name}]"] for name in columns]]
         of_y = [[name == f"{EACH}[T.{level}]" for name in columns] for level in self.stack.levels]
         return np.asarray(theta[self.at["sigma"]] + (np.array(of_y, dtype=float) - centre) @ gamma)
@@ -256,7 +267,7 @@ class Estimates:
     def regression(self, response: str, given: Sequence[str], alpha: float) -> pd.DataFrame:
         """Coefficients of a response in others and columns, and sigma given these: (MUL4), by the delta method."""
         j, others = self.labels.index(response), [self.labels.index(label) for label in given]
-        rest, linear, names = self.stacked._rest, self.coefficients(), self.coefficient_names
+        rest, linear, names = self._inside, self.coefficients(), self.coefficient_names
         terms = [name.removesuffix(f"[{self.labels[0]}]") for name in names[: len(names) // len(self.labels)]]
         k = len(terms)
 

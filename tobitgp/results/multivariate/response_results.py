@@ -14,8 +14,8 @@ from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.training_draws import Draws
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.kinds.process_nodes import answer, log_noise_moments
+from tobitgp.numerics.sampling import Rng
 from tobitgp.posterior.questions import Question
 from tobitgp.results.multivariate.response_view import ResponseModel
 from tobitgp.results.multivariate.value_draws import ValueDraws, elpd_of_response

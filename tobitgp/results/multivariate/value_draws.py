@@ -4,38 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.arrays import join
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import measure_facts
 from tobitgp.diagnostics.elpd import Elpd, spread
 from tobitgp.diagnostics.training_draws import Draws
-from tobitgp.results.views import COUNTS
+from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.typing import Array, IntArray
-
-if TYPE_CHECKING:
-    from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
-
-
-def values_of(parts: MultivariateParts, rows: tuple[TrainingData, ...]) -> TrainingData:
-    """Training values of all responses, one after the other, by response and row."""
-    response = join([one.response for one in rows])
-    labels = parts.stack.wide.labels
-    name = rows[0].index.name or "row"
-    index = pd.MultiIndex.from_arrays(
-        [
-            np.repeat(np.array(labels, dtype=object), [int(one.kept.sum()) for one in rows]),
-            np.concatenate([one.labels for one in rows]),
-        ],
-        names=["response", name],
-    )
-    counts = {kind: sum(one.counts[kind] for one in rows) for kind in COUNTS} | {"dropped": parts.dropped}
-    design, found = parts.stacked.rows.design, measure_facts(response, ())
-    return TrainingData(parts.stacked.state, found, counts, response, design, index, np.ones(len(index), dtype=bool))
 
 
 def order_of_values(parts: MultivariateParts) -> IntArray:

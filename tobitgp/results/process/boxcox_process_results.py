@@ -8,15 +8,16 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.kinds.power_process import PowerProcessParts
-from tobitgp.results.hazard_ratios import Kind
+from tobitgp.numerics.sampling import Rng
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.likelihood.boxcox_results import NO_RATIO, WHATS, mass_beyond
-from tobitgp.results.predict import check_probability, predict_table
+from tobitgp.results.predict import check_probability
+from tobitgp.results.prediction import predict_table
 from tobitgp.results.process.power_draws import JointPowers, PowerDraws, draw_powers
 from tobitgp.results.process.process_results import GPResults
+from tobitgp.results.ratios import Kind
 from tobitgp.results.words import Words
 from tobitgp.typing import Frame
 

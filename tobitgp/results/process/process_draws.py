@@ -10,13 +10,11 @@ import numpy as np
 from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.errors import SpecError
 from tobitgp.inference.feature_layout import linear_places
 from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.rows_together import DrawnWeights, covariance, draw, shared_residuals
-from tobitgp.kinds.process import Process, ProcessParts, ScaledFit
+from tobitgp.kinds.process import Process, ProcessParts, ScaledFit, refuse_censoring_noises
 from tobitgp.kinds.rows_left_out import seen_in_training
-from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, LeftOutRows, latent_quantiles, log_predictive, normal_draws
 from tobitgp.priors.structure import Inputs
@@ -306,17 +304,6 @@ def draw_process(
     inputs = parts.gp.inputs(parts.rows.design)
     drawn = [draw(at, inputs, int((point == j).sum()), stream) for j, at in enumerate(fitted.points)]
     return ProcessDraws(parts, point, tuple(drawn), seeds)
-
-
-def refuse_censoring_noises(parts: ProcessParts, question: str) -> None:
-    """Refuse fits with censoring noise."""
-    found = parts.fitted.parameters
-    values = found.values(parts.fitted.points[0].theta)
-    if any(value for role, value in zip(found.roles, values, strict=True) if role in SIDES):
-        raise SpecError(
-            f"The censoring noises of bound='local' make a likelihood that is no density, of which {question} has no "
-            "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
-        )
 
 
 _CELLS, _FEWER = 1_000_000, 10_000  # rows times draws that are held at once; of those whose means are quadratures

@@ -16,23 +16,22 @@ from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.training_draws import Draws
-from tobitgp.diagnostics.validation import Rng
 from tobitgp.formula.spec import ModelSpec, line_names
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.kinds.process import Process, ProcessParts
 from tobitgp.kinds.process_nodes import answer, group_table, log_noise_moments, nodes_of, noise_sds, term_nodes
 from tobitgp.kinds.rows_left_out import cavities, process_likelihoods, seen_in_rows
+from tobitgp.numerics.sampling import Rng
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
-from tobitgp.results import column_effects, figures, hazard_ratios, joint, standardise
+from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws, standardise
 from tobitgp.results.averages import Drawn, Population, Sought
 from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.effect_questions import Asked as EffectOf
 from tobitgp.results.effect_questions import Effect
-from tobitgp.results.hazard_ratios import Contrasts, scaled
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear, Transformed, hyper_estimates, linear_posterior, slope_posterior
 from tobitgp.results.predict import check_level
@@ -41,6 +40,7 @@ from tobitgp.results.process import process_residuals
 from tobitgp.results.process.process_draws import JointProcess, draw_process, process_averages
 from tobitgp.results.process.process_effects import process_effect
 from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
+from tobitgp.results.ratios import Contrasts, scaled
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
@@ -399,7 +399,7 @@ class GPResults(Results):
     def _without_rows(self) -> Self:
         return type(self).from_parts(self._parts.without_rows())
 
-    posterior = joint.posterior
+    posterior = joint_draws.posterior
     hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise
     marginal_effects = column_effects.marginal_effects

@@ -1,0 +1,49 @@
+"""No circle of imports between files, no branch on a kind of fit outside kinds, and short chains of base classes."""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import tobitgp
+from tobitgp.results.results import Results
+from tobitgp.storage.loading import RESULTS
+
+PACKAGE = Path(tobitgp.__file__).parent
+FILES = {
+    ".".join(("tobitgp", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in PACKAGE.rglob("*.py")
+}
+MODULES = {name.removesuffix(".__init__"): path for name, path in FILES.items()}
+
+
+def imported(path: Path) -> set[str]:
+    """Files that a file imports anywhere, below TYPE_CHECKING and in functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: imports are absolute"
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {name if name in MODULES else str(node.module) for name in names}
+    return found & set(MODULES)
+
+
+def test_no_files_import_each_other_in_a_circle():
+    graph = {name: imported(path) - {name} for name, path in MODULES.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which lists the files
+
+
+def test_only_kinds_ask_which_kind_a_fit_is():
+    branch = re.compile(r"isinstance\([^)]*(Parts|Results)\b")
+    outside = [path for path in PACKAGE.rglob("*.py") if "kinds" not in path.relative_to(PACKAGE).parts]
+    assert [str(path) for path in outside if branch.search(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize("made", RESULTS.values())
+def test_results_have_few_base_classes(made):
+    kind = getattr(made, "__self__", made)
+    assert issubclass(kind, Results)
+    assert len([base for base in kind.__mro__ if base.__module__.startswith("tobitgp")]) <= 5

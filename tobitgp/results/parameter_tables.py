@@ -1,0 +1,204 @@
+"""Tables of parameters: intervals, covariances, summaries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.results.fit import Fit
+from tobitgp.results.parameter_estimates import CovKind
+from tobitgp.results.predict import check_alpha, check_flag
+from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
+
+
+def conf_int(results: Fit, alpha: float = 0.05, kind: CovKind | None = None, *, method: str = "wald") -> pd.DataFrame:
+    """Intervals of probability ``1 - alpha``.
+
+    ``coef +- z se`` of a regression's coefficients, posterior quantiles of those under a prior; ``exp(log value +- z
+    se)``, se being that of the logarithm, for hyper-parameters, sigma and df; of a mixture by the posterior of each
+    parameter: (REG8), (PRE3), (HYP12), (LR6) and (LR7) of the theory pages.
+
+    Parameters
+    ----------
+    alpha : float
+        Probability left out of the intervals, between 0 and 1.
+    kind
+        As of :meth:`cov_params`.
+    method : {"wald", "profile"}
+        From standard errors, or of a regression by ``profile_interval()``, a search for each end.
+
+    Returns
+    -------
+    DataFrame
+        A row for each parameter, columns 0 and 1, in the user's units, equal where it is fixed; NaN where the rows do
+        not determine it.
+
+    Raises
+    ------
+    SpecError
+        If ``alpha`` does not lie between 0 and 1, for another ``kind`` or ``method``, or where there is no profile.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.conf_int().round(2)
+                   0      1
+    Intercept -12.61  22.84
+    age        -0.51   0.23
+    sigma       5.00   5.00
+    """
+    alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
+    if method == "profile":
+        return pd.DataFrame([results._profile(name, alpha) for name in results._names], index=results._names)
+    if method != "wald":
+        raise SpecError(f"method={method!r} is not supported; choose 'wald' or 'profile'.")
+    return pd.DataFrame(np.concatenate([linear.interval(alpha), rest.interval(alpha)]), index=results._names)
+
+
+def cov_params(results: Fit, kind: CovKind | None = None) -> pd.DataFrame:
+    """Covariance of all parameters.
+
+    Of a regression, that of the estimates, of sigma and df by the delta method. Of a posterior, that of the linear
+    coefficients, and of hyper-parameters by the delta method; none is formed between these two.
+
+    Parameters
+    ----------
+    kind : {"linear_response", "vb"}, optional
+        Of a mixture: with what censoring hides allowed for, its default, by maximum likelihood the inverse of the
+        observed information; or of the variational posterior itself, which takes censored rows for seen ones.
+
+    Returns
+    -------
+    DataFrame
+        A row and a column for each parameter, in squares of the user's units; 0 where fixed, NaN where the
+        rows do not determine a parameter.
+
+    Raises
+    ------
+    SpecError
+        For another ``kind``, or any of a fit that is no mixture.
+
+    References
+    ----------
+    Of the theory pages (REG8) for regressions; under a prior (FEA3), (PRE2), and (HYP12) or (HYP2); (LR2) for mixtures.
+    Giordano, Broderick and Jordan (2018), Covariances, robustness, and variational Bayes, *JMLR* 19(51).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.cov_params().round(2)
+               Intercept   age  sigma
+    Intercept      81.78 -1.70    0.0
+    age            -1.70  0.04    0.0
+    sigma           0.00  0.00    0.0
+    """
+    (linear, rest), names = results._estimates(kind), results._names
+    p = len(names) - len(rest.value)
+    covariance = np.zeros((len(names), len(names)))
+    covariance[:p, :p] = linear.total_covariance()
+    covariance[p:, p:] = rest.covariance()
+    covariance[p:, :p] = rest.cross
+    covariance[:p, p:] = covariance[p:, :p].T
+    return pd.DataFrame(covariance, index=names, columns=names)
+
+
+def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
+    """All parameters in one table.
+
+    Parameters
+    ----------
+    alpha, kind
+        As of :meth:`conf_int`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, but for z
+        and its tail probability, which are NaN where zero is no value to test. Of a regression with a log-time family
+        also ``exp(coef)``, by which a coefficient multiplies times, and its ends ``exp(coef) lower`` and ``exp(coef)
+        upper``, NaN for the parameters of the noise.
+
+    Raises
+    ------
+    SpecError
+        As of :meth:`conf_int`.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.summary_frame().round(2)
+               coef  std err     z  P>|z|  lower  upper
+    Intercept  5.12     9.04  0.57   0.57 -12.61  22.84
+    age       -0.14     0.19 -0.74   0.46  -0.51   0.23
+    sigma      5.00     0.00   NaN    NaN   5.00   5.00
+    """
+    alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
+    rows = [
+        [linear.coefficients(), linear.errors(), linear.z_values(), linear.p_values(), *linear.interval(alpha).T],
+        [rest.value, rest.errors(), rest.z_values(), rest.p_values(), *rest.interval(alpha).T],
+    ]
+    columns = [np.concatenate(pair) for pair in zip(*rows, strict=True)]
+    frame = pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)), index=results._names)
+    if results._has_ratios:
+        coefficients = frame.iloc[: len(frame) - len(rest.value)]
+        with np.errstate(over="ignore"):
+            for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
+                frame[name] = np.exp(coefficients[of])
+    return frame
+
+
+def summary(
+    results: Any,
+    alpha: float = 0.05,
+    kind: CovKind | None = None,
+    *,
+    hazard_ratios: bool = False,
+    anova: bool = False,
+) -> Any:
+    """Tables to read or to paste into a report.
+
+    Parameters
+    ----------
+    alpha, kind
+        As of :meth:`conf_int`.
+    hazard_ratios : bool
+        With a table of ``hazard_ratios()``, which regressions and processes of log-time families have.
+    anova : bool
+        With a table of ``anova()``, a joint test of each term.
+
+    Returns
+    -------
+    statsmodels.iolib.summary.Summary
+        Prints as text; ``as_html``, ``as_latex``, ``as_csv``. Tables of more than 40 rows show three levels of
+        factors of more than ten; ``summary_frame()`` has all.
+
+    Raises
+    ------
+    SpecError
+        As of :meth:`conf_int`, or where ``hazard_ratios`` are asked for and there are none.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+    >>> print(res.summary().tables[2])
+    ==============================================================================
+                     coef     std err          z     P>|z|       [0.025     0.975]
+    ------------------------------------------------------------------------------
+    Intercept      5.3443      9.1058      0.587     0.557     -12.5027    23.1913
+    age           -0.1484      0.1920     -0.773     0.440      -0.5247     0.2280
+    ==============================================================================
+    """
+    from tobitgp.results.summary import summarise
+
+    alpha = check_alpha(alpha)
+    tables = results._ratio_tables(alpha) if check_flag("hazard_ratios", hazard_ratios) else []
+    results._testable(kind)
+    found = summarise(results, results._words(alpha, kind), alpha, tables)
+    return found.with_tests(results.anova()) if check_flag("anova", anova) else found

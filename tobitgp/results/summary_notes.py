@@ -1,0 +1,190 @@
+"""Notes and titles of summaries, from what a fit states."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tobitgp.numerics.bordered import variances
+from tobitgp.results.fit import Fit
+from tobitgp.results.parameter_tables import summary_frame
+from tobitgp.results.words import CENSORED, ROBUST, Notes, Rows, SummaryTable, Words, not_converged, noted, rows_of
+
+# As names of distributions are written in the middle of a title, where not as families are named.
+_SPELLINGS = {
+    "boxcox": "Box-Cox",
+    "gaussian": "Gaussian",
+    "poisson": "Poisson",
+    "weibull": "Weibull",
+    "lognormal": "log-normal",
+    "loglogistic": "log-logistic",
+}
+
+
+def row_notes(results: Fit, *, times: bool = False) -> Notes:
+    """Notes on the rows: their censoring, weights, durations, truncation, and times that may be negative."""
+    found = [*censoring_note(results), *weights_note(results), *response_notes(results)]
+    return noted("rows", [*found, *(times_note(results) if times else ())])
+
+
+class Group(NamedTuple):
+    """Parameters of one table by name, and those whose exponentials have a table of their own."""
+
+    heading: str
+    names: Sequence[str]
+    ratio: str = ""  # heading of the exponentials; none without
+    ratios: Sequence[str] = ()
+
+
+def likelihood_words(
+    results: Fit,
+    alpha: float,
+    title: str,
+    facts: Rows,
+    groups: Sequence[Group],
+    notes: Notes,
+    *,
+    formulas: Mapping[str, str] | None = None,
+    errors: str = "from the observed information",
+    tables: Sequence[SummaryTable] = (),
+    of_ratios: str = "",
+) -> Words:
+    """What a summary says of a maximum of a likelihood, by what is particular to its kind."""
+    parts = results.parts
+    model = [
+        ("Dep. variable:", results.model.endog_names),
+        *facts,
+        ("Method:", "maximum likelihood"),
+        ("Covariance:", results.parts.cov_type),
+        ("Df model:", f"{results.df_model:g}"),
+        ("Df residuals:", f"{results.df_resid:g}"),
+        ("Iterations:", str(parts.maximum.iterations)),
+    ]
+    criteria: dict[str, float | str] = {"Log-likelihood:": results.llf}
+    if results._knows_null and not np.isnan(results.llnull):
+        criteria["LL-null:"] = results.llnull
+    criteria |= {"AIC:": results.aic, "BIC:": results.bic}
+    rows = dict(rows_of(summary_frame(results, alpha), slice(6)))
+    bound = {name for name, free in zip(parts.names, parts.maximum.free, strict=True) if not free} - set(parts.given)
+    unknown = dict.fromkeys(bound, "(at bound)")
+    found = []
+    for group in groups:
+        found.append(SummaryTable(group.heading, [(name, rows[name]) for name in group.names], unknown))
+        with np.errstate(over="ignore"):
+            found.append(SummaryTable(group.ratio, [(name, np.exp(rows[name][[0, 4, 5]])) for name in group.ratios]))
+    notes = [*noted("warning", _message(results)), *notes, *noted("errors", _errors(results, errors))]
+    return Words(title, model, criteria, [*found, *tables], notes, formulas or {}, of_ratios)
+
+
+def _message(results: Fit) -> list[str]:
+    """What the search says of its end, if that is no ordinary maximum."""
+    maximum = results.parts.maximum
+    if results.converged:
+        return [] if maximum.message == "converged" else [maximum.message]
+    if variances(maximum.unidentified).any():
+        rest = "All else is the limit, with its errors; the errors of what runs off are nan."
+        return [f"NOT CONVERGED: {maximum.message} {rest}"]
+    return [not_converged(maximum.message)]
+
+
+def _errors(results: Fit, errors: str) -> list[str]:
+    """What standard errors are from, and on which scale intervals are formed."""
+    parts = results.parts
+    names = [name for name, log in zip(parts.scale_names, parts.positive, strict=True) if log]
+    names = list(dict.fromkeys(name.partition("[")[0] for name in names))
+    of = "; the interval of {} is" if len(names) == 1 else "; intervals of {} are"
+    logs = of.format(" and ".join(names)) + " formed on the log scale" if names else ""
+    return [f"Standard errors are {ROBUST.get(results.parts.cov_type, errors)}{logs}."]
+
+
+def ratio_words(results: Fit) -> str:
+    """What ratios of hazards or odds of a log-time family are, and given what."""
+    conditional = any(not term.factors for term in results.model.spec.gps)
+    words = "Odds ratios are exp(coef / sigma), of surviving any time"
+    if results.parts.family.distribution.exponential_hazard:
+        words = "Hazard ratios are exp(-coef / sigma), the same at all times"
+    given = " They are conditional on the random effects." if conditional else ""
+    return f"{words}; of processes between the inputs named.{given}"
+
+
+def power_notes(results: Any, powers: Sequence[float]) -> Notes:
+    """On which scale estimates after a power transformation are, and what lies beyond the end of that scale."""
+    notes = noted("scale", ["Coefficients and sigma are on the scale of (y^power - 1) / power."])
+    mass, found = results.mass_beyond(), []
+    if np.isfinite(mass) and mass > 1e-4:
+        what = "the response is 0" if results.power > 0.0 else "the response has no finite value"
+        found.append(f"The probability that {what} is {mass:.2g}, averaged over the rows.")
+    if min(powers) < 0.0:
+        found.append("Means of the response are infinite, since a power is negative; medians and quantiles are not.")
+    return [*notes, *noted("predictions", found)]
+
+
+def scale_formula(results: Fit) -> dict[str, str]:
+    """The formula of log sigma, where there is one."""
+    scale = results.model.spec.scale
+    return {} if scale is None else {"log(sigma):": scale.formula}
+
+
+def model_title(results: Fit, model: str = "regression", *, positive: bool, added: str = "") -> str:
+    """What was fitted: "Censored regression", "Weibull survival model", "Censored log-normal regression".
+
+    A family of ``positive`` responses is named, and is a survival model where the response is ``Surv(...)``.
+    """
+    spec, family = results.model.spec, results.parts.family.name
+    name = _SPELLINGS.get(family, family)
+    if positive and spec.response.kind == "surv":
+        words = [name, "mixture" * (model == "mixture"), "survival model"]
+    else:
+        censored, truncated = bool(results.counts[CENSORED].any()), spec.truncation is not None
+        sample = " and ".join(["censored"] * censored + ["truncated"] * truncated)
+        if model == "regression" and not sample and not positive:
+            sample = "linear"
+        words = [sample, name if positive or model == "mixture" else "", model]
+    title = " ".join(filter(None, [*words, added]))
+    return title[0].upper() + title[1:]
+
+
+def censoring_note(results: Fit) -> list[str]:
+    """Say of a fit without censoring whether there was any in the data, and what became of it."""
+    censored, facts = int(results.counts[CENSORED].sum()), results.parts.facts
+    if not censored:
+        return ["No row is censored."]
+    if facts.any_censored:
+        return []
+    dropped = facts.n == int(results.counts["exact"])
+    how = "were left out (censored='drop')" if dropped else "were taken at their limits (censored='ignore')"
+    return [f"{censored} censored rows {how}."]
+
+
+def weights_note(results: Fit) -> list[str]:
+    """Say of variance weights what they did."""
+    if results.parts.state.var_weight is None:
+        return []
+    name, mean = results.parts.state.var_weight
+    of = f" ({name})" if name else ""
+    return [
+        f"Noise variance sigma^2 / w, with w = var_weights{of} / {mean:.4g}, their mean; sigma is that of a row of "
+        "average weight."
+    ]
+
+
+def times_note(results: Fit) -> list[str]:
+    """Say of ``Surv(time, event)`` that its times may be negative, unless their logarithm is taken there."""
+    response, family = results.model.spec.response, results.parts.family.name
+    if response.flag is None or response.flag.codes != "event" or re.search(r"\blog\w*\(", response.value.text):
+        return []
+    name = {"gaussian": "normal"}.get(family, family)
+    return [f"Times are modelled as {name}, and may be negative; family='weibull' or 'lognormal' keeps them positive."]
+
+
+def response_notes(results: Fit) -> list[str]:
+    """Say of which response the estimates are where ``truncate(...)`` is written, and in which unit dates differ."""
+    spec = results.model.spec
+    y, days = spec.response.value.text, spec.response.duration
+    notes = [f"{days} is a duration in days."] if days else []
+    if spec.truncation is not None and spec.response.kind == "value":
+        notes.append(f"Estimates are of {y} before truncation; predict(what='observed') is its mean in the window.")
+    return notes
