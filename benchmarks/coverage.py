@@ -92,7 +92,7 @@ def fit(case: Case, data: pd.DataFrame) -> Any:
     fixed = _truth(case)
     if case.method == "local" and case.share:
         fixed["sigma_lower"] = 0.0
-    return tg.fit("y ~ 0 + gp(x, line=False) | censor(limit)", data, fixed=fixed, inducing=None, **options)
+    return tg.fit("y ~ 0 + gp(x, line=False) | censor(limit)", data, fixed=fixed, method=tg.EP(inducing=None), **options)
 
 
 def held(case: Case, seed: int) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ def p_value(rows: Ends, family: str, k: int, method: str) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundaryWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        res = tg.fit(f"interval(lower, upper) ~ mixture({k})", data, family=family, method=method, n_starts=2)
+        res = tg.fit(f"interval(lower, upper) ~ mixture({k})", data, family=family, method=having(method, n_starts=2))
         found = survival_test(res, remedies(res))
     return 1.0 if found is None else found.p
 

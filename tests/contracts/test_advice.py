@@ -88,14 +88,14 @@ def test_more_inducing_inputs():
     """All three ways that the finding names close the gap."""
     data, fixed = _smooth(), {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.3, "sigma": 0.1}
     with pytest.warns(ApproximationWarning, match="raise inducing="):
-        coarse = tg.fit("y ~ gp(x)", data, fixed=fixed, inducing=8)
+        coarse = tg.fit("y ~ gp(x)", data, fixed=fixed, method=tg.EP(inducing=8))
     found = coarse.check().table.loc["inducing inputs"]
     assert found["verdict"] == "bad"
     assert (
         "raise inducing=, use inducing=None, or gp(..., approximation='vecchia'), in one input 'markov'"
         in found["words"]
     )
-    ways = [("y ~ gp(x)", {"inducing": 120}), ("y ~ gp(x)", {"inducing": None})]
+    ways = [("y ~ gp(x)", {"method": tg.EP(inducing=120)}), ("y ~ gp(x)", {"method": tg.EP(inducing=None)})]
     ways += [("y ~ gp(x, approximation='vecchia')", {}), ("y ~ gp(x, kernel='matern32', approximation='markov')", {})]
     for formula, options in ways:
         given = {name.replace("gp(x)", formula[4:]): value for name, value in fixed.items()}

@@ -48,7 +48,7 @@ def fit(formula, data=D, **options):
 
 
 def at_maximum(formula, data=D, **options):
-    return tg.fit(formula, data, **options, hyper="maximize", n_starts=1)
+    return tg.fit(formula, data, **options, method=tg.EP(hyper="maximize", n_starts=1))
 
 
 THRICE = pd.concat([D, D, D], ignore_index=True)

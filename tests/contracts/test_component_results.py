@@ -18,7 +18,7 @@ METHODS = ("vbcm", "em")
 def fit(data, family, method="vbcm", **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return tg.fit(FORMULA, data, family=family, method=method, tol=1e-12, max_iter=20_000, **options)
+        return tg.fit(FORMULA, data, family=family, method=having(method, tol=1e-12, max_iter=20_000), **options)
 
 
 @pytest.fixture(params=MIXTURE_FAMILIES)

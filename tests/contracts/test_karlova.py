@@ -8,7 +8,7 @@ from support.differences import derivative
 from support.printed import as_printed, divergence_as_printed
 from support.problems import dense, make_problem, solve, with_instrument
 
-from tobitgp.inference import VI
+from tobitgp.inference import VIUpdates
 from tobitgp.likelihoods.expectations import cross_entropy
 from tobitgp.likelihoods.families import GaussianNoise
 
@@ -80,7 +80,7 @@ def test_one_row(row):
     problem, (lower, upper, *printed) = one_row(row), TABLE[row]
     S = np.sqrt(1.0 + 0.09)
     density = norm.logpdf(lower, 0.0, S) if lower == upper else norm.logcdf(-1.0 / S)
-    found = [solve(problem, [dense(problem)], [np.log(0.3)], VI(bound=b)).evidence for b in ("exact", "karlova")]
+    found = [solve(problem, [dense(problem)], [np.log(0.3)], VIUpdates(bound=b)).evidence for b in ("exact", "karlova")]
     np.testing.assert_allclose([density, *found], printed, atol=2e-6)
     assert found[0] <= density + 1e-12
     assert (found[1] > density) == (row != "observed")

@@ -79,7 +79,7 @@ def test_product_of_rbf_kernels_is_one_with_ard(data, hyper):
             for n in names
         ]
     both, product = (
-        tg.fit(f"y ~ z + {name} | censor(-0.5, 1.2)", data, hyper="maximize", tol=1e-13, **OPTIONS, **option)
+        tg.fit(f"y ~ z + {name} | censor(-0.5, 1.2)", data, method=tg.EP(hyper="maximize", tol=1e-13), **OPTIONS, **option)
         for name, option in zip(names, options, strict=True)
     )
     check_same(both, product, data)

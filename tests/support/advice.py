@@ -39,7 +39,7 @@ def remedies_in(words):
             if value.startswith("tg.PH('spline'"):
                 given.pop("hyper", None)  # of a posterior
             if name == "sigma" and "gp(" in value:
-                given |= {"hyper": "maximize", "n_starts": 1}
+                given |= {"method": tg.EP(hyper="maximize", n_starts=1)}
             return tg.fit(formula, data, **given)
 
         found.append((f"{name}={value}", option))
@@ -48,9 +48,9 @@ def remedies_in(words):
         def add(formula, data, options, term=term):
             given = dict(options)
             if term.startswith("gp("):
-                given = {**given, "hyper": "maximize", "n_starts": 1}
+                given = {**given, "method": tg.EP(hyper="maximize", n_starts=1)}
             if term.startswith("tv("):
-                given = {"family": "ph", "hyper": "maximize"}
+                given = {"family": "ph", "method": tg.EP(hyper="maximize")}
             return tg.fit(with_term(formula, term), data, **given)
 
         found.append((term, add))

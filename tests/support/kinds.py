@@ -8,8 +8,8 @@ import pandas as pd
 import tobitgp as tg
 
 N, NEW = 48, 4
-EM = {"method": "em", "n_starts": 1}
-MAXIMUM = {"hyper": "maximize", "n_starts": 1}
+EM = {"method": tg.EMCM(n_init=1)}
+MAXIMUM = {"method": tg.EP(hyper="maximize", n_starts=1)}
 AT = {"fixed": {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 2.0, "sigma": 0.5}}
 
 

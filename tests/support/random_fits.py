@@ -122,13 +122,13 @@ def cases(draw, most=60, easy=False):
     positive = "counts" if options["family"] == "poisson" else options["family"] in POSITIVE
     if kind == "mixture":
         right = draw(st.sampled_from(["mixture(1)", "mixture(2)", "mixture(3)", "mixture('dp', max_components=4)"]))
-        options |= {"method": draw(st.sampled_from(["vbcm", "em", "svbcm"])), "n_starts": 2, "rng": 1}
+        options |= {"method": having(draw(st.sampled_from(["vbcm", "em", "svbcm"])), st.sampled_from(["vbcm", "em", "svbcm"]), n_starts=2), "rng": 1}
     else:
         terms = draw(st.lists(st.sampled_from(LINEAR), max_size=3, unique=True))
         if kind == "process":
             terms += draw(st.lists(st.sampled_from(CURVES), min_size=1, max_size=2, unique=True))
             options["method"] = draw(st.sampled_from(["auto", "ep", "vi", "laplace"]))
-            options |= draw(st.sampled_from([{}, {"hyper": "maximize"}, {"inducing": None}, {"inducing": 4}]))
+            options |= draw(st.sampled_from([{}, {"method": tg.EP(hyper="maximize")}, {"method": tg.EP(inducing=None)}, {"method": tg.EP(inducing=4)}]))
             options |= {"max_iter": 20} if easy else {}
             if options["family"] in ("gaussian", "lognormal") and options["method"] == "vi":
                 options["bound"] = draw(st.sampled_from(BOUNDS))

@@ -77,7 +77,7 @@ def joined(found, behind=""):
 
 def posterior(rng):
     """Options of a posterior, cheap ones more often."""
-    pool = [{"hyper": "maximize", "n_starts": 1}] * 5 + [{"max_iter": 20}, {"hyper": "maximize", "inducing": 4}]
+    pool = [{"method": tg.EP(hyper="maximize", n_starts=1)}] * 5 + [{"max_iter": 20}, {"method": tg.EP(hyper="maximize", inducing=4)}]
     return dict(pool[int(rng.integers(len(pool)))])
 
 
@@ -175,8 +175,7 @@ def counts(rng):
     behind = str(rng.choice(["", " | censor(2)", " | censor(2, 9)"]))
     return f"count ~ {right}{behind}", {
         "family": "poisson",
-        "n_starts": 1,
-        "method": "vbcm" if "dp" in right else str(rng.choice(["vbcm", "em"])),
+        "method": having("vbcm" if "dp" in right else str(rng.choice(["vbcm", "em"])), n_starts=1),
     }
 
 
@@ -184,7 +183,7 @@ def baseline(rng):
     """A family of hazards and the options that go with it."""
     name = str(rng.choice(HAZARDS))
     if name == "gp":
-        return tg.PH(bands=int(rng.integers(2, 7))), {"hyper": "maximize"}, True
+        return tg.PH(bands=int(rng.integers(2, 7))), {"method": tg.EP(hyper="maximize")}, True
     if name == "piecewise":
         return tg.PH("piecewise", bands=int(rng.integers(1, 5))), {"method": str(rng.choice(["mle", "auto"]))}, True
     if name == "spline":

@@ -18,7 +18,7 @@ def make(seed, n=80):
 
 
 def process(data, **options):
-    fit = tg.fit("y ~ z + gp(x) + re(g) | censor(-0.3)", data, hyper="maximize", rng=1, **options)
+    fit = tg.fit("y ~ z + gp(x) + re(g) | censor(-0.3)", data, method=tg.EP(hyper="maximize"), rng=1, **options)
     new = data.head(4)
     drawn = fit.sample(new, draws=3, rng=2).to_numpy().ravel()
     return [fit.log_evidence, *fit.params, *fit.bse, *fit.predict(new, what="observed"), *drawn]

@@ -309,9 +309,10 @@ def _notes(
     notes = []
     if not best.converged:
         passes = f"{best.passes} pass{'es' * (best.passes != 1)}"
-        words = f"No convergence after {passes}; raise max_iter (now {method.max_iter} an ascent)."
+        more = f"tg.{type(method).__name__}(max_iter={4 * method.max_iter})"
+        words = f"No convergence after {passes}, and at most {method.max_iter} an ascent. Write method={more}."
         if isinstance(method, SVBCM) and not method.polish:
-            words = f"No convergence after {method.n_steps} stochastic steps; raise n_steps, or leave polish=True."
+            words = f"No convergence after {method.n_steps} stochastic steps. Raise n_steps, or leave polish=True."
         notes.append(words)
     kinds = {part.kind for part in working.parts}
     bayes = not isinstance(method, EMCM)

@@ -12,7 +12,7 @@ from tobitgp.data.arrays import Problem, with_limits
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import NumericalError, SpecError
-from tobitgp.inference import METHODS, VI, Method
+from tobitgp.inference import METHODS, Method, VIUpdates
 from tobitgp.inference.evidence import exact_posterior, moments_of, prior_covariance, why_not_exact
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
@@ -73,7 +73,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     Examples
     --------
     >>> import tobitgp as tg
-    >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), hyper="maximize")
+    >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), method=tg.EP(hyper="maximize"))
     >>> table = tg.compare_bounds(res)
     >>> list(table.index)
     ['exact', 'laplace', 'ep', 'vi exact', 'vi local', 'vi monte_carlo', 'vi karlova']
@@ -141,12 +141,12 @@ def _approximations(parts: ProcessParts) -> Iterator[tuple[str, Answer]]:
 def _methods(parts: ProcessParts) -> Iterator[tuple[str, Method]]:
     own = parts.fitted.method
     for name in METHODS:
-        if name != VI.name:
+        if name != VIUpdates.name:
             yield name, own if own.name == name else METHODS[name]()
     for bound in BOUNDS:
-        method = own if isinstance(own, VI) and own.bound == bound else VI(bound=bound)
+        method = own if isinstance(own, VIUpdates) and own.bound == bound else VIUpdates(bound=bound)
         if not method.traits.gaussian_only or parts.family.distribution.gaussian:
-            yield f"{VI.name} {bound}", method
+            yield f"{VIUpdates.name} {bound}", method
 
 
 def _blocks(parts: ProcessParts) -> list[Block]:

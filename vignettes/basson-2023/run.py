@@ -31,7 +31,7 @@ FORMULA = {1: "y ~ 0 + gp(x, line=False) | censor(lower)", 2: "y ~ 0 + gp(x, lin
 END = {1: 1.0, 2: 1.15}
 
 LOCAL = tg.VI(bound="local")
-AVERAGED = {"hyper": "integrate"}  # under the priors of `weak`
+AVERAGED = {"method": tg.EP(hyper="integrate")}  # under the priors of `weak`
 
 Moments = tuple[np.ndarray, np.ndarray]
 
@@ -42,7 +42,7 @@ def fits(example: int) -> dict[str, dict]:
     return {
         "LA": {"method": "laplace", **MAXIMISED},
         "EP": {"method": "ep", **MAXIMISED},
-        "VT-GPR": {"method": LOCAL, "inducing": tg.Inducing(15), **MAXIMISED},
+        "VT-GPR": {"method": having(LOCAL, inducing=tg.Inducing(15)), **MAXIMISED},
         "VT, no side noise": {"method": LOCAL, "fixed": no_side_noise, **MAXIMISED},
         "VI": {"method": "vi", **MAXIMISED},
         "EP averaged": {"method": "ep", **AVERAGED},
@@ -129,7 +129,7 @@ def time_rows(repeats: int = 10) -> Iterator[dict]:
         "LA": {"method": "laplace", **MAXIMISED},
         "EP": {"method": "ep", **MAXIMISED},
         "VT-GPR": {"method": LOCAL, **MAXIMISED},
-        "VT-GPR, 15 moved": {"method": LOCAL, "inducing": tg.Inducing(15), **MAXIMISED},
+        "VT-GPR, 15 moved": {"method": having(LOCAL, inducing=tg.Inducing(15)), **MAXIMISED},
         "EP averaged": {"method": "ep", **AVERAGED},
     }
     for n in (250, 1000, 4000):
@@ -179,12 +179,12 @@ def series_models() -> dict[str, dict]:
         "GP, censored rows left out": {"method": "ep", "censored": "drop", **MAXIMISED},
         "LA": {"method": "laplace", **MAXIMISED},
         "EP": {"method": "ep", **MAXIMISED},
-        "VT-GPR": {"method": LOCAL, "inducing": tg.Inducing(35), **MAXIMISED},
+        "VT-GPR": {"method": having(LOCAL, inducing=tg.Inducing(35)), **MAXIMISED},
         "VT, no side noise": {"method": LOCAL, "fixed": noiseless, **MAXIMISED},
         "EP averaged": {"method": "ep", **AVERAGED},
-        "EP, M = 35": {"method": "ep", "inducing": tg.Inducing(35), **MAXIMISED},
+        "EP, M = 35": {"method": tg.EP(inducing=tg.Inducing(35)), **MAXIMISED},
         "VT-GPR, M free": {"method": LOCAL, **MAXIMISED},
-        **{f"VT-GPR, M = {m}": {"method": LOCAL, "inducing": tg.Inducing(m), **MAXIMISED} for m in (10, 20)},
+        **{f"VT-GPR, M = {m}": {"method": having(LOCAL, inducing=tg.Inducing(m)), **MAXIMISED} for m in (10, 20)},
     }
 
 

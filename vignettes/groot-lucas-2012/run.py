@@ -91,7 +91,7 @@ def housing() -> Iterator[dict[str, Any]]:
         for run in range(runs):
             fold = np.random.default_rng(run).permutation(np.arange(len(data)) % FOLDS)
             for name in ("GP, limits as values", "Tobit GP, LA", "Tobit GP, EP"):
-                options = {"hyper": "maximize", "n_starts": 1, "inducing": None, "tol": 1e-2, **MODELS[name]}
+                options = {"method": tg.EP(hyper="maximize", n_starts=1, inducing=None, tol=1e-2), **MODELS[name]}
                 mean, settled = left_out(formula, data, fold, options)
                 one = {"kernel": kernel, "run": run, "model": name, "settled": settled}
                 for k in range(FOLDS):

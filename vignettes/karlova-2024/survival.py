@@ -112,8 +112,8 @@ def gbsg_models() -> Iterator[dict[str, Any]]:
     yield line("EP, averaged", "each row", tg.fit(f"{PER_ROW} ~ {f}", train, **weak(f"{PER_ROW} ~ {f}", train)))
     for reading, limit in {"each row": "limit", "84 months": "84"}.items():
         formula = f"time ~ {f} | censor(upper={limit})"
-        vi = tg.fit(formula, train, method="vi", start=ep.hyperparameters, n_starts=1, **MAXIMISED)
-        closed = tg.fit(formula, train, method="vi", bound="karlova", fixed=vi.hyperparameters)
+        vi = tg.fit(formula, train, method=tg.VI(n_starts=1), start=ep.hyperparameters, **MAXIMISED)
+        closed = tg.fit(formula, train, method=tg.VI(bound="karlova"), fixed=vi.hyperparameters)
         yield line("VI", reading, vi)
         yield line("closed form", reading, closed)
         yield line("closed form, clipped at 84", reading, closed, scores(closed, test, 84.0))
@@ -146,7 +146,7 @@ def credit_models(train: pd.DataFrame, f: str) -> Iterator[tuple[str, Any]]:
     ep = tg.fit(formula, train, **MAXIMISED)
     yield "EP", ep
     limited = f"time ~ {f} | censor(upper=limit)"
-    vi = tg.fit(limited, train, method="vi", start=ep.hyperparameters, n_starts=1, **MAXIMISED)
+    vi = tg.fit(limited, train, method=tg.VI(n_starts=1), start=ep.hyperparameters, **MAXIMISED)
     yield "VI", vi
-    yield "closed form", tg.fit(limited, train, method="vi", bound="karlova", fixed=vi.hyperparameters)
+    yield "closed form", tg.fit(limited, train, method=tg.VI(bound="karlova"), fixed=vi.hyperparameters)
     yield "EP, averaged", tg.fit(formula, train, **weak(formula, train))

@@ -24,9 +24,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "uncensored": {"censored": "ignore", **MAXIMISED},
     "VI": {"method": "vi", **MAXIMISED},
     DRAWN: {"method": tg.VI(bound="monte_carlo", draws=1000), **MAXIMISED},
-    "closed form": {"method": "vi", "bound": "karlova"},
+    "closed form": {"method": tg.VI(bound="karlova")},
     "EP": MAXIMISED,
-    "EP, priors": {"hyper": "maximize"},
+    "EP, priors": {"method": tg.EP(hyper="maximize")},
     "EP, averaged": {},
 }
 WEAK = ("EP, priors", "EP, averaged")

@@ -68,7 +68,7 @@ class Case:
 
 
 TIME, CENSORED, LIKELIHOOD, NO_ROWS = "time", "censored times", "likelihood", "no rows"
-M = {"hyper": "maximize"}
+M = {"method": tg.EP(hyper="maximize")}
 FITS: dict[str, Entry] = {}
 
 

@@ -10,7 +10,7 @@ import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, SpecError
 
 FORMULA = "y ~ gp(x) | censor(-0.4)"
-QUICK = {"method": "vi", "hyper": "maximize"}
+QUICK = {"method": tg.VI(hyper="maximize")}
 
 
 @pytest.fixture
@@ -79,24 +79,24 @@ def test_refused_starts(start):
 @pytest.mark.parametrize("formula", ["y ~ x | censor(-0.4)", "y ~ re(g) | censor(-0.4)"])
 def test_values_that_go_with_no_term_are_refused_where_there_is_none(formula, inducing, data):
     with pytest.raises(SpecError, match=r"^inducing=.*'auto', None, a positive number, or a finite array is allowed"):
-        tg.fit(formula, data, inducing=inducing)
+        tg.fit(formula, data, method=tg.EP(inducing=inducing))
 
 
 @pytest.mark.parametrize("inducing", [None, 5, np.int64(5), [0.1, 0.2], np.zeros((2, 1)), {}])
 def test_values_of_other_formulas_may_stand_where_there_is_no_term(inducing, data):
     """A call of select() gives one value to formulas with gp() terms and without."""
-    res = tg.fit("y ~ x | censor(-0.4)", data, inducing=inducing, hyper="maximize")
-    assert res.log_evidence == tg.fit("y ~ x | censor(-0.4)", data, hyper="maximize").log_evidence
+    res = tg.fit("y ~ x | censor(-0.4)", data, method=tg.EP(inducing=inducing, hyper="maximize"))
+    assert res.log_evidence == tg.fit("y ~ x | censor(-0.4)", data, method=tg.EP(hyper="maximize")).log_evidence
 
 
 def test_refusals(data):
     with pytest.raises(SpecError, match="optimize=1"):
         tg.Inducing(5, optimize=1)
     with pytest.raises(SpecError, match=r"\(M, 1\)"):
-        tg.fit(FORMULA, data, inducing=tg.Inducing(np.zeros((3, 2))))
+        tg.fit(FORMULA, data, method=tg.EP(inducing=tg.Inducing(np.zeros((3, 2)))))
     with pytest.raises(SpecError, match=r"no gp\(\) term"):
-        tg.fit("y ~ re(g) | censor(-0.4)", data, inducing=tg.Inducing(5))
+        tg.fit("y ~ re(g) | censor(-0.4)", data, method=tg.EP(inducing=tg.Inducing(5)))
     with pytest.raises(SpecError, match=r"re\(g\)"):
-        tg.fit("y ~ gp(x) + re(g) | censor(-0.4)", data, inducing={"re(g)": tg.Inducing(5)})
+        tg.fit("y ~ gp(x) + re(g) | censor(-0.4)", data, method=tg.EP(inducing={"re(g)": tg.Inducing(5)}))
     with pytest.raises(SpecError, match="inducing= goes with"):
-        tg.fit("y ~ x | censor(-0.4)", data, inducing=tg.Inducing(5), method="mle")
+        tg.fit("y ~ x | censor(-0.4)", data, method=tg.MLE(inducing=tg.Inducing(5)))

@@ -22,7 +22,7 @@ def saved(table, tmp_path, capsys):
 
 @pytest.fixture
 def res(table):
-    return tg.fit(FORMULA, pd.read_csv(table), hyper="maximize")
+    return tg.fit(FORMULA, pd.read_csv(table), method=tg.EP(hyper="maximize"))
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_a_regression_is_not_compared_with_a_process(regressions, saved, capsys)
 def test_levels_that_look_like_numbers_are_text_where_the_model_knows_them_as_text(formula, tmp_path, capsys):
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"x": rng.normal(size=30), "g": ["01", "2", "a"] * 10, "y": rng.normal(size=30)})
-    res = tg.fit(formula, data, method="ep", hyper="maximize")
+    res = tg.fit(formula, data, method=tg.EP(hyper="maximize"))
     res.save(tmp_path / "fit.tgp")
     new = data[data["g"] != "a"].reset_index(drop=True)
     new.to_csv(tmp_path / "new.csv", index=False)

@@ -42,7 +42,7 @@ def humps(rng, n):
 def survival_of(data, family, k, method="em"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        res = tg.fit(f"interval(lower, upper) ~ mixture({k})", data, family=family, method=method, n_starts=2)
+        res = tg.fit(f"interval(lower, upper) ~ mixture({k})", data, family=family, method=having(method, n_starts=2))
     return survival_test(res, remedies(res))
 
 

@@ -630,7 +630,7 @@ def test_causes(lung, tmp_path):
         ("Surv(time, event) ~ age + I(2 * age)", {}, DataError, "determined by 'age'"),
         (LINEAR, {"method": "ep"}, SpecError, "fitted by method='mle', not 'ep'"),
         (LINEAR, {"priors": {"age": None}}, SpecError, "priors="),
-        (LINEAR, {"hyper": "maximize"}, SpecError, "hyper="),
+        (LINEAR, {"method": tg.EP(hyper="maximize")}, SpecError, "hyper="),
         (LINEAR, {"sigma": "~ age"}, SpecError, "sigma= does not go with family='ph'"),
         (LINEAR, {"cov_type": "HC9"}, SpecError, "HC9"),
         (LINEAR, {"cov_type": "cluster"}, SpecError, "needs cov_kwds"),

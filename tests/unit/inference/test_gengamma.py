@@ -19,7 +19,7 @@ def times():
 
 
 def fit(times, **options):
-    return tg.fit("Surv(t, e) ~ gp(x)", times, **{"family": "gengamma", "hyper": "maximize", **options})
+    return tg.fit("Surv(t, e) ~ gp(x)", times, **{"family": "gengamma", "method": tg.EP(hyper="maximize"), **options})
 
 
 @pytest.mark.parametrize(("family", "Q"), [("weibull", 1.0), ("lognormal", 0.0)])

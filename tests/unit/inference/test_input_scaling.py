@@ -20,7 +20,7 @@ def data():
 
 
 def fit(formula, data, **options):
-    return tg.fit(formula, data, hyper="maximize", **options)
+    return tg.fit(formula, data, method=tg.EP(hyper="maximize"), **options)
 
 
 def moved(data):

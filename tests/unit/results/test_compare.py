@@ -24,7 +24,7 @@ def data():
 @pytest.fixture(scope="module")
 def fit(data):
     def made(formula=RBF, rows=data, **options):
-        return tg.fit(formula, rows, **{"hyper": "maximize", **options})
+        return tg.fit(formula, rows, **{"method": tg.EP(hyper="maximize"), **options})
 
     return made
 
@@ -91,7 +91,7 @@ def test_families_of_one_response_are_compared(rbf, fit):
 
 
 def test_log_evidence_integrated(fit):
-    averaged = fit(hyper="integrate")
+    averaged = fit(method=tg.EP(hyper="integrate"))
     assert tg.compare([averaged], by="log_evidence_integrated")["value"].tolist() == [averaged.log_evidence_integrated]
 
 

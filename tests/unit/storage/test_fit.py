@@ -16,7 +16,7 @@ from support.stored import LINEAR, again, assert_same, quiet_fit
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
 
-QUICK = {"method": "ep", "hyper": "maximize", "n_starts": 1}
+QUICK = {"method": tg.EP(hyper="maximize", n_starts=1)}
 
 
 def check_estimates(res, loaded):
@@ -117,7 +117,7 @@ def test_dot_weights_and_dict(rich, tmp_path):
 
 def test_priors_fixed_inducing_and_dropped_rows(rich, tmp_path):
     data = rich.assign(z=rich["z"].where(rich.index > 3))
-    options = {"inducing": None, "fixed": {"z": 0.25, "sigma": 0.2}, "priors": {"sd(gp(x))": tg.LogNormal(1.0, 0.5)}}
+    options = {"method": tg.EP(inducing=None), "fixed": {"z": 0.25, "sigma": 0.2}, "priors": {"sd(gp(x))": tg.LogNormal(1.0, 0.5)}}
     res = quiet_fit("y ~ z + gp(x) | censor(low, 1.6)", data, censored="drop", **options)
     check_estimates(res, again(res, tmp_path))
     res = quiet_fit("y ~ z + gp(x) | censor(low, 1.6)", data, censored="ignore", priors={}, **QUICK)

@@ -43,7 +43,7 @@ class BoxCoxGPResults(GPResults):
     --------
     >>> import tobitgp as tg
     >>> data = tg.datasets.load("tobin")
-    >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+    >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method=tg.EP(hyper="maximize"))
     >>> round(res.log_evidence, 2), res.power
     (-37.39, 0.5)
     """
@@ -94,7 +94,7 @@ class BoxCoxGPResults(GPResults):
         --------
         >>> import tobitgp as tg
         >>> data = tg.datasets.load("tobin")
-        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method=tg.EP(hyper="maximize"))
         >>> res.power_interval().tolist()
         [0.5, 0.0, 0.5, 0.5]
         """

@@ -315,7 +315,7 @@ def refuse_censoring_noises(parts: ProcessParts, question: str) -> None:
     if any(value for role, value in zip(found.roles, values, strict=True) if role in SIDES):
         raise SpecError(
             f"The censoring noises of bound='local' make a likelihood that is no density, of which {question} has no "
-            "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
+            "meaning; use tg.VI(bound='exact'), or fix sigma_lower and sigma_upper at 0."
         )
 
 

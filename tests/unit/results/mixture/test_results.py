@@ -362,7 +362,7 @@ def test_draws_keep_shapes_positive():
     """A shape whose error is larger than itself is drawn on the log scale, not cut off at the smallest there is."""
     rossi = tg.datasets.load("rossi")
     with pytest.warns(BoundaryWarning, match="its shape alone places it"):
-        res = tg.fit("week ~ mixture(2) | censor(event=event)", rossi, family="weibull", method="em", n_starts=1)
+        res = tg.fit("week ~ mixture(2) | censor(event=event)", rossi, family="weibull", method=tg.EMCM(n_init=1))
     assert res.bse["shape[2]"] > res.params["shape[2]"]
     draws = res.sample(NEW.iloc[:1], draws=2000, rng=1).to_numpy().ravel()
     assert np.mean((draws < 1e-3) | (draws > 1e6)) < 0.05
