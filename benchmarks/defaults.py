@@ -139,8 +139,8 @@ def fit(table: Table, train: pd.DataFrame, choice: Choice) -> Any:
     formula, options = table.formula(choice.curve), dict[str, Any]()
     if choice.priors is not None:
         options["priors"] = explicit(formula, train, choice.priors(table.terms))
-        options["hyper"] = "integrate" if 2 * table.terms + 1 <= choice.most else "maximize"
-    return tg.fit(formula, train, method="ep", **options)
+        options["method"] = tg.EP(hyper="integrate" if 2 * table.terms + 1 <= choice.most else "maximize")
+    return tg.fit(formula, train, **{"method": "ep", **options})
 
 
 def judge(res: Any, table: Table, test: pd.DataFrame) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def posterior_method(method: Any) -> PosteriorMethod:
 def holding(method: Any, settings: Mapping[str, Any], formula: Any = None) -> tuple[type[Any], dict[str, Any]]:
     """The class of the method that has some settings, given beside a method and a formula, and all its settings."""
     own = method.given if isinstance(method, MethodValue) else {}
-    chosen = type(method) if isinstance(method, MethodValue) else METHODS.get(method if isinstance(method, str) else "")
+    chosen: Any = type(method) if isinstance(method, MethodValue) else METHODS.get(str(method))
     chosen = chosen or _class_for(settings, formula if isinstance(formula, str) else "")
     if issubclass(chosen, MixtureAscent):
         settings = {{"n_starts": "n_init"}.get(name, name): value for name, value in settings.items()}

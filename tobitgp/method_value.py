@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import wraps
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from tobitgp.errors import SpecError
 
@@ -39,8 +39,8 @@ class MethodValue:
 
 def naming_settings(method: T) -> T:
     """Let the error about a setting that a method does not have name those that it has."""
-    known = [field.name for field in fields(method)]
-    make = method.__init__
+    known = [field.name for field in fields(cast(Any, method))]
+    make: Any = method.__init__  # type: ignore[misc]
 
     @wraps(make)
     def checked(self: Any, /, *args: Any, **settings: Any) -> None:
@@ -49,7 +49,7 @@ def naming_settings(method: T) -> T:
                 raise SpecError(_no_setting(method.__name__, name, value, known))
         make(self, *args, **settings)
 
-    method.__init__ = checked  # type: ignore[method-assign]
+    cast(Any, method).__init__ = checked
     return method
 
 

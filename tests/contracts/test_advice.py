@@ -92,8 +92,8 @@ def test_more_inducing_inputs():
     found = coarse.check().table.loc["inducing inputs"]
     assert found["verdict"] == "bad"
     assert (
-        "raise inducing=, use inducing=None, or gp(..., approximation='vecchia'), in one input 'markov'"
-        in found["words"]
+        "raise inducing, as in method=tg.EP(inducing=200), use tg.EP(inducing=None), or gp(..., "
+        "approximation='vecchia'), in one input 'markov'" in found["words"]
     )
     ways = [("y ~ gp(x)", {"method": tg.EP(inducing=120)}), ("y ~ gp(x)", {"method": tg.EP(inducing=None)})]
     ways += [("y ~ gp(x, approximation='vecchia')", {}), ("y ~ gp(x, kernel='matern32', approximation='markov')", {})]

@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import having, with_settings
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning
@@ -47,7 +48,7 @@ def both(case, method):
         auto = tg.fit(formula, frame, **options)
     assert all(w.category is ApproximationWarning for w in caught)
     named = [float(str(w.message).split("gap ")[1].split(" nats")[0]) for w in caught]
-    return auto, tg.fit(formula, frame, method=tg.EP(inducing=None), **options), named
+    return auto, tg.fit(formula, frame, **with_settings(options, inducing=None)), named
 
 
 def check_promise(case, method):
@@ -114,7 +115,7 @@ def test_the_average_loss_is_between_one_and_two_trace_terms(sigma):
         formula = "y ~ 0 + gp(x, kernel='matern32', name='g')"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ApproximationWarning)
-            sparse = tg.fit(formula, frame, method=tg.EP(inducing=X[Z]), **options)
+            sparse = tg.fit(formula, frame, **with_settings(options, inducing=X[Z]))
         assert sparse.parts.fitted.nats_left == pytest.approx(T, rel=1e-6)
         S = K + noise
         dense = -0.5 * (y @ np.linalg.solve(S, y) + np.linalg.slogdet(S)[1] + n * np.log(2.0 * np.pi))

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import having
 from support.mixtures import DRAWS, censor
 
 import tobitgp as tg

@@ -17,15 +17,24 @@ import tobitgp as tg
 
 PROCESSES = [
     fit("chain beside a line", "left ~ z + gp(x, kernel='matern32') | censor(-0.5)", method=tg.EP(hyper="maximize")),
-    fit("chain of groups", "left ~ C(b) + gp(x, by=b, kernel='matern12') | censor(-0.5)", method=tg.EP(hyper="maximize")),
+    fit(
+        "chain of groups", "left ~ C(b) + gp(x, by=b, kernel='matern12') | censor(-0.5)", method=tg.EP(hyper="maximize")
+    ),
     fit("chain, averaged", "left ~ gp(x, kernel='matern12', approximation='markov') | censor(-0.5)"),
     fit("chain of a sum", "left ~ gp(x, approximation='markov', kernel='matern52') + re(g) | censor(-0.5)"),
-    fit("neighbours", "left ~ gp(x, x2, kernel='matern32', approximation='vecchia') | censor(-0.5)", method=tg.EP(hyper="maximize")),
+    fit(
+        "neighbours",
+        "left ~ gp(x, x2, kernel='matern32', approximation='vecchia') | censor(-0.5)",
+        method=tg.EP(hyper="maximize"),
+    ),
     fit("crossed groups", "left ~ (1 + z | g) + (1 | h) | censor(-0.5)", method=tg.EP(hyper="maximize")),
     fit("correlated curves", "left ~ gp(x, by=h, cor=True) | censor(-0.5)", n=60, method=tg.EP(hyper="maximize")),
 ]
 OTHERS = {
-    "several responses": ("mvbind(left, y2) ~ z + gp(x) + (1 | g) | censor(-0.5, None)", {"method": tg.EP(hyper="maximize")}),
+    "several responses": (
+        "mvbind(left, y2) ~ z + gp(x) + (1 | g) | censor(-0.5, None)",
+        {"method": tg.EP(hyper="maximize")},
+    ),
     "bands of time": (f"{SURV} ~ z", {"family": "ph", "method": tg.EP(hyper="maximize")}),
     "parametric hazards": (f"{SURV} ~ z", {"family": tg.PH("weibull")}),
     "cure": (f"{SURV} ~ z", {"family": "weibull", "cure": "~ 1"}),

@@ -19,7 +19,7 @@ from support.problems import (
 )
 
 from tobitgp.distributions.symmetric_noise import StudentNoise
-from tobitgp.inference import EPUpdates, METHODS, VIUpdates
+from tobitgp.inference import METHODS, EPUpdates, VIUpdates
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood

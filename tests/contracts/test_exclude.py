@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from support.kinds import KINDS as KINDS_OF_FIT
 from support.kinds import N, rows
+from support.methods import with_settings
 
 import tobitgp as tg
 
@@ -46,7 +47,7 @@ def data() -> pd.DataFrame:
 def test_given_rows_are_those_of_the_fit(
     data: pd.DataFrame, formula: str, exclude: str, options: dict[str, Any]
 ) -> None:
-    res = tg.fit(formula, data, method=tg.EP(hyper="maximize"), **options)
+    res = tg.fit(formula, data, **with_settings(options, hyper="maximize"))
     for asked in (UPPER, {"what": "latent"}):
         own, given = res.predict(exclude=exclude, **asked), res.predict(data, exclude=exclude, **asked)
         np.testing.assert_allclose(given, own, rtol=1e-8, atol=1e-8)

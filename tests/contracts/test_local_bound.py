@@ -8,7 +8,7 @@ from support.bounds import direct_integral, eq46
 from support.oracles import covariance, exact_evidence
 from support.problems import CENSORING, GAUSSIAN, dense, gp, make_problem, make_rows, marginals, simulate, solve, tight
 
-from tobitgp.inference import VIUpdates, LaplaceUpdates
+from tobitgp.inference import LaplaceUpdates, VIUpdates
 from tobitgp.inference.method import Marginals
 from tobitgp.inference.vi import local_update
 from tobitgp.likelihoods.censoring_noise import SideNoise
@@ -86,7 +86,9 @@ def test_below_the_exact_evidence_and_below_vi(seed, censoring, log_sigma):
     """Without side noises it is a bound, on VI's bound too."""
     data, theta = simulate(censoring, n=8, seed=seed), np.append(PRIOR, log_sigma)
     problem = data.problem()
-    local, exact = (solve(problem, [gp(problem)], theta, VIUpdates(bound=bound)).evidence for bound in ("local", "exact"))
+    local, exact = (
+        solve(problem, [gp(problem)], theta, VIUpdates(bound=bound)).evidence for bound in ("local", "exact")
+    )
     K = covariance("rbf", data.X, data.X, PRIOR)
     evidence, error, *_ = exact_evidence(K, np.exp(log_sigma), data.lower, data.upper)
     assert local <= exact + 1e-7

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from support.methods import with_settings
 
 import tobitgp as tg
 
@@ -51,6 +52,6 @@ def test_the_default_finds_what_a_good_start_does(problem):
     formula, data, by_hand, options = problem()
     ends = {}
     for name, how in {"default": {}, "by hand": by_hand}.items():
-        res = tg.fit(formula, data, method=tg.EP(hyper="maximize"), **options, **how)
+        res = tg.fit(formula, data, **with_settings(options, hyper="maximize"), **how)
         ends[name] = res.fit_history["log_posterior"].iloc[-1]
     assert ends["default"] > ends["by hand"] - 0.01

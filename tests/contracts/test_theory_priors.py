@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 
@@ -65,7 +66,7 @@ def test_one_column_and_two_levels(frame):
 
 def test_given_and_fixed_coefficients_are_independent(frame):
     given = {"priors": {"yr": tg.Normal(0.2, 0.3)}, "fixed": {"g[T.b]": 1.5}}
-    res = tg.fit("y ~ yr*g", frame, method=tg.EP(hyper="maximize"), **given)
+    res = tg.fit("y ~ yr*g", frame, **with_settings(given, hyper="maximize"))
     linear, columns = res.parts.gp.linear, list(res.params.index)
     V = linear.root @ linear.root.T
     yr, b = columns.index("yr"), columns.index("g[T.b]")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.methods import having
 
 import tobitgp as tg
 

@@ -230,7 +230,9 @@ PROCESSES = [
     fit("gumbel", "both ~ gp(x) | censor(-0.5, 1.2)", n=40, family="gumbel", fixed=AT),
     fit("nh4", f"nh4 ~ {TREND} | censor(limit)", "nh4", family="lognormal", method=tg.EP(inducing=None)),
     fit("lung", f"{SURV} ~ C(sex) + gp(age)", "lung", n=60, family="weibull"),
-    fit("lung groups", f"{SURV} ~ gp(age) + re(ph_ecog)", "lung", n=60, family="weibull", method=tg.EP(hyper="maximize")),
+    fit(
+        "lung groups", f"{SURV} ~ gp(age) + re(ph_ecog)", "lung", n=60, family="weibull", method=tg.EP(hyper="maximize")
+    ),
     fit("loglogistic", f"{SURV} ~ gp(x)", "times", n=40, family="loglogistic", fixed=AT_LOG),
     fit("exponential", f"{SURV} ~ gp(x)", "times", n=40, family="exponential", method=tg.EP(hyper="maximize")),
     fit("interval", "interval(lo, hi) ~ gp(x)", "times", n=50, family="lognormal", fixed=AT_LOG),
@@ -270,24 +272,41 @@ PROCESSES = [
     fit("dask groups", "both ~ z + re(g) | censor(-0.5, 1.2)", given="dask"),
 ]
 
-FEW = {"n_starts": 3, "tol": 1e-13}  # to the last digits, so that no digit is left to where it stops
+FEW = {"n_init": 3, "tol": 1e-13}  # to the last digits, so that no digit is left to where it stops
 MIXTURES = [
-    fit("gaussian", "low2 ~ mixture(2) | censor(least)", **FEW),
-    fit("gaussian both", "both2 ~ mixture(range(1, 4)) | censor(least, most)", **FEW),
-    fit("dp", "low2 ~ mixture('dp', max_components=4) | censor(least)", **FEW),
-    fit("em", "low2 ~ mixture(2) | censor(least)", method="em", **FEW),
+    fit("gaussian", "low2 ~ mixture(2) | censor(least)", method=tg.VBCM(**FEW)),
+    fit("gaussian both", "both2 ~ mixture(range(1, 4)) | censor(least, most)", method=tg.VBCM(**FEW)),
+    fit("dp", "low2 ~ mixture('dp', max_components=4) | censor(least)", method=tg.VBCM(**FEW)),
+    fit("em", "low2 ~ mixture(2) | censor(least)", method=tg.EMCM(**FEW)),
     fit("svbcm", "low2 ~ mixture(2) | censor(least)", method="svbcm", rng=1),
-    fit("drop", "low2 ~ mixture(2) | censor(least)", censored="drop", **FEW),
-    fit("priors", "low2 ~ mixture(2) | censor(least)", priors={"mean": 0, "tau": 0.01, "a": 1, "b": 1}, **FEW),
-    fit("lung weibull", f"{SURV} ~ mixture(2)", "lung", family="weibull", **FEW),
-    fit("lung weibull em", f"{SURV} ~ mixture(2)", "lung", family="weibull", method="em", **FEW),
-    fit("lung gaussian", f"{SURV} ~ mixture(2)", "lung", family="gaussian", **FEW),
-    fit("rossi exponential", f"{SURV.replace('time', 'week')} ~ mixture(2)", "rossi", family="exponential", **FEW),
-    fit("diabetes lognormal", "interval(left, right) ~ mixture(2)", "diabetes", family="lognormal", **FEW),
-    fit("poisson", "count ~ mixture(2) | censor(upper=9)", family="poisson", **FEW),
-    fit("weights", "low2 ~ mixture(2) | censor(least)", weights="w", **FEW),
-    fit("loaded", "low2 ~ mixture(2) | censor(least)", given="saved", **FEW),
-    fit("parquet", "low2 ~ mixture(2) | censor(least)", given="parquet", **FEW),
+    fit("drop", "low2 ~ mixture(2) | censor(least)", censored="drop", method=tg.VBCM(**FEW)),
+    fit(
+        "priors",
+        "low2 ~ mixture(2) | censor(least)",
+        priors={"mean": 0, "tau": 0.01, "a": 1, "b": 1},
+        method=tg.VBCM(**FEW),
+    ),
+    fit("lung weibull", f"{SURV} ~ mixture(2)", "lung", family="weibull", method=tg.VBCM(**FEW)),
+    fit("lung weibull em", f"{SURV} ~ mixture(2)", "lung", family="weibull", method=tg.EMCM(**FEW)),
+    fit("lung gaussian", f"{SURV} ~ mixture(2)", "lung", family="gaussian", method=tg.VBCM(**FEW)),
+    fit(
+        "rossi exponential",
+        f"{SURV.replace('time', 'week')} ~ mixture(2)",
+        "rossi",
+        family="exponential",
+        method=tg.VBCM(**FEW),
+    ),
+    fit(
+        "diabetes lognormal",
+        "interval(left, right) ~ mixture(2)",
+        "diabetes",
+        family="lognormal",
+        method=tg.VBCM(**FEW),
+    ),
+    fit("poisson", "count ~ mixture(2) | censor(upper=9)", family="poisson", method=tg.VBCM(**FEW)),
+    fit("weights", "low2 ~ mixture(2) | censor(least)", weights="w", method=tg.VBCM(**FEW)),
+    fit("loaded", "low2 ~ mixture(2) | censor(least)", given="saved", method=tg.VBCM(**FEW)),
+    fit("parquet", "low2 ~ mixture(2) | censor(least)", given="parquet", method=tg.VBCM(**FEW)),
 ]
 
 # The fits of all other kinds, and of a few models more, are those of the matrix of kinds and questions.

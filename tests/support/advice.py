@@ -3,6 +3,7 @@
 import re
 
 import tobitgp as tg
+from support.methods import with_settings
 
 _BOTH = re.compile(r"^(?P<left>.*?)~(?P<terms>.*?)(?P<rest>\|\s*(?:censor|truncate)\(.*)?$")
 _TERMS = r"gp\([^()]*\)|bs\([^()]*\)|tv\([^()]*\)|strata\([^()]+\)"
@@ -48,7 +49,7 @@ def remedies_in(words):
         def add(formula, data, options, term=term):
             given = dict(options)
             if term.startswith("gp("):
-                given = {**given, "method": tg.EP(hyper="maximize", n_starts=1)}
+                given = {**with_settings(given, hyper="maximize", n_starts=1)}
             if term.startswith("tv("):
                 given = {"family": "ph", "method": tg.EP(hyper="maximize")}
             return tg.fit(with_term(formula, term), data, **given)

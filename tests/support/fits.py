@@ -26,4 +26,6 @@ def parameters(fixed=None, start=None, flat=()):
 
 def fit(problem, chosen=None, method=None, kernel="rbf", inducing="auto", on_step=None, **options):
     prior = Prior(None, (GPPrior(Inputs(problem.X[0]), product((kernel, problem.X[0].shape[1])), inducing),))
-    return fit_gp(Task(problem, prior, chosen or parameters(), GAUSSIAN), method or EPUpdates(), Settings(**options), on_step)
+    return fit_gp(
+        Task(problem, prior, chosen or parameters(), GAUSSIAN), method or EPUpdates(), Settings(**options), on_step
+    )

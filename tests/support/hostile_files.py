@@ -43,7 +43,10 @@ RICH = {
     ),
 }
 MADE = {
-    "hazards": ("Surv(t, u) ~ gp(x) + bs(z, df=4) + tv(low) + strata(g)", {"family": "ph", "method": tg.EP(hyper="maximize")}),
+    "hazards": (
+        "Surv(t, u) ~ gp(x) + bs(z, df=4) + tv(low) + strata(g)",
+        {"family": "ph", "method": tg.EP(hyper="maximize")},
+    ),
     "parametric": ("Surv(t, u) ~ bs(z, df=4) + x + strata(g)", {"family": tg.PH("spline", df=2)}),
     "several responses": (
         "mvbind(clipped, k) ~ gp(x) + bs(z, df=4) + (1 + z | g) | censor((low, 1), None)",

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, NumericalError
@@ -37,12 +38,12 @@ def told(formula, data, **options):
 
 
 UNSETTLED = {
-    "inner loop, vi": (CURVE, {"method": tg.VI(max_iterations=2)}, "max_iterations"),
-    "inner loop, laplace": (CURVE, {"method": tg.Laplace(max_iterations=1)}, "max_iterations"),
-    "inner loop, vi, a line": (DEFAULT, {"method": tg.VI(max_iterations=2)}, "max_iterations"),
-    "inner loop, laplace, a line": (DEFAULT, {"method": tg.Laplace(max_iterations=1)}, "max_iterations"),
-    "optimiser, regression": ("y ~ x | censor(l)", {"max_iter": 1}, "max_iter"),
-    "optimiser, vbcm": ("y ~ mixture(2) | censor(l)", {"max_iter": 2, "n_starts": 2}, "max_iter"),
+    "inner loop, vi": (CURVE, {"method": tg.VI(site_iterations=2)}, "site_iterations"),
+    "inner loop, laplace": (CURVE, {"method": tg.Laplace(site_iterations=1)}, "site_iterations"),
+    "inner loop, vi, a line": (DEFAULT, {"method": tg.VI(site_iterations=2)}, "site_iterations"),
+    "inner loop, laplace, a line": (DEFAULT, {"method": tg.Laplace(site_iterations=1)}, "site_iterations"),
+    "optimiser, regression": ("y ~ x | censor(l)", {"method": tg.MLE(max_iter=1)}, "max_iter"),
+    "optimiser, vbcm": ("y ~ mixture(2) | censor(l)", {"method": tg.VBCM(max_iter=2, n_init=2)}, "max_iter"),
     "optimiser, em": ("y ~ mixture(2) | censor(l)", {"method": tg.EMCM(max_iter=2, n_init=2)}, "max_iter"),
 }
 
@@ -64,7 +65,7 @@ def test_told_once_with_the_remedy(data, case):
 @formulas
 def test_ep_gives_way_and_says_so(data, formula):
     """To a bound, from the sites that it had."""
-    res, heard = told(formula, data, method=tg.EP(max_iterations=2))
+    res, heard = told(formula, data, method=tg.EP(site_iterations=2))
     assert res.method == "vi"
     assert len(heard) == 1
     assert "method='vi'" in heard[0]
@@ -131,7 +132,7 @@ def test_a_maximum_of_no_weight_stands_in_the_trace_alone():
 
 
 def test_starts_that_agree_are_silent(data):
-    res = tg.fit(CURVE, data, n_starts=4)
+    res = tg.fit(CURVE, data, method=tg.EP(n_starts=4))
     assert "another maximum" not in set(res.fit_history["stage"])
     assert "starts" not in res.check().table.index
 
@@ -155,7 +156,10 @@ def test_noise_that_rounding_drowns_is_told_with_the_remedy(inducing):
     """All inputs as inducing ones do not mend it, and nothing says they do."""
     x = np.linspace(0, 6, 40)
     data = pd.DataFrame({"x": x, "y": np.maximum(np.sin(x), -0.5)})
-    formula, options = "y ~ gp(x, kernel='matern12') | censor(-0.5)", {"method": tg.EP(hyper="maximize", inducing=inducing)}
+    formula, options = (
+        "y ~ gp(x, kernel='matern12') | censor(-0.5)",
+        {"method": tg.EP(hyper="maximize", inducing=inducing)},
+    )
     with pytest.raises(NumericalError, match="sigma, whose square is lost to rounding") as error:
         tg.fit(formula, data, fixed={"sigma": 5e-9}, **options)
     enough = float(re.search(r"'sigma': ([\d.e-]+)\} or more", str(error.value)).group(1))
@@ -163,7 +167,7 @@ def test_noise_that_rounding_drowns_is_told_with_the_remedy(inducing):
         warnings.simplefilter("always")
         res = tg.fit(formula, data, fixed={"sigma": enough}, **options)
     assert np.isfinite(res.log_evidence)
-    assert all("raise inducing=" in str(w.message) for w in heard), [str(w.message) for w in heard]
+    assert all("tg.EP(inducing=" in str(w.message) for w in heard), [str(w.message) for w in heard]
 
 
 def test_noise_that_costs_digits_is_told_with_the_remedy(data, tmp_path):
@@ -211,7 +215,7 @@ def test_remedies_lead_where_a_fit_is_possible():
     """Below the least noise that is safe all inputs are no remedy for few inducing ones."""
     x = np.linspace(0, 6, 40)
     data, fixed = pd.DataFrame({"x": x, "y": np.sin(x)}), {"sd(gp(x))": 0.42, "lengthscale(gp(x))": 4.2}
-    for sigma, remedy in ((1e-3, "use inducing=None"), (5e-7, "the value at which sigma is fixed")):
+    for sigma, remedy in ((1e-3, "use tg.EP(inducing=None)"), (5e-7, "the value at which sigma is fixed")):
         known = {**fixed, "sigma": sigma}  # where a search would turn with the digits that are lost
         with pytest.warns(ApproximationWarning, match=remedy):
             res = tg.fit("y ~ gp(x, kernel='matern12')", data, fixed=known, method=tg.EP(inducing=15, hyper="maximize"))

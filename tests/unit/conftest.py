@@ -41,10 +41,14 @@ def maximised(mixed):
 
 @pytest.fixture(scope="session")
 def log_time(lung):
-    return tg.fit("time ~ gp(age) + ph_ecog | censor(event=event)", lung, family="lognormal", method=tg.EP(hyper="integrate"))
+    return tg.fit(
+        "time ~ gp(age) + ph_ecog | censor(event=event)", lung, family="lognormal", method=tg.EP(hyper="integrate")
+    )
 
 
 @pytest.fixture(scope="session")
 def ammonium():
     """Log time with limits in a column."""
-    return tg.fit("nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", method=tg.EP(hyper="integrate"))
+    return tg.fit(
+        "nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", method=tg.EP(hyper="integrate")
+    )

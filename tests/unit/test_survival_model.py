@@ -75,7 +75,9 @@ def test_calibration(data, rhs):
     import matplotlib.pyplot as plt
 
     plt.close("all")  # lifelines draws into whatever figure is open
-    model = tg.SurvivalModel(rhs, **({"method": tg.EP(hyper="maximize")} if "gp" in rhs else {})).fit(data, "time", "event")
+    model = tg.SurvivalModel(rhs, **({"method": tg.EP(hyper="maximize")} if "gp" in rhs else {})).fit(
+        data, "time", "event"
+    )
     with np.errstate(all="ignore"):
         _, ici, _ = survival_probability_calibration(model, data, 365.0)
     if rhs == "age + sex":

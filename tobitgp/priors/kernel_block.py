@@ -279,9 +279,9 @@ class Inducing:
     --------
     >>> import tobitgp as tg
     >>> data = tg.datasets.simulate_groot_lucas()
-    >>> options = {"method": tg.VI(hyper="maximize")}
-    >>> fixed = tg.fit("y ~ gp(x) | censor(lower)", data, method=tg.EP(inducing=9), **options)
-    >>> moved = tg.fit("y ~ gp(x) | censor(lower)", data, method=tg.EP(inducing=tg.Inducing(9)), **options)
+    >>> formula, moving = "y ~ gp(x) | censor(lower)", tg.Inducing(9)
+    >>> fixed = tg.fit(formula, data, method=tg.VI(hyper="maximize", inducing=9))
+    >>> moved = tg.fit(formula, data, method=tg.VI(hyper="maximize", inducing=moving))
     >>> moved.log_evidence > fixed.log_evidence
     True
     """

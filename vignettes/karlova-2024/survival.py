@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from synthetic import MAXIMISED, weak
+from synthetic import MAXIMISED, maximised, weak
 
 import tobitgp as tg
 
@@ -112,7 +112,7 @@ def gbsg_models() -> Iterator[dict[str, Any]]:
     yield line("EP, averaged", "each row", tg.fit(f"{PER_ROW} ~ {f}", train, **weak(f"{PER_ROW} ~ {f}", train)))
     for reading, limit in {"each row": "limit", "84 months": "84"}.items():
         formula = f"time ~ {f} | censor(upper={limit})"
-        vi = tg.fit(formula, train, method=tg.VI(n_starts=1), start=ep.hyperparameters, **MAXIMISED)
+        vi = tg.fit(formula, train, start=ep.hyperparameters, **maximised(tg.VI(n_starts=1)))
         closed = tg.fit(formula, train, method=tg.VI(bound="karlova"), fixed=vi.hyperparameters)
         yield line("VI", reading, vi)
         yield line("closed form", reading, closed)
@@ -146,7 +146,7 @@ def credit_models(train: pd.DataFrame, f: str) -> Iterator[tuple[str, Any]]:
     ep = tg.fit(formula, train, **MAXIMISED)
     yield "EP", ep
     limited = f"time ~ {f} | censor(upper=limit)"
-    vi = tg.fit(limited, train, method=tg.VI(n_starts=1), start=ep.hyperparameters, **MAXIMISED)
+    vi = tg.fit(limited, train, start=ep.hyperparameters, **maximised(tg.VI(n_starts=1)))
     yield "VI", vi
     yield "closed form", tg.fit(limited, train, method=tg.VI(bound="karlova"), fixed=vi.hyperparameters)
     yield "EP, averaged", tg.fit(formula, train, **weak(formula, train))

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
+from support.methods import having
 
 import tobitgp as tg
 
@@ -59,7 +60,9 @@ def test_gradients_are_those_of_differences(df, method):
     model, h = tg.Model(CENSORED, df), 1e-5
 
     def value(name, step):
-        return model.evidence(GIVEN | {name: GIVEN[name] + step}, method=having(method, inducing=None), gradient=False).value
+        return model.evidence(
+            GIVEN | {name: GIVEN[name] + step}, method=having(method, inducing=None), gradient=False
+        ).value
 
     found = model.evidence(GIVEN, method=having(method, inducing=None)).gradient
     for name in GIVEN:

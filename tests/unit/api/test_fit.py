@@ -41,7 +41,9 @@ def test_all_fixed_evaluates_the_zero_mean_gp_of_the_papers(clipped):
     assert res.log_evidence == pytest.approx(other.log_evidence, abs=1e-8)
     assert res.hyperparameters == pytest.approx(fixed)
     assert res.converged
-    again = tg.fit("y ~ 0 + offset(m) + gp(x) | censor(lower)", data, fixed=res.hyperparameters, method=tg.EP(inducing=None))
+    again = tg.fit(
+        "y ~ 0 + offset(m) + gp(x) | censor(lower)", data, fixed=res.hyperparameters, method=tg.EP(inducing=None)
+    )
     assert again.log_evidence == pytest.approx(res.log_evidence, abs=1e-10)
 
 
@@ -141,13 +143,8 @@ def test_inducing_choices_agree(clipped):
     [
         ({"family": "weibul"}, "family='weibul'"),
         ({"method": "mcmc"}, "method='mcmc'"),
-        ({"method": tg.EP(bound="exact")}, "bound='exact' goes with method='vi'"),
-        ({"method": tg.VI(bound="exact")}, "bound= goes with"),
-        ({"method": tg.EP(hyper="sample")}, "hyper='sample'"),
         ({"censored": "forget"}, "censored="),
         ({"missing": "keep"}, "missing="),
-        ({"method": tg.EP(inducing="all")}, "inducing='all'"),
-        ({"method": tg.EP(inducing=0)}, "inducing=0"),
         ({"method": tg.EP(inducing=np.zeros((3, 2)))}, r"\(M, 1\)"),
         ({"method": tg.EP(inducing={"gp(z)": 3})}, r"gp\(z\)"),
         ({"fixed": {"sigm": 1.0}}, "Did you mean 'sigma'"),
@@ -155,8 +152,6 @@ def test_inducing_choices_agree(clipped):
         ({"start": {"Intercept": 1.0}}, "start="),
         ({"priors": {"sigma": 3.0}}, "tg.LogNormal"),
         ({"priors": {"Intercept": tg.LogNormal(1.0, 1.0)}}, "tg.Normal"),
-        ({"n_starts": 0}, "n_starts=0"),
-        ({"max_iter": 2.5}, "max_iter=2.5"),
     ],
 )
 def test_wrong_options_are_refused_by_name(clipped, options, words):
@@ -203,7 +198,7 @@ def test_tiny_data_fit(n):
 
 def test_ep_gives_way_to_vi_and_says_so(clipped):
     with pytest.warns(ConvergenceWarning, match="variational inference took over"):
-        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(max_iterations=1))
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(site_iterations=1))
     assert res.method == "vi"
     assert res.evidence_kind == "elbo"
     assert res.converged
@@ -211,7 +206,7 @@ def test_ep_gives_way_to_vi_and_says_so(clipped):
 
 def test_a_search_cut_short_says_so(clipped):
     with pytest.warns(ConvergenceWarning, match="did not converge"):
-        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.Laplace(max_iterations=1, hyper="maximize"))
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.Laplace(site_iterations=1, hyper="maximize"))
     assert not res.converged
     assert "not" in str(res.summary()).lower()
 
@@ -292,26 +287,38 @@ def test_no_marginal_evidence_without_proper_priors(clipped):
 @pytest.mark.parametrize("make", [tg.EP, tg.VI, tg.Laplace])
 @pytest.mark.parametrize(
     "options",
-    [{"max_iterations": 0}, {"max_iterations": 1.5}, {"damping": 0}, {"damping": 5.0}, {"tol": -1}, {"tol": "a"}],
+    [
+        {"site_iterations": 0},
+        {"site_iterations": 1.5},
+        {"damping": 0},
+        {"damping": 5.0},
+        {"site_tol": -1},
+        {"site_tol": "a"},
+        {"tol": -1},
+        {"tol": "x"},
+        {"tol": float("nan")},
+        {"n_starts": 0},
+        {"max_iter": 2.5},
+        {"hyper": ["x"]},
+        {"inducing": "all"},
+        {"inducing": 0},
+    ],
+    ids=str,
 )
 def test_methods_refuse_settings_that_cannot_work(make, options):
-    with pytest.raises(SpecError, match=rf"tg\.{make.__name__}\({next(iter(options))}="):
+    with pytest.raises(SpecError, match=f"^{next(iter(options))}="):
         make(**options)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"tol": -1}, "tol=-1"),
-        ({"tol": "x"}, "tol='x'"),
-        ({"tol": float("nan")}, "tol=nan"),
         ({"rng": "a"}, "rng='a'"),
         ({"progress": "x"}, "progress='x'"),
         ({"fixed": ["sigma"]}, "fixed="),
         ({"fixed": {"Intercept": "a"}}, "finite number"),
         ({"fixed": {"sigma": None}}, "positive number"),
         ({"family": ["gaussian"]}, "family="),
-        ({"method": tg.EP(hyper=["x"])}, "hyper="),
         ({"method": ["ep"]}, "method="),
         ({"priors": "none"}, "priors='none'"),
     ],
@@ -380,7 +387,7 @@ def test_too_many_hyper_parameters_to_integrate_are_refused():
     formula = "y ~ gp(" + ", ".join(f"x{i}" for i in range(18)) + ")"
     with pytest.raises(SpecError, match="at most 18 hyper-parameters, and 20 are free"):
         tg.fit(formula, data, method=tg.EP(hyper="integrate", n_starts=1))
-    assert np.isnan(tg.fit(formula, data, n_starts=1).log_evidence_integrated)
+    assert np.isnan(tg.fit(formula, data, method=tg.EP(n_starts=1)).log_evidence_integrated)
 
 
 def test_few_iterations_are_called_converged_only_at_the_maximum(clipped):
@@ -412,7 +419,10 @@ def test_so_it_is_on_rows_that_a_sample_stands_for():
     x = rng.uniform(0.0, 10.0, 25_000)
     y = np.sin(x) + rng.gumbel(0.0, 0.5, len(x))
     data = pd.DataFrame({"x": x, "y": np.minimum(y, 0.5), "event": y < 0.5})
-    formula, how = "y ~ gp(x) | censor(event=event)", {"family": "gumbel", "method": tg.EP(hyper="maximize", inducing=30)}
+    formula, how = (
+        "y ~ gp(x) | censor(event=event)",
+        {"family": "gumbel", "method": tg.EP(hyper="maximize", inducing=30)},
+    )
     full = tg.fit(formula, data, **how)
     res = tg.fit(formula, data, start=tg.fit(formula, data.iloc[:24_000], **how), **how)
     assert res.fit_history["evaluations"].sum() < full.fit_history["evaluations"].sum() / 2
@@ -462,7 +472,12 @@ def test_a_fit_without_a_posterior_is_no_start(clipped):
 def test_the_history_counts_the_screening(clipped):
     res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(hyper="maximize"))
     seen = []
-    tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(hyper="maximize"), progress=lambda stage, *_: seen.append(stage))
+    tg.fit(
+        "y ~ gp(x) | censor(lower)",
+        clipped,
+        method=tg.EP(hyper="maximize"),
+        progress=lambda stage, *_: seen.append(stage),
+    )
     assert res.fit_history.set_index("stage").loc["search", "evaluations"] == seen.count("search")
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 from tobitgp.errors import FormulaError, SpecError
@@ -99,7 +100,7 @@ def both(data):
     """A fit, and the same model with the line as a column that has the prior of the line."""
 
     def fitted(formula, rows=data, **options):
-        options = {"method": tg.EP(hyper="maximize"), **options}
+        options = with_settings(options, hyper="maximize")
         res = tg.fit(formula, rows, **options)
         gp, sds = res.parts.gp, {}
         for t, term in enumerate(gp.terms):
@@ -188,7 +189,9 @@ def test_draws_and_derivatives_have_the_line(data, both):
 def test_partitions_have_the_line(data, tmp_path):
     for i in range(2):
         data.iloc[35 * i : 35 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
-    some, whole = (tg.fit("y ~ gp(x) + z", rows, method=tg.EP(hyper="maximize")) for rows in (str(tmp_path / "*.parquet"), data))
+    some, whole = (
+        tg.fit("y ~ gp(x) + z", rows, method=tg.EP(hyper="maximize")) for rows in (str(tmp_path / "*.parquet"), data)
+    )
     assert some.slopes().to_numpy() == pytest.approx(whole.slopes().to_numpy(), rel=1e-3)
 
 
@@ -200,7 +203,9 @@ def test_hazards_have_the_line_with_their_sign():
     res = tg.fit("Surv(time, event) ~ gp(x)", data, family="ph", method=tg.EP(hyper="maximize"))
     slope = next(line for line in str(res.summary()).splitlines() if line.startswith("slope(gp(x))")).split()
     assert float(slope[-2]) < 1.0 < float(slope[-1])
-    linear = tg.fit("Surv(time, event) ~ x", data, family="ph", method=tg.EP(hyper="maximize")).priors.loc["x", "spread"]
+    linear = tg.fit("Surv(time, event) ~ x", data, family="ph", method=tg.EP(hyper="maximize")).priors.loc[
+        "x", "spread"
+    ]
     assert 2.5 * res.priors.loc["slope(gp(x))", "spread"] == pytest.approx(linear, rel=1e-9)
 
 

@@ -22,7 +22,11 @@ def data():
 
 def test_two_steps_are_one(data):
     model = tg.Model(FORMULA, data)
-    for options in ({"fixed": FIXED}, {"fixed": FIXED, "method": "vi"}, {"method": tg.EP(hyper="maximize"), "priors": {}}):
+    for options in (
+        {"fixed": FIXED},
+        {"fixed": FIXED, "method": "vi"},
+        {"method": tg.EP(hyper="maximize"), "priors": {}},
+    ):
         one, two = tg.fit(FORMULA, data, **options), model.fit(**options)
         assert two.log_evidence == one.log_evidence
         pd.testing.assert_series_equal(two.predict(), one.predict())

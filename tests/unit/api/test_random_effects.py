@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 from tobitgp.inference import compiled, feature_layout, process_choices
@@ -132,7 +133,10 @@ def test_a_saved_fit_answers_as_before(tmp_path, df):
 
 def test_partitions_are_fitted_as_one_table(df):
     parts = pytest.importorskip("dask.dataframe").from_pandas(df, npartitions=3)
-    one, two = (tg.fit("censored ~ z + (1 + z + f | g) | censor(l)", data, method=tg.EP(hyper="maximize")) for data in (df, parts))
+    one, two = (
+        tg.fit("censored ~ z + (1 + z + f | g) | censor(l)", data, method=tg.EP(hyper="maximize"))
+        for data in (df, parts)
+    )
     assert two.log_evidence == pytest.approx(one.log_evidence, abs=1e-4)
     np.testing.assert_allclose(two.params, one.params, rtol=0.02, atol=0.02)
 
@@ -171,7 +175,7 @@ def test_a_year_changes_nothing_but_the_intercept(df):
     assert far.log_evidence == pytest.approx(plain.log_evidence, abs=1e-5)
     assert far.params[name] == pytest.approx(plain.params[name], rel=1e-4)
     for given in ({"priors": {COR: tg.LKJ(2.0)}}, {"fixed": {name: plain.params[name]}}):
-        again = tg.fit("y ~ z + (1 + z | g)", years, method=tg.EP(hyper="maximize"), **given)
+        again = tg.fit("y ~ z + (1 + z | g)", years, **with_settings(given, hyper="maximize"))
         assert again.log_evidence == pytest.approx(plain.log_evidence, abs=0.1)
         assert again.params[SD] == pytest.approx(far.params[SD], rel=0.02)
 

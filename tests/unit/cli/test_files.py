@@ -30,7 +30,9 @@ def test_fit_reads_dates_from_either_kind_of_file(dated, suffix, tmp_path, capsy
     path = tmp_path / f"dated{suffix}"
     dated.to_csv(path, index=False) if suffix == ".csv" else dated.to_parquet(path)
     assert main(["fit", FORMULA, str(path), "--hyper", "maximize"]) == 0
-    assert capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, method=tg.EP(hyper="maximize")).summary()).strip()
+    assert (
+        capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, method=tg.EP(hyper="maximize")).summary()).strip()
+    )
 
 
 def test_predict_reads_dates(dated, tmp_path):
@@ -91,7 +93,9 @@ def test_fit_reads_folders_and_patterns(dated, pattern, tmp_path, capsys):
     for i in range(3):
         dated.iloc[10 * i : 10 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
     assert main(["fit", FORMULA, str(tmp_path / pattern), "--hyper", "maximize"]) == 0
-    assert capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, method=tg.EP(hyper="maximize")).summary()).strip()
+    assert (
+        capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, method=tg.EP(hyper="maximize")).summary()).strip()
+    )
     assert main(["fit", FORMULA, str(tmp_path / "none*.parquet")]) != 0
     assert "No file matches" in capsys.readouterr().err
 

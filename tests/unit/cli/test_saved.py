@@ -140,7 +140,7 @@ REFUSED = {
     "interval": (["predict", "toy.tgp", "new.csv", "--interval", "95"], "interval=95"),
     "suffix": (["predict", "toy.tgp", "new.csv", "--out", "out.xlsx"], "--out out.xlsx"),
     "no folder": (["predict", "toy.tgp", "new.csv", "--out", "nowhere/out.csv"], "there is no folder 'nowhere'"),
-    "not to be had": (["compare", "toy.tgp", "--by", "log_evidence_integrated"], "hyper='integrate'"),
+    "not to be had": (["compare", "toy.tgp", "--by", "log_evidence_integrated"], "tg.EP(hyper='integrate')"),
     "compare no model": (["compare", "toy.tgp", "missing.tgp"], "There is no file 'missing.tgp'"),
 }
 

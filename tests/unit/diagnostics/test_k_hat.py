@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.diagnostics.k_hat import KHat

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from support.arviz import legacy, quietly
+from support.methods import having, with_settings
 
 import tobitgp as tg
 from tobitgp.distributions.convolution import log_density, log_mass
@@ -71,7 +72,7 @@ def refitted(formula, data, full, **options):
 def test_sites_taken_out_predict_as_refits_do(mixed, method, family, tolerance):
     options = {"method": method, "family": family}
     mixed = mixed if family == "gaussian" else mixed.head(30)
-    full = tg.fit(CURVE, mixed, method=tg.EP(hyper="maximize"), **options)
+    full = tg.fit(CURVE, mixed, **with_settings(options, hyper="maximize"))
     expected = refitted(CURVE, mixed, full, **options)
     found = full.loo(method="ep")
     assert found.kind == method

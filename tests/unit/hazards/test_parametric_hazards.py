@@ -683,7 +683,7 @@ def test_no_maximum(lung):
     assert np.isnan(res.bse["z"])
     assert np.isfinite(res.bse["gamma1"])
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        assert "NOT CONVERGED" in str(tg.fit(LINEAR, lung, family=WEIBULL, max_iter=1).summary())
+        assert "NOT CONVERGED" in str(tg.fit(LINEAR, lung, family=WEIBULL, method=tg.MLE(max_iter=1)).summary())
 
 
 def test_parameters_of_a_spline_that_falls_where_nobody_has_an_event(lung):

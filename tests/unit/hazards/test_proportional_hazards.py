@@ -218,7 +218,9 @@ def test_the_unit_of_time_changes_nothing_but_the_density(lung, smooth):
 
 
 def test_the_evidence_hardly_depends_on_the_bands(lung):
-    found = [tg.fit(LINEAR, lung, family=tg.PH(bands=n), method=tg.EP(hyper="maximize")).log_evidence for n in (20, 40, 80)]
+    found = [
+        tg.fit(LINEAR, lung, family=tg.PH(bands=n), method=tg.EP(hyper="maximize")).log_evidence for n in (20, 40, 80)
+    ]
     assert np.ptp(found) < 0.5
 
 
@@ -343,7 +345,9 @@ def test_folds_hold_all_rows_of_a_subject(lung):
     )
     assert found["n_test"].sum() == len(data)
     assert found["converged"].all()
-    chosen = tg.select({"family": ["ph", "weibull"]}, lung, formula="Surv(time, event) ~ sex", method=tg.EP(hyper="maximize"))
+    chosen = tg.select(
+        {"family": ["ph", "weibull"]}, lung, formula="Surv(time, event) ~ sex", method=tg.EP(hyper="maximize")
+    )
     assert set(chosen.results) == {"family=ph", "family=weibull"}
 
 
@@ -384,7 +388,9 @@ def test_names_that_begin_alike_are_others(lung):
 
 @pytest.mark.parametrize("terms", ["gp(age)", "age + (1 | sex)", "age + tv(sex)"])
 def test_piecewise_baselines_have_processes_beside_them(lung, terms):
-    res = tg.fit(f"Surv(time, event) ~ {terms}", lung, family=tg.PH("piecewise", bands=4), method=tg.EP(hyper="maximize"))
+    res = tg.fit(
+        f"Surv(time, event) ~ {terms}", lung, family=tg.PH("piecewise", bands=4), method=tg.EP(hyper="maximize")
+    )
     assert res.method == "ep"
     smooth = tg.fit(f"Surv(time, event) ~ {terms}", lung, family="ph", method=tg.EP(hyper="maximize"))
     one, two = (fit.predict_survival_function(lung.head(4), [200.0, 500.0]) for fit in (res, smooth))
@@ -393,7 +399,11 @@ def test_piecewise_baselines_have_processes_beside_them(lung, terms):
 
 @pytest.mark.parametrize("terms", ["1", "gp(age)", "strata(sex)"])
 def test_checks_need_no_linear_column(lung, terms):
-    table = tg.fit(f"Surv(time, event) ~ {terms}", lung, family=tg.PH(bands=10), method=tg.EP(hyper="maximize")).check(rng=1).table
+    table = (
+        tg.fit(f"Surv(time, event) ~ {terms}", lung, family=tg.PH(bands=10), method=tg.EP(hyper="maximize"))
+        .check(rng=1)
+        .table
+    )
     assert "proportional hazards" not in table.index
 
 
@@ -506,7 +516,9 @@ def test_rows_of_a_subject_follow_each_other():
 
 
 def test_starts_that_are_asked_for_are_searched(lung, smooth):
-    res = tg.fit("Surv(time, event) ~ age", lung, family=tg.PH("gp", bands=8), method=tg.EP(hyper="maximize", n_starts=3))
+    res = tg.fit(
+        "Surv(time, event) ~ age", lung, family=tg.PH("gp", bands=8), method=tg.EP(hyper="maximize", n_starts=3)
+    )
     assert "search" in res.cells.fit_history["stage"].to_list()
     alone = tg.fit("Surv(time, event) ~ age", lung, family=tg.PH("gp", bands=8), method=tg.EP(hyper="maximize"))
     assert alone.log_evidence == pytest.approx(res.log_evidence, abs=0.01)

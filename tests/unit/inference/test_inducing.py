@@ -7,7 +7,7 @@ import pytest
 from support.problems import GAUSSIAN, gp, make_problem, product, simulate, solve
 
 from tobitgp.errors import NumericalError
-from tobitgp.inference import EPUpdates, METHODS, VIUpdates
+from tobitgp.inference import METHODS, EPUpdates, VIUpdates
 from tobitgp.inference import inducing as room
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.hyperparameters import LOCATION, Parameters, default_prior

@@ -8,7 +8,7 @@ from support.problems import GAUSSIAN
 from tobitgp.data.prepare import prepare
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.inference import EPUpdates, METHODS
+from tobitgp.inference import METHODS, EPUpdates
 from tobitgp.inference.assembly import plan_rows
 from tobitgp.inference.fitted import Task
 from tobitgp.inference.given_parameters import GivenParameters
@@ -137,10 +137,10 @@ def test_empty_priors_mean_none(frame):
         ({"priors": {"sigma": Normal(0, 1)}}, "LogNormal"),
         ({"priors": {"z": LogNormal(1, 1)}}, "Normal"),
         ({"fixed": {"z": np.nan}}, "finite"),
-        ({"method": tg.EP(inducing=0)}, "inducing"),
-        ({"method": tg.EP(inducing="many")}, "inducing"),
-        ({"method": tg.EP(inducing=np.zeros((3, 2)))}, r"\(M, 1\)"),
-        ({"method": tg.EP(inducing={"gp(y)": 3})}, "gp"),
+        ({"inducing": 0}, "inducing"),
+        ({"inducing": "many"}, "inducing"),
+        ({"inducing": np.zeros((3, 2))}, r"\(M, 1\)"),
+        ({"inducing": {"gp(y)": 3}}, "gp"),
     ],
 )
 def test_refusals(frame, options, words):

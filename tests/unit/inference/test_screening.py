@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 from support.fits import parameters
+from support.methods import with_settings
 from support.oracles import covariance
 from support.problems import make_problem, product, tight
 
@@ -125,7 +126,9 @@ def survival(n, seed):
 
 
 def fit(data, **kwargs):
-    return tg.fit("Surv(time, event) ~ gp(x, line=False)", data, family="lognormal", method=tg.EP(hyper="maximize"), **kwargs)
+    return tg.fit(
+        "Surv(time, event) ~ gp(x, line=False)", data, family="lognormal", **with_settings(kwargs, hyper="maximize")
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -150,7 +153,10 @@ def test_the_default_finds_a_short_season():
     data = pd.DataFrame({"x": x, "y": np.maximum(1.0 + 0.3 * np.sin(2.0 * np.pi * x / 4.0) + rng.normal(size=2000), 0)})
     formula, name = "y ~ gp(x, period=20) | censor(0)", "lengthscale(gp(x, period=20))"
     res = tg.fit(formula, data, method=tg.EP(hyper="maximize"))
-    held = [tg.fit(formula, data, method=tg.EP(hyper="maximize"), fixed={name: value}).log_evidence for value in (0.15, 0.3, 0.6, 2)]
+    held = [
+        tg.fit(formula, data, method=tg.EP(hyper="maximize"), fixed={name: value}).log_evidence
+        for value in (0.15, 0.3, 0.6, 2)
+    ]
     assert res.log_evidence > max(held) - 0.5
     assert res.params[name] < 0.5
     assert res.check().table.loc["structure", "verdict"] == "good"

@@ -102,7 +102,7 @@ def few_are_many(monkeypatch):
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
 def test_more_than_a_nat_is_told_whatever_the_way():
     with pytest.warns(ApproximationWarning, match="approximation gap"):
-        plane('kernel="matern12"', 0.05, inducing=100)
+        plane('kernel="matern12"', 0.05, method=tg.EP(inducing=100))
     with pytest.warns(ApproximationWarning, match="twice the neighbours"):
         fitted = plane('kernel="matern32", approximation="vecchia", neighbours=6', 0.3)
     assert abs(fitted.neighbours_gain) > 1.0

@@ -103,7 +103,9 @@ def test_places_that_cannot_be_written(fits, tmp_path):
 
 def test_a_page_names_only_what_it_shows(tmp_path):
     data = tg.datasets.simulate_groot_lucas()
-    censored, plain = (tg.fit(f, data, method=tg.EP(hyper="maximize")) for f in ("y ~ gp(x) | censor(lower)", "y ~ gp(x)"))
+    censored, plain = (
+        tg.fit(f, data, method=tg.EP(hyper="maximize")) for f in ("y ~ gp(x) | censor(lower)", "y ~ gp(x)")
+    )
     texts = []
     for k, res in enumerate((censored, plain)):
         res.report(tmp_path / f"{k}.html")

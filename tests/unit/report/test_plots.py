@@ -76,7 +76,9 @@ def test_log_time(lung):
 
 
 def test_column_limits_are_steps():
-    res = tg.fit("nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", method=tg.EP(hyper="maximize"))
+    res = tg.fit(
+        "nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", method=tg.EP(hyper="maximize")
+    )
     ax = res.plot()
     assert line(ax, "limit").get_drawstyle() == "steps-mid"
     scattered = tg.datasets.load("nh4").assign(x=lambda d: (d["time"] * 7919.3) % 1)

@@ -103,7 +103,9 @@ def test_notes(curve, lung):
     plain = tg.fit("y ~ gp(x)", tg.datasets.simulate_groot_lucas(), method=tg.EP(hyper="maximize"))
     assert "No row is censored" in str(plain.summary())
     assert "Log evidence (exact):" in str(plain.summary())
-    ignored = tg.fit("y ~ x | censor(lower)", tg.datasets.simulate_groot_lucas(), censored="ignore", method=tg.EP(hyper="maximize"))
+    ignored = tg.fit(
+        "y ~ x | censor(lower)", tg.datasets.simulate_groot_lucas(), censored="ignore", method=tg.EP(hyper="maximize")
+    )
     assert "censored='ignore'" in str(ignored.summary())
 
 

@@ -91,7 +91,9 @@ def dense(res, block):
 
 
 def test_a_process_is_wood_of_all_rows(curves):
-    res = tg.fit("y ~ z + gp(x, line=False) | censor(0)", curves.assign(y=curves["y"].clip(0.0)), method=tg.EP(hyper="maximize"))
+    res = tg.fit(
+        "y ~ z + gp(x, line=False) | censor(0)", curves.assign(y=curves["y"].clip(0.0)), method=tg.EP(hyper="maximize")
+    )
     found = res.anova().loc["gp(x)"]
     A, w, S, own = dense(res, 1)
     F = np.eye(len(S)) - S

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -24,7 +25,7 @@ def data():
 @pytest.fixture(scope="module")
 def fit(data):
     def made(formula=RBF, rows=data, **options):
-        return tg.fit(formula, rows, **{"method": tg.EP(hyper="maximize"), **options})
+        return tg.fit(formula, rows, **with_settings(options, hyper="maximize"))
 
     return made
 

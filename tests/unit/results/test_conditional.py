@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 from scipy.integrate import quad
 from scipy.stats import norm
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel

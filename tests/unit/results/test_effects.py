@@ -119,7 +119,9 @@ def test_log_time_and_other_columns(lung, ammonium):
 def test_weights_count(mixed):
     weight = np.where(mixed["x"] < 2.0, 3.0, 1.0)
     # a row that stands for three alike leaves no room for noise, so the noise is given
-    res = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, weights=weight, method=tg.EP(hyper="maximize"), fixed={"sigma": 0.3})
+    res = tg.fit(
+        "y ~ gp(x) | censor(low, 1.4)", mixed, weights=weight, method=tg.EP(hyper="maximize"), fixed={"sigma": 0.3}
+    )
     h = 1e-4
     slope = (
         res.predict(mixed.assign(x=mixed["x"] + h), "latent") - res.predict(mixed.assign(x=mixed["x"] - h), "latent")

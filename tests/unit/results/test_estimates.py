@@ -69,7 +69,9 @@ def test_hyper_parameters_that_are_integrated_over():
     x = np.linspace(0.0, 1.0, 30)
     y = np.sin(5.0 * x) + 0.4 * rng.normal(size=30)
     priors = {"lengthscale(gp(x))": tg.LogNormal(0.3, 0.7), "sigma": tg.LogNormal(0.3, 1.0)}
-    res = tg.fit("y ~ 0 + gp(x)", {"x": x, "y": y}, priors=priors, fixed={"sd(gp(x))": 1.0}, method=tg.EP(inducing=None))
+    res = tg.fit(
+        "y ~ 0 + gp(x)", {"x": x, "y": y}, priors=priors, fixed={"sd(gp(x))": 1.0}, method=tg.EP(inducing=None)
+    )
 
     length, sigma = np.linspace(-3.0, 2.0, 101), np.linspace(-2.2, 0.4, 81)
     log_density = np.empty((101, 81))

@@ -45,7 +45,9 @@ def test_from_the_fit_alone(fitted, tmp_path):
 
 def test_the_bar_and_log_time(lung):
     data = lung.dropna(subset=["inst"])
-    res = tg.fit("time ~ age + (1 | inst) | censor(event=event)", data, family="lognormal", method=tg.EP(hyper="maximize"))
+    res = tg.fit(
+        "time ~ age + (1 | inst) | censor(event=event)", data, family="lognormal", method=tg.EP(hyper="maximize")
+    )
     table = res.group_effects("re(inst)").loc["re(inst)"]
     rows = res.predict(what="terms")[("re(inst)", "estimate")]
     assert np.allclose(table["estimate"].loc[data["inst"]], rows)

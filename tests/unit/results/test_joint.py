@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest, truncnorm
 from support.dense import at_its_average
+from support.methods import having, with_settings
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -148,7 +149,11 @@ def test_other_noise_and_windows(mixed, family):
     """Means of imputation, for rows that lie inside a window too."""
     data = mixed.assign(first=mixed["low"] - 0.5)
     res = tg.fit(
-        "y ~ gp(x, line=False) | censor(low, 1.4) | truncate(first)", data, family=family, fixed=KNOWN, method=tg.EP(inducing=None)
+        "y ~ gp(x, line=False) | censor(low, 1.4) | truncate(first)",
+        data,
+        family=family,
+        fixed=KNOWN,
+        method=tg.EP(inducing=None),
     )
     y, expected = res.sample(draws=20_000, what="conditional", rng=4), res.predict(what="conditional")
     below = data["y"] <= data["low"]
@@ -268,7 +273,7 @@ def test_rows_with_the_same_inputs_have_the_same_f(inducing):
     x = np.sort(rng.uniform(size=40))
     data = pd.DataFrame({"x": x, "y": np.sin(6 * x) + 0.2 * rng.normal(size=40)})
     few = {"method": tg.EP(inducing=inducing)} if inducing else {}
-    res = tg.fit("y ~ gp(x, approximation='low_rank')", data, method=tg.EP(hyper="maximize"), **few)
+    res = tg.fit("y ~ gp(x, approximation='low_rank')", data, **with_settings(few, hyper="maximize"))
     apart = res.posterior({"x": [0.33, 0.71]}).covariance.to_numpy()
     at = np.array([1, 0, 1, 1, 0])
     together = res.posterior({"x": np.array([0.33, 0.71])[at]}).covariance.to_numpy()

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 from support.processes import printed_by
 
 import tobitgp as tg
@@ -78,14 +79,14 @@ def test_fit_history(averaged):
 def test_inducing_inputs_are_those_of_the_fit(mixed, terms, tmp_path):
     """Given back, at the hyper-parameters found, they lead to the same evidence; saved, they stay."""
     formula, how = f"y ~ {terms} | censor(low, 1.4)", {"method": tg.EP(hyper="maximize")}
-    res = tg.fit(formula, mixed, method=tg.EP(inducing=4), **how)
+    res = tg.fit(formula, mixed, **with_settings(how, inducing=4))
     found = res.inducing_inputs
     assert list(found) == [name for name in (term.name for term in res.parts.spec.gps) if not name.startswith("re(")]
     for name, Z in found.items():
         assert 1 <= len(Z) <= 4
         if "log" not in name:  # greedy ones are rows
             assert all(np.isclose(mixed[Z.columns], row).all(axis=1).any() for row in Z.to_numpy())
-    again = tg.fit(formula, mixed, method=tg.EP(inducing=found), fixed=res.hyperparameters, **how)
+    again = tg.fit(formula, mixed, fixed=res.hyperparameters, **with_settings(how, inducing=found))
     assert again.log_evidence == pytest.approx(res.log_evidence, abs=1e-6)
     res.save(tmp_path / "fit.tgp")
     for name, Z in tg.load(tmp_path / "fit.tgp").inducing_inputs.items():
@@ -96,13 +97,15 @@ def test_inducing_inputs_are_those_of_the_fit(mixed, terms, tmp_path):
 def test_inducing_inputs_are_read_by_their_names(mixed):
     data = mixed.rename(columns={"x": "a b"})
     formula, how = "y ~ gp(`a b`, z) | censor(low, 1.4)", {"method": tg.EP(hyper="maximize")}
-    res = tg.fit(formula, data, method=tg.EP(inducing=4), **how)
+    res = tg.fit(formula, data, **with_settings(how, inducing=4))
     ((name, Z),) = res.inducing_inputs.items()
     how |= {"fixed": res.hyperparameters}
     for given in (Z, Z[["z", "a b"]], Z.to_numpy()):
-        assert tg.fit(formula, data, method=tg.EP(inducing={name: given}), **how).log_evidence == pytest.approx(res.log_evidence)
+        assert tg.fit(formula, data, **with_settings(how, inducing={name: given})).log_evidence == pytest.approx(
+            res.log_evidence
+        )
     with pytest.raises(SpecError, match=r"has the columns 'a b', 'q'; its inputs are a b, z"):
-        tg.fit(formula, data, method=tg.EP(inducing={name: Z.rename(columns={"z": "q"})}), **how)
+        tg.fit(formula, data, **with_settings(how, inducing={name: Z.rename(columns={"z": "q"})}))
 
 
 def test_frequency_weights_count(mixed):

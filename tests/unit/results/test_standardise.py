@@ -294,7 +294,11 @@ SURVIVORS = {
     "spline": {"family": tg.PH("spline", df=2)},
     "piecewise": {"family": tg.PH("piecewise", bands=4), "method": "mle"},
     "hazards": {"family": "ph"},
-    "process": {"family": "weibull", "formula": "Surv(time, event) ~ gp(age) + C(sex)", "method": tg.EP(hyper="maximize")},
+    "process": {
+        "family": "weibull",
+        "formula": "Surv(time, event) ~ gp(age) + C(sex)",
+        "method": tg.EP(hyper="maximize"),
+    },
 }
 
 

@@ -164,7 +164,9 @@ def test_categories_codings_and_named_processes(mixed):
 
 
 def test_a_prior_of_the_intercept_leaves_processes_centred(mixed):
-    res = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, priors={"Intercept": tg.Normal(0.0, 1.0)}, method=tg.EP(hyper="maximize"))
+    res = tg.fit(
+        "y ~ gp(x) | censor(low, 1.4)", mixed, priors={"Intercept": tg.Normal(0.0, 1.0)}, method=tg.EP(hyper="maximize")
+    )
     assert np.isclose(res.predict(what="terms")[("gp(x)", "estimate")].mean(), 0.0, atol=1e-10)
     known = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, fixed={"Intercept": 0.3}, method=tg.EP(hyper="maximize"))
     assert np.allclose(means(known.predict(what="terms"))["Intercept"], 0.3)

@@ -8,6 +8,7 @@ import pytest
 import statsmodels.api as sm
 from scipy.integrate import quad
 from scipy.stats import logistic, multivariate_normal, norm
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.data.arrays import KindRows, Window
@@ -92,7 +93,13 @@ def test_one_censored_row_is_exact_by_ep(data, dense):
     want = multivariate_normal(np.zeros(39), S[1:, 1:]).logpdf(y[1:]) + norm.logsf(0.7, centre, sd)
     lower, upper = np.where(np.arange(40) == 0, 0.7, y), np.where(np.arange(40) == 0, np.inf, y)
     rows = data.assign(lower=lower, upper=upper)
-    fit = tg.fit("interval(lower, upper) ~ 0 + gp(x, line=False)", rows, var_weights="w", fixed=KNOWN, method=tg.EP(inducing=None))
+    fit = tg.fit(
+        "interval(lower, upper) ~ 0 + gp(x, line=False)",
+        rows,
+        var_weights="w",
+        fixed=KNOWN,
+        method=tg.EP(inducing=None),
+    )
     assert fit.log_evidence == pytest.approx(want, abs=1e-6)
 
 
@@ -141,13 +148,16 @@ def test_gradients_of_the_evidence(data, method, bound, family):
     found = model.evidence(known, method=having(method, bound=bound))
     for name, value in known.items():
         h = 1e-4 * value
-        ends = [model.evidence(known | {name: value + s * h}, method=having(method, bound=bound)).value for s in (-1, 1)]
+        ends = [
+            model.evidence(known | {name: value + s * h}, method=having(method, bound=bound)).value for s in (-1, 1)
+        ]
         assert found.gradient[name] == pytest.approx((ends[1] - ends[0]) / (2 * h), rel=2e-3, abs=2e-3), name
 
 
 def test_the_unit_of_the_weights_does_not_matter_where_parameters_are_found(data):
     fits = [
-        tg.fit("y ~ gp(x)", data.assign(w=unit * data["w"]), var_weights="w", method=tg.EP(hyper="maximize")) for unit in (1.0, 7.0)
+        tg.fit("y ~ gp(x)", data.assign(w=unit * data["w"]), var_weights="w", method=tg.EP(hyper="maximize"))
+        for unit in (1.0, 7.0)
     ]
     np.testing.assert_allclose(fits[0].params, fits[1].params, rtol=1e-4)
     assert fits[0].log_evidence == pytest.approx(fits[1].log_evidence, abs=1e-4)
@@ -156,7 +166,12 @@ def test_the_unit_of_the_weights_does_not_matter_where_parameters_are_found(data
 def test_survival_of_rows_has_their_noise(data):
     rows = data.assign(t=np.exp(data["y"]), event=np.arange(40) % 3 > 0)
     fit = tg.fit(
-        "Surv(t, event) ~ 0 + gp(x, line=False)", rows, family="lognormal", var_weights="w", fixed=KNOWN, method=tg.EP(inducing=None)
+        "Surv(t, event) ~ 0 + gp(x, line=False)",
+        rows,
+        family="lognormal",
+        var_weights="w",
+        fixed=KNOWN,
+        method=tg.EP(inducing=None),
     )
     f = fit.predict(what="latent", se=True)
     sd = np.hypot(f["se"], 0.4 * np.sqrt(data["w"].mean() / data["w"]))

@@ -135,7 +135,8 @@ class GPResults(Results):
         --------
         >>> import tobitgp as tg
         >>> data = tg.datasets.load("tobin")
-        >>> res = tg.fit("durable ~ age + quant | censor(0)", data, method=tg.EP(hyper="maximize"), priors={"age": tg.Normal(0, 1)})
+        >>> priors, method = {"age": tg.Normal(0, 1)}, tg.EP(hyper="maximize")
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", data, method=method, priors=priors)
         >>> res.priors["source"].to_dict()
         {'Intercept': 'default', 'age': 'priors=', 'quant': 'default', 'sigma': 'default'}
         """
@@ -143,7 +144,7 @@ class GPResults(Results):
 
     @property
     def inducing_inputs(self) -> dict[str, pd.DataFrame]:
-        """Inducing inputs of each process at the maximum, ready for ``inducing=``; the same for all its groups.
+        """Inducing inputs of each process at the maximum, ready for ``tg.EP(inducing=)``; the same for all its groups.
 
         A row for each, a column for each input, in the user's units: Z of (FEA2) of the theory pages. Inputs that tell
         nothing beside the others are left out. Random intercepts have none.

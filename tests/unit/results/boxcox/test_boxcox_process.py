@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import boxcox, norm
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, SpecError
@@ -74,7 +75,10 @@ def test_other_families(data, power, family):
 
 def test_a_process_has_its_line(data):
     """As a column with the prior of the slope, in units of the transformed response."""
-    rising, method = data.assign(y=data.y * np.exp(0.3 * data.x), x=data.x - data.x.mean()), {"method": tg.EP(hyper="maximize")}
+    rising, method = (
+        data.assign(y=data.y * np.exp(0.3 * data.x), x=data.x - data.x.mean()),
+        {"method": tg.EP(hyper="maximize")},
+    )
     res = tg.fit("y ~ gp(x)", rising, family=tg.BoxCox(0.4), **method)
     prior = res.priors.loc["slope(gp(x))"]
     z = boxcox(rising.y, 0.4)
@@ -197,7 +201,9 @@ def test_comparisons(data):
     frame = data[data.y < 20.0]
     found = tg.select({"family": ["gaussian", "boxcox"]}, frame, formula="y ~ gp(x)", method=tg.EP(hyper="maximize"))
     assert found.table.index[0] == "family=boxcox"
-    fits = {name: tg.fit("y ~ gp(x)", frame, family=name, method=tg.EP(hyper="maximize")) for name in ("gaussian", "boxcox")}
+    fits = {
+        name: tg.fit("y ~ gp(x)", frame, family=name, method=tg.EP(hyper="maximize")) for name in ("gaussian", "boxcox")
+    }
     assert tg.compare(fits, by="loo").index[0] == "boxcox"
 
 

@@ -152,14 +152,11 @@ def test_offsets_and_fixed_coefficients_are_one(tobin):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"method": tg.EP(inducing=5)}, "inducing="),
-        ({"method": tg.EP(hyper="maximize")}, "hyper="),
         ({"priors": {"sigma": None}}, "priors="),
         ({"family": "student", "fixed": {"df": 0.0}}, r"Student\(df=0.0\)"),
         ({"family": tg.Student(3), "fixed": {"df": 4.0}}, "'df'"),
         ({"fixed": {"age": 1j}}, "finite number"),
         ({"start": {"sigma": 1.0}}, "start="),
-        ({"method": tg.VI(bound="exact")}, "bound="),
         ({"fixed": {"df": 3.0}}, "'df'"),
         ({"fixed": {"sigma": -1.0}}, "positive"),
         ({"cov_type": "HC7"}, "'HC7'"),
