@@ -40,7 +40,7 @@ class MethodValue:
 def naming_settings(method: T) -> T:
     """Let the error about a setting that a method does not have name those that it has."""
     known = [field.name for field in fields(cast(Any, method))]
-    make: Any = method.__init__  # type: ignore[misc]
+    make: Any = method.__init__
 
     @wraps(make)
     def checked(self: Any, /, *args: Any, **settings: Any) -> None:

@@ -258,10 +258,7 @@ def refuse_with_mle(asked: FitOptions) -> None:
     for name, value in asked.named(_OF_POSTERIORS).items():
         none_at_all = name == "priors" and isinstance(value, Mapping) and not value
         if _is_named(name, value) and not none_at_all:
-            meant = (
-                "" if isinstance(asked.method, MLE) else ", which method='auto' means for a formula without processes"
-            )
-            raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'{meant}.")
+            raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'.")
 
 
 def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) -> None:

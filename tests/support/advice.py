@@ -38,7 +38,7 @@ def remedies_in(words):
         def option(formula, data, options, name=name, value=value):
             given = {**options, name: eval(value, {"tg": tg})}
             if value.startswith("tg.PH('spline'"):
-                given.pop("hyper", None)  # of a posterior
+                given.pop("method", None)  # of a posterior
             if name == "sigma" and "gp(" in value:
                 given |= {"method": tg.EP(hyper="maximize", n_starts=1)}
             return tg.fit(formula, data, **given)

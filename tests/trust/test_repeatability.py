@@ -36,8 +36,8 @@ def numbers(fit):
 with tempfile.TemporaryDirectory() as folder:
     for i in range(4):
         d[50 * i : 50 * (i + 1)].to_parquet(f"{folder}/{i}.parquet")
-    for method in ("ep", "vi", "laplace"):
-        found[f"files {method}"] = numbers(tg.fit(formula, folder, method=method(hyper="maximize")))
+    for method in (tg.EP, tg.VI, tg.Laplace):
+        found[f"files {method.name}"] = numbers(tg.fit(formula, folder, method=method(hyper="maximize")))
     found["files regression"] = numbers(tg.fit("y ~ z + C(g) | censor(-0.3)", folder, method="laplace"))
     spill.LIMIT = 0
     found["files on disk"] = numbers(tg.fit(formula, f"{folder}/*.parquet", method=tg.EP(hyper="maximize")))

@@ -316,10 +316,10 @@ def _singular_words(fitted: FittedGP) -> str:
 def coarse_remedy(parameters: Parameters, rows: float) -> str:
     """What makes the inducing inputs leave less; where the noise is lost to rounding all inputs are no remedy."""
     if words_for_little_noise(parameters, rows):
-        return "raise inducing, as in method=tg.EP(inducing=200), or the value at which sigma is fixed"
+        return "give the method more inducing inputs, or raise the value at which sigma is fixed"
     return (
-        "raise inducing, as in method=tg.EP(inducing=200), use tg.EP(inducing=None), or gp(..., "
-        "approximation='vecchia'), in one input 'markov'"
+        "give the method more inducing inputs, use method=tg.EP(inducing=None), or gp(..., approximation='vecchia'), "
+        "in one input 'markov'"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import ClassVar, Literal, NamedTuple
 
@@ -13,6 +13,7 @@ from tobitgp.data.arrays import KindRows
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.likelihoods.families import log_density_exact
 from tobitgp.likelihoods.row_terms import Likelihood
+from tobitgp.method_value import call_text
 from tobitgp.typing import Array
 
 
@@ -82,10 +83,11 @@ class Method:
         """What its evidence is, as "ep"; of variational inference "elbo", or the name of another bound."""
         return self.traits.evidence_kind
 
-    @property
-    def value(self) -> str:
-        """The public class with its settings."""
-        return type(self).__name__.removesuffix("Updates")
+    def written(self, **settings: object) -> str:
+        """How a user writes this method with other settings of its public class."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}  # type: ignore[arg-type]
+        own = {name: value for name, value in values.items() if name not in ("tol", "max_iterations")}
+        return f"method=tg.{call_text(type(self).__name__.removesuffix('Updates'), {**own, **settings})}"
 
     @property
     def side_noises(self) -> Literal["shared", "row"] | None:

@@ -74,7 +74,7 @@ class ParametricHazards(Kind):
                 f"baseline={rows.hazard.baseline!r} is fitted by method='mle', not {asked.method.spelled}. "
                 "tg.PH(baseline='gp') has posteriors."
             )
-        refuse_with_mle(replace(asked, start=None, method=MLE()))
+        refuse_with_mle(replace(asked, start=None))
         clusters, by = asked.cov_kwds, rows.call.id if rows.frailty is None else rows.frailty[0]
         if asked.cov_type == "cluster" and by is not None and isinstance(clusters, Mapping | None):
             clusters = {"groups": by, **(clusters or {})}

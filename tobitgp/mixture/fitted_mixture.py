@@ -16,7 +16,7 @@ Research* 19(51), 1-49, section 2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -309,8 +309,8 @@ def _notes(
     notes = []
     if not best.converged:
         passes = f"{best.passes} pass{'es' * (best.passes != 1)}"
-        more = f"tg.{type(method).__name__}(max_iter={4 * method.max_iter})"
-        words = f"No convergence after {passes}, and at most {method.max_iter} an ascent. Write method={more}."
+        more = replace(method, max_iter=4 * method.max_iter)
+        words = f"No convergence after {passes}, at most {method.max_iter} in an ascent. Try method=tg.{more!r}."
         if isinstance(method, SVBCM) and not method.polish:
             words = f"No convergence after {method.n_steps} stochastic steps. Raise n_steps, or leave polish=True."
         notes.append(words)

@@ -42,7 +42,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     The exact evidence is the density of the exact rows times a box probability of the censored ones given them, by
     quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. It is there for up to 2000 rows, 300
     of them censored, under Gaussian noise, with whole weights and without truncation. The approximations use the fit's
-    own features, and no censoring noises but those that a fit with ``bound="local"`` has. ``"vi exact"`` is a lower
+    own features, and no censoring noises but those of a fit by ``tg.VI(bound="local")``. ``"vi exact"`` is a lower
     bound, and so is ``"vi local"`` without censoring noises; ``"vi karlova"`` and ``"vi monte_carlo"`` are none.
 
     Parameters

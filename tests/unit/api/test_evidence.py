@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.differences import derivative
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.errors import NumericalError, SpecError

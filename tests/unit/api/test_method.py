@@ -81,12 +81,11 @@ def test_posteriors_model_the_scale(data):
         assert list(res.hyperparameters) == ["log(sigma)[x]", "sigma"]
 
 
-@pytest.mark.parametrize("method", ["auto", "mle"])
+@pytest.mark.parametrize("method", ["mle", tg.MLE(max_iter=50)], ids=str)
 @pytest.mark.parametrize("option", [{"start": {"sigma": 1.0}}, {"priors": {"sigma": None}}], ids=str)
 def test_nothing_that_was_named_is_ignored(data, option, method):
-    with pytest.raises(SpecError, match=f"{next(iter(option))}= goes with") as caught:
+    with pytest.raises(SpecError, match=f"{next(iter(option))}= goes with"):
         tg.fit(LINEAR, data, method=method, **option)
-    assert ("which method='auto' means" in str(caught.value)) == (method == "auto")
 
 
 def test_maximum_likelihood_has_no_priors_and_says_nothing_of_defaults(data):

@@ -338,7 +338,9 @@ def test_one_value_in_all_rows_warns():
 
 @pytest.mark.filterwarnings("ignore:The rows do not determine:tobitgp.errors.BoundaryWarning")
 def test_an_ascent_cut_short_warns(y):
-    with pytest.warns(ConvergenceWarning, match=r"No convergence after 2 passes; raise max_iter \(now 2 an ascent\)"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"after 2 passes, at most 2 in an ascent. Try method=tg.VBCM\(max_iter=8\)"
+    ):
         res = tg.fit("y ~ mixture(3) | censor(upper=3)", {"y": y.clip(max=3)}, method=tg.VBCM(max_iter=2))
     assert not res.converged
     assert "NOT converged" in repr(res)

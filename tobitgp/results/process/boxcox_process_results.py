@@ -27,8 +27,8 @@ class BoxCoxGPResults(GPResults):
     r"""A process, or a regression with priors, whose response is normal after a power transformation.
 
     Made by :func:`tobitgp.fit` with ``family="boxcox"``. Predictions average over the powers, as over other
-    hyper-parameters, unless ``hyper="maximize"``. Coefficients, hyper-parameters, terms and f are those of the
-    transformed response at the power with the highest evidence.
+    hyper-parameters, unless the method has ``hyper="maximize"``. Coefficients, hyper-parameters, terms and f are those
+    of the transformed response at the power with the highest evidence.
 
     Parameters
     ----------

@@ -649,7 +649,7 @@ def test_a_process_has_standard_errors_and_a_mean(family):
 def test_stochastic_steps_that_stop_early_have_not_converged():
     rng = np.random.default_rng(0)
     data = {"y": np.r_[rng.normal(-3.0, 1.0, 50), rng.normal(3.0, 1.0, 50)]}
-    with pytest.warns(tg.errors.ConvergenceWarning, match="No convergence after 10 stochastic steps; raise n_steps"):
+    with pytest.warns(tg.errors.ConvergenceWarning, match="No convergence after 10 stochastic steps. Raise n_steps"):
         few = tg.fit("y ~ mixture(2)", data, method=tg.SVBCM(polish=False, batch_size=1, n_steps=10))
     assert not few.converged
     assert "NOT CONVERGED" in str(few.summary())
