@@ -22,7 +22,7 @@ def fit(frame: pd.DataFrame, formula: str, **options: Any) -> tuple[Any, float]:
     """A fit at the maximum, and the log posterior density there."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        res = tg.fit(formula, frame, hyper="maximize", **options)
+        res = tg.fit(formula, frame, **{"method": tg.EP(hyper="maximize"), **options})
     fitted = res.parts.fitted
     return res, fitted.evidence + fitted.parameters.log_prior(fitted.points[0].theta)[0]
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import tobitgp as tg
-from tobitgp.inference import EP
+from tobitgp.inference import EPUpdates
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.kinds.process import build_model
@@ -129,7 +129,7 @@ def explicit(formula: str, train: pd.DataFrame, priors: dict[str, tuple[float, f
     """Priors in the units of the data."""
     model = tg.Model(formula, train)
     given, family = GivenParameters.read(), resolve_family("gaussian")
-    known = build_model(model.spec, model.training, family, given, EP(), Settings())[1].parameters
+    known = build_model(model.spec, model.training, family, given, EPUpdates(), Settings())[1].parameters
     named = zip(known.names, known.roles, known.units.tolist(), strict=True)
     return {name: tg.LogNormal(priors[role][0] * unit, priors[role][1]) for name, role, unit in named if role in priors}
 
@@ -139,8 +139,8 @@ def fit(table: Table, train: pd.DataFrame, choice: Choice) -> Any:
     formula, options = table.formula(choice.curve), dict[str, Any]()
     if choice.priors is not None:
         options["priors"] = explicit(formula, train, choice.priors(table.terms))
-        options["hyper"] = "integrate" if 2 * table.terms + 1 <= choice.most else "maximize"
-    return tg.fit(formula, train, method="ep", **options)
+        options["method"] = tg.EP(hyper="integrate" if 2 * table.terms + 1 <= choice.most else "maximize")
+    return tg.fit(formula, train, **{"method": "ep", **options})
 
 
 def judge(res: Any, table: Table, test: pd.DataFrame) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def tobitgp(data: pd.DataFrame) -> Found:
     import tobitgp as tg
 
     start = time.perf_counter()
-    res = tg.fit("y ~ x + C(f) + (1 | g) | censor(limit)", data, hyper="maximize")
+    res = tg.fit("y ~ x + C(f) + (1 | g) | censor(limit)", data, method=tg.EP(hyper="maximize"))
     return Found(time.perf_counter() - start, res.params["x"], res.bse["x"])
 
 

@@ -7,13 +7,14 @@ from tobitgp import sklearn as sklearn
 from tobitgp.api import fit as fit
 from tobitgp.flow import flow_normalise as flow_normalise
 from tobitgp.formula import formula_functions as formula_functions
-from tobitgp.inference import EP as EP
-from tobitgp.inference import VI as VI
-from tobitgp.inference import Laplace as Laplace
 from tobitgp.likelihoods.families import BoxCox as BoxCox
 from tobitgp.likelihoods.families import CustomNoise as CustomNoise
 from tobitgp.likelihoods.families import GenGamma as GenGamma
 from tobitgp.likelihoods.families import Student as Student
+from tobitgp.method_settings import EP as EP
+from tobitgp.method_settings import MLE as MLE
+from tobitgp.method_settings import VI as VI
+from tobitgp.method_settings import Laplace as Laplace
 from tobitgp.mixture import EMCM as EMCM
 from tobitgp.mixture import SVBCM as SVBCM
 from tobitgp.mixture import VBCM as VBCM

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.data.frames import reads_frames
-from tobitgp.inference import Method
 from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
-from tobitgp.mixture.methods import Method as MixtureMethod
-from tobitgp.model import Hyper, Model
+from tobitgp.method_value import MethodValue
+from tobitgp.model import Model
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.results.competing.competing_results import CompetingRisksResults
@@ -35,10 +34,7 @@ def fit(
     data: Frame,
     *,
     family: str | Student | GenGamma | BoxCox | PH | Mapping[Any, Any] | None = None,
-    method: str | Method | MixtureMethod = "auto",
-    bound: str | None = None,
-    inducing: Any = "auto",
-    hyper: Hyper = "auto",
+    method: str | MethodValue = "auto",
     sigma: str | None = None,
     cure: str | Mapping[Any, str | None] | None = None,
     formulas: Mapping[str, str] | None = None,
@@ -52,9 +48,6 @@ def fit(
     weights: Any = None,
     var_weights: Any = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
-    n_starts: int | None = None,
-    max_iter: int | None = None,
-    tol: float | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | Callable[[str, int, float], None] = False,
     vcov: str | Mapping[str, Any] | None = None,
@@ -102,24 +95,14 @@ def fit(
         Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes
         are point estimates) and, of counts, ``"poisson"``. Of competing risks one of positive times or ``"ph"``, or a
         dict of these by cause.
-    method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(damping=0.8)``
-        ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
-        ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
-        with variational inference where that does not converge. A ``mixture()`` is fitted by variational Bayes
-        (``"vbcm"``, which ``"auto"`` means), by stochastic steps that end with passes of it (``"svbcm"``), or by
-        maximum likelihood (``"em"``); see `tobitgp.VBCM`, `tobitgp.SVBCM` and `tobitgp.EMCM`.
-    bound : {"exact", "local", "monte_carlo", "karlova"}, optional
-        Of ``method="vi"``, see `tobitgp.VI`; all but the first rest on Gaussian noise.
-    inducing : {"auto", None}, int, (M, d) array, ``tg.Inducing``, or dict of these by term name
-        Inducing inputs of the ``gp()`` terms: as many as give an approximation gap of 0.01 nats, the numerically exact
-        prior, a number, or locations in the user's units. ``tg.Inducing(20)`` moves 20 of them to where a bound on the
-        evidence is highest. With ``"auto"`` a process that is too rough for them stands as a Markov chain or by its
-        nearest neighbours instead, or has all rows as inducing inputs where it has several inputs and at most 2,500
-        distinct rows; ``gp(..., approximation=)`` in the formula chooses.
-    hyper : {"auto", "integrate", "maximize"}
-        Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
-        20,000 rows with up to 10 free hyper-parameters, and with up to 18 up to some 2,000 rows, while the posteriors
-        at all points fit in some 3 GB.
+    method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(inducing=20)``
+        ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors`` or
+        ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``), with variational inference
+        if that does not converge. A ``mixture()`` is fitted by variational Bayes (``"vbcm"``, which ``"auto"`` means),
+        by stochastic steps that end with passes of it (``"svbcm"``), or by maximum likelihood (``"em"``).
+        Settings belong to the method, as ``tg.EP(hyper="integrate", inducing=20)``, ``tg.VI(bound="local")`` or
+        ``tg.MLE(max_iter=50)``: see `tobitgp.EP`, `tobitgp.VI`, `tobitgp.Laplace`, `tobitgp.MLE`, `tobitgp.VBCM`,
+        `tobitgp.SVBCM` and `tobitgp.EMCM`. A name stands for the default settings.
     sigma : str, optional
         Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
         noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, go
@@ -148,7 +131,7 @@ def fit(
     fixed, start : mapping of parameter name to value, optional
         Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point. ``start`` may be a
         fit of the same terms to nearly the same rows, as before some rows came or went: its maximum is climbed on
-        from, and no other is searched for unless ``n_starts`` are given. By maximum likelihood ``start`` goes with
+        from, and no other is searched for unless the method has ``n_starts``. By maximum likelihood ``start`` goes with
         parametric baselines of ``family="ph"`` alone, as a mapping.
     priors : mapping of parameter name to prior or None, optional
         None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
@@ -172,15 +155,6 @@ def fit(
     functions : mapping of str to callable, optional
         A user's own functions, which the formula may call by these names: arrays of one value a row in, one out. They
         are called again for predictions, and must treat each row by itself.
-    n_starts : int, optional
-        Of a posterior: starts of the search, taken from a screened grid; 2 by default. Of a mixture: most ascents,
-        half of them from starts of their own, of which the highest end is kept; 10 by default.
-    max_iter : int, optional
-        Iterations of each optimiser run, and the most Newton steps at its end (never more than 10); by maximum
-        likelihood the most Newton steps. 200 by default; passes of an ascent of a mixture, 2000 by default.
-    tol : float, optional
-        Of a posterior: nats a further Newton step may gain when the search stops; by default 1e-6, and 1e-3 on more
-        than 20,000 rows. Of a mixture: gain a row below which a pass counts as standing still; 1e-8 by default.
     rng : int or numpy Generator, optional
         Of a posterior: chooses the rows of the first search on large data; of a mixture: draws starts. None is
         deterministic.
@@ -269,15 +243,9 @@ def fit(
     with model:
         return model.fit(
             method=method,
-            bound=bound,
-            inducing=inducing,
-            hyper=hyper,
             fixed=fixed,
             start=start,
             priors=priors,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
             rng=rng,
             progress=progress,
             vcov=vcov,

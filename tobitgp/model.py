@@ -8,21 +8,19 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.data.frames import reads_frames
-from tobitgp.inference import Method
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import claimed
 from tobitgp.kinds.process import Evidence
 from tobitgp.kinds.registry import KINDS
 from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
-from tobitgp.mixture.methods import Method as MixtureMethod
+from tobitgp.method_settings import PosteriorMethod
+from tobitgp.method_value import MethodValue
 from tobitgp.options import FitOptions, read_vcov, saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.views import ModelData
 from tobitgp.typing import Frame
-
-Hyper = Literal["auto", "integrate", "maximize"]
 
 
 class Model:
@@ -69,7 +67,7 @@ class Model:
       response   durable
       censoring  durable <= 0 is left-censored there; no upper limit
       linear     intercept, age + quant
-    >>> model.fit(method="laplace", hyper="maximize").evidence_kind
+    >>> model.fit(method=tg.Laplace(hyper="maximize")).evidence_kind
     'laplace'
     """
 
@@ -151,16 +149,10 @@ class Model:
     def fit(
         self,
         *,
-        method: str | Method | MixtureMethod = "auto",
-        bound: str | None = None,
-        inducing: Any = "auto",
-        hyper: Hyper = "auto",
+        method: str | MethodValue = "auto",
         fixed: Mapping[str, float] | None = None,
         start: Any = None,
         priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
-        n_starts: int | None = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
         rng: int | np.random.Generator | None = None,
         progress: bool | Callable[[str, int, float], None] = False,
         vcov: str | Mapping[str, Any] | None = None,
@@ -171,9 +163,7 @@ class Model:
 
         Parameters
         ----------
-        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter
-            As in :func:`tobitgp.fit`.
-        tol, rng, progress, vcov, cov_type, cov_kwds
+        method, fixed, start, priors, rng, progress, vcov, cov_type, cov_kwds
             As in :func:`tobitgp.fit`.
 
         Returns
@@ -193,34 +183,20 @@ class Model:
         --------
         >>> import tobitgp as tg
         >>> model = tg.Model("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas())
-        >>> {m: round(model.fit(method=m, hyper="maximize").log_evidence, 2) for m in ("ep", "vi", "laplace")}
+        >>> methods = {"ep": tg.EP, "vi": tg.VI, "laplace": tg.Laplace}
+        >>> {m: round(model.fit(method=methods[m](hyper="maximize")).log_evidence, 2) for m in methods}
         {'ep': -35.48, 'vi': -35.49, 'laplace': -35.45}
         """
-        asked = FitOptions(
-            method,
-            bound,
-            inducing,
-            hyper,
-            fixed,
-            start,
-            priors,
-            n_starts,
-            max_iter,
-            tol,
-            rng,
-            progress,
-            *read_vcov(vcov, cov_type, cov_kwds),
-        )
+        asked = FitOptions(method, fixed, start, priors, rng, progress, *read_vcov(vcov, cov_type, cov_kwds))
         self._rows.check_open()
         return self._kind.fit(self._rows, asked)
 
+    @saying_what_was_meant
     def evidence(
         self,
         params: Mapping[str, float],
         *,
-        method: str | Method = "auto",
-        bound: str | None = None,
-        inducing: Any = "auto",
+        method: str | PosteriorMethod = "auto",
         priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
         gradient: bool = True,
         rng: int | np.random.Generator | None = None,
@@ -235,10 +211,8 @@ class Model:
         ----------
         params : dict of parameter name to value
             All hyper-parameters, natural scale, the user's units; linear coefficients if they are known.
-        method : {"auto", "ep", "vi", "laplace"} or a method value
+        method : {"auto", "ep", "vi", "laplace"} or a value such as ``tg.VI(bound="local")``
             ``"auto"`` is ``"ep"``.
-        bound, inducing
-            As in :func:`tobitgp.fit`.
         priors : dict of parameter name to prior, optional
             Of linear coefficients.
         gradient : bool
@@ -278,5 +252,5 @@ class Model:
         dtype: float64
         """
         self._rows.check_open()
-        options = {"bound": bound, "inducing": inducing, "priors": priors, "gradient": gradient, "rng": rng}
+        options = {"priors": priors, "gradient": gradient, "rng": rng}
         return self._kind.evidence(self._rows, params, method=method, **options)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
-from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -19,34 +18,21 @@ from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference import EP, METHODS, VI, Laplace, Method
-from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
-from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
+from tobitgp.method_settings import MLE, PosteriorMethod
+from tobitgp.method_spelling import posterior_method, read_method, refuse_moved
+from tobitgp.method_value import MethodValue
+from tobitgp.mixture import MIXTURE_FAMILIES
 from tobitgp.mixture.array_fit import resolve_mixture_family
 from tobitgp.mixture.family import MixtureFamily
-from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.regression.clusters import Clusters
 from tobitgp.typing import BoolArray, Frame
 
-MLE = "mle"
-MAX_ITER = 200
-
-# What maximum likelihood has no use for, with the values that say nothing.
-PROCESS_OPTIONS: dict[str, Any] = {
-    "priors": None,
-    "hyper": "auto",
-    "inducing": "auto",
-    "start": None,
-    "bound": None,
-    "n_starts": None,
-    "tol": None,
-}
 _WEIGHTS = ("frequency", "sampling")
-_OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
+_OF_POSTERIORS = ("priors", "start")
 
 # Arguments of other programs, and what is written here in their place.
 ELSEWHERE = {
@@ -57,8 +43,8 @@ ELSEWHERE = {
     "fixef": "effects of each unit are a term: y ~ x + C(id), or (1 | id)",
     "groups": "write cov_type='cluster', cov_kwds={'groups': 'g'}, or a random intercept as a term: y ~ x + (1 | g)",
     "instruments": "residuals of a first regression on them are a column: y ~ x + residual (Smith and Blundell)",
-    "k": "write inducing=20",
-    "knots": "write inducing=20 for gp(x); a spline with knots is a term: y ~ bs(x, knots=[1, 2])",
+    "k": "write method=tg.EP(inducing=20)",
+    "knots": "write method=tg.EP(inducing=20) for gp(x); a spline with knots is a term: y ~ bs(x, knots=[1, 2])",
     "left": "limits stand in the formula: y ~ x | censor(0)",
     "ll": "limits stand in the formula: y ~ x | censor(0)",
     "offset": "an offset is a term: y ~ x + offset(m)",
@@ -84,16 +70,10 @@ T = TypeVar("T")
 class FitOptions:
     """What a call of :func:`fit` asks for: seed and numbers checked, numbers that were not given None."""
 
-    method: str | Method | MixtureMethod
-    bound: str | None
-    inducing: Any
-    hyper: str
+    method: Any  # a value of a method, or "auto"
     fixed: Mapping[str, float] | None
     start: Any  # mapping, fit or None
     priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None
-    n_starts: int | None
-    max_iter: int | None
-    tol: float | None
     rng: int | np.random.Generator | None
     progress: bool | Callable[[str, int, float], None]
     cov_type: str
@@ -101,23 +81,30 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         read_rng(self.rng)
-        for name, read in (("n_starts", read_whole), ("max_iter", read_whole), ("tol", read_positive)):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, read(name, value))
+        object.__setattr__(self, "method", read_method(self.method))
+
+    @property
+    def max_iter(self) -> int:
+        """Most Newton steps of maximum likelihood."""
+        return (self.method if isinstance(self.method, MLE) else MLE()).max_iter
+
+    @property
+    def n_starts(self) -> int | None:
+        """Starts of the search for hyper-parameters, if a number was given."""
+        return posterior_method(self.method).n_starts
+
+    def maximising(self) -> FitOptions:
+        """The same with hyper-parameters at their maximum."""
+        return replace(self, method=replace(posterior_method(self.method), hyper="maximize"))
 
     def named(self, names: Iterable[str]) -> dict[str, Any]:
         """Some of the options by name."""
         return {name: getattr(self, name) for name in names}
 
-    def settings(self) -> Settings:
-        """How to search for the hyper-parameters of a posterior."""
-        steps = self.max_iter or MAX_ITER
-        return Settings(read_hyper(self.hyper), self.n_starts or 2, steps, self.tol, self.rng)
-
-    def given(self, method: Method) -> GivenParameters:
+    def given(self, method: PosteriorMethod) -> GivenParameters:
         """What is asked of the parameters of a posterior."""
-        return GivenParameters.read(self.inducing, self.fixed, self.start, self.priors, method.side_noises)
+        side_noises = method.updates().side_noises
+        return GivenParameters.read(method.inducing, self.fixed, self.start, self.priors, side_noises)
 
 
 def argument_meant(name: str, known: Iterable[str]) -> str:
@@ -131,6 +118,8 @@ def saying_what_was_meant(call: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(call)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        formula = kwargs.get("formula", args[0] if args else None)  # or the model
+        refuse_moved(kwargs, kwargs.get("method", "auto"), getattr(formula, "formula", formula))
         for name in kwargs:
             if name not in known and (words := argument_meant(name, known)):
                 raise TypeError(f"{call.__qualname__}() got an unexpected keyword argument {name!r}{words}")
@@ -158,35 +147,16 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
     return resolve_family(family)
 
 
-def method_for(method: str | Method | MixtureMethod, bound: str | None, family: Family) -> Method:
-    """The method of a posterior, refused beside noise that its bound knows nothing of."""
-    chosen = choose_method(method, bound)
-    if chosen.traits.gaussian_only and not family.distribution.gaussian:
+def method_for(method: Any, family: Family) -> PosteriorMethod:
+    """The method of a posterior, refused if its bound does not support the noise."""
+    chosen = posterior_method(method)
+    if chosen.updates().traits.gaussian_only and not family.distribution.gaussian:
         offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.distribution.gaussian)
         raise SpecError(
-            f"bound={chosen.evidence_kind!r} rests on Gaussian noise: it goes with the families {offered}, not with "
-            f"family={family.name!r}. bound='exact' takes every family."
+            f"method={chosen.spelled}: this bound requires Gaussian noise, of the families {offered}, not "
+            f"family={family.name!r}. tg.VI(bound='exact') supports every family."
         )
     return chosen
-
-
-def choose_method(method: str | Method | MixtureMethod, bound: str | None = None) -> Method:
-    """The method of a posterior that ``method=`` and ``bound=`` of :func:`fit` name."""
-    if isinstance(method, (VBCM, SVBCM, EMCM)) or (isinstance(method, str) and method in MIXTURE_METHODS):
-        raise SpecError(f"method={method!r} fits mixtures, and this formula has none; write y ~ mixture(2).")
-    if isinstance(method, (EP, VI, Laplace)):
-        if bound is not None:
-            raise SpecError(
-                "bound= goes with method='vi'; a method value carries its own settings, as tg.VI(bound=...)."
-            )
-        return method
-    if not isinstance(method, str) or (method != "auto" and method not in METHODS):
-        raise SpecError(
-            f"method={method!r} is not supported; choose 'auto' or one of {', '.join(map(repr, (*METHODS, MLE)))}."
-        )
-    if bound is not None and method != "vi":
-        raise SpecError(f"bound={bound!r} goes with method='vi', not with method={method!r}.")
-    return VI(bound=bound) if bound is not None else METHODS["ep" if method == "auto" else str(method)]()
 
 
 def refuse_var_weights(family: Family | MixtureFamily) -> None:
@@ -196,28 +166,6 @@ def refuse_var_weights(family: Family | MixtureFamily) -> None:
             f"var_weights= divide the variance of the noise, sigma^2, and family={family.name!r} has none "
             f"to estimate; family='weibull' has, and weights= are frequencies."
         )
-
-
-def read_hyper(hyper: str) -> bool | None:
-    """Whether to integrate: True, False, or None to let the size of the problem decide."""
-    choices = {"auto": None, "integrate": True, "maximize": False}
-    if not isinstance(hyper, str) or hyper not in choices:
-        raise SpecError(f"hyper={hyper!r} is not supported; choose one of {', '.join(map(repr, choices))}.")
-    return choices[hyper]
-
-
-def read_whole(name: str, value: Any) -> int:
-    """A whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
-    return int(value)
-
-
-def read_positive(name: str, value: Any) -> float:
-    """A positive number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise SpecError(f"{name}={value!r}: a positive number is needed.")
-    return float(value)
 
 
 def read_rng(rng: int | np.random.Generator | None) -> int | np.random.Generator | None:
@@ -299,19 +247,18 @@ def means_mle(asked: FitOptions, spec: ModelSpec) -> bool:
 
     ``"auto"`` does where the formula has no process, unless an option was named that only a posterior has.
     """
-    if not isinstance(asked.method, str) or asked.method not in ("auto", MLE):
-        return False
+    if isinstance(asked.method, MLE):
+        return True
     of_posterior = any(_is_named(name, value) for name, value in asked.named(_OF_POSTERIORS).items())
-    return asked.method == MLE or not (spec.processes or of_posterior)
+    return not isinstance(asked.method, MethodValue) and not (spec.processes or of_posterior)
 
 
 def refuse_with_mle(asked: FitOptions) -> None:
     """Refuse options that say how a process is fitted beside maximum likelihood."""
-    for name, value in asked.named(PROCESS_OPTIONS).items():
+    for name, value in asked.named(_OF_POSTERIORS).items():
         none_at_all = name == "priors" and isinstance(value, Mapping) and not value
         if _is_named(name, value) and not none_at_all:
-            meant = "" if asked.method == MLE else ", which method='auto' means for a formula without processes"
-            raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'{meant}.")
+            raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'.")
 
 
 def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) -> None:
@@ -341,7 +288,4 @@ def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None) -> Non
 
 def _is_named(name: str, value: Any) -> bool:
     """Whether an option says something other than nothing."""
-    default = PROCESS_OPTIONS[name]
-    if name == "start" and isinstance(value, Mapping) and not value:
-        return False
-    return value is not default and not (np.isscalar(value) and value == default)
+    return value is not None and not (name == "start" and isinstance(value, Mapping) and not value)

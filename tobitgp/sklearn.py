@@ -16,7 +16,9 @@ except ImportError as error:
 
 from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError
-from tobitgp.options import MLE
+from tobitgp.method_settings import MLE
+from tobitgp.method_spelling import read_method
+from tobitgp.options import saying_what_was_meant
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.typing import Array
 
@@ -32,14 +34,10 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     kernel : str
         ``"rbf"``, ``"matern12"``, ``"matern32"``, ``"matern52"``, ``"rq"`` or ``"linear"``.
-    method : {"auto", "ep", "vi", "laplace"} or a value such as ``tg.EP(damping=0.8)``
+    method : {"auto", "ep", "vi", "laplace"} or a value such as ``tg.EP(inducing=20, n_starts=4)``
         As in :func:`tobitgp.fit`.
     ard : bool
         A length-scale for each feature.
-    inducing : {"auto", None}, int or (M, d) array
-        As in :func:`tobitgp.fit`.
-    n_starts : int
-        Starts of the search for hyper-parameters.
     random_state : int, RandomState or None
         Chooses rows of the first search on large data.
     line : bool
@@ -78,21 +76,18 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     "y ~ gp(x0, kernel='matern52', ard=True) | censor(lower=lower)"
     """
 
+    @saying_what_was_meant
     def __init__(
         self,
         kernel: str = "rbf",
         method: Any = "auto",
         ard: bool = True,
-        inducing: Any = "auto",
-        n_starts: int = 2,
         random_state: Any = None,
         line: bool = True,
     ):
         self.kernel = kernel
         self.method = method
         self.ard = ard
-        self.inducing = inducing
-        self.n_starts = n_starts
         self.random_state = random_state
         self.line = line
 
@@ -127,7 +122,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> int(model.results_.counts["left"])
         12
         """
-        if self.method == MLE:
+        if isinstance(read_method(self.method), MLE):
             raise SpecError("method='mle' has no process; choose 'auto', 'ep', 'vi' or 'laplace'.")
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
         features, limits = _columns(X), _read_limits(lower, upper, len(y))
@@ -137,8 +132,6 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             f"y ~ gp({', '.join(features)}, kernel={self.kernel!r}, ard={bool(self.ard)}{line}){censoring}",
             {**features, "y": np.asarray(y), **limits},
             method=self.method,
-            inducing=self.inducing,
-            n_starts=self.n_starts,
             rng=None if self.random_state is None else _seed(self.random_state),
         )
         assert type(results) is GPResults

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from benchmarks.peers.answer import Answer, Fit, normal
 from benchmarks.problems import Draw
 
 
-def process(approximation: str = "auto", *, told: str | None = None, pure: bool = False, **options: str) -> Fit:
+def process(
+    approximation: str = "auto", *, told: str | None = None, pure: bool = False, maximise: bool = False, **options: Any
+) -> Fit:
     """A formula with processes; the mixture is that over the hyper-parameters.
 
     ``approximation`` is that of a formula whose only term is a process; ``told`` takes the place of the terms; ``pure``
@@ -21,6 +24,8 @@ def process(approximation: str = "auto", *, told: str | None = None, pure: bool 
         import tobitgp as tg
         from tobitgp.kinds.process_nodes import nodes_of
 
+        if maximise:
+            options["method"] = tg.EP(hyper="maximize")
         chosen = "" if approximation == "auto" else f', approximation="{approximation}"'
         formula = draw.formula.replace(") | censor", f"{chosen}) | censor")
         if told is not None:

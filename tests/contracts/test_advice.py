@@ -87,15 +87,13 @@ def _smooth(n=300, seed=1):
 def test_more_inducing_inputs():
     """All three ways that the finding names close the gap."""
     data, fixed = _smooth(), {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.3, "sigma": 0.1}
-    with pytest.warns(ApproximationWarning, match="raise inducing="):
-        coarse = tg.fit("y ~ gp(x)", data, fixed=fixed, inducing=8)
+    with pytest.warns(ApproximationWarning, match="more inducing inputs"):
+        coarse = tg.fit("y ~ gp(x)", data, fixed=fixed, method=tg.EP(inducing=8))
     found = coarse.check().table.loc["inducing inputs"]
     assert found["verdict"] == "bad"
-    assert (
-        "raise inducing=, use inducing=None, or gp(..., approximation='vecchia'), in one input 'markov'"
-        in found["words"]
-    )
-    ways = [("y ~ gp(x)", {"inducing": 120}), ("y ~ gp(x)", {"inducing": None})]
+    words = "more inducing inputs, use method=tg.EP(inducing=None), or gp(..., approximation='vecchia'), in one input"
+    assert f"{words} 'markov'" in found["words"]
+    ways = [("y ~ gp(x)", {"method": tg.EP(inducing=120)}), ("y ~ gp(x)", {"method": tg.EP(inducing=None)})]
     ways += [("y ~ gp(x, approximation='vecchia')", {}), ("y ~ gp(x, kernel='matern32', approximation='markov')", {})]
     for formula, options in ways:
         given = {name.replace("gp(x)", formula[4:]): value for name, value in fixed.items()}

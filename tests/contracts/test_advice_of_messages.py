@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 
@@ -48,7 +49,7 @@ def fit(formula, data=D, **options):
 
 
 def at_maximum(formula, data=D, **options):
-    return tg.fit(formula, data, **options, hyper="maximize", n_starts=1)
+    return tg.fit(formula, data, **with_settings(options, hyper="maximize", n_starts=1))
 
 
 THRICE = pd.concat([D, D, D], ignore_index=True)

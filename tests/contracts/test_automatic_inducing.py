@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import having, with_settings
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning
@@ -41,13 +42,13 @@ def drawn(kernel, d, lengthscale, sigma, seed=0):
 def both(case, method):
     """The fits with automatic inducing inputs and with the prior in full, and the nats that a warning names."""
     formula, frame, fixed = drawn(*case)
-    options = {"fixed": fixed, "hyper": "maximize", "method": method}
+    options = {"fixed": fixed, "method": having(method, hyper="maximize")}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         auto = tg.fit(formula, frame, **options)
     assert all(w.category is ApproximationWarning for w in caught)
     named = [float(str(w.message).split("gap ")[1].split(" nats")[0]) for w in caught]
-    return auto, tg.fit(formula, frame, inducing=None, **options), named
+    return auto, tg.fit(formula, frame, **with_settings(options, inducing=None)), named
 
 
 def check_promise(case, method):
@@ -110,11 +111,11 @@ def test_the_average_loss_is_between_one_and_two_trace_terms(sigma):
     for _ in range(40):
         y = root @ rng.standard_normal(n)
         frame, fixed = pd.DataFrame({"x": X[:, 0], "y": y}), {"sd(g)": 1.0, "lengthscale(g)": 1.0, "sigma": sigma}
-        options = {"fixed": fixed, "hyper": "maximize", "method": "vi"}
+        options = {"fixed": fixed, "method": tg.VI(hyper="maximize")}
         formula = "y ~ 0 + gp(x, kernel='matern32', name='g')"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ApproximationWarning)
-            sparse = tg.fit(formula, frame, inducing=X[Z], **options)
+            sparse = tg.fit(formula, frame, **with_settings(options, inducing=X[Z]))
         assert sparse.parts.fitted.nats_left == pytest.approx(T, rel=1e-6)
         S = K + noise
         dense = -0.5 * (y @ np.linalg.solve(S, y) + np.linalg.slogdet(S)[1] + n * np.log(2.0 * np.pi))

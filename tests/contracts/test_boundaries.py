@@ -15,7 +15,7 @@ from support.kinds import EM, rows
 
 import tobitgp as tg
 
-MAXIMUM = {"hyper": "maximize", "n_starts": 1}
+MAXIMUM = {"method": tg.EP(hyper="maximize", n_starts=1)}
 PIECES = {"family": tg.PH("piecewise", bands=2), "method": "mle"}
 SMOOTH = {"family": tg.PH(bands=3), **MAXIMUM}
 FIXED, SMOOTH_TERM = {"sigma": 0.5}, {"sd(gp(x))": 1e-9, "lengthscale(gp(x))": 2.0}
@@ -149,9 +149,9 @@ def test_a_model_at_its_boundary_is_the_one_without(name):
 
 def test_responses_that_share_nothing_are_fitted_as_alone():
     table = data()
-    several = tg.fit("mvbind(low, other) ~ z + g", table, hyper="maximize")
+    several = tg.fit("mvbind(low, other) ~ z + g", table, method=tg.EP(hyper="maximize"))
     for name in ("low", "other"):
-        alone = tg.fit(f"{name} ~ z + g", table, method="ep", hyper="maximize")
+        alone = tg.fit(f"{name} ~ z + g", table, method=tg.EP(hyper="maximize"))
         columns = ["Intercept", "z", "g[T.b]", "g[T.c]"]
         found, expected = (several.params[[f"{c}[{name}]" for c in columns]], alone.params[columns])
         assert (np.abs(found.to_numpy() - expected.to_numpy()) / alone.bse[columns].to_numpy()).max() < SETTLED

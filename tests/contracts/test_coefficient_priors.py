@@ -30,7 +30,7 @@ def frame():
     return d
 
 
-POSTERIOR = {"hyper": "maximize", "method": "ep"}
+POSTERIOR = {"method": tg.EP(hyper="maximize")}
 # Formula, of the linear terms that come in the place of {}, and what the fit is asked for.
 KINDS = {
     "linear": ("y ~ {}", {}),

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import having
 from support.mixtures import DRAWS, censor
 
 import tobitgp as tg
@@ -18,7 +19,7 @@ METHODS = ("vbcm", "em")
 def fit(data, family, method="vbcm", **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return tg.fit(FORMULA, data, family=family, method=method, tol=1e-12, max_iter=20_000, **options)
+        return tg.fit(FORMULA, data, family=family, method=having(method, tol=1e-12, max_iter=20_000), **options)
 
 
 @pytest.fixture(params=MIXTURE_FAMILIES)

@@ -16,21 +16,30 @@ from support.stored import quiet_fit
 import tobitgp as tg
 
 PROCESSES = [
-    fit("chain beside a line", "left ~ z + gp(x, kernel='matern32') | censor(-0.5)", hyper="maximize"),
-    fit("chain of groups", "left ~ C(b) + gp(x, by=b, kernel='matern12') | censor(-0.5)", hyper="maximize"),
+    fit("chain beside a line", "left ~ z + gp(x, kernel='matern32') | censor(-0.5)", method=tg.EP(hyper="maximize")),
+    fit(
+        "chain of groups", "left ~ C(b) + gp(x, by=b, kernel='matern12') | censor(-0.5)", method=tg.EP(hyper="maximize")
+    ),
     fit("chain, averaged", "left ~ gp(x, kernel='matern12', approximation='markov') | censor(-0.5)"),
     fit("chain of a sum", "left ~ gp(x, approximation='markov', kernel='matern52') + re(g) | censor(-0.5)"),
-    fit("neighbours", "left ~ gp(x, x2, kernel='matern32', approximation='vecchia') | censor(-0.5)", hyper="maximize"),
-    fit("crossed groups", "left ~ (1 + z | g) + (1 | h) | censor(-0.5)", hyper="maximize"),
-    fit("correlated curves", "left ~ gp(x, by=h, cor=True) | censor(-0.5)", n=60, hyper="maximize"),
+    fit(
+        "neighbours",
+        "left ~ gp(x, x2, kernel='matern32', approximation='vecchia') | censor(-0.5)",
+        method=tg.EP(hyper="maximize"),
+    ),
+    fit("crossed groups", "left ~ (1 + z | g) + (1 | h) | censor(-0.5)", method=tg.EP(hyper="maximize")),
+    fit("correlated curves", "left ~ gp(x, by=h, cor=True) | censor(-0.5)", n=60, method=tg.EP(hyper="maximize")),
 ]
 OTHERS = {
-    "several responses": ("mvbind(left, y2) ~ z + gp(x) + (1 | g) | censor(-0.5, None)", {"hyper": "maximize"}),
-    "bands of time": (f"{SURV} ~ z", {"family": "ph", "hyper": "maximize"}),
+    "several responses": (
+        "mvbind(left, y2) ~ z + gp(x) + (1 | g) | censor(-0.5, None)",
+        {"method": tg.EP(hyper="maximize")},
+    ),
+    "bands of time": (f"{SURV} ~ z", {"family": "ph", "method": tg.EP(hyper="maximize")}),
     "parametric hazards": (f"{SURV} ~ z", {"family": tg.PH("weibull")}),
     "cure": (f"{SURV} ~ z", {"family": "weibull", "cure": "~ 1"}),
     "power": ("tleft ~ z | censor(0.6)", {"family": "boxcox"}),
-    "power of a process": ("tleft ~ gp(x) | censor(0.6)", {"family": "boxcox", "hyper": "maximize"}),
+    "power of a process": ("tleft ~ gp(x) | censor(0.6)", {"family": "boxcox", "method": tg.EP(hyper="maximize")}),
     "start-stop": ("Surv(start, time, event) ~ z", {"family": "weibull", "id": "person"}),
     "causes": ("Surv(time, cause) ~ z", {"family": "weibull"}),
 }
@@ -92,14 +101,14 @@ def test_other_kinds(name):
 def test_copies_are_no_larger_once_the_fit_has_answered():
     rows = simulated()
     for formula in ("left ~ gp(x, kernel='matern12', approximation='markov') | censor(-0.5)", "y ~ gp(x)"):
-        res = tg.fit(formula, rows, hyper="maximize")
+        res = tg.fit(formula, rows, method=tg.EP(hyper="maximize"))
         before = len(pickle.dumps(res.parts))
         res.predict(rows, interval=0.9)
         assert len(pickle.dumps(res.parts)) == before
 
 
 def test_copies_hold_triangles_without_their_zeros():
-    res = tg.fit("y ~ gp(x, line=False)", simulated(n=150), inducing=None, hyper="maximize")
+    res = tg.fit("y ~ gp(x, line=False)", simulated(n=150), method=tg.EP(inducing=None, hyper="maximize"))
     posterior = res.parts.fitted.points[0]
     full = sum(part.L.nbytes for part in (posterior.factor, *posterior.blocks) if hasattr(part, "L"))
     for part in (posterior.factor, posterior.blocks[-1]):
@@ -113,8 +122,8 @@ def test_copies_hold_triangles_without_their_zeros():
 @pytest.mark.parametrize(
     ("formula", "options"),
     [
-        ("y ~ z + gp(x) + gp(x2, kernel='matern52')", {"inducing": None}),
-        ("left ~ z + gp(x, x2) | censor(-0.5)", {"inducing": None}),
+        ("y ~ z + gp(x) + gp(x2, kernel='matern52')", {"method": tg.EP(inducing=None)}),
+        ("left ~ z + gp(x, x2) | censor(-0.5)", {"method": tg.EP(inducing=None)}),
         ("left ~ gp(x, x2) | censor(-0.5)", {"method": "vi", "family": "student"}),
     ],
 )

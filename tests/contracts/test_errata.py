@@ -12,7 +12,7 @@ from support.printed import as_printed, divergence_as_printed
 from support.problems import dense, gp, make_problem, marginals, simulate, solve, tight
 
 from tobitgp.distributions import CensoredNormal
-from tobitgp.inference import EP, VI
+from tobitgp.inference import EPUpdates, VIUpdates
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.expectations import cross_entropy
 from tobitgp.numerics.normal_functions import mills
@@ -212,6 +212,6 @@ def test_b7_a_row_that_says_little():
     problem = make_problem(np.zeros((1, 1)), [-np.inf], [1.0], H=np.ones((1, 1)))
     sd = [
         marginals(solve(problem, [dense(problem)], [np.log(0.1)], method), problem)[1][0]
-        for method in (EP(), VI(bound="local"))
+        for method in (EPUpdates(), VIUpdates(bound="local"))
     ]
     np.testing.assert_allclose(sd, [0.795, 0.0995], atol=5e-4)

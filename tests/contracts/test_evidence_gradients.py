@@ -19,7 +19,7 @@ from support.problems import (
 )
 
 from tobitgp.distributions.symmetric_noise import StudentNoise
-from tobitgp.inference import EP, METHODS, VI
+from tobitgp.inference import METHODS, EPUpdates, VIUpdates
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
@@ -77,7 +77,7 @@ def test_gradient_of_what_is_no_bound():
     problem, blocks, prior = one("matern52")
     limits = next(rows.limit for rows in problem.rows if rows.kind == "one-sided")
     problem = with_instrument(problem, limits.min(), limits.max())
-    method, theta = VI(bound="karlova", tol=1e-10, max_iterations=2000), np.array([*prior, SIGMA])
+    method, theta = VIUpdates(bound="karlova", tol=1e-10, max_iterations=2000), np.array([*prior, SIGMA])
     centre = solve(problem, blocks, theta, method)
     assert centre.converged
     got = evidence_gradient(centre, method)
@@ -145,6 +145,6 @@ def test_sites_are_floored_where_cavities_have_no_variance():
     problem = make_problem(X, y, y)
     likelihood, theta = NoiseLikelihood(StudentNoise(1.5)), np.log([1.0, 0.05, 0.12])
     blocks = [gp(problem, "matern32", Z=X[::3])]
-    plain = solve(problem, blocks, theta, EP(tol=1e-8), None, likelihood)
+    plain = solve(problem, blocks, theta, EPUpdates(tol=1e-8), None, likelihood)
     assert plain.converged
     assert np.isfinite(plain.evidence)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from support.kinds import KINDS as KINDS_OF_FIT
 from support.kinds import N, rows
+from support.methods import with_settings
 
 import tobitgp as tg
 
@@ -46,7 +47,7 @@ def data() -> pd.DataFrame:
 def test_given_rows_are_those_of_the_fit(
     data: pd.DataFrame, formula: str, exclude: str, options: dict[str, Any]
 ) -> None:
-    res = tg.fit(formula, data, hyper="maximize", **options)
+    res = tg.fit(formula, data, **with_settings(options, hyper="maximize"))
     for asked in (UPPER, {"what": "latent"}):
         own, given = res.predict(exclude=exclude, **asked), res.predict(data, exclude=exclude, **asked)
         np.testing.assert_allclose(given, own, rtol=1e-8, atol=1e-8)
@@ -54,7 +55,7 @@ def test_given_rows_are_those_of_the_fit(
 
 @pytest.mark.slow
 def test_the_mean_lacks_coefficient_times_column(data: pd.DataFrame) -> None:
-    res = tg.fit("y ~ z + (1 + z | g)", data, hyper="maximize")
+    res = tg.fit("y ~ z + (1 + z | g)", data, method=tg.EP(hyper="maximize"))
     without = res.predict(data, what="latent", exclude="z")
     np.testing.assert_allclose(without, res.predict(data, what="latent") - res.params["z"] * data["z"], atol=1e-10)
 
@@ -63,7 +64,7 @@ def test_the_mean_lacks_coefficient_times_column(data: pd.DataFrame) -> None:
 def test_several_responses_keep_the_slopes_of_groups(data: pd.DataFrame) -> None:
     rng = np.random.default_rng(2)
     both = data.assign(y2=data["y"] + 0.3 * rng.normal(size=len(data)))
-    res = tg.fit("mvbind(y, y2) ~ z + (1 + z | g)", both, rescor=True, hyper="maximize")
+    res = tg.fit("mvbind(y, y2) ~ z + (1 + z | g)", both, rescor=True, method=tg.EP(hyper="maximize"))
     median, quantile = (res.predict(both, **asked) for asked in ({"what": "median"}, {"what": "quantile", "q": 0.5}))
     np.testing.assert_allclose(median["y"], quantile["y"], atol=1e-3)
     np.testing.assert_allclose(res.predict(both, "latent")["y"], res.predict(what="latent")["y"], atol=1e-8)

@@ -12,7 +12,7 @@ from support.problems import dense, make_problem, solve, with_instrument
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.inference import VI
+from tobitgp.inference import VIUpdates
 from tobitgp.likelihoods.expectations import cross_entropy
 from tobitgp.likelihoods.families import GaussianNoise
 
@@ -84,7 +84,7 @@ def test_one_row(row):
     problem, (lower, upper, *printed) = one_row(row), TABLE[row]
     S = np.sqrt(1.0 + 0.09)
     density = norm.logpdf(lower, 0.0, S) if lower == upper else norm.logcdf(-1.0 / S)
-    found = [solve(problem, [dense(problem)], [np.log(0.3)], VI(bound=b)).evidence for b in ("exact", "karlova")]
+    found = [solve(problem, [dense(problem)], [np.log(0.3)], VIUpdates(bound=b)).evidence for b in ("exact", "karlova")]
     np.testing.assert_allclose([density, *found], printed, atol=2e-6)
     assert found[0] <= density + 1e-12
     assert (found[1] > density) == (row != "observed")
@@ -144,7 +144,7 @@ def test_in_the_unit_of_the_data_it_is_the_objective_of_the_paper(c):
     res = tg.fit(
         "y ~ 0 + gp(x, line=False) | censor(lower, upper)",
         data / {"x": 1.0, "y": c, "f": c, "y_star": c, "lower": c, "upper": c},
-        method=tg.VI(bound="karlova", unit=1.0 / c, tol=1e-10),
+        method=tg.VI(bound="karlova", unit=1.0 / c, site_tol=1e-10),
         fixed={"sd(gp(x))": SD / c, "lengthscale(gp(x))": LENGTHSCALE, "sigma": SIGMA / c},
         priors={},
     )
@@ -166,4 +166,4 @@ def test_in_the_unit_of_the_data_it_is_the_objective_of_the_paper(c):
 )
 def test_a_unit_that_means_nothing(settings, said):
     with pytest.raises(SpecError, match=re.escape(said)):
-        VI(**settings)
+        tg.VI(**settings)

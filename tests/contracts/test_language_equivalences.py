@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 
 SAME = 1e-8
-OPTIONS = {"method": tg.EP(tol=1e-11, max_iterations=500)}
+OPTIONS = {"method": tg.EP(site_tol=1e-11, site_iterations=500)}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,9 @@ def test_product_of_rbf_kernels_is_one_with_ard(data, hyper):
             for n in names
         ]
     both, product = (
-        tg.fit(f"y ~ z + {name} | censor(-0.5, 1.2)", data, hyper="maximize", tol=1e-13, **OPTIONS, **option)
+        tg.fit(
+            f"y ~ z + {name} | censor(-0.5, 1.2)", data, **with_settings(OPTIONS, hyper="maximize", tol=1e-13), **option
+        )
         for name, option in zip(names, options, strict=True)
     )
     check_same(both, product, data)

@@ -8,7 +8,7 @@ from support.bounds import direct_integral, eq46
 from support.oracles import covariance, exact_evidence
 from support.problems import CENSORING, GAUSSIAN, dense, gp, make_problem, make_rows, marginals, simulate, solve, tight
 
-from tobitgp.inference import VI, Laplace
+from tobitgp.inference import LaplaceUpdates, VIUpdates
 from tobitgp.inference.method import Marginals
 from tobitgp.inference.vi import local_update
 from tobitgp.likelihoods.censoring_noise import SideNoise
@@ -86,7 +86,9 @@ def test_below_the_exact_evidence_and_below_vi(seed, censoring, log_sigma):
     """Without side noises it is a bound, on VI's bound too."""
     data, theta = simulate(censoring, n=8, seed=seed), np.append(PRIOR, log_sigma)
     problem = data.problem()
-    local, exact = (solve(problem, [gp(problem)], theta, VI(bound=bound)).evidence for bound in ("local", "exact"))
+    local, exact = (
+        solve(problem, [gp(problem)], theta, VIUpdates(bound=bound)).evidence for bound in ("local", "exact")
+    )
     K = covariance("rbf", data.X, data.X, PRIOR)
     evidence, error, *_ = exact_evidence(K, np.exp(log_sigma), data.lower, data.upper)
     assert local <= exact + 1e-7
@@ -139,13 +141,13 @@ def test_few_sweeps_where_the_paper_searches():
     data = simulate("two-sided", n=100, seed=0, noise=0.01)
     problem = data.problem()
     theta = np.log([5.0, 0.3, 0.01])
-    posterior = solve(problem, [gp(problem)], theta, VI(bound="local"))
+    posterior = solve(problem, [gp(problem)], theta, VIUpdates(bound="local"))
     assert posterior.converged
     assert posterior.iterations < 20
-    warm = solve(problem, [gp(problem)], theta + 0.3, VI(bound="local"), posterior.sites)
-    cold = solve(problem, [gp(problem)], theta + 0.3, VI(bound="local"))
+    warm = solve(problem, [gp(problem)], theta + 0.3, VIUpdates(bound="local"), posterior.sites)
+    cold = solve(problem, [gp(problem)], theta + 0.3, VIUpdates(bound="local"))
     assert warm.evidence == pytest.approx(cold.evidence, abs=1e-6)
 
 
 def test_laplace_is_what_runs_first():
-    assert VI(bound="local").warm_up(GAUSSIAN, True) == Laplace(max_iterations=500)
+    assert VIUpdates(bound="local").warm_up(GAUSSIAN, True) == LaplaceUpdates(max_iterations=500)

@@ -32,10 +32,9 @@ OPTIONS = {
     "method='em'": {"method": "em"},
     "method='nuts'": {"method": "nuts"},
     "method=VI()": {"method": tg.VI()},
-    "bound='local'": {"bound": "local", "method": "vi"},
-    "bound=": {"bound": "local"},
-    "inducing=": {"inducing": 5},
-    "hyper=": {"hyper": "both"},
+    "bound='local'": {"method": tg.VI(bound="local")},
+    "inducing=": {"method": tg.EP(inducing=5)},
+    "hyper=": {"hyper": "maximize"},
     "sigma=": {"sigma": "~ g"},
     "sigma='z'": {"sigma": "z"},
     "sigma=1": {"sigma": 1},
@@ -53,9 +52,7 @@ OPTIONS = {
     "missing=": {"missing": "keep"},
     "weights=": {"weights": "what"},
     "var_weights=": {"var_weights": "w"},
-    "n_starts=": {"n_starts": 0},
-    "max_iter=": {"max_iter": 1.5},
-    "tol=": {"tol": -1},
+    "max_iter=": {"max_iter": 50},
     "rng=": {"rng": "first"},
     "progress=": {"progress": "yes"},
     "cov_type='HC0'": {"cov_type": "HC0"},
@@ -179,7 +176,7 @@ def message(formula, options, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            tg.fit(formula, data, **{"max_iter": 1} | options)
+            tg.fit(formula, data, **options)
         except Exception as error:
             return re.sub(r"\n\s*\n", "\n", f"{type(error).__name__}\n{error}").rstrip()
     return "-"

@@ -33,7 +33,7 @@ def covariance(x, z):
 
 
 def test_evidence_and_predictions_are_those_of_dense_algebra(data, tmp_path):
-    res = tg.fit(FORMULA, data, fixed=FIXED, inducing=None)
+    res = tg.fit(FORMULA, data, fixed=FIXED, method=tg.EP(inducing=None))
     x, new = data["x"], np.array([0.3, 2.2, 7.0])
     V = covariance(x, x) + 0.0625 * np.eye(40)
     assert res.log_evidence == pytest.approx(stats.multivariate_normal.logpdf(data["y"], np.zeros(40), V), abs=1e-6)
@@ -51,10 +51,10 @@ def test_gradients_are_those_of_differences(data):
     names, model = list(FIXED), tg.Model(FORMULA, data)
 
     def value(theta):
-        return model.evidence(dict(zip(names, theta, strict=True)), inducing=None, gradient=False).value
+        return model.evidence(dict(zip(names, theta, strict=True)), method=tg.EP(inducing=None), gradient=False).value
 
     at = np.array(list(FIXED.values()))
-    found = model.evidence(FIXED, inducing=None).gradient
+    found = model.evidence(FIXED, method=tg.EP(inducing=None)).gradient
     np.testing.assert_allclose(found[names], approx_fprime(at, value, 1e-6), rtol=1e-3)
 
 

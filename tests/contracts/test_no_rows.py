@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from support.kinds import KINDS, N, kind, rows
 
+import tobitgp as tg
 from tobitgp.errors import TobitGPError
 
-OTHERS = {"box-cox process": kind("pos ~ gp(x)", family="boxcox", hyper="maximize", n_starts=1)}
+OTHERS = {"box-cox process": kind("pos ~ gp(x)", family="boxcox", method=tg.EP(hyper="maximize", n_starts=1))}
 ASKED = {
     "quantile": lambda res, new: res.predict(new, "quantile", q=[0.1, 0.5], interval=0.9),
     "latent": lambda res, new: res.predict(new, "latent", interval=0.9),

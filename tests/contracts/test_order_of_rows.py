@@ -13,7 +13,7 @@ from support.answers import EXACT, NATS, SETTLED
 import tobitgp as tg
 
 N = 400  # more rows than the first search for hyper-parameters visits
-MAXIMUM = {"hyper": "maximize", "n_starts": 1}
+MAXIMUM = {"method": tg.EP(hyper="maximize", n_starts=1)}
 FITS = {
     "several": ("mvbind(low, least) ~ z*g | censor(0, 0)", MAXIMUM),
     "several, correlated": ("mvbind(y, other) ~ z", {"rescor": True, **MAXIMUM}),

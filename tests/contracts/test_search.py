@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from support.methods import with_settings
 
 import tobitgp as tg
 
@@ -42,7 +43,7 @@ def many():
     y = np.sin(X[:, 0]) + 0.25 * X[:, 1] * X[:, 2] + 2.0 * rng.normal(size=200)
     inputs = {f"x{i}": column for i, column in enumerate(X.T)}
     formula = f"y ~ gp({', '.join(inputs)}, name='f') | censor(limit)"
-    by_hand = {"start": {"sd(f)": 0.2}, "inducing": None, "n_starts": 1}
+    by_hand = {"start": {"sd(f)": 0.2}, "method": tg.EP(inducing=None, n_starts=1)}
     return formula, floored(y, 0.3, **inputs), by_hand, {}
 
 
@@ -51,6 +52,6 @@ def test_the_default_finds_what_a_good_start_does(problem):
     formula, data, by_hand, options = problem()
     ends = {}
     for name, how in {"default": {}, "by hand": by_hand}.items():
-        res = tg.fit(formula, data, hyper="maximize", **options, **how)
+        res = tg.fit(formula, data, **with_settings(options, hyper="maximize"), **how)
         ends[name] = res.fit_history["log_posterior"].iloc[-1]
     assert ends["default"] > ends["by hand"] - 0.01

@@ -115,7 +115,7 @@ def test_short_length_scales_are_found_by_default(n, monkeypatch):
     f = chain.at([np.log([1.0, lengthscale])]).draw(1, rng)[:, 0]
     y = f + 0.3 * rng.normal(size=n)
     df = pd.DataFrame({"x": x, "y": np.maximum(y, np.quantile(y, 0.4))})
-    res = tg.fit(f'y ~ gp(x, kernel="matern32") | censor({df["y"].min()})', df, hyper="maximize")
+    res = tg.fit(f'y ~ gp(x, kernel="matern32") | censor({df["y"].min()})', df, method=tg.EP(hyper="maximize"))
     band = res.predict(what="latent", interval=0.95)
     assert res.hyperparameters["lengthscale(gp(x))"] == pytest.approx(lengthscale, rel=0.25)
     assert res.hyperparameters["sigma"] == pytest.approx(0.3, rel=0.1)

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from support.problems import VARIANTS, dense, from_codes, gp, make_problem, marginals, solve
 from support.reference import load
 
-from tobitgp.inference import EP, VI, Laplace
+from tobitgp.inference import EPUpdates, LaplaceUpdates, VIUpdates
 from tobitgp.numerics.truncated_moments import expected_one_sided
 
 
@@ -23,7 +23,9 @@ def test_figures_of_gauss_hermite():
 
 def test_figures_of_one_row_below_one():
     problem = make_problem(np.zeros((1, 1)), [-np.inf], [1.0], H=np.ones((1, 1)))
-    evidence = [solve(problem, [dense(problem)], [np.log(0.1)], method).evidence for method in (EP(), Laplace())]
+    evidence = [
+        solve(problem, [dense(problem)], [np.log(0.1)], method).evidence for method in (EPUpdates(), LaplaceUpdates())
+    ]
     assert norm.logcdf(1.0 / np.sqrt(1.01)) == pytest.approx(-0.174, abs=5e-4)
     np.testing.assert_allclose(evidence, [-0.174, 0.0], atol=5e-4)
 
@@ -35,7 +37,7 @@ def test_figures_of_both_forms_of_the_evidence():
     sigma, x = 1e-4, np.linspace(-1.7, 1.7, 30)
     y = np.sin(2.0 * x) + sigma * np.random.default_rng(0).standard_normal(30)
     problem = from_codes(x[:, None], y, 0 * y)
-    p = solve(problem, [gp(problem)], np.log([1.2, 0.3, sigma]), VI())
+    p = solve(problem, [gp(problem)], np.log([1.2, 0.3, sigma]), VIUpdates())
     (state,) = p.rows.items
     A, d = (
         np.concatenate(parts)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 
@@ -41,7 +42,7 @@ def test_the_prior_covariance_of_f(frame, formula):
     sd = np.sqrt(np.cov(frame["y"], fweights=w, ddof=0))
     expected = sum(variance(Z, w, sd) * Z @ Z.T for Z in (year, level, both))
 
-    res = tg.fit(f"y ~ {formula}", frame, weights="w", method="ep", hyper="maximize")
+    res = tg.fit(f"y ~ {formula}", frame, weights="w", method=tg.EP(hyper="maximize"))
     linear, H = res.parts.gp.linear, np.asarray(res.parts.rows.design.H)
     A = linear.features(H, 1.0)
     found = centred(A, w) @ centred(A, w).T
@@ -55,7 +56,7 @@ def test_the_prior_covariance_of_f(frame, formula):
 def test_one_column_and_two_levels(frame):
     """Where nothing has margins: 2.5 sd(y) / sd(column), whichever of two levels is the reference."""
     d = frame.assign(h=np.where(frame["g"] == "a", "p", "q"))
-    res = tg.fit("y ~ yr + h", d, method="ep", hyper="maximize")
+    res = tg.fit("y ~ yr + h", d, method=tg.EP(hyper="maximize"))
     sd = d["y"].std(ddof=0)
     assert res.priors.loc["yr", "spread"] == pytest.approx(2.5 * sd / d["yr"].std(ddof=0))
     assert res.priors.loc["h[T.q]", "spread"] == pytest.approx(2.5 * sd / (d["h"] == "q").std(ddof=0))
@@ -65,7 +66,7 @@ def test_one_column_and_two_levels(frame):
 
 def test_given_and_fixed_coefficients_are_independent(frame):
     given = {"priors": {"yr": tg.Normal(0.2, 0.3)}, "fixed": {"g[T.b]": 1.5}}
-    res = tg.fit("y ~ yr*g", frame, method="ep", hyper="maximize", **given)
+    res = tg.fit("y ~ yr*g", frame, **with_settings(given, hyper="maximize"))
     linear, columns = res.parts.gp.linear, list(res.params.index)
     V = linear.root @ linear.root.T
     yr, b = columns.index("yr"), columns.index("g[T.b]")

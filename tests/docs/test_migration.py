@@ -113,7 +113,7 @@ def test_without_priors_a_random_intercept_is_that_of_restricted_likelihood():
     y = 1 + 0.5 * x + rng.normal(0, 0.7, 10)[g] + rng.normal(size=60)
     data = pd.DataFrame({"x": x, "y": y, "g": g.astype(str)})
     theirs = smf.mixedlm("y ~ x", data, groups="g").fit()
-    ours = tg.fit("y ~ x + (1 | g)", data, priors={}, hyper="maximize")
+    ours = tg.fit("y ~ x + (1 | g)", data, priors={}, method=tg.EP(hyper="maximize"))
     np.testing.assert_allclose(ours.params[["Intercept", "x"]], theirs.fe_params, rtol=1e-3)
     np.testing.assert_allclose(ours.bse[["Intercept", "x"]], theirs.bse_fe, rtol=0.01)
     spread = [np.sqrt(theirs.cov_re.iloc[0, 0]), np.sqrt(theirs.scale)]

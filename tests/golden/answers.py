@@ -204,7 +204,7 @@ def halves(nudge: float) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def compared(train: pd.DataFrame, by: str) -> pd.DataFrame:
     kernels = {k: f"left ~ gp(x, kernel='{k}') | censor(-0.5)" for k in ("rbf", "matern32")}
-    return tg.compare({k: tg.fit(f, train, hyper="maximize") for k, f in kernels.items()}, by=by)
+    return tg.compare({k: tg.fit(f, train, method=tg.EP(hyper="maximize")) for k, f in kernels.items()}, by=by)
 
 
 def ratio_test(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, float]:
@@ -213,7 +213,7 @@ def ratio_test(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, float]:
 
 
 def bounds(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
-    return tg.compare_bounds(tg.fit("both ~ gp(x) | censor(-0.5, 1.2)", train.head(40), hyper="maximize"))
+    return tg.compare_bounds(tg.fit("both ~ gp(x) | censor(-0.5, 1.2)", train.head(40), method=tg.EP(hyper="maximize")))
 
 
 def metrics(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def selected(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
 
 
 def cross_validated(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
-    return tg.cross_validate("left ~ gp(x) | censor(-0.5)", train, folds=3, rng=0, hyper="maximize")
+    return tg.cross_validate("left ~ gp(x) | censor(-0.5)", train, folds=3, rng=0, method=tg.EP(hyper="maximize"))
 
 
 def nondetects(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, Any]:

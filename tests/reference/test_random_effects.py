@@ -42,7 +42,7 @@ def test_evidence_at_given_parameters_is_the_likelihood(sleepstudy, part, bar):
 
 
 def test_without_priors_the_maximum_is_that_of_restricted_likelihood(sleepstudy):
-    res = tg.fit("Reaction ~ Days + (1 + Days | Subject)", sleepstudy, priors={}, hyper="maximize")
+    res = tg.fit("Reaction ~ Days + (1 + Days | Subject)", sleepstudy, priors={}, method=tg.EP(hyper="maximize"))
     expected = values(REFERENCE["reml"]["variances"], REFERENCE["reml"]["covariance"], REFERENCE["reml"]["sigma"])
     found = res.params[list(expected)]
     np.testing.assert_allclose(found[[SD, SLOPE, "sigma"]], [expected[k] for k in (SD, SLOPE, "sigma")], rtol=1e-3)

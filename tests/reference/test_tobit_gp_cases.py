@@ -9,7 +9,7 @@ from support.problems import from_codes, gp, marginals, solve
 from support.reference import load
 from support.variational import FullCovariance, whitened
 
-from tobitgp.inference import METHODS, VI
+from tobitgp.inference import METHODS, VIUpdates
 
 STORED = 1e-5  # the stored covariances carry a jitter of 1e-9
 MOMENTS = 2e-4  # of a posterior sd, for the same reason
@@ -49,7 +49,7 @@ def test_stored_fixed_point(key, name):
 def test_local_bound(key):
     case, stored = CASES[key], CASES[key]["local"]
     problem = from_codes(np.array(case["x"])[:, None], case["y"], case["censored"])
-    posterior = solve(problem, [gp(problem, case["kernel"])], theta_of(case), VI(bound="local"))
+    posterior = solve(problem, [gp(problem, case["kernel"])], theta_of(case), VIUpdates(bound="local"))
     mean, sd = marginals(posterior, problem)
     assert posterior.evidence == pytest.approx(stored["evidence"], abs=STORED)
     # Its own sds are up to 300 times too small to measure by.

@@ -68,7 +68,9 @@ def test_marginals(seed):
     draws = centre + slice_sample(spread, log_lik, 40_000, np.random.default_rng(seed))
     mean, sd, error = draws.mean(axis=0), draws.std(axis=0), monte_carlo_error(draws)
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": LENGTH, "sigma": sigma}
-    res = tg.fit("y ~ 0 + gp(x) | censor(l, u)", data, family=FAMILIES[family], fixed=fixed, inducing=None, method="ep")
+    res = tg.fit(
+        "y ~ 0 + gp(x) | censor(l, u)", data, family=FAMILIES[family], fixed=fixed, method=tg.EP(inducing=None)
+    )
     found = res.predict(data, "latent", se=True)
 
     assert (error / sd).max() < 0.07  # the chain is long enough to tell

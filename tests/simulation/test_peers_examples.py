@@ -63,7 +63,7 @@ def test_mgcv_cnorm_additive_curves():
         assert (res.counts[["left", "right"]] > 15).all()
         shares.append([covered(res, *across(name)) for name in F])
         sigmas.append(res.conf_int().loc["sigma"])
-        limits = tg.fit(f"interval(lo, hi) ~ {ADDITIVE}", data, censored="ignore", hyper="maximize")
+        limits = tg.fit(f"interval(lo, hi) ~ {ADDITIVE}", data, censored="ignore", method=tg.EP(hyper="maximize"))
         H = np.column_stack([np.ones(len(data)), *(splines(data[name], 7) for name in F)])
         ml, _ = maximum_likelihood(H, data["lo"].to_numpy(), data["hi"].to_numpy())
         assert sigmas[-1][0] < np.exp(ml[-1]) < sigmas[-1][1]
@@ -107,7 +107,7 @@ def test_brms_kidney_lognormal_with_patients():
     apart = (at.params[linear] * unit - ml[:7]) / (at.bse[linear] * unit)
     np.testing.assert_allclose(apart, 0.0, atol=0.03)
     np.testing.assert_allclose(at.bse[linear] * unit, standard_errors(minus, ml)[:7], rtol=0.01)
-    peak = tg.fit(KIDNEY, data, family="lognormal", hyper="maximize", priors={})
+    peak = tg.fit(KIDNEY, data, family="lognormal", method=tg.EP(hyper="maximize"), priors={})
     for name, value in known.items():
         assert ends.loc[name, 0] < value < ends.loc[name, 1]
         assert peak.params[name] == pytest.approx(value, rel=0.2)
@@ -167,7 +167,7 @@ def test_brms_curves_by_factor_with_limits():
         ]
         H, y = np.concatenate(of_level, axis=1), data["y"].to_numpy()
         ml, _ = maximum_likelihood(H, np.where(low, -np.inf, y), np.where(high, np.inf, y))
-        ignored = tg.fit("y ~ gp(x2, by=fac)", data, hyper="maximize")
+        ignored = tg.fit("y ~ gp(x2, by=fac)", data, method=tg.EP(hyper="maximize"))
         errors.append(
             [
                 rmse(value, data["f"])

@@ -3,6 +3,7 @@
 import re
 
 import tobitgp as tg
+from support.methods import with_settings
 
 _BOTH = re.compile(r"^(?P<left>.*?)~(?P<terms>.*?)(?P<rest>\|\s*(?:censor|truncate)\(.*)?$")
 _TERMS = r"gp\([^()]*\)|bs\([^()]*\)|tv\([^()]*\)|strata\([^()]+\)"
@@ -37,9 +38,9 @@ def remedies_in(words):
         def option(formula, data, options, name=name, value=value):
             given = {**options, name: eval(value, {"tg": tg})}
             if value.startswith("tg.PH('spline'"):
-                given.pop("hyper", None)  # of a posterior
+                given.pop("method", None)  # of a posterior
             if name == "sigma" and "gp(" in value:
-                given |= {"hyper": "maximize", "n_starts": 1}
+                given |= {"method": tg.EP(hyper="maximize", n_starts=1)}
             return tg.fit(formula, data, **given)
 
         found.append((f"{name}={value}", option))
@@ -48,9 +49,9 @@ def remedies_in(words):
         def add(formula, data, options, term=term):
             given = dict(options)
             if term.startswith("gp("):
-                given = {**given, "hyper": "maximize", "n_starts": 1}
+                given = {**with_settings(given, hyper="maximize", n_starts=1)}
             if term.startswith("tv("):
-                given = {"family": "ph", "hyper": "maximize"}
+                given = {"family": "ph", "method": tg.EP(hyper="maximize")}
             return tg.fit(with_term(formula, term), data, **given)
 
         found.append((term, add))

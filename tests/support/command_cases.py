@@ -120,7 +120,7 @@ def make_data(folder):
     partition = folder / "broken" / "1.parquet"
     partition.write_bytes(partition.read_bytes()[:-9])
     tg.fit("y ~ x | censor(-0.5)", data).save(folder / "line.tgp")
-    tg.fit("y ~ gp(x) | censor(-0.5)", data, hyper="maximize").save(folder / "curve.tgp")
+    tg.fit("y ~ gp(x) | censor(-0.5)", data, method=tg.EP(hyper="maximize")).save(folder / "curve.tgp")
     tg.fit("t ~ mixture(2)", data, family="lognormal").save(folder / "mixture.tgp")
     (folder / "cut.tgp").write_bytes((folder / "line.tgp").read_bytes()[:-200])
     pd.DataFrame({"a": [1]}).to_csv(folder / "foreign.tgp", compression="zip")

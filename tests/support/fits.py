@@ -3,7 +3,7 @@
 import numpy as np
 
 from support.problems import GAUSSIAN, product
-from tobitgp.inference import EP
+from tobitgp.inference import EPUpdates
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.hyperparameters import Parameters, default_prior
 from tobitgp.inference.partition_fit import fit_gp
@@ -26,4 +26,6 @@ def parameters(fixed=None, start=None, flat=()):
 
 def fit(problem, chosen=None, method=None, kernel="rbf", inducing="auto", on_step=None, **options):
     prior = Prior(None, (GPPrior(Inputs(problem.X[0]), product((kernel, problem.X[0].shape[1])), inducing),))
-    return fit_gp(Task(problem, prior, chosen or parameters(), GAUSSIAN), method or EP(), Settings(**options), on_step)
+    return fit_gp(
+        Task(problem, prior, chosen or parameters(), GAUSSIAN), method or EPUpdates(), Settings(**options), on_step
+    )

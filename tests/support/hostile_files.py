@@ -30,20 +30,23 @@ DATA["low"] = np.where(DATA["y"] > -0.5, -0.6, -0.5)
 DATA["u"] = np.arange(31) % 3 > 0
 DATA["clipped"] = DATA["y"].clip(upper=1.0)
 FITS = {
-    "process": ("y ~ z + C(g) + gp(x) + re(g) | censor(-0.5)", {"hyper": "maximize"}),
+    "process": ("y ~ z + C(g) + gp(x) + re(g) | censor(-0.5)", {"method": tg.EP(hyper="maximize")}),
     "regression": ("y ~ bs(x, df=4) + g | censor(-0.5)", {"sigma": "~ z"}),
     "mixture": ("t ~ mixture(2)", {"family": "lognormal"}),
 }
 # Files with more in them: what was learned of splines, two limits, a family by its number, factors of the scale.
 RICH = {
-    "rich process": ("clipped ~ bs(z, df=4) + g + gp(x) + re(g) | censor(low, 1)", {"hyper": "maximize"}),
+    "rich process": ("clipped ~ bs(z, df=4) + g + gp(x) + re(g) | censor(low, 1)", {"method": tg.EP(hyper="maximize")}),
     "rich regression": (
         "clipped ~ bs(z, df=4) + g | censor(low, 1)",
         {"method": "mle", "sigma": "~ x + C(k)", "family": tg.Student(df=4)},
     ),
 }
 MADE = {
-    "hazards": ("Surv(t, u) ~ gp(x) + bs(z, df=4) + tv(low) + strata(g)", {"family": "ph", "hyper": "maximize"}),
+    "hazards": (
+        "Surv(t, u) ~ gp(x) + bs(z, df=4) + tv(low) + strata(g)",
+        {"family": "ph", "method": tg.EP(hyper="maximize")},
+    ),
     "parametric": ("Surv(t, u) ~ bs(z, df=4) + x + strata(g)", {"family": tg.PH("spline", df=2)}),
     "several responses": (
         "mvbind(clipped, k) ~ gp(x) + bs(z, df=4) + (1 + z | g) | censor((low, 1), None)",
@@ -54,17 +57,17 @@ MADE = {
 STRUCTURED = {
     "markov": (
         'y ~ z + gp(x, kernel="matern32", approximation="markov") | censor(-0.5)',
-        {"hyper": "maximize", "fixed": {"sigma": 0.3}},
+        {"method": tg.EP(hyper="maximize"), "fixed": {"sigma": 0.3}},
     ),
     "vecchia": (
         'y ~ gp(x, z, kernel="matern32", approximation="vecchia", neighbours=4) | censor(-0.5)',
-        {"hyper": "maximize", "fixed": {"sigma": 0.3}},
+        {"method": tg.EP(hyper="maximize"), "fixed": {"sigma": 0.3}},
     ),
 }
 # Hyper-parameters beside those of the processes.
 NOISES = {
-    "side noises": ("clipped ~ gp(x) | censor(low, 1)", {"method": tg.VI(bound="local"), "hyper": "maximize"}),
-    "degrees of freedom": ("y ~ gp(x) | censor(-0.5)", {"family": "student", "hyper": "maximize"}),
+    "side noises": ("clipped ~ gp(x) | censor(low, 1)", {"method": tg.VI(bound="local", hyper="maximize")}),
+    "degrees of freedom": ("y ~ gp(x) | censor(-0.5)", {"family": "student", "method": tg.EP(hyper="maximize")}),
 }
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 import tobitgp as tg
 
 N, NEW = 48, 4
-EM = {"method": "em", "n_starts": 1}
-MAXIMUM = {"hyper": "maximize", "n_starts": 1}
+EM = {"method": tg.EMCM(n_init=1)}
+MAXIMUM = {"method": tg.EP(hyper="maximize", n_starts=1)}
 AT = {"fixed": {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 2.0, "sigma": 0.5}}
 
 
@@ -71,14 +71,14 @@ KINDS = {
     "cured": kind("Surv(until, dead) ~ z", family="weibull", cure="~ 1"),
     "box-cox": kind("pos ~ z + g", family="boxcox"),
     "process": kind("low ~ z + gp(x) | censor(limit)", **AT),
-    "curves": kind("low ~ gp(x, by=k) | censor(limit)", hyper="maximize", n_starts=1),
-    "groups": kind("low ~ z + (1 | k) | censor(limit)", hyper="maximize"),
-    "several": kind("mvbind(low, other) ~ z + g", hyper="maximize"),
+    "curves": kind("low ~ gp(x, by=k) | censor(limit)", method=tg.EP(hyper="maximize", n_starts=1)),
+    "groups": kind("low ~ z + (1 | k) | censor(limit)", method=tg.EP(hyper="maximize")),
+    "several": kind("mvbind(low, other) ~ z + g", method=tg.EP(hyper="maximize")),
     "mixture": kind("pos ~ mixture(2) | censor(least)", family="weibull", **EM),
     "counts": kind("count ~ mixture(2) | censor(2)", family="poisson", **EM),
     "hazard": kind("Surv(entry, time, event) ~ z + g", family=tg.PH("piecewise", bands=3), method="mle"),
     "spline": kind("Surv(time, event) ~ z + b", family=tg.PH("spline", df=2)),
-    "smooth hazard": kind("Surv(time, event) ~ z + k", family=tg.PH(bands=4), hyper="maximize"),
+    "smooth hazard": kind("Surv(time, event) ~ z + k", family=tg.PH(bands=4), method=tg.EP(hyper="maximize")),
     "student": kind("low ~ z + g | censor(limit)", family=tg.Student(df=4)),
     "powers": kind("low ~ x*z + I(x**2) | censor(limit)"),
     "splines": kind("low ~ bs(x, df=4) + g | censor(limit)"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tobitgp.data.arrays import Instrument, KindRows, Problem, Units, Window
-from tobitgp.inference import METHODS, VI
+from tobitgp.inference import METHODS, VIUpdates
 from tobitgp.inference.evidence import moments_of, sites_of
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
@@ -21,7 +21,7 @@ CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")
 RADIAL = [name for name, kernel in KERNELS.items() if kernel.scaled and not kernel.shape]
 # Methods and bounds, by name, whose hyper-parameters may be chosen by their own evidence.
 VARIANTS = {name: method() for name, method in METHODS.items()}
-VARIANTS |= {f"vi {name}": VI(bound=name) for name, row in BOUNDS.items() if row.maximised and name != "exact"}
+VARIANTS |= {f"vi {name}": VIUpdates(bound=name) for name, row in BOUNDS.items() if row.maximised and name != "exact"}
 TIGHT = 1e-10  # site changes, for comparisons finer than the default 1e-7 allows
 
 

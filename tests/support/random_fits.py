@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tobitgp as tg
 from support import tally
+from support.methods import having
 from tobitgp.errors import TobitGPError
 
 POSITIVE = ("lognormal", "loglogistic", "weibull", "exponential")
@@ -122,16 +123,18 @@ def cases(draw, most=60, easy=False):
     positive = "counts" if options["family"] == "poisson" else options["family"] in POSITIVE
     if kind == "mixture":
         right = draw(st.sampled_from(["mixture(1)", "mixture(2)", "mixture(3)", "mixture('dp', max_components=4)"]))
-        options |= {"method": draw(st.sampled_from(["vbcm", "em", "svbcm"])), "n_starts": 2, "rng": 1}
+        method = draw(st.sampled_from([tg.VBCM, tg.EMCM, tg.SVBCM]))
+        options |= {"method": method(n_init=2), "rng": 1}
     else:
         terms = draw(st.lists(st.sampled_from(LINEAR), max_size=3, unique=True))
         if kind == "process":
             terms += draw(st.lists(st.sampled_from(CURVES), min_size=1, max_size=2, unique=True))
-            options["method"] = draw(st.sampled_from(["auto", "ep", "vi", "laplace"]))
-            options |= draw(st.sampled_from([{}, {"hyper": "maximize"}, {"inducing": None}, {"inducing": 4}]))
-            options |= {"max_iter": 20} if easy else {}
-            if options["family"] in ("gaussian", "lognormal") and options["method"] == "vi":
-                options["bound"] = draw(st.sampled_from(BOUNDS))
+            settings = draw(st.sampled_from([{}, {"hyper": "maximize"}, {"inducing": None}, {"inducing": 4}]))
+            settings |= {"max_iter": 20} if easy else {}
+            method = draw(st.sampled_from(["auto", "ep", "vi", "laplace"]))
+            if options["family"] in ("gaussian", "lognormal") and method == "vi":
+                settings["bound"] = draw(st.sampled_from(BOUNDS))
+            options["method"] = having(method, **settings) if settings else method
         elif draw(st.integers(0, 4)) == 0:
             options["sigma"] = draw(st.sampled_from(["~ z", "~ b", "~ g"]))
         right = " + ".join(terms) or "1"

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 import tobitgp as tg
+from support.methods import having
 from support.random_fits import CURVES, LINEAR, POSITIVE, REAL, WRITTEN
 from support.random_tables import SHAPES, pieces, random_table
 
@@ -77,8 +78,9 @@ def joined(found, behind=""):
 
 def posterior(rng):
     """Options of a posterior, cheap ones more often."""
-    pool = [{"hyper": "maximize", "n_starts": 1}] * 5 + [{"max_iter": 20}, {"hyper": "maximize", "inducing": 4}]
-    return dict(pool[int(rng.integers(len(pool)))])
+    pool = [tg.EP(hyper="maximize", n_starts=1)] * 5
+    pool += [tg.EP(max_iter=20), tg.EP(hyper="maximize", inducing=4)]
+    return {"method": pool[int(rng.integers(len(pool)))]}
 
 
 @kind(3)
@@ -97,7 +99,8 @@ def regression(rng):
 def process(rng):
     left, behind = WRITTEN[str(rng.choice(sorted(WRITTEN)))]
     options = posterior(rng) | {"family": str(rng.choice(["gaussian"] * 4 + ["lognormal", "student", "weibull"]))}
-    options["method"] = str(rng.choice(["auto", "auto", "auto", "ep", "vi", "laplace"]))
+    name = str(rng.choice(["ep", "ep", "ep", "ep", "vi", "laplace"]))
+    options["method"] = having(name, **options["method"].given)
     if rng.random() < 0.1:
         options["sigma"] = str(rng.choice(["~ gp(x)", "~ z", "~ (1 | g)"]))
     chosen = terms(rng, LINEAR + MORE_LINEAR, most=2) + terms(rng, CURVES + MORE_CURVES, 1, 2)
@@ -155,11 +158,14 @@ def several(rng):
 @kind(1.5, positive=True)
 def mixture(rng):
     right = str(rng.choice(["mixture(1)", "mixture(2)", "mixture(3)", "mixture('dp', max_components=4)"]))
-    options = {"family": str(rng.choice(["lognormal", "exponential", "weibull"])), "n_starts": 1, "rng": 1}
+    options = {"family": str(rng.choice(["lognormal", "exponential", "weibull"])), "rng": 1}
     left, behind = WRITTEN[str(rng.choice([name for name in sorted(WRITTEN) if "window" not in name]))]
+    starts = 1
     if rng.random() < 0.25:
-        right, options["n_starts"] = "mixture(range(1, 3))", 2
-    options["method"] = str(rng.choice(["vbcm", "svbcm"] if "dp" in right else ["vbcm", "em", "svbcm"]))
+        right, starts = "mixture(range(1, 3))", 2
+    options["method"] = having(
+        str(rng.choice(["vbcm", "svbcm"] if "dp" in right else ["vbcm", "em", "svbcm"])), n_init=starts
+    )
     return f"{left} ~ {right}{behind}", options
 
 
@@ -175,8 +181,7 @@ def counts(rng):
     behind = str(rng.choice(["", " | censor(2)", " | censor(2, 9)"]))
     return f"count ~ {right}{behind}", {
         "family": "poisson",
-        "n_starts": 1,
-        "method": "vbcm" if "dp" in right else str(rng.choice(["vbcm", "em"])),
+        "method": having("vbcm" if "dp" in right else str(rng.choice(["vbcm", "em"])), n_init=1),
     }
 
 
@@ -184,7 +189,7 @@ def baseline(rng):
     """A family of hazards and the options that go with it."""
     name = str(rng.choice(HAZARDS))
     if name == "gp":
-        return tg.PH(bands=int(rng.integers(2, 7))), {"hyper": "maximize"}, True
+        return tg.PH(bands=int(rng.integers(2, 7))), {"method": tg.EP(hyper="maximize")}, True
     if name == "piecewise":
         return tg.PH("piecewise", bands=int(rng.integers(1, 5))), {"method": str(rng.choice(["mle", "auto"]))}, True
     if name == "spline":

@@ -135,7 +135,13 @@ ERRORS = {
     # shape
     "no rows": (LINE, rows().head(0), {}, DataError, "The data have no rows"),
     "all dropped": (LINE, rows(y=np.nan), {}, DataError, r"No row is left: missing values in 'y' \(30\)"),
-    "a kernel matrix too large": ("y ~ gp(x)", rows(6000), {"inducing": None}, SpecError, "6000 x 6000.*'auto'"),
+    "a kernel matrix too large": (
+        "y ~ gp(x)",
+        rows(6000),
+        {"method": tg.EP(inducing=None)},
+        SpecError,
+        "6000 x 6000.*'auto'",
+    ),
     "more components than rows": ("y ~ mixture(40)", rows(), {}, SpecError, r"mixture\(40\)"),
     "one row, regression": (LINE, rows().head(1), {}, DataError, "only 1 row: 'Intercept', 'x', 'z'"),
     "negative weight": (
@@ -184,7 +190,7 @@ def test_refused_in_words(case):
 
 
 def test_predictions_refuse_what_they_cannot_do():
-    res = tg.fit("y ~ gp(x)", rows(), hyper="maximize")
+    res = tg.fit("y ~ gp(x)", rows(), method=tg.EP(hyper="maximize"))
     with pytest.raises(DataError, match="'x'"):
         res.predict({"X": [0.5]})
     with pytest.raises(SpecError, match="what='mean'"):

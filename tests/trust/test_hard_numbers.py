@@ -7,15 +7,16 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import having, with_settings
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, ConvergenceWarning, DataError, NumericalError, TobitGPError
 
 METHODS = {
-    "ep": {"method": "ep"},
-    "vi": {"method": "vi"},
-    "laplace": {"method": "laplace"},
-    "local": {"method": "vi", "bound": "local"},
+    "ep": {"method": tg.EP()},
+    "vi": {"method": tg.VI()},
+    "laplace": {"method": tg.Laplace()},
+    "local": {"method": tg.VI(bound="local")},
 }
 methods = pytest.mark.parametrize("method", METHODS)
 CURVE, DEFAULT = "y ~ gp(x, line=False) | censor(l)", "y ~ gp(x) | censor(l)"
@@ -44,7 +45,7 @@ def fit(formula, data, **options):
 
 def at(values, data, formula=CURVE, **options):
     """The fit at given hyper-parameters."""
-    return fit(formula, data, fixed=values, inducing=None, **options)
+    return fit(formula, data, fixed=values, **with_settings(options, inducing=None))
 
 
 @formulas
@@ -52,8 +53,10 @@ def at(values, data, formula=CURVE, **options):
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_units_of_the_response(formula, method, unit):
     data = rows()
-    here = fit(formula, data, hyper="maximize", **METHODS[method])
-    there = fit(formula, data.assign(y=unit * data["y"], l=unit * data["l"]), hyper="maximize", **METHODS[method])
+    here = fit(formula, data, **with_settings(METHODS[method], hyper="maximize"))
+    there = fit(
+        formula, data.assign(y=unit * data["y"], l=unit * data["l"]), **with_settings(METHODS[method], hyper="maximize")
+    )
     np.testing.assert_allclose(there.predict() / unit, here.predict(), atol=1e-5)
     exact = here.counts["exact"]
     np.testing.assert_allclose(there.log_evidence, here.log_evidence - exact * np.log(unit), atol=1e-5)
@@ -65,8 +68,8 @@ def test_units_of_the_response(formula, method, unit):
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_units_of_an_input(formula, method, unit):
     data = rows()
-    here = fit(formula, data, hyper="maximize", **METHODS[method])
-    there = fit(formula, data.assign(x=unit * data["x"]), hyper="maximize", **METHODS[method])
+    here = fit(formula, data, **with_settings(METHODS[method], hyper="maximize"))
+    there = fit(formula, data.assign(x=unit * data["x"]), **with_settings(METHODS[method], hyper="maximize"))
     np.testing.assert_allclose(there.predict(), here.predict(), atol=1e-5)
     np.testing.assert_allclose(there.log_evidence, here.log_evidence, atol=1e-5)
 
@@ -78,7 +81,7 @@ def test_a_level_of_a_hundred_million(formula, method, column):
     data = rows()
     moved = data.assign(x=1e8 + data["x"]) if column == "input" else data.assign(y=1e8 + data["y"], l=1e8 + data["l"])
     level = 0.0 if column == "input" else 1e8
-    here, there = (fit(formula, d, hyper="maximize", **METHODS[method]) for d in (data, moved))
+    here, there = (fit(formula, d, **with_settings(METHODS[method], hyper="maximize")) for d in (data, moved))
     # the level leaves eight digits
     np.testing.assert_allclose(there.predict() - level, here.predict(), atol=1e-4)
     np.testing.assert_allclose(there.log_evidence, here.log_evidence, atol=1e-3)
@@ -136,7 +139,7 @@ def test_nothing_is_noise(method, kernel):
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
-            res = tg.fit(formula, data, fixed=values, inducing=None, **METHODS[method])
+            res = tg.fit(formula, data, fixed=values, **with_settings(METHODS[method], inducing=None))
         except NumericalError as error:
             refusal = str(error)
     if res is None:
@@ -181,8 +184,9 @@ def fifty_inputs(method, n, fixed=False):
     data = X.assign(y=np.maximum(y, -1.0))
     term = f"gp({', '.join(X)}, name='f')"
     scales = {f"lengthscale(f)[{name}]": 3.0 if name == "x3" else 1e4 for name in X}
-    options = {"fixed": {"sd(f)": 4.0, "sigma": 0.2} | scales} if fixed else {"max_iter": 50}
-    res = fit(f"y ~ {term} | censor(-1)", data, **options, **METHODS[method])
+    options = {"fixed": {"sd(f)": 4.0, "sigma": 0.2} | scales} if fixed else {}
+    chosen = METHODS[method] if fixed else with_settings(METHODS[method], max_iter=50)
+    res = fit(f"y ~ {term} | censor(-1)", data, **options, **chosen)
     assert np.isfinite(res.params).all()
     seen = data["y"] > -1
     assert np.corrcoef(res.predict()[seen], y[seen])[0, 1] > 0.95
@@ -270,7 +274,7 @@ def test_a_sigma_beside_which_the_data_are_nothing():
 def test_ends_that_stand_for_none(method, written):
     """The largest double, as often written for no end, is none."""
     data = rows().assign(l=-0.41)
-    options = {"hyper": "maximize", **METHODS[method]}
+    options = with_settings(METHODS[method], hyper="maximize")
     far, none = (fit(written.format(end), data, **options) for end in ("1e300", "inf"))
     np.testing.assert_array_equal(far.params, none.params)
     if "censor" in written:
@@ -322,7 +326,7 @@ def test_columns_of_every_type(kind, terms):
         warnings.simplefilter("ignore")
         typed = KINDS[kind](data)
     kept = typed.copy(deep=True)
-    options = {} if "gp" not in terms else {"hyper": "maximize", "method": "laplace"}
+    options = {} if "gp" not in terms else {"method": tg.Laplace(hyper="maximize")}
     for formula in (f"y ~ {terms} | censor(l)", f"t ~ {terms}"):
         plain, other = (fit(formula, d, **options) for d in (data, typed))
         tolerance = 1e-3 if kind == "float32 arrow" else 1e-6
@@ -364,7 +368,7 @@ def test_mixtures_of_columns_of_every_type(family, method):
     typed = data.convert_dtypes(dtype_backend="pyarrow")
     formula = "y ~ mixture(2) | censor(upper=6)"
     plain, other = (
-        fit(formula, d, family=family, method=method, weights="w", rng=1, n_starts=2) for d in (data, typed)
+        fit(formula, d, family=family, method=having(method, n_init=2), weights="w", rng=1) for d in (data, typed)
     )
     np.testing.assert_allclose(other.params, plain.params, rtol=1e-9)
 

@@ -42,8 +42,8 @@ def fits(data):
     levels = f"`y$_{{` ~ gp(`{COLUMN}`, by=`{FACTOR}`) | censor(-0.5)"
     return {
         "line": tg.fit(line, data),
-        "curve": tg.fit(curve, data, hyper="maximize"),
-        "levels": tg.fit(levels, data.iloc[[k for k in range(40) if k % 8 < 4]], hyper="maximize"),
+        "curve": tg.fit(curve, data, method=tg.EP(hyper="maximize")),
+        "levels": tg.fit(levels, data.iloc[[k for k in range(40) if k % 8 < 4]], method=tg.EP(hyper="maximize")),
         "times": tg.fit(f"Surv(t, seen) ~ `{COLUMN}` + C(`{FACTOR}`)", data, family="weibull"),
         "mixture": tg.fit("`y$_{` ~ mixture(1) | censor(-0.5)", data),
     }

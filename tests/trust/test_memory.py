@@ -38,7 +38,7 @@ for i in range(max(counts)):
             print(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20)
 """
 REPEATED = {
-    "process": ("y ~ z + gp(x) | censor(LIMIT)", {"hyper": "maximize"}),
+    "process": ("y ~ z + gp(x) | censor(LIMIT)", {"method": tg.EP(hyper="maximize")}),
     "regression": ("y ~ z + x | censor(LIMIT)", {}),
     "mixture": ("t ~ mixture(2)", {"family": "lognormal"}),
 }

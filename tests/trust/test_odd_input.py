@@ -48,8 +48,14 @@ HEARD = {
     ),
     "outlier, process": (CURVE, rows(y=column("y", r4=1e6)), {}, UserWarning, "Row 4"),
     "outlier, regression": (LINE, rows(y=column("y", r4=1e6)), {}, UserWarning, "Row 4"),
-    "max_iter=1, regression": (LINE, rows(), {"max_iter": 1}, ConvergenceWarning, "max_iter"),
-    "max_iter=1, mixture": ("y ~ mixture(2) | censor(l)", rows(), {"max_iter": 1}, ConvergenceWarning, "max_iter"),
+    "max_iter=1, regression": (LINE, rows(), {"method": tg.MLE(max_iter=1)}, ConvergenceWarning, "max_iter"),
+    "max_iter=1, mixture": (
+        "y ~ mixture(2) | censor(l)",
+        rows(),
+        {"method": tg.VBCM(max_iter=1)},
+        ConvergenceWarning,
+        "max_iter",
+    ),
     "one level": ("y ~ x + C(k) | censor(l)", rows(k="a"), {}, UserWarning, "factor 'k' has the one level 'a'"),
     "separated, regression": (SEPARATED, separated(), {}, ConvergenceWarning, "'s' separates the 10 left-censored"),
     "one row, process": ("y ~ gp(x)", rows().head(1), {}, BoundaryWarning, "Only one row is exact"),
@@ -204,8 +210,8 @@ def test_two_rows():
 
 def test_more_inducing_inputs_than_distinct_rows():
     data = pd.concat([rows().head(6)] * 5)
-    res, _ = fit_quietly(CURVE, data, inducing=20, fixed={"sigma": 0.1})
-    few, _ = fit_quietly(CURVE, data, inducing=None, fixed={"sigma": 0.1})
+    res, _ = fit_quietly(CURVE, data, method=tg.EP(inducing=20), fixed={"sigma": 0.1})
+    few, _ = fit_quietly(CURVE, data, method=tg.EP(inducing=None), fixed={"sigma": 0.1})
     np.testing.assert_allclose(res.predict(data), few.predict(data), atol=1e-5)
 
 
@@ -253,7 +259,7 @@ def test_a_level_for_every_row(known, told):
     data["y"] += rng.normal(size=40)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        tg.fit("y ~ x + re(id)", data.astype({"id": str}), fixed=known, hyper="maximize")
+        tg.fit("y ~ x + re(id)", data.astype({"id": str}), fixed=known, method=tg.EP(hyper="maximize"))
     assert sum("only the priors tell sd(re(id)) from sigma" in str(w.message) for w in heard) == told
 
 
@@ -267,7 +273,7 @@ def test_predicting_leaves_numpy_alone_and_repeats():
 
 def test_a_process_says_whether_it_settled():
     """Runs of the optimiser are limited one by one, so a short one may still reach the maximum."""
-    res, heard = fit_quietly(CURVE, rows(), max_iter=1)
+    res, heard = fit_quietly(CURVE, rows(), method=tg.EP(max_iter=1))
     assert res.converged != any(issubclass(w.category, ConvergenceWarning) for w in heard)
     if res.converged:
         np.testing.assert_allclose(res.log_evidence, tg.fit(CURVE, rows()).log_evidence, atol=0.01)

@@ -74,7 +74,7 @@ def fit_quietly(right, data, visits, **options):
     visits[0] = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        options |= {"family": "lognormal", "weights": "weight", "hyper": "maximize", "max_iter": 20}
+        options |= {"family": "lognormal", "weights": "weight", "method": tg.EP(hyper="maximize", max_iter=20)}
         return tg.fit(f"Surv(en, y, e) ~ {right}", data, **options)
 
 

@@ -17,7 +17,7 @@ d = pd.DataFrame({"x": rng.uniform(0, 6, 200), "z": rng.normal(size=200), "g": r
 d["y"] = np.maximum(np.sin(d["x"]) + 0.3 * d["z"] + 0.3 * rng.normal(size=200), -0.3)
 d["t"] = np.exp(d["y"] + 0.4)
 found = {}
-gp = tg.fit("y ~ z + gp(x) + re(g) | censor(-0.3)", d, hyper="maximize", rng=1)
+gp = tg.fit("y ~ z + gp(x) + re(g) | censor(-0.3)", d, method=tg.EP(hyper="maximize"), rng=1)
 found["process"] = [gp.log_evidence, *gp.predict(d.head(5))]
 found["process drawn"] = gp.sample(d.head(3), draws=4, rng=2).to_numpy().ravel().tolist()
 line = tg.fit("y ~ z + C(g) | censor(-0.3)", d)
@@ -36,11 +36,11 @@ def numbers(fit):
 with tempfile.TemporaryDirectory() as folder:
     for i in range(4):
         d[50 * i : 50 * (i + 1)].to_parquet(f"{folder}/{i}.parquet")
-    for method in ("ep", "vi", "laplace"):
-        found[f"files {method}"] = numbers(tg.fit(formula, folder, method=method, hyper="maximize"))
+    for method in (tg.EP, tg.VI, tg.Laplace):
+        found[f"files {method.name}"] = numbers(tg.fit(formula, folder, method=method(hyper="maximize")))
     found["files regression"] = numbers(tg.fit("y ~ z + C(g) | censor(-0.3)", folder, method="laplace"))
     spill.LIMIT = 0
-    found["files on disk"] = numbers(tg.fit(formula, f"{folder}/*.parquet", hyper="maximize"))
+    found["files on disk"] = numbers(tg.fit(formula, f"{folder}/*.parquet", method=tg.EP(hyper="maximize")))
 assert found["files on disk"] == found["files ep"]
 try:
     import dask, dask.dataframe as dd
@@ -49,7 +49,7 @@ except ImportError:
 else:
     with dask.config.set(scheduler="threads", num_workers=jobs):
         parts = dd.from_pandas(d, npartitions=4, sort=False)
-        found["partitions"] = numbers(tg.fit(formula, parts, hyper="maximize"))
+        found["partitions"] = numbers(tg.fit(formula, parts, method=tg.EP(hyper="maximize")))
 print(json.dumps({name: [float(v) for v in values] for name, values in found.items()}))
 """
 

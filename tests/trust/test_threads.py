@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 
@@ -18,7 +19,7 @@ def make(seed, n=80):
 
 
 def process(data, **options):
-    fit = tg.fit("y ~ z + gp(x) + re(g) | censor(-0.3)", data, hyper="maximize", rng=1, **options)
+    fit = tg.fit("y ~ z + gp(x) + re(g) | censor(-0.3)", data, rng=1, **with_settings(options, hyper="maximize"))
     new = data.head(4)
     drawn = fit.sample(new, draws=3, rng=2).to_numpy().ravel()
     return [fit.log_evidence, *fit.params, *fit.bse, *fit.predict(new, what="observed"), *drawn]
@@ -38,7 +39,7 @@ FITS = {
     "ep": lambda data: process(data),
     "vi": lambda data: process(data, method="vi"),
     "laplace": lambda data: process(data, method="laplace"),
-    "local": lambda data: process(data, method="vi", bound="local"),
+    "local": lambda data: process(data, method=tg.VI(bound="local")),
     "student laplace": lambda data: process(data, family=tg.Student(df=4), method="laplace"),
     "regression": regression,
     "student regression": lambda data: regression(data, family="student"),

@@ -31,20 +31,24 @@ def mixed():
 @pytest.fixture(scope="session")
 def averaged(mixed):
     """Hyper-parameters integrated."""
-    return tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, hyper="integrate")
+    return tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, method=tg.EP(hyper="integrate"))
 
 
 @pytest.fixture(scope="session")
 def maximised(mixed):
-    return tg.fit("y ~ z + g + gp(x, line=False) | censor(low, 1.4)", mixed, hyper="maximize")
+    return tg.fit("y ~ z + g + gp(x, line=False) | censor(low, 1.4)", mixed, method=tg.EP(hyper="maximize"))
 
 
 @pytest.fixture(scope="session")
 def log_time(lung):
-    return tg.fit("time ~ gp(age) + ph_ecog | censor(event=event)", lung, family="lognormal", hyper="integrate")
+    return tg.fit(
+        "time ~ gp(age) + ph_ecog | censor(event=event)", lung, family="lognormal", method=tg.EP(hyper="integrate")
+    )
 
 
 @pytest.fixture(scope="session")
 def ammonium():
     """Log time with limits in a column."""
-    return tg.fit("nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", hyper="integrate")
+    return tg.fit(
+        "nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", method=tg.EP(hyper="integrate")
+    )

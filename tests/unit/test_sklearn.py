@@ -54,7 +54,7 @@ def test_standard_deviations_are_those_of_new_responses(rows):
 
 def test_a_score_with_limits_is_the_mean_log_density(rows):
     X, y = rows
-    model = Regressor(inducing=None).fit(X, y, lower=-0.3)
+    model = Regressor(method=tg.EP(inducing=None)).fit(X, y, lower=-0.3)
     cells = {"x0": X[:, 0], "x1": X[:, 1]}
     at = model.results_.predict(cells, "prob", below=-0.3).to_numpy()
     censored = y <= -0.3

@@ -53,7 +53,7 @@ def test_it_is_the_fit_of_the_formula(data):
 @pytest.mark.slow
 @pytest.mark.parametrize("rhs", ["age + sex", ".", "gp(age) + sex", "mixture(2)"])
 def test_cross_validation_by_likelihood(data, rhs):
-    options = {"hyper": "maximize"} if "gp" in rhs else {}
+    options = {"method": tg.EP(hyper="maximize")} if "gp" in rhs else {}
     found = folds(tg.SurvivalModel(rhs, **options), data, scoring_method="log_likelihood")
     theirs = folds(WeibullAFTFitter(), data, scoring_method="log_likelihood")
     np.testing.assert_allclose(found, theirs, rtol=1e-6 if rhs in (".", "age + sex") else 0.02)
@@ -75,7 +75,9 @@ def test_calibration(data, rhs):
     import matplotlib.pyplot as plt
 
     plt.close("all")  # lifelines draws into whatever figure is open
-    model = tg.SurvivalModel(rhs, **({"hyper": "maximize"} if "gp" in rhs else {})).fit(data, "time", "event")
+    model = tg.SurvivalModel(rhs, **({"method": tg.EP(hyper="maximize")} if "gp" in rhs else {})).fit(
+        data, "time", "event"
+    )
     with np.errstate(all="ignore"):
         _, ici, _ = survival_probability_calibration(model, data, 365.0)
     if rhs == "age + sex":

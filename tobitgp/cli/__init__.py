@@ -32,11 +32,11 @@ from tobitgp.formula.hazard_formula import read_hazards
 from tobitgp.formula.mvbind import is_wide
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, LinearPart, ScaleSpec
-from tobitgp.inference import METHODS
 from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
+from tobitgp.method_settings import MLE
+from tobitgp.method_spelling import METHODS, MOVED, holding
 from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
-from tobitgp.options import MLE
 from tobitgp.results.compare import CRITERIA, EVIDENCE, compare, distinct
 from tobitgp.results.hazards.cells import BASELINES, DF, LINKS, PH
 from tobitgp.results.likelihood.cure_results import CureResults
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 BAD_INPUT = 2
-_AS_GIVEN = ("id", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cure")
+_AS_GIVEN = ("id", "censored", "missing", "weights", "sigma", "cure")
 _PAIR: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
 _NUMBERS: dict[str, Any] = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
@@ -144,9 +144,10 @@ def _add_fit(commands: Any) -> None:
     one.add_argument("--frailty", choices=["gamma"], help="of the groups of (1 | g), with a parametric --baseline")
     one.add_argument(
         "--method",
-        choices=["auto", *METHODS, MLE, *MIXTURE_METHODS],
+        choices=["auto", *METHODS],
         default="auto",
-        help=f"auto is {MLE} for a formula without gp() and re() unless --hyper, --inducing or --start ask for more; "
+        help=f"auto is {MLE.name} for a formula without gp() and re() unless --hyper, --inducing, --n-starts, --tol or "
+        "--start ask for more; "
         f"{', '.join(MIXTURE_METHODS)} fit y ~ mixture(2)",
     )
     one.add_argument("--bound", choices=BOUNDS, help="with --method vi; exact without it")
@@ -157,10 +158,13 @@ def _add_fit(commands: Any) -> None:
     one.add_argument("--cov-type", choices=errors, default="nonrobust", help="by maximum likelihood")
     told = "by maximum likelihood: errors clustered by a column; again for another direction"
     one.add_argument("--cluster", metavar="COLUMN", action="append", help=told)
-    one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
+    one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], help="of a posterior; auto without it")
     one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")
-    one.add_argument("--inducing", default="auto", help="auto, none, or a number of inducing inputs")
+    one.add_argument("--inducing", help="auto, none, or a number of inducing inputs; auto without it")
+    one.add_argument("--n-starts", type=int, metavar="NUMBER", help="starts of the search, of a posterior or a mixture")
+    one.add_argument("--max-iter", type=int, metavar="NUMBER", help="iterations of the optimiser")
+    one.add_argument("--tol", type=float, metavar="NUMBER", help="where the search stops, of a posterior or a mixture")
     one.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
     one.add_argument("--id", metavar="COLUMN", help="column that names the subject of rows whose covariates change")
     one.add_argument("--fixed", help="fix a parameter, natural scale; repeatable", **_PAIR)
@@ -184,7 +188,7 @@ def _fit(options: argparse.Namespace) -> None:
         options.formula,
         str(options.data) if many else _read(options),
         family=_family(options),
-        inducing=_inducing(options.inducing),
+        method=_method(options),
         fixed=_assignments("--fixed", options.fixed),
         start=_assignments("--start", options.start),
         progress=not options.quiet and sys.stderr.isatty(),
@@ -235,6 +239,20 @@ def _read(options: argparse.Namespace) -> pd.DataFrame:
         if text is not None:
             parts.append(parse_scale_formula(text, columns, kind=kind))
     return read_dates(data, date_columns(parts))
+
+
+def _method(options: argparse.Namespace) -> Any:
+    """The method, with the settings that were given."""
+    given = {name: getattr(options, name) for name in MOVED if getattr(options, name) is not None}
+    if "inducing" in given:
+        given["inducing"] = _inducing(given["inducing"])
+    if not given:
+        return options.method
+    chosen, settings = holding(options.method, given, options.formula)
+    if options.method not in ("auto", chosen.name):
+        listed = " and ".join("--" + name.replace("_", "-") for name in given)
+        raise SpecError(f"--method {options.method} does not use {listed}. Leave it out, or --method.")
+    return chosen(**settings)
 
 
 def _inducing(text: str) -> str | int | None:

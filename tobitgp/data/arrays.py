@@ -290,7 +290,7 @@ def with_limits(problem: Problem, response: CensoredResponse, known_mean: Array)
     places = np.cumsum([len(rows) for rows in problem.rows])[:-1]
     pieces = np.split(ends, places, axis=1)
     rows = (
-        replace(rows, instrument=Instrument(*part, problem.units.scale))
+        replace(rows, instrument=Instrument(part[0], part[1], problem.units.scale))
         for rows, part in zip(problem.rows, pieces, strict=True)
     )
     return replace(problem, rows=tuple(rows))

@@ -124,7 +124,7 @@ def loo(results: Fit, method: Literal["auto", "psis", "ep"] = "auto", *, draws: 
     Examples
     --------
     >>> import tobitgp as tg
-    >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), hyper="maximize")
+    >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), method=tg.EP(hyper="maximize"))
     >>> res.loo()
     Leave-one-out cross-validation (ep) of 30 rows
       elpd     -10.40   se 2.88

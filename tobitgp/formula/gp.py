@@ -31,7 +31,7 @@ OPTIONS = ("kernel", "ard", "by", "cor", "period", "name", "approximation", "nei
 _REMEDIES = {
     "c": "gp() has no c=; it has no boundary, so leave it out",
     "iso": "gp() has no iso=; ard=False gives all inputs one length-scale, and each has its own otherwise",
-    "k": "gp() has no k=; how many basis functions are used is the argument inducing= beside the formula",
+    "k": "gp() has no k=; the number of basis functions is a setting of the method, as method=tg.EP(inducing=20)",
     "cov": 'gp() has no cov=; the covariance is kernel=, as in gp(x, kernel="matern52")',
 }
 MARKOV = ("matern12", "matern32", "matern52")

@@ -1,8 +1,12 @@
 """From a problem to its posterior: methods, hyper-parameters, integration."""
 
-from tobitgp.inference.method import EP, Laplace, Method
-from tobitgp.inference.vi import VI
+from tobitgp.inference.method import EPUpdates, LaplaceUpdates, Method
+from tobitgp.inference.vi import VIUpdates
 
-METHODS: dict[str, type[EP] | type[Laplace] | type[VI]] = {"laplace": Laplace, "ep": EP, "vi": VI}
+METHODS: dict[str, type[EPUpdates] | type[LaplaceUpdates] | type[VIUpdates]] = {
+    "laplace": LaplaceUpdates,
+    "ep": EPUpdates,
+    "vi": VIUpdates,
+}
 
-__all__ = ["EP", "METHODS", "VI", "Laplace", "Method"]
+__all__ = ["METHODS", "EPUpdates", "LaplaceUpdates", "Method", "VIUpdates"]

@@ -311,7 +311,9 @@ def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given:
     if family.known_sigma is not None:
         raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}, so sigma= has no place.")
     if given.side_noises is not None:
-        raise SpecError("The censoring noises of bound='local' go with one noise scale; leave out sigma= or bound=.")
+        raise SpecError(
+            "The censoring noises of bound='local' require one noise scale. Leave out sigma=, or use tg.VI()."
+        )
     for term in spec.scale.gps:
         if term.approximation in ("markov", "vecchia"):
             raise SpecError(f"{term.name}: approximation={term.approximation!r} is for processes of the mean.")

@@ -21,7 +21,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference.compiled_rows import METHODS
 from tobitgp.inference.feature_layout import MOST_SPREAD, Layout, Place, block_features, block_slopes, spread_columns
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
-from tobitgp.inference.method import EP, Method
+from tobitgp.inference.method import EPUpdates, Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
 from tobitgp.inference.site_updates import CHUNK_ROWS, Setting, SiteChunk, SitesState
 from tobitgp.likelihoods.censoring_noise import Spread
@@ -140,7 +140,7 @@ class CompiledPlan:
             METHODS[method.evidence_kind],
             method.max_iterations,
             self.parameters if slopes else -1,
-            isinstance(method, EP) and method.floored,
+            isinstance(method, EPUpdates) and method.floored,
             0 if noise.distribution else self.rows.exact,
             self.stored,
             method.tol,

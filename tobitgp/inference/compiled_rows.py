@@ -15,9 +15,9 @@ from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.errors import NumericalError
 from tobitgp.inference.feature_posterior import FeatureWeights
-from tobitgp.inference.method import EP, Laplace, Marginals, Method, Slopes
+from tobitgp.inference.method import EPUpdates, LaplaceUpdates, Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.vi import VI
+from tobitgp.inference.vi import VIUpdates
 from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.likelihoods.row_terms import Likelihood
@@ -30,7 +30,7 @@ _DISTRIBUTIONS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, Student
 
 def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
     """The noise as the core takes it, at the parameters; None where it does not know it, or the method."""
-    if type(method) not in (EP, VI, Laplace) or method.evidence_kind not in METHODS:
+    if type(method) not in (EPUpdates, VIUpdates, LaplaceUpdates) or method.evidence_kind not in METHODS:
         return None
     if type(likelihood) is GaussianNoise:
         return library.Noise(log_concave=True)

@@ -51,7 +51,7 @@ def central_composite(k: int) -> tuple[Array, Array]:
     if k > MAX_DIMENSION:
         raise SpecError(
             f"hyper='integrate' averages over at most {MAX_DIMENSION} hyper-parameters, and {k} are free. "
-            "Use hyper='maximize', ard=False in gp(), or fixed=."
+            "Use method=tg.EP(hyper='maximize'), ard=False in gp(), or fixed=."
         )
     if k == 0:
         return np.zeros((1, 0)), np.ones(1)
@@ -316,8 +316,11 @@ def _singular_words(fitted: FittedGP) -> str:
 def coarse_remedy(parameters: Parameters, rows: float) -> str:
     """What makes the inducing inputs leave less; where the noise is lost to rounding all inputs are no remedy."""
     if words_for_little_noise(parameters, rows):
-        return "raise inducing= or the value at which sigma is fixed"
-    return "raise inducing=, use inducing=None, or gp(..., approximation='vecchia'), in one input 'markov'"
+        return "give the method more inducing inputs, or raise the value at which sigma is fixed"
+    return (
+        "give the method more inducing inputs, use method=tg.EP(inducing=None), or gp(..., approximation='vecchia'), "
+        "in one input 'markov'"
+    )
 
 
 def _warn(message: str, category: type[Warning] = BoundaryWarning) -> None:

@@ -20,7 +20,7 @@ from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.site_updates import ended
-from tobitgp.inference.vi import VI
+from tobitgp.inference.vi import VIUpdates
 from tobitgp.priors.kernel_block import GPPrior, KernelBlock
 from tobitgp.priors.prior import Prior
 from tobitgp.priors.structure import Block, split_theta
@@ -52,7 +52,7 @@ def move_inducing(
     Titsias, AISTATS 2009; Basson, Louw and Smith, Statistics and Computing 33 (2023), Eq. 46.
     """
     assert task.data is not None
-    prior, bound, data, few = task.prior, method if isinstance(method, VI) else VI(), task.data, task.data
+    prior, bound, data, few = task.prior, method if isinstance(method, VIUpdates) else VIUpdates(), task.data, task.data
     if data.n > ROWS:
         problem, rows = task.problem.subset(ROWS, settings.rng)
         few = cut(problem, prior.subset(rows).inputs)

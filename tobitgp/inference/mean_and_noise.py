@@ -20,7 +20,7 @@ from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import nats_left
 from tobitgp.inference.evidence_ascent import EPFailure, EvidenceMaximum, climb
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
-from tobitgp.inference.method import EP, Method
+from tobitgp.inference.method import EPUpdates, Method
 from tobitgp.inference.multistart import LOOSE
 from tobitgp.inference.pair_sites import ROUGH, PairEnd, PairRows, gradient, iterate, start_sites
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, cut
@@ -56,7 +56,7 @@ class Pairs:
     ) -> Settled:
         """From the sites of the rows; where these do not converge, from others none of which has negative precision."""
         assert isinstance(data.partitions, LocalPartitions)
-        assert isinstance(method, EP)
+        assert isinstance(method, EPUpdates)
         part: RowPartition = data.partitions.items[0]
         at = tuple(b.at(t) for b, t in zip(self.blocks, split_theta(self.blocks, theta), strict=True))
         rows = PairRows.of(part, at, frozenset(self.noise), windows=windows, slopes=slopes)
@@ -71,7 +71,7 @@ class Pairs:
         return Settled(theta, *ended, slope, there, partial(_completed, there, theta, method, noise, end))
 
     def _fixed_point(
-        self, rows: PairRows, sites: Sites | None, method: EP, likelihood: Likelihood, sigma: float
+        self, rows: PairRows, sites: Sites | None, method: EPUpdates, likelihood: Likelihood, sigma: float
     ) -> PairEnd:
         def run(start: Sites, floor: bool, tol: float = method.tol, most: int = method.max_iterations) -> PairEnd:
             return iterate(rows, start, likelihood, sigma, tol=tol, most=most, floor=floor)
@@ -109,7 +109,7 @@ class PairSearch(Search):
 
     def run(self) -> EvidenceMaximum:
         """The maximum, from that with one noise scale; no site with negative precision where these do not converge."""
-        assert isinstance(self.method, EP)
+        assert isinstance(self.method, EPUpdates)
         theta, sites = self._with_one_scale()
         data = cut(self.problem, self.prior.inputs, sites)
         try:

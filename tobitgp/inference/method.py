@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import ClassVar, Literal, NamedTuple
 
@@ -13,6 +13,7 @@ from tobitgp.data.arrays import KindRows
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.likelihoods.families import log_density_exact
 from tobitgp.likelihoods.row_terms import Likelihood
+from tobitgp.method_value import call_text
 from tobitgp.typing import Array
 
 
@@ -55,7 +56,7 @@ class Traits:
 
 
 class Method:
-    """A method of inference: a small frozen value with its settings."""
+    """How the sites of rows are updated, a frozen value; see `tobitgp.EP` for ``site_tol`` and ``site_iterations``."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -64,13 +65,13 @@ class Method:
     damping: float
 
     def __post_init__(self) -> None:
-        name, iterations = type(self).__name__, self.max_iterations
+        iterations = self.max_iterations
         if not is_number(self.tol) or not self.tol > 0:
-            raise SpecError(f"tg.{name}(tol={self.tol!r}): a positive number is needed.")
+            raise SpecError(f"site_tol={self.tol!r}: a positive number is needed.")
         if not is_number(self.damping) or not 0 < self.damping <= 1:
-            raise SpecError(f"tg.{name}(damping={self.damping!r}): a number in (0, 1] is needed.")
+            raise SpecError(f"damping={self.damping!r}: a number in (0, 1] is needed.")
         if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)) or iterations < 1:
-            raise SpecError(f"tg.{name}(max_iterations={iterations!r}): a whole number of at least 1 is needed.")
+            raise SpecError(f"site_iterations={iterations!r}: a whole number of at least 1 is needed.")
 
     @property
     def traits(self) -> Traits:
@@ -81,6 +82,12 @@ class Method:
     def evidence_kind(self) -> str:
         """What its evidence is, as "ep"; of variational inference "elbo", or the name of another bound."""
         return self.traits.evidence_kind
+
+    def written(self, **settings: object) -> str:
+        """How a user writes this method with other settings of its public class."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}  # type: ignore[arg-type]
+        own = {name: value for name, value in values.items() if name not in ("tol", "max_iterations")}
+        return f"method=tg.{call_text(type(self).__name__.removesuffix('Updates'), {**own, **settings})}"
 
     @property
     def side_noises(self) -> Literal["shared", "row"] | None:
@@ -135,42 +142,8 @@ _IMPROPER = 1e12  # a cavity so many times wider than the posterior has lost its
 
 
 @dataclass(frozen=True, slots=True)
-class EP(Method):
-    """Expectation propagation, all sites in parallel, accelerated.
-
-    Parameters
-    ----------
-    tol : float
-        Root mean square of the standardised site changes at which to stop, a pure number.
-    max_iterations : int
-        Most updates of all sites for one set of hyper-parameters.
-    damping : float
-        First step length, as a share of the whole step; shortened where the residual grows.
-    floored : bool
-        Keep site precisions from falling below 0 under noise that is not log-concave; done anyhow where the others do
-        not converge. Such rows match the mean of f only, and the gradient of the evidence is approximate.
-
-    Raises
-    ------
-    SpecError
-        If a setting makes no sense.
-
-    Notes
-    -----
-    The most accurate of the three methods in every exact comparison made; its evidence lay slightly below the exact one
-    ([1]_, with corrections). Equations are those of the theory page on EP, (EP1) to (EP9).
-
-    References
-    ----------
-    .. [1] P. Groot and P. Lucas, "Gaussian process regression with censored data using expectation propagation",
-       PGM 2012, section 2.3.2.
-    .. [2] C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning* (2006), section 3.6.
-
-    Examples
-    --------
-    >>> EP(damping=0.8).damping
-    0.8
-    """
+class EPUpdates(Method):
+    """Updates of expectation propagation: (EP1) to (EP9) of the theory pages; see `tobitgp.EP`."""
 
     tol: float = 1e-7
     max_iterations: int = 200
@@ -215,7 +188,7 @@ class EP(Method):
         return Slopes(0.5 * c * (d1 * d1 + d2), e)
 
 
-ROUGH = EP(tol=1e-2, max_iterations=30, floored=True)
+ROUGH = EPUpdates(tol=1e-2, max_iterations=30, floored=True)
 
 
 def cavity(q: Marginals, weight: Array) -> tuple[Array, Array, Array]:
@@ -226,39 +199,8 @@ def cavity(q: Marginals, weight: Array) -> tuple[Array, Array, Array]:
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace(Method):
-    """Gaussian at the posterior mode with the curvature found there.
-
-    Parameters
-    ----------
-    tol : float
-        Root mean square of the standardised site changes at which to stop, a pure number.
-    max_iterations : int
-        Most updates of all sites for one set of hyper-parameters.
-    damping : float
-        First step length, as a share of the whole step.
-
-    Raises
-    ------
-    SpecError
-        If a setting makes no sense.
-
-    Notes
-    -----
-    Fast and without a sign: its evidence lies on either side of the exact one, and where nearly everything is censored
-    the mode says little about the mass [1]_ [2]_. Equations are (LA1) to (LA7) of the theory pages.
-
-    References
-    ----------
-    .. [1] P. Groot and P. Lucas, "Gaussian process regression with censored data using expectation propagation",
-       PGM 2012, section 2.3.1.
-    .. [2] C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning* (2006), section 3.4.
-
-    Examples
-    --------
-    >>> Laplace().evidence_kind
-    'laplace'
-    """
+class LaplaceUpdates(Method):
+    """Updates of Laplace's method: (LA1) to (LA7) of the theory pages; see `tobitgp.Laplace`."""
 
     tol: float = 1e-7
     max_iterations: int = 200

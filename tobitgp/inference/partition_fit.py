@@ -233,7 +233,7 @@ def _finish(search: Search, maximum: EvidenceMaximum) -> FittedGP:
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
         points, weights, integrated = _integrate(search, maximum, pilot, points[0], held)
     converged = centre.converged and near_enough(maximum)
-    message = "converged" + _told_of_others(search) if converged else _complaint(centre, search.last, maximum)
+    message = "converged" + _told_of_others(search) if converged else _complaint(centre, search, maximum)
     if not converged:
         warn(message)
     covariance = np.zeros((len(centre.theta), len(centre.theta)))
@@ -305,8 +305,8 @@ def _integrate(
     if len(kept) < len(found):
         warn(
             f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed. The "
-            "others replace them, so that uncertainty about hyper-parameters may be understated; hyper='maximize' "
-            "takes the maximum in place of the integral."
+            "others replace them, so that uncertainty about hyper-parameters may be understated. "
+            f"{search.last.written(hyper='maximize')} takes the maximum instead of the integral."
         )
     top = log_density.max()
     weight = weight * np.exp(log_density - top)
@@ -336,16 +336,18 @@ def _told_of_others(search: Search) -> str:
     return f"; another start ended at a maximum {less:.2g} nats lower, start={{{there}}}"
 
 
-def _complaint(centre: FeaturePosterior, method: Method, maximum: EvidenceMaximum) -> str:
+def _complaint(centre: FeaturePosterior, search: Search, maximum: EvidenceMaximum) -> str:
+    method, steps = search.last, search.settings.max_iter
     if not centre.converged:
         found = f"The posterior did not converge in {centre.iterations} iterations (residual {centre.residual:.1e})."
         if centre.iterations >= method.max_iterations:
-            return f"{found} Give the method more max_iterations, or use another method."
+            return f"{found} Try {method.written(site_iterations=4 * method.max_iterations)}, or another method."
         return f"{found} More would not help: use another method."
     found = f"stopped {maximum.gain_left:.2g} nats before a maximum."
     if not maximum.gain_left < 1e4:
         found = "found no maximum; there may be none."
-    return f"The search for hyper-parameters {found} Try a larger max_iter=, another start=, or stronger priors=."
+    remedy = f"Try {method.written(max_iter=4 * steps)}, another start=, or stronger priors=."
+    return f"The search for hyper-parameters {found} {remedy}"
 
 
 class Evaluated(NamedTuple):

@@ -57,14 +57,8 @@ def choose_inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> lis
     chosen = [term.name for term in terms if term.inputs]
     by_name = dict(inducing) if isinstance(inducing, Mapping) else dict.fromkeys(chosen, inducing)
     check_names("inducing", by_name, chosen, "gp() term")
-    if isinstance(inducing, Inducing):
-        if inducing.optimize and not chosen:
-            raise SpecError(
-                f"inducing={inducing!r}: the formula has no gp() term whose inducing inputs could be moved."
-            )
-    elif not (chosen or isinstance(inducing, Mapping) or inducing is None) and read_inducing(inducing) is None:
-        # One call fits several formulas, of which this one has no gp() term.
-        raise SpecError(f"inducing={inducing!r}: 'auto', None, a positive number, or a finite array is allowed.")
+    if isinstance(inducing, Inducing) and inducing.optimize and not chosen:
+        raise SpecError(f"inducing={inducing!r}: the formula has no gp() term whose inducing inputs could be moved.")
     out: list[tuple[Any, bool]] = []
     for term, centre, scale in zip(terms, units.x_centre, units.x_scale, strict=True):
         choice = by_name.get(term.name, "auto")

@@ -30,12 +30,12 @@ from tobitgp.inference.fixed_point import Kept, find_posterior, seed
 from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.input_scaling import log_scales
-from tobitgp.inference.method import EP, Method, loosened
+from tobitgp.inference.method import EPUpdates, Method, loosened
 from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.screening import MOST_LOADINGS, Kind, ScaleCandidate, screen
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
-from tobitgp.inference.vi import VI
+from tobitgp.inference.vi import VIUpdates
 from tobitgp.likelihoods.censoring_noise import with_side_noises
 from tobitgp.priors.choice import DENSE_PLACES, choose_blocks, with_neighbours
 from tobitgp.priors.kernel_block import KernelBlock
@@ -100,7 +100,7 @@ class Search:
             # Without a stage that ended nothing was found that another method could start from.
             maximum = self._maximise(failure.theta) if self.stages else self._find(theta)
         except NumericalError:
-            if not isinstance(self.method, EP) or self.concave:
+            if not isinstance(self.method, EPUpdates) or self.concave:
                 raise
             self._fall_back()
             maximum = self._find(theta)
@@ -172,7 +172,7 @@ class Search:
         except EPFailure:
             if self.problem.n <= SEARCH_ROWS:
                 raise
-            method, self.method = self.method, VI()
+            method, self.method = self.method, VIUpdates()
             try:
                 return stage(*given)
             finally:
@@ -272,7 +272,7 @@ class Search:
             return None
 
     def _fall_back(self) -> None:
-        self.fell_back, self.method, self.last = True, VI(), VI()
+        self.fell_back, self.method, self.last = True, VIUpdates(), VIUpdates()
         warn(
             "Expectation propagation did not converge, or led to no maximum; variational inference took over, and the "
             "evidence is a bound. Check for weights below 1, extreme limits and windows that leave little to see; "
@@ -427,7 +427,7 @@ class Search:
             last = maximum.posterior
             self._log(f"run {run}", objective, maximum.value)
             done = last.converged and (self.concave or near_enough(maximum))
-            if isinstance(self.method, EP) and not done:
+            if isinstance(self.method, EPUpdates) and not done:
                 raise EPFailure(last.theta)
             theta, data = last.theta, objective.data
             gap, full = nats_left(last), max(b.size for b in last.blocks) >= self.cap

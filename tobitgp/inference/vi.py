@@ -16,7 +16,7 @@ import numpy as np
 
 from tobitgp.data.arrays import KindRows
 from tobitgp.errors import SpecError
-from tobitgp.inference.method import ROUGH, Laplace, Marginals, Method, Slopes, Traits, Update, is_number
+from tobitgp.inference.method import ROUGH, LaplaceUpdates, Marginals, Method, Slopes, Traits, Update, is_number
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.expectations import CrossEntropy, DrawnMeans
 from tobitgp.likelihoods.families import log_density_exact
@@ -58,7 +58,7 @@ class Bound(Traits):
     gaussian_only: bool = True
     # What to run first, given exact variational inference and whether sites are near: a rough run of EP.
     warm_up: Callable[[Method, bool], Method | None] = lambda exact, warm: None if warm else ROUGH
-    view: Callable[[Likelihood, VI], Likelihood] = lambda likelihood, method: likelihood
+    view: Callable[[Likelihood, VIUpdates], Likelihood] = lambda likelihood, method: likelihood
     update: Callable[[Any, KindRows, Marginals, float], Update] = expected_update  # as in `Method`
     slopes: Callable[[Any, KindRows, Marginals, float], Slopes] = expected_slopes  # as in `Method`
     side_noises: bool = False  # has censoring noises
@@ -71,7 +71,9 @@ BOUNDS: dict[str, Bound] = {
     "local": Bound(
         "local",
         ascends=None,
-        warm_up=lambda exact, warm: Laplace(tol=exact.tol, max_iterations=exact.max_iterations),  # its mode is the mean
+        warm_up=lambda exact, warm: LaplaceUpdates(
+            tol=exact.tol, max_iterations=exact.max_iterations
+        ),  # its mode is the mean
         view=lambda likelihood, method: likelihood if isinstance(likelihood, SideNoise) else SideNoise(()),
         update=local_update,
         slopes=local_slopes,
@@ -94,57 +96,8 @@ DRAWS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class VI(Method):
-    r"""Gaussian that maximises a bound on the evidence, or what was published as one.
-
-    Parameters
-    ----------
-    bound : {"exact", "local", "monte_carlo", "karlova"}
-        ``"exact"``: the expectation of the log-likelihood by quadrature to machine precision, so the posterior is the
-        Gaussian closest in Kullback-Leibler divergence, and its evidence a lower bound. ``"local"``: parabolas below
-        the log-likelihoods [1]_, with censoring noises ``sigma_lower`` and ``sigma_upper`` on the censored rows; a
-        bound on the evidence of the data only where these are fixed at 0. ``"monte_carlo"``: the expectation as an
-        average over fixed draws. ``"karlova"``: the closed form of [2]_, which bounds nothing; hyper-parameters are
-        those of ``"exact"``.
-    draws : int, optional
-        Of each row with ``bound="monte_carlo"``, at least 2; 20 by default.
-    side_noise : {"shared", "row"}
-        With ``bound="local"``: one censoring noise for each side, or one for each of up to 300 censored rows, as
-        ``sigma_lower[12]`` of the row with the label 12 (future work of [1]_, section 6).
-    unit : float, optional
-        Unit of the response in which ``bound="karlova"`` computes its closed form, in units of the data: 1 for the
-        objective of [2]_ for the data as they are. That objective depends on the unit. By default it is computed in the
-        standardised unit of the fit, so that parameters and evidence do not depend on the unit of the data.
-    tol : float
-        Root mean square of the standardised site changes at which to stop, a pure number.
-    max_iterations : int
-        Most updates of all sites for one set of hyper-parameters.
-    damping : float
-        First step length, as a share of the whole step.
-
-    Raises
-    ------
-    SpecError
-        If a setting is not supported.
-
-    Notes
-    -----
-    Conjugate-computation updates ``lambda2 = -E l''``, ``lambda1 = E l' + lambda2 m``, (VI2) of the theory pages; l is
-    the log-likelihood of a row and expectations are over its f. All but ``"exact"`` rest on Gaussian noise. The
-    posterior of ``"local"`` has the mode for its mean, and too small a variance on censored rows.
-
-    References
-    ----------
-    .. [1] M. Basson, T. M. Louw and T. R. Smith, "Variational Tobit Gaussian process regression", Statistics and
-       Computing 33 (2023), Eq. 46.
-    .. [2] A. Karlova et al., "Variational inference with censored Gaussian process regressors" (2024), Eqs. 22 and 37,
-       with the divergence of Eq. 38 put right.
-
-    Examples
-    --------
-    >>> VI().evidence_kind, VI(bound="local").evidence_kind
-    ('elbo', 'local')
-    """
+class VIUpdates(Method):
+    """Updates of variational inference: (VI1) to (VI5) of the theory pages; see `tobitgp.VI`."""
 
     bound: str = "exact"
     draws: int | None = None
@@ -158,25 +111,25 @@ class VI(Method):
     def __post_init__(self) -> None:
         Method.__post_init__(self)
         if not isinstance(self.bound, str) or self.bound not in BOUNDS:
-            raise SpecError(f"bound={self.bound!r} is not supported; choose one of {', '.join(map(repr, BOUNDS))}.")
+            raise SpecError(f"bound={self.bound!r}: must be one of {', '.join(map(repr, BOUNDS))}.")
         if self.side_noise not in ("shared", "row"):
-            raise SpecError(f"tg.VI(side_noise={self.side_noise!r}): choose 'shared' or 'row'.")
+            raise SpecError(f"side_noise={self.side_noise!r}: must be 'shared' or 'row'.")
         if self.side_noise == "row" and not self.traits.side_noises:
-            raise SpecError(f"tg.VI(side_noise='row') goes with bound='local', not with {self.bound!r}.")
+            raise SpecError(f"side_noise='row': requires bound='local', not {self.bound!r}.")
         if self.unit is not None:
-            self._check_unit()
+            self._check_unit(self.unit)
         if self.draws is None:
             return
         if not self.traits.drawn:
-            raise SpecError(f"tg.VI(draws={self.draws!r}) goes with bound='monte_carlo', not with {self.bound!r}.")
+            raise SpecError(f"draws={self.draws!r}: requires bound='monte_carlo', not {self.bound!r}.")
         if isinstance(self.draws, bool) or not isinstance(self.draws, (int, np.integer)) or self.draws < 2:
-            raise SpecError(f"tg.VI(draws={self.draws!r}): a whole number of at least 2 is needed.")
+            raise SpecError(f"draws={self.draws!r}: a whole number of at least 2 is needed.")
 
-    def _check_unit(self) -> None:
+    def _check_unit(self, unit: float) -> None:
         if self.bound != "karlova":
-            raise SpecError(f"unit={self.unit!r}: only bound='karlova' depends on a unit. Leave unit= out.")
-        if not is_number(self.unit) or not 0 < self.unit < np.inf:
-            raise SpecError(f"unit={self.unit!r}: unit must be a positive number, e.g. unit=1.0.")
+            raise SpecError(f"unit={unit!r}: only bound='karlova' depends on a unit. Leave unit= out.")
+        if not is_number(unit) or unit <= 0:
+            raise SpecError(f"unit={unit!r}: unit must be a positive number, e.g. unit=1.0.")
 
     @property
     def traits(self) -> Bound:
@@ -192,8 +145,8 @@ class VI(Method):
         """Itself, or exact variational inference where maximising the bound over hyper-parameters makes no sense."""
         return self if self.traits.maximised else self._exact()
 
-    def _exact(self) -> VI:
-        return VI(tol=self.tol, max_iterations=self.max_iterations, damping=self.damping)
+    def _exact(self) -> VIUpdates:
+        return VIUpdates(tol=self.tol, max_iterations=self.max_iterations, damping=self.damping)
 
     def view(self, likelihood: Likelihood) -> Likelihood:
         """With expectations as the bound forms them."""

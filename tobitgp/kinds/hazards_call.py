@@ -16,7 +16,7 @@ from tobitgp.data.sources import refuse_partitioned
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
-from tobitgp.inference import EP
+from tobitgp.inference import EPUpdates
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters
@@ -27,7 +27,8 @@ from tobitgp.kinds.parametric_call import refuse_with_hazards
 from tobitgp.kinds.process import build_model
 from tobitgp.kinds.regression_call import Regression
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.options import MLE, FitOptions
+from tobitgp.method_settings import MLE
+from tobitgp.options import FitOptions
 from tobitgp.priors.hyperpriors import LogNormal, Normal, Usual
 from tobitgp.results.hazards.cells import (
     BANDS,
@@ -90,17 +91,22 @@ class Fitter:
 
     def from_time_alone(self, cuts: Array, **how: Any) -> GPResults | RegressionResults:
         """Fit from where one without covariates ends, a cell a band, whose baseline linear terms hardly move."""
-        named = any(self.asked.named(("start", "fixed", "priors", "n_starts")).values())
+        named = any(self.asked.named(("start", "fixed", "priors")).values()) or self.asked.n_starts is not None
         if named or self.has_processes or self.written.varying:
             return self(cuts, **how)
         stratum = [] if self.written.stratum is None else [self.written.stratum.strip("`")]
-        alone = replace(self, written=replace(self.written, terms=()), frame=self.frame[stratum])
-        return self(cuts, **how, start=alone(cuts, hyper="maximize"))
+        alone = replace(self, written=replace(self.written, terms=()), frame=self.frame[stratum]).maximising
+        return self(cuts, **how, start=alone(cuts))
+
+    @property
+    def maximising(self) -> Fitter:
+        """The same with hyper-parameters at their maximum."""
+        return replace(self, asked=self.asked.maximising())
 
     def priors(self, rows: Rows) -> dict[str, LogNormal]:
         """The usual priors in units that bands do not change: those of the logarithm of an exponential time."""
         given = GivenParameters.read("auto", None, None, None, None)
-        _, gp, _ = build_model(rows.spec, rows.training, FAMILIES["exponential"], given, EP(), Settings())
+        _, gp, _ = build_model(rows.spec, rows.training, FAMILIES["exponential"], given, EPUpdates(), Settings())
         found, units = gp.parameters, gp.problem.units
         unit = {role: _LOG_EXPONENTIAL / units.scale for role in ("sd", "group")}
         names = [term.name for term in gp.terms]
@@ -181,7 +187,7 @@ class Hazards(Kind):
         if asked.cov_type != "nonrobust":
             raise SpecError("cov_type= does not go with family='ph'.")
         processes, frame = bool(rows.spec.processes), rows.frame
-        if asked.method == MLE and (processes or rows.written.varying or rows.hazard.baseline == "gp"):
+        if isinstance(asked.method, MLE) and (processes or rows.written.varying or rows.hazard.baseline == "gp"):
             raise SpecError(
                 "method='mle' goes with tg.PH('piecewise') and linear terms; processes and tv() have priors: leave "
                 "method= out."
@@ -216,7 +222,7 @@ def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:
         _check_events(fitter, cuts)
         return fitter(cuts), cuts
     number = BANDS["gp"]
-    coarse = fitter.from_time_alone(fitter.bands(number // 2), hyper="maximize")
+    coarse = fitter.maximising.from_time_alone(fitter.bands(number // 2))
     while True:
         cuts = fitter.bands(int(number))
         fine = fitter(cuts, start=fitter.asked.start or coarse)

@@ -19,7 +19,7 @@ from tobitgp.kinds.process import Evidence
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.linear_algebra import breakdown_in_words
-from tobitgp.options import MAX_ITER, FitOptions, choose_family, means_mle, method_for, read_robust
+from tobitgp.options import FitOptions, choose_family, means_mle, method_for, read_robust
 from tobitgp.results.likelihood.kinds import results_of
 
 
@@ -87,7 +87,7 @@ def claimed(call: Call, kinds: tuple[Kind, ...]) -> tuple[Kind, Call]:
 
 def fit_maximum(rows: Rows, asked: FitOptions, fitter: Callable[..., Any], clusters: Any = None, **options: Any) -> Any:
     """Results of what a fitter finds at a maximum."""
-    how = {"cov_type": asked.cov_type, "max_iter": asked.max_iter or MAX_ITER, **options}
+    how = {"cov_type": asked.cov_type, "max_iter": asked.max_iter, **options}
     gathered = isinstance(rows.read, GatheredData)
     if asked.cov_type != "nonrobust" and (gathered or isinstance(rows.read, PartitionedData)):
         check_covariance(asked.cov_type)
@@ -115,6 +115,7 @@ def _null(parts: LikelihoodParts) -> float:
 
 def fit_posterior(asked: FitOptions, noise: Family, fitter: Callable[..., Any]) -> Any:
     """Results of what a fitter finds under a prior."""
-    method = method_for(asked.method, asked.bound, noise)
+    method = method_for(asked.method, noise)
+    search = {"given": asked.given(method), "settings": method.settings(asked.rng)}
     with progress_bar(asked.progress) as on_step:
-        return fitter(method=method, given=asked.given(method), settings=asked.settings(), on_step=on_step)
+        return fitter(method=method.updates(), **search, on_step=on_step)

@@ -194,7 +194,7 @@ def warn_without_errors(fit: MixtureFit, V: Array) -> None:
         )
     if unknown.any():
         remedy = " Components that are alike, or hold next to no rows, have no errors: fit fewer." if fit.k > 1 else ""
-        remedy = remedy if fit.converged else " The fit had not converged: raise max_iter first."
+        remedy = remedy if fit.converged else " The fit had not converged: give its method a larger max_iter first."
         notes.append(
             f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
             f"what depends on them, are NaN.{remedy}"

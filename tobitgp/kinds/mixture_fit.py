@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,11 @@ from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.mixture import MixtureParts, Tried, known_ends, warn_without_errors
-from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM, Dirichlet, DirichletProcess
+from tobitgp.method_value import MethodValue
+from tobitgp.mixture import EMCM, MIXTURE_METHODS, VBCM, Dirichlet, DirichletProcess
 from tobitgp.mixture.arranged_rows import read_rows
 from tobitgp.mixture.family import MixtureFamily
-from tobitgp.mixture.methods import Method
+from tobitgp.mixture.methods import Method, MixtureAscent
 from tobitgp.mixture.mixture_priors import Weights
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
@@ -30,11 +31,8 @@ from tobitgp.typing import Array
 CONCENTRATION = "concentration"
 # What no mixture has a use for, with the values that say nothing.
 _OF_OTHERS: dict[str, tuple[Any, str]] = {
-    "bound": (None, "is of method='vi'"),
-    "inducing": ("auto", "places the inputs of Gaussian processes"),
-    "hyper": ("auto", "averages over hyper-parameters of processes"),
     "fixed": (None, "holds parameters of regressions and processes"),
-    "start": (None, "is where a search over hyper-parameters begins; n_starts= draws starts of a mixture"),
+    "start": (None, "is where a search over hyper-parameters begins; tg.VBCM(n_init=5) draws starts of a mixture"),
     "sigma": (None, "is the noise scale of a regression"),
     "var_weights": (None, "divide the noise variance of a regression; components have scales of their own"),
     "cov_type": ("nonrobust", "is of maximum likelihood; cov_params(kind=) has what there is of a mixture"),
@@ -51,25 +49,16 @@ def refuse_with_mixture(given: Mapping[str, Any]) -> None:
             raise SpecError(f"{name}= {what}; mixture() takes no {name}=.")
 
 
-def choose_mixture_method(
-    method: Any, *, n_starts: int | None = None, max_iter: int | None = None, tol: float | None = None
-) -> Method:
-    """The method that ``method=`` of :func:`tobitgp.fit` names, with the settings given beside it."""
-    given: dict[str, Any] = {"n_init": n_starts, "max_iter": max_iter, "tol": tol}
-    given = {name: value for name, value in given.items() if value is not None}
-    if isinstance(method, (VBCM, SVBCM, EMCM)):
-        if given:
-            names = ", ".join(f"{'n_starts' if name == 'n_init' else name}=" for name in given)
-            raise SpecError(
-                f"{names} beside {method!r}: a method value carries its own settings, as tg.VBCM(n_init=5)."
-            )
-        return method
-    if not isinstance(method, str) or method not in ("auto", *MIXTURE_METHODS):
+def choose_mixture_method(method: Any) -> Method:
+    """The method that ``method=`` of :func:`tobitgp.fit` means for a mixture."""
+    if isinstance(method, MixtureAscent):
+        return cast(Method, method)
+    if isinstance(method, MethodValue):
         allowed = ", ".join(map(repr, ("auto", *MIXTURE_METHODS)))
         raise SpecError(
-            f"method={method!r} fits no mixtures; choose one of {allowed}, or a value as tg.VBCM(n_init=5)."
+            f"method={method.spelled} fits no mixtures. Use one of {allowed}, or a value such as tg.VBCM(n_init=5)."
         )
-    return replace(VBCM() if method == "auto" else MIXTURE_METHODS[method](), **given)
+    return VBCM()
 
 
 def read_mixture_priors(

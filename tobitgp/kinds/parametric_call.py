@@ -16,7 +16,9 @@ from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind, fit_maximum
 from tobitgp.kinds.parametric import LINKS, fit_parametric
-from tobitgp.options import MLE, FitOptions, refuse_with_mle
+from tobitgp.method_settings import MLE
+from tobitgp.method_value import MethodValue
+from tobitgp.options import FitOptions, refuse_with_mle
 from tobitgp.results.hazards.cells import PH, AtRisk, baseline_size, check_subjects, is_parametric
 from tobitgp.results.paths import holds_parts
 
@@ -67,12 +69,12 @@ class ParametricHazards(Kind):
         return rows
 
     def maximum(self, rows: BaselineRows, asked: FitOptions) -> Any:
-        if asked.method not in ("auto", MLE):
+        if isinstance(asked.method, MethodValue) and not isinstance(asked.method, MLE):
             raise SpecError(
-                f"baseline={rows.hazard.baseline!r} is fitted by method='mle', not {asked.method!r}; "
+                f"baseline={rows.hazard.baseline!r} is fitted by method='mle', not {asked.method.spelled}. "
                 "tg.PH(baseline='gp') has posteriors."
             )
-        refuse_with_mle(replace(asked, start=None, method=MLE))
+        refuse_with_mle(replace(asked, start=None))
         clusters, by = asked.cov_kwds, rows.call.id if rows.frailty is None else rows.frailty[0]
         if asked.cov_type == "cluster" and by is not None and isinstance(clusters, Mapping | None):
             clusters = {"groups": by, **(clusters or {})}

@@ -10,7 +10,6 @@ from typing import Any
 from tobitgp.data.prepare import PartitionedData
 from tobitgp.data.row_warnings import warn_fractions
 from tobitgp.errors import SpecError
-from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters, read_mapping
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.cure import fit_cure
@@ -19,13 +18,15 @@ from tobitgp.kinds.mixture_fit import choose_mixture_method, fit_components, ref
 from tobitgp.kinds.process import Evidence, estimated_values, evidence_at, fit_process, read_start
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
+from tobitgp.method_settings import MLE
+from tobitgp.method_spelling import read_method
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.numerics.linear_algebra import breakdown_in_words
-from tobitgp.options import MLE, FitOptions, method_for, read_rng, refuse_with_mle, refuse_without_mle
+from tobitgp.options import FitOptions, method_for, read_rng, refuse_with_mle, refuse_without_mle
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.process.process_results import GPResults
 
-_NO_POSTERIOR = "and method=, priors=, hyper=, inducing= and start= of a posterior do not go with it."
+_NO_POSTERIOR = "which does not use method=, priors= and start= of a posterior."
 
 
 class Regression(Kind):
@@ -57,17 +58,19 @@ class Regression(Kind):
     def evidence(self, rows: Rows, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
         if rows.spec.mixture is not None:
             raise SpecError("evidence() is that of Gaussian processes and regressions with priors, not of a mixture.")
-        if method == MLE:
+        method = read_method(method)
+        if isinstance(method, MLE):
             raise SpecError("method='mle' has no evidence; llf of a fit with fixed= is its log likelihood.")
-        inference = method_for(method, options["bound"], rows.noise)
+        chosen = method_for(method, rows.noise)
+        updates = chosen.updates()
         at = read_mapping("params", params)
         return evidence_at(
             rows.spec,
             rows.read,
             rows.noise,
-            method=inference,
-            given=GivenParameters.read(options["inducing"], at, None, options["priors"], inference.side_noises),
-            settings=Settings(rng=read_rng(options["rng"])),
+            method=updates,
+            given=GivenParameters.read(chosen.inducing, at, None, options["priors"], updates.side_noises),
+            settings=chosen.settings(read_rng(options["rng"])),
             gradient=options["gradient"],
         )
 
@@ -89,18 +92,18 @@ class Cure(Kind):
         return fit_maximum(rows, asked, fitter, fixed=asked.fixed)
 
     def posterior(self, rows: Rows, asked: FitOptions) -> Any:
-        raise SpecError(f"cure= goes with maximum likelihood, {_NO_POSTERIOR}")
+        raise SpecError(f"cure= requires maximum likelihood, {_NO_POSTERIOR}")
 
     def evidence(self, rows: Any, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
-        raise SpecError(f"cure= goes with maximum likelihood, which has no evidence: {_NO_POSTERIOR}")
+        raise SpecError("cure= requires maximum likelihood, which has no evidence.")
 
 
 def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
     """Results of components."""
     if not isinstance(rows.read, PartitionedData) and asked.cov_type == "nonrobust":
         warn_fractions(rows.read.response.weight)
-    refuse_with_mixture(asked.named(("bound", "inducing", "hyper", "start", "fixed", "cov_type", "cov_kwds")))
-    method = choose_mixture_method(asked.method, n_starts=asked.n_starts, max_iter=asked.max_iter, tol=asked.tol)
+    refuse_with_mixture(asked.named(("start", "fixed", "cov_type", "cov_kwds")))
+    method = choose_mixture_method(asked.method)
     assert isinstance(rows.family, MixtureFamily)
     read = rows.spec, rows.read, rows.family, rows.covariates(), rows.columns
     shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"

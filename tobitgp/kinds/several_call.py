@@ -17,7 +17,9 @@ from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.regression_call import Regression
 from tobitgp.likelihoods import Family
-from tobitgp.options import MLE, FitOptions, choose_family
+from tobitgp.method_settings import MLE
+from tobitgp.method_spelling import posterior_method
+from tobitgp.options import FitOptions, choose_family
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts, TrainingRows
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 from tobitgp.results.multivariate.response_estimates import scale_columns
@@ -123,16 +125,15 @@ class Several(Kind):
         return StackedRows(call, rows.spec, family, rows.read, used, rows.columns, rows, stack, data, stacked, seen)
 
     def fit(self, rows: StackedRows, asked: FitOptions) -> MultivariateResults:
-        if asked.method == MLE:
+        if isinstance(asked.method, MLE):
             raise SpecError("Several responses are fitted under priors; fit each by itself for method='mle'.")
         for name, given in asked.named(("fixed", "start", "priors")).items():
             if given:
                 raise SpecError(f"{name}= is not for several responses; stack the rows, and give it to their formula.")
-        if asked.method == "auto":
-            asked = replace(asked, method="ep")
-        if rows.stack.wide.rescor and asked.hyper == "auto":
+        asked = replace(asked, method=posterior_method(asked.method))
+        if rows.stack.wide.rescor and asked.method.hyper == "auto":
             # A ridge, (MUL3), along which the points of a design have too small a spread.
-            asked = replace(asked, hyper="maximize")
+            asked = asked.maximising()
         fitted, fitter = Regression().fit(rows.rows, asked), Fitter(rows.rows.call, asked)
         training = TrainingRows(rows.data, rows.seen, fitter.held(fitted))
         return MultivariateResults(MultivariateParts.of(fitted.parts, rows.stack, rows.stacked, training))

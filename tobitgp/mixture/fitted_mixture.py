@@ -16,7 +16,7 @@ Research* 19(51), 1-49, section 2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -309,9 +309,10 @@ def _notes(
     notes = []
     if not best.converged:
         passes = f"{best.passes} pass{'es' * (best.passes != 1)}"
-        words = f"No convergence after {passes}; raise max_iter (now {method.max_iter} an ascent)."
+        more = replace(method, max_iter=4 * method.max_iter)
+        words = f"No convergence after {passes}, at most {method.max_iter} in an ascent. Try method=tg.{more!r}."
         if isinstance(method, SVBCM) and not method.polish:
-            words = f"No convergence after {method.n_steps} stochastic steps; raise n_steps, or leave polish=True."
+            words = f"No convergence after {method.n_steps} stochastic steps. Raise n_steps, or leave polish=True."
         notes.append(words)
     kinds = {part.kind for part in working.parts}
     bayes = not isinstance(method, EMCM)

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tobitgp.errors import SpecError
+from tobitgp.method_value import MethodValue, naming_settings
 
 
-@dataclass(frozen=True, slots=True)
-class MixtureAscent:
+@dataclass(frozen=True, slots=True, repr=False)
+class MixtureAscent(MethodValue):
     """What every method says of its ascents; see `VBCM`."""
 
     n_init: int = 10
@@ -27,10 +28,11 @@ class MixtureAscent:
             value = getattr(self, field.name)
             holds, words = _NEEDED.get(field.name, _ANYTHING)
             if not holds(value):
-                raise SpecError(f"{type(self).__name__}({field.name}={value!r}): {words}.")
+                raise SpecError(f"{field.name}={value!r}: {words}.")
 
 
-@dataclass(frozen=True, slots=True)
+@naming_settings
+@dataclass(frozen=True, slots=True, repr=False)
 class VBCM(MixtureAscent):
     """Variational Bayes for mixtures with censored data, by coordinate ascent.
 
@@ -71,7 +73,8 @@ class VBCM(MixtureAscent):
     name: ClassVar[str] = "vbcm"
 
 
-@dataclass(frozen=True, slots=True)
+@naming_settings
+@dataclass(frozen=True, slots=True, repr=False)
 class SVBCM(MixtureAscent):
     """Stochastic VBCM: steps along natural parameters by batches of rows, then batch passes to the optimum.
 
@@ -122,7 +125,8 @@ class SVBCM(MixtureAscent):
     name: ClassVar[str] = "svbcm"
 
 
-@dataclass(frozen=True, slots=True)
+@naming_settings
+@dataclass(frozen=True, slots=True, repr=False)
 class EMCM(MixtureAscent):
     """Maximum likelihood by the EM algorithm for mixtures with censored data.
 

@@ -246,7 +246,7 @@ def all_inputs(X: Array) -> Array:
     if len(Z) > DENSE_LIMIT:
         raise SpecError(
             f"inducing=None builds a kernel matrix of {len(Z)} x {len(Z)} distinct rows; at most {DENSE_LIMIT} are "
-            "allowed. Use inducing='auto', a number, or an array of locations."
+            "allowed. Use method=tg.EP(inducing='auto'), a number, or an array of locations."
         )
     return Z
 
@@ -279,9 +279,9 @@ class Inducing:
     --------
     >>> import tobitgp as tg
     >>> data = tg.datasets.simulate_groot_lucas()
-    >>> options = {"method": "vi", "hyper": "maximize"}
-    >>> fixed = tg.fit("y ~ gp(x) | censor(lower)", data, inducing=9, **options)
-    >>> moved = tg.fit("y ~ gp(x) | censor(lower)", data, inducing=tg.Inducing(9), **options)
+    >>> formula, moving = "y ~ gp(x) | censor(lower)", tg.Inducing(9)
+    >>> fixed = tg.fit(formula, data, method=tg.VI(hyper="maximize", inducing=9))
+    >>> moved = tg.fit(formula, data, method=tg.VI(hyper="maximize", inducing=moving))
     >>> moved.log_evidence > fixed.log_evidence
     True
     """

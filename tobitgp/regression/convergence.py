@@ -131,10 +131,14 @@ class Names:
         return f"{count} {side}row{'s' * (count > 1)}" + (f" {common}" if common else "")
 
 
+MORE_STEPS = "Raise max_iter, as in method=tg.MLE(max_iter=1000)."
+LIMIT = f"Not converged when the limit of iterations was reached. {MORE_STEPS}"
+
+
 def explain_partitions(end: Climb, working: Working) -> str:
     """The reason in words, where single rows cannot be looked at."""
     if end.reason == "limit":
-        return "Not converged when the limit of iterations was reached; raise max_iter."
+        return LIMIT
     return (
         "The likelihood of these partitioned data has no maximum; fit some of the rows as a DataFrame to see which "
         "columns and rows are the cause."
@@ -171,7 +175,7 @@ def explain(end: Climb, working: Working, *, outcome: Outcome, design: Designs, 
         return _FAR_TAIL
     if cause == "stalled":
         return "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model."
-    return f"Not settled when the limit of iterations was reached, with {exact} exact rows; raise max_iter."
+    return f"Not settled when the limit of iterations was reached, with {exact} exact rows. {MORE_STEPS}"
 
 
 def _about_scale(state: State, working: Working) -> bool:

@@ -25,7 +25,7 @@ from tobitgp.engines import least_squares, single_blas_thread
 from tobitgp.numerics.jets import Jet
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.numerics.roots import profile_end
-from tobitgp.regression.convergence import words_for_end
+from tobitgp.regression.convergence import LIMIT, words_for_end
 from tobitgp.regression.location_scale_fit import maximise
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, climb, guarded_step
@@ -253,4 +253,4 @@ def _words(problem: CureProblem, end: Climb, reason: str) -> str:
         return f"The likelihood has no maximum: {reason} runs off. Use fewer columns, another family, or fix it."
     if reason == "stalled":
         return "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model."
-    return "Not converged when the limit of iterations was reached; raise max_iter."
+    return LIMIT

@@ -22,6 +22,7 @@ from tobitgp.engines import blocks, grown, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.bordered import dense
 from tobitgp.numerics.jets import variables
+from tobitgp.regression.convergence import LIMIT
 from tobitgp.regression.hazard_likelihood import (
     HazardModel,
     HazardProblem,
@@ -261,5 +262,5 @@ _WORDS = {
     "frailty": "The likelihood is highest without frailties: the variance of those of these groups goes to 0. Leave "
     "the term out.",
     "stalled": "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model.",
-    "limit": "Not converged when the limit of iterations was reached; raise max_iter.",
+    "limit": LIMIT,
 }

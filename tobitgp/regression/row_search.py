@@ -20,6 +20,7 @@ from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import blocks, least_squares, single_blas_thread
 from tobitgp.numerics.jets import Jet
 from tobitgp.numerics.nonparametric import kaplan_meier
+from tobitgp.regression.convergence import LIMIT
 from tobitgp.regression.hazard_likelihood import HazardModel
 from tobitgp.regression.hazard_search import maximise_hazards
 from tobitgp.regression.location_scale_fit import maximise
@@ -145,7 +146,7 @@ def _message(problem: RowProblem, end: Climb, reason: str) -> str:
     return {
         "falls": "The spline of the baseline falls somewhere between events. Give a smaller df.",
         "stalled": "No step improves the likelihood although its slope is not 0. Rescale or simplify the model.",
-        "limit": "Not converged when the limit of iterations was reached. Raise max_iter.",
+        "limit": LIMIT,
     }.get(reason, reason)
 
 

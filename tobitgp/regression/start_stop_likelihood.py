@@ -27,7 +27,7 @@ from tobitgp.distributions.formulas import RowTimes, location_scale_times
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import single_blas_thread
 from tobitgp.numerics.jets import Jet, variables
-from tobitgp.regression.convergence import words_for_end
+from tobitgp.regression.convergence import LIMIT, words_for_end
 from tobitgp.regression.location_scale_fit import maximise
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, State, climb, guarded_step
@@ -232,7 +232,7 @@ _WORDS = {
     "sigma": "The likelihood has no maximum: sigma runs off. Use fewer columns, another family, or fix it.",
     "shape": "The likelihood has no maximum: the shape runs off. Use fewer columns, another family, or fix it.",
     "stalled": "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model.",
-    "limit": "Not converged when the limit of iterations was reached; raise max_iter.",
+    "limit": LIMIT,
 }
 
 

@@ -12,7 +12,7 @@ from tobitgp.data.arrays import Problem, with_limits
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import NumericalError, SpecError
-from tobitgp.inference import METHODS, VI, Method
+from tobitgp.inference import METHODS, Method, VIUpdates
 from tobitgp.inference.evidence import exact_posterior, moments_of, prior_covariance, why_not_exact
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
@@ -42,7 +42,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     The exact evidence is the density of the exact rows times a box probability of the censored ones given them, by
     quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. It is there for up to 2000 rows, 300
     of them censored, under Gaussian noise, with whole weights and without truncation. The approximations use the fit's
-    own features, and no censoring noises but those that a fit with ``bound="local"`` has. ``"vi exact"`` is a lower
+    own features, and no censoring noises but those of a fit by ``tg.VI(bound="local")``. ``"vi exact"`` is a lower
     bound, and so is ``"vi local"`` without censoring noises; ``"vi karlova"`` and ``"vi monte_carlo"`` are none.
 
     Parameters
@@ -73,7 +73,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     Examples
     --------
     >>> import tobitgp as tg
-    >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), hyper="maximize")
+    >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), method=tg.EP(hyper="maximize"))
     >>> table = tg.compare_bounds(res)
     >>> list(table.index)
     ['exact', 'laplace', 'ep', 'vi exact', 'vi local', 'vi monte_carlo', 'vi karlova']
@@ -141,12 +141,12 @@ def _approximations(parts: ProcessParts) -> Iterator[tuple[str, Answer]]:
 def _methods(parts: ProcessParts) -> Iterator[tuple[str, Method]]:
     own = parts.fitted.method
     for name in METHODS:
-        if name != VI.name:
+        if name != VIUpdates.name:
             yield name, own if own.name == name else METHODS[name]()
     for bound in BOUNDS:
-        method = own if isinstance(own, VI) and own.bound == bound else VI(bound=bound)
+        method = own if isinstance(own, VIUpdates) and own.bound == bound else VIUpdates(bound=bound)
         if not method.traits.gaussian_only or parts.family.distribution.gaussian:
-            yield f"{VI.name} {bound}", method
+            yield f"{VIUpdates.name} {bound}", method
 
 
 def _blocks(parts: ProcessParts) -> list[Block]:

@@ -32,7 +32,7 @@ CRITERIA = {
     "log_evidence": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "elbo": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "log_evidence_integrated": Criterion(
-        1, 1.0, True, "hyper='integrate' forms it, with proper priors of all hyper-parameters"
+        1, 1.0, True, "method=tg.EP(hyper='integrate') forms it, with proper priors of all hyper-parameters"
     ),
     "loo": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
     "waic": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
@@ -90,7 +90,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     >>> import tobitgp as tg
     >>> data = tg.datasets.simulate_groot_lucas()
     >>> fits = {
-    ...     kernel: tg.fit(f"y ~ gp(x, kernel='{kernel}') | censor(lower)", data, hyper="maximize")
+    ...     kernel: tg.fit(f"y ~ gp(x, kernel='{kernel}') | censor(lower)", data, method=tg.EP(hyper="maximize"))
     ...     for kernel in ("rbf", "matern32")
     ... }
     >>> tg.compare(fits)[["value", "diff", "weight", "kind", "n"]].round(2)

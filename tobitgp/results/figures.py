@@ -276,7 +276,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     Examples
     --------
     >>> import tobitgp as tg
-    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method=tg.EP(hyper="maximize"))
     >>> ax = res.plot_evidence()
     >>> ax.get_ylabel()
     'log posterior density'

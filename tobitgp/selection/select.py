@@ -13,9 +13,10 @@ import pandas as pd
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.kinds.mixture_fit import choose_mixture_method
-from tobitgp.mixture import EMCM
+from tobitgp.method_settings import EP, MLE, PosteriorMethod
+from tobitgp.method_spelling import posterior_method, read_method, spelled
+from tobitgp.mixture import EMCM, VBCM
 from tobitgp.model import Model
-from tobitgp.options import MLE, choose_method
 from tobitgp.report.plots import plot_ranking
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import EVIDENCE, check_by, compare, read_value
@@ -143,7 +144,7 @@ def select(
     >>> import tobitgp as tg
     >>> data = tg.datasets.simulate_groot_lucas()
     >>> kernels = {k: f"y ~ gp(x, kernel='{k}') | censor(lower)" for k in ("rbf", "matern32")}
-    >>> found = tg.select(kernels, data, hyper="maximize")
+    >>> found = tg.select(kernels, data, method=tg.EP(hyper="maximize"))
     >>> found.table["weight"].round(2).to_dict(), found.best.formula
     ({'rbf': 0.97, 'matern32': 0.03}, "y ~ gp(x, kernel='rbf') | censor(lower)")
     """
@@ -169,11 +170,10 @@ def select(
 
 def _with_method(candidate: Candidate, model: Model, by: str) -> Candidate:
     """Candidate whose ``method="auto"`` is one that has the number by which models are ranked."""
-    method = candidate.options.get("method", "auto")
-    if not isinstance(method, str) or method != "auto":
-        return candidate
-    likelihood, posterior = (MLE, "ep") if model.spec.mixture is None else (EMCM.name, "vbcm")
-    method = likelihood if by in _OF_LIKELIHOOD or not model.has_posterior else posterior
+    method = read_method(candidate.options.get("method", "auto"))
+    if isinstance(method, str):
+        likelihood, posterior = (MLE.name, EP.name) if model.spec.mixture is None else (EMCM.name, VBCM.name)
+        method = read_method(likelihood if by in _OF_LIKELIHOOD or not model.has_posterior else posterior)
     return replace(candidate, options={**candidate.options, "method": method})
 
 
@@ -193,14 +193,15 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
         kind = _evidence_kind(model, options, modelled)
         if (by in _OF_LIKELIHOOD) != (kind == "loglik"):
             remedy = "by='aic' or 'bic' goes with method='mle' and, of mixtures, 'em', evidence with all other methods"
-            raise SpecError(f"by={by!r} and method={options['method']!r} do not go together: {remedy}.")
+            raise SpecError(f"by={by!r} and method={spelled(options['method'])} do not go together: {remedy}.")
         if kind != "loglik":
             kinds[name] = kind
         elif model.spec.processes:
             raise SpecError(f"by={by!r} takes a maximised likelihood, which the processes of {name!r} have not.")
-        if by == "log_evidence_integrated" and options.get("hyper") == "maximize":
+        if by == "log_evidence_integrated" and _maximises(options["method"]):
             raise SpecError(
-                "by='log_evidence_integrated' integrates the hyper-parameters, and hyper='maximize' does not."
+                "by='log_evidence_integrated' integrates the hyper-parameters, and hyper='maximize' of the method does "
+                "not."
             )
     check_same_rows(subjects)
     if by in _BY_METHOD and kinds:
@@ -211,9 +212,13 @@ def _evidence_kind(model: Model, options: dict[str, Any], modelled: bool) -> str
     """Kind of evidence that a fit will have."""
     if model.spec.mixture is not None:
         return "loglik" if isinstance(choose_mixture_method(options["method"]), EMCM) else "elbo"
-    if options["method"] == MLE:
+    if isinstance(options["method"], MLE):
         return "loglik"
-    return choose_method(options["method"], options.get("bound")).evidence_kind if modelled else "exact"
+    return posterior_method(options["method"]).updates().evidence_kind if modelled else "exact"
+
+
+def _maximises(method: Any) -> bool:
+    return isinstance(method, PosteriorMethod) and method.hyper == "maximize"
 
 
 def _rank(results: dict[str, Results], errors: dict[str, TobitGPError], by: str) -> Selection:

@@ -123,7 +123,7 @@ def suggest(
     --------
     >>> import tobitgp as tg
     >>> data = tg.datasets.simulate_groot_lucas()
-    >>> res = tg.fit("y ~ gp(x) | censor(lower)", data, hyper="maximize")
+    >>> res = tg.fit("y ~ gp(x) | censor(lower)", data, method=tg.EP(hyper="maximize"))
     >>> tg.suggest(res, {"x": [0.1, 0.5, 0.9, 1.4], "lower": data["lower"].iloc[:4]}, k=2)["x"].tolist()
     [1.4, 0.1]
     """

@@ -22,7 +22,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.formula.mvbind import Wide, read_wide
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
-from tobitgp.inference import EP, VI, Laplace
+from tobitgp.inference import EPUpdates, LaplaceUpdates, VIUpdates
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.feature_layout import Layout, Place
 from tobitgp.inference.feature_posterior import FeaturePosterior
@@ -83,7 +83,6 @@ CLASSES: dict[str, type] = {
         Dirichlet,
         DirichletProcess,
         EMCM,
-        EP,
         EffectParameters,
         EffectsAt,
         Factor,
@@ -98,7 +97,6 @@ CLASSES: dict[str, type] = {
         Inputs,
         KernelFactor,
         KernelFeatures,
-        Laplace,
         Layout,
         LevelColumns,
         LevelCurvesAt,
@@ -122,11 +120,16 @@ CLASSES: dict[str, type] = {
         Tried,
         Units,
         VBCM,
-        VI,
         Vecchia,
         WeibullBaseline,
     )
-} | {"Posterior": FeaturePosterior, "State": MixtureState}
+} | {
+    "EP": EPUpdates,
+    "Laplace": LaplaceUpdates,
+    "Posterior": FeaturePosterior,
+    "State": MixtureState,
+    "VI": VIUpdates,
+}
 
 # Written by name.
 REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ FOLDS = 10
 MODELS: dict[str, dict[str, Any]] = {
     "GP, limits as values": {"censored": "ignore"},
     "GP, censored rows dropped": {"censored": "drop"},
-    "Tobit GP, LA": {"method": "laplace"},
-    "Tobit GP, EP": {"method": "ep"},
-    "Tobit GP, VI": {"method": "vi"},
+    "Tobit GP, LA": {"method": tg.Laplace(hyper="maximize")},
+    "Tobit GP, EP": {"method": tg.EP(hyper="maximize")},
+    "Tobit GP, VI": {"method": tg.VI(hyper="maximize")},
 }
 AVERAGED = "Tobit GP, averaged"
 BLOCKS = ("GP, limits as values", "Tobit GP, EP")
@@ -91,7 +92,8 @@ def housing() -> Iterator[dict[str, Any]]:
         for run in range(runs):
             fold = np.random.default_rng(run).permutation(np.arange(len(data)) % FOLDS)
             for name in ("GP, limits as values", "Tobit GP, LA", "Tobit GP, EP"):
-                options = {"hyper": "maximize", "n_starts": 1, "inducing": None, "tol": 1e-2, **MODELS[name]}
+                options = {"method": tg.EP(hyper="maximize"), **MODELS[name]}
+                options["method"] = replace(options["method"], n_starts=1, inducing=None, tol=1e-2)
                 mean, settled = left_out(formula, data, fold, options)
                 one = {"kernel": kernel, "run": run, "model": name, "settled": settled}
                 for k in range(FOLDS):

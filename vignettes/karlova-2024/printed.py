@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import ndtr
-from synthetic import CASES, FORMULA, MAXIMISED, RANGES, train_and_test
+from synthetic import CASES, FORMULA, RANGES, maximised, train_and_test
 
 import tobitgp as tg
 from tobitgp.likelihoods.expectations import cross_entropy
@@ -127,7 +127,7 @@ def table(draws: int) -> Iterator[dict[str, Any]]:
     for case in CASES:
         for seed in range(1, draws + 1):
             train, test = train_and_test(case, RANGES["[0, 2]"], seed)
-            res = tg.fit(FORMULA, train, method="vi", **MAXIMISED)
+            res = tg.fit(FORMULA, train, **maximised(tg.VI()))
             q, at = res.posterior(train), res.hyperparameters
             rows = train[["x", "y", "lower", "upper"]].to_numpy().T
             found = at["sd(gp(x))"], at["lengthscale(gp(x))"], at["sigma"]

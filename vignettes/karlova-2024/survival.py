@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from synthetic import MAXIMISED, weak
+from synthetic import MAXIMISED, maximised, weak
 
 import tobitgp as tg
 
@@ -117,8 +117,8 @@ def gbsg_models() -> Iterator[dict[str, Any]]:
     )
     for reading, limit in {"each row": "limit", "84 months": "84"}.items():
         formula = f"time ~ {f} | censor(upper={limit})"
-        vi = tg.fit(formula, train, method="vi", start=ep.hyperparameters, n_starts=1, **MAXIMISED)
-        closed = tg.fit(formula, train, method="vi", bound="karlova", fixed=vi.hyperparameters)
+        vi = tg.fit(formula, train, start=ep.hyperparameters, **maximised(tg.VI(n_starts=1)))
+        closed = tg.fit(formula, train, method=tg.VI(bound="karlova"), fixed=vi.hyperparameters)
         yield line("VI", reading, vi)
         yield line("closed form", reading, closed)
         yield line("closed form, clipped at 84", reading, closed, scores(closed, test, 84.0))
@@ -151,7 +151,7 @@ def credit_models(train: pd.DataFrame, f: str) -> Iterator[tuple[str, Any]]:
     ep = tg.fit(formula, train, **MAXIMISED, **OF_TIMES)
     yield "EP", ep
     limited = f"time ~ {f} | censor(upper=limit)"
-    vi = tg.fit(limited, train, method="vi", start=ep.hyperparameters, n_starts=1, **MAXIMISED)
+    vi = tg.fit(limited, train, start=ep.hyperparameters, **maximised(tg.VI(n_starts=1)))
     yield "VI", vi
-    yield "closed form", tg.fit(limited, train, method="vi", bound="karlova", fixed=vi.hyperparameters)
+    yield "closed form", tg.fit(limited, train, method=tg.VI(bound="karlova"), fixed=vi.hyperparameters)
     yield "EP, averaged", tg.fit(formula, train, **OF_TIMES, **weak(formula, train, **OF_TIMES))

@@ -14,7 +14,7 @@ import tobitgp as tg
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from papers import MAXIMISED, weak  # in the folder above
+from papers import MAXIMISED, maximised, weak  # in the folder above
 
 FORMULA = "y ~ 0 + gp(x, line=False) | censor(lower, upper)"
 RANGES = {"[0, 2]": (0.0, 2.0), "[0, 1]": (0.0, 1.0)}
@@ -22,11 +22,11 @@ CASES = ["left", "right", "symmetric"]
 DRAWN = "VI, 1000 draws"
 METHODS: dict[str, dict[str, Any]] = {
     "uncensored": {"censored": "ignore", **MAXIMISED},
-    "VI": {"method": "vi", **MAXIMISED},
-    DRAWN: {"method": tg.VI(bound="monte_carlo", draws=1000), **MAXIMISED},
-    "closed form": {"method": "vi", "bound": "karlova"},
+    "VI": maximised(tg.VI()),
+    DRAWN: maximised(tg.VI(bound="monte_carlo", draws=1000)),
+    "closed form": {"method": tg.VI(bound="karlova")},
     "EP": MAXIMISED,
-    "EP, priors": {"hyper": "maximize"},
+    "EP, priors": {"method": tg.EP(hyper="maximize")},
     "EP, averaged": {},
 }
 WEAK = ("EP, priors", "EP, averaged")

@@ -70,7 +70,7 @@ def some_of(sites: pd.DataFrame) -> pd.DataFrame:
 
 def fit(sites: pd.DataFrame, formula: str = FORMULA) -> Any:
     """Hyper-parameters at their maximum: averaging over 29 points of them makes a map 29 times."""
-    return tg.fit(formula, sites, family="lognormal", hyper="maximize")
+    return tg.fit(formula, sites, family="lognormal", method=tg.EP(hyper="maximize"))
 
 
 def predicted(res: Any, cells: pd.DataFrame) -> pd.DataFrame:

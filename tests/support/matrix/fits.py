@@ -68,7 +68,7 @@ class Case:
 
 
 TIME, CENSORED, LIKELIHOOD, NO_ROWS = "time", "censored times", "likelihood", "no rows"
-M = {"hyper": "maximize"}
+M = {"method": tg.EP(hyper="maximize")}
 FITS: dict[str, Entry] = {}
 
 
@@ -84,9 +84,9 @@ def _fits(kind: str, *facts: str) -> Any:
 LEFT = "left ~ z + arm + gp(x) | censor(limit)"
 process = _fits("process")
 process("gp ep", LEFT, **M)
-process("gp integrated", LEFT, hyper="integrate")
-process("gp vi", LEFT, method="vi", **M)
-process("gp laplace", LEFT, method="laplace", **M)
+process("gp integrated", LEFT, method=tg.EP(hyper="integrate"))
+process("gp vi", LEFT, method=tg.VI(hyper="maximize"))
+process("gp laplace", LEFT, method=tg.Laplace(hyper="maximize"))
 process("gp student", LEFT, family=tg.Student(df=4), **M)
 process("gp weibull", "Surv(time, event) ~ z + arm + gp(x)", TIME, CENSORED, family="weibull", **M)
 process("gp interval", "interval(lo, hi) ~ z + arm + gp(x)", TIME, "no ratio", family="lognormal", **M)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
+from support.methods import having
 
 import tobitgp as tg
 
@@ -37,7 +38,7 @@ def df():
 
 @pytest.fixture(scope="module")
 def fit(df):
-    return tg.fit(FORMULA, df, fixed=GIVEN, inducing=None)
+    return tg.fit(FORMULA, df, fixed=GIVEN, method=tg.EP(inducing=None))
 
 
 NEW = pd.DataFrame({"x": [0.1, 0.5, 1.4, 1.42], "g": ["a", "c", "b", "a"]})
@@ -59,9 +60,11 @@ def test_gradients_are_those_of_differences(df, method):
     model, h = tg.Model(CENSORED, df), 1e-5
 
     def value(name, step):
-        return model.evidence(GIVEN | {name: GIVEN[name] + step}, method=method, inducing=None, gradient=False).value
+        return model.evidence(
+            GIVEN | {name: GIVEN[name] + step}, method=having(method, inducing=None), gradient=False
+        ).value
 
-    found = model.evidence(GIVEN, method=method, inducing=None).gradient
+    found = model.evidence(GIVEN, method=having(method, inducing=None)).gradient
     for name in GIVEN:
         assert found[name] == pytest.approx((value(name, h) - value(name, -h)) / (2 * h), abs=2e-6)
 
@@ -82,7 +85,7 @@ def test_estimates_find_the_correlation_of_simulated_curves():
     f = np.linalg.cholesky(kernel(data, data) + 1e-9 * np.eye(600)) @ rng.normal(size=600)
     y = f + 0.3 * rng.normal(size=600)
     data["seen"], data["l"] = np.maximum(y, np.quantile(y, 0.2)), np.quantile(y, 0.2)
-    res = tg.fit(CENSORED, data, hyper="maximize")
+    res = tg.fit(CENSORED, data, method=tg.EP(hyper="maximize"))
     truth = pd.Series(GIVEN)
     ends = res.conf_int(0.001).loc[truth.index]
     assert ((ends[0] < truth) & (truth < ends[1])).all()
@@ -90,7 +93,7 @@ def test_estimates_find_the_correlation_of_simulated_curves():
 
 
 def test_what_is_done_with_any_fit(df, tmp_path):
-    res = tg.fit("seen ~ g + gp(x, by=g, cor=True) | censor(l)", df, hyper="maximize")
+    res = tg.fit("seen ~ g + gp(x, by=g, cor=True) | censor(l)", df, method=tg.EP(hyper="maximize"))
     res.save(tmp_path / "fit")
     pd.testing.assert_series_equal(tg.load(tmp_path / "fit").predict(NEW), res.predict(NEW))
     terms = res.predict(NEW, what="terms")
@@ -122,4 +125,4 @@ def test_what_cannot_be_is_refused(df, term, error, words):
 
 def test_their_inducing_inputs_are_not_moved(df):
     with pytest.raises(tg.errors.SpecError, match="does not move"):
-        tg.fit(FORMULA, df, method="vi", inducing=tg.Inducing(5))
+        tg.fit(FORMULA, df, method=tg.VI(inducing=tg.Inducing(5)))

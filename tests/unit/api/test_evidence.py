@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.differences import derivative
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.errors import NumericalError, SpecError
@@ -24,7 +25,7 @@ CASES = [
     (CURVE, AT, {}),
     (CURVE, AT, {"method": "laplace"}),
     (CURVE, AT, {"method": "vi"}),
-    (CURVE, {**AT, "sigma_lower": 0.3}, {"method": "vi", "bound": "local"}),
+    (CURVE, {**AT, "sigma_lower": 0.3}, {"method": tg.VI(bound="local")}),
     ("y ~ z + gp(x)", AT, {}),
     (CURVE, {**AT, "df": 4.0}, {"family": "student"}),
     ("y ~ gp(x) + re(g) | censor(lower)", {**AT, "sd(re(g))": 0.5}, {}),
@@ -41,9 +42,9 @@ def test_it_is_that_of_a_fit_and_its_derivatives_are_its_own(data, formula, at, 
     options = dict(options)
     rows = data.assign(t=data["t"].clip(upper=3.0))
     model = tg.Model(formula, rows, family=options.pop("family", "gaussian"), sigma=options.pop("sigma", None))
-    options["inducing"] = None if "gp" in formula else "auto"
+    options["method"] = having(options.get("method", "auto"), inducing=None if "gp" in formula else "auto")
     value, kind, gradient = model.evidence(at, **options)
-    fit = model.fit(fixed=at, **{"method": "ep", **options})
+    fit = model.fit(fixed=at, **options)
     assert value == pytest.approx(fit.log_evidence, abs=1e-12)
     assert kind == fit.evidence_kind
     assert list(gradient.index) == list(fit.hyperparameters)
@@ -58,7 +59,7 @@ def test_it_is_that_of_a_fit_and_its_derivatives_are_its_own(data, formula, at, 
 def test_it_is_flat_at_the_maximum_of_a_fit_without_priors(data):
     model = tg.Model(CURVE, data)
     priors = dict.fromkeys(AT)
-    fit = model.fit(priors=priors, hyper="maximize")
+    fit = model.fit(priors=priors, method=tg.EP(hyper="maximize"))
     value, _, gradient = model.evidence(fit.hyperparameters)
     assert value == pytest.approx(fit.log_evidence, abs=0.02)
     assert np.abs(gradient * pd.Series(fit.hyperparameters)).max() < 0.05

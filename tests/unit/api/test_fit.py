@@ -35,13 +35,15 @@ def test_linear_tobit_at_the_reference_scale_gives_the_maximum_likelihood_coeffi
 def test_all_fixed_evaluates_the_zero_mean_gp_of_the_papers(clipped):
     data = clipped.assign(m=0.5)
     fixed = {"sigma": 0.3, "sd(gp(x))": 5.0, "lengthscale(gp(x))": 0.15}
-    res = tg.fit("y ~ 0 + offset(m) + gp(x) | censor(lower)", data, fixed=fixed, inducing=None)
+    res = tg.fit("y ~ 0 + offset(m) + gp(x) | censor(lower)", data, fixed=fixed, method=tg.EP(inducing=None))
     shifted = data.assign(y=data["y"] - 0.5, lower=data["lower"] - 0.5)
-    other = tg.fit("y ~ 0 + gp(x) | censor(lower)", shifted, fixed=fixed, inducing=None)
+    other = tg.fit("y ~ 0 + gp(x) | censor(lower)", shifted, fixed=fixed, method=tg.EP(inducing=None))
     assert res.log_evidence == pytest.approx(other.log_evidence, abs=1e-8)
     assert res.hyperparameters == pytest.approx(fixed)
     assert res.converged
-    again = tg.fit("y ~ 0 + offset(m) + gp(x) | censor(lower)", data, fixed=res.hyperparameters, inducing=None)
+    again = tg.fit(
+        "y ~ 0 + offset(m) + gp(x) | censor(lower)", data, fixed=res.hyperparameters, method=tg.EP(inducing=None)
+    )
     assert again.log_evidence == pytest.approx(res.log_evidence, abs=1e-10)
 
 
@@ -71,7 +73,7 @@ def test_mirrored_data_give_the_mirrored_fit(clipped):
 def test_weights_equal_repeated_rows(clipped):
     times = np.arange(len(clipped)) % 3 + 1
     fixed = {"sigma": 0.3, "sd(gp(x))": 5.0, "lengthscale(gp(x))": 0.15}
-    options = {"fixed": fixed, "inducing": None}
+    options = {"fixed": fixed, "method": tg.EP(inducing=None)}
     weighted = tg.fit("y ~ 0 + gp(x) | censor(lower)", clipped.assign(w=times), weights="w", **options)
     repeated = tg.fit("y ~ 0 + gp(x) | censor(lower)", clipped.loc[clipped.index.repeat(times)], **options)
     assert weighted.log_evidence == pytest.approx(repeated.log_evidence, abs=1e-6)
@@ -80,9 +82,9 @@ def test_weights_equal_repeated_rows(clipped):
 
 def test_lognormal_is_gaussian_on_log_time_with_its_jacobian():
     lung = tg.datasets.load("lung").dropna(subset=["ph_ecog"])
-    time = tg.fit("Surv(time, event) ~ gp(age) + ph_ecog", lung, family="lognormal", hyper="maximize")
+    time = tg.fit("Surv(time, event) ~ gp(age) + ph_ecog", lung, family="lognormal", method=tg.EP(hyper="maximize"))
     logged = lung.assign(log_time=np.log(lung["time"]))
-    log = tg.fit("Surv(log_time, event) ~ gp(age) + ph_ecog", logged, family="gaussian", hyper="maximize")
+    log = tg.fit("Surv(log_time, event) ~ gp(age) + ph_ecog", logged, family="gaussian", method=tg.EP(hyper="maximize"))
     jacobian = -np.log(lung.loc[lung["event"] == 1, "time"]).sum()
     assert time.log_evidence == pytest.approx(log.log_evidence + jacobian, abs=1e-6)
     np.testing.assert_allclose(time.params, log.params, rtol=1e-5)
@@ -100,7 +102,7 @@ def test_censored_drop_and_ignore_are_the_papers_baselines(clipped, method):
 
 def test_user_data_are_left_alone(clipped):
     before = clipped.copy(deep=True)
-    tg.fit("y ~ gp(x) | censor(lower)", clipped, hyper="maximize").predict(clipped)
+    tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(hyper="maximize")).predict(clipped)
     pd.testing.assert_frame_equal(clipped, before)
 
 
@@ -127,12 +129,12 @@ def _prior(res, name):
 
 def test_inducing_choices_agree(clipped):
     formula = "y ~ gp(x) | censor(lower)"
-    exact = tg.fit(formula, clipped, inducing=None).log_evidence
+    exact = tg.fit(formula, clipped, method=tg.EP(inducing=None)).log_evidence
     assert tg.fit(formula, clipped).log_evidence == pytest.approx(exact, abs=0.02)
-    assert tg.fit(formula, clipped, inducing=25).log_evidence == pytest.approx(exact, abs=0.02)
+    assert tg.fit(formula, clipped, method=tg.EP(inducing=25)).log_evidence == pytest.approx(exact, abs=0.02)
     places = np.linspace(0, 1, 25)
-    assert tg.fit(formula, clipped, inducing=places).log_evidence == pytest.approx(exact, abs=0.02)
-    by_name = tg.fit(formula, clipped, inducing={"gp(x)": places[:, None]}).log_evidence
+    assert tg.fit(formula, clipped, method=tg.EP(inducing=places)).log_evidence == pytest.approx(exact, abs=0.02)
+    by_name = tg.fit(formula, clipped, method=tg.EP(inducing={"gp(x)": places[:, None]})).log_evidence
     assert by_name == pytest.approx(exact, abs=0.02)
 
 
@@ -141,22 +143,15 @@ def test_inducing_choices_agree(clipped):
     [
         ({"family": "weibul"}, "family='weibul'"),
         ({"method": "mcmc"}, "method='mcmc'"),
-        ({"method": "ep", "bound": "exact"}, "bound='exact' goes with method='vi'"),
-        ({"method": tg.VI(), "bound": "exact"}, "bound= goes with"),
-        ({"hyper": "sample"}, "hyper='sample'"),
         ({"censored": "forget"}, "censored="),
         ({"missing": "keep"}, "missing="),
-        ({"inducing": "all"}, "inducing='all'"),
-        ({"inducing": 0}, "inducing=0"),
-        ({"inducing": np.zeros((3, 2))}, r"\(M, 1\)"),
-        ({"inducing": {"gp(z)": 3}}, r"gp\(z\)"),
+        ({"method": tg.EP(inducing=np.zeros((3, 2)))}, r"\(M, 1\)"),
+        ({"method": tg.EP(inducing={"gp(z)": 3})}, r"gp\(z\)"),
         ({"fixed": {"sigm": 1.0}}, "Did you mean 'sigma'"),
         ({"fixed": {"sigma": -1.0}}, "positive number"),
         ({"start": {"Intercept": 1.0}}, "start="),
         ({"priors": {"sigma": 3.0}}, "tg.LogNormal"),
         ({"priors": {"Intercept": tg.LogNormal(1.0, 1.0)}}, "tg.Normal"),
-        ({"n_starts": 0}, "n_starts=0"),
-        ({"max_iter": 2.5}, "max_iter=2.5"),
     ],
 )
 def test_wrong_options_are_refused_by_name(clipped, options, words):
@@ -203,7 +198,7 @@ def test_tiny_data_fit(n):
 
 def test_ep_gives_way_to_vi_and_says_so(clipped):
     with pytest.warns(ConvergenceWarning, match="variational inference took over"):
-        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(max_iterations=1))
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(site_iterations=1))
     assert res.method == "vi"
     assert res.evidence_kind == "elbo"
     assert res.converged
@@ -211,7 +206,7 @@ def test_ep_gives_way_to_vi_and_says_so(clipped):
 
 def test_a_search_cut_short_says_so(clipped):
     with pytest.warns(ConvergenceWarning, match="did not converge"):
-        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.Laplace(max_iterations=1), hyper="maximize")
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.Laplace(site_iterations=1, hyper="maximize"))
     assert not res.converged
     assert "not" in str(res.summary()).lower()
 
@@ -226,10 +221,10 @@ def test_same_seed_same_result_and_global_state_untouched():
     data = tg.datasets.simulate_groot_lucas(rng=3, n=1500)
     np.random.seed(0)  # noqa: NPY002
     state = np.random.get_state()[1].copy()  # noqa: NPY002
-    first, second = (tg.fit("y ~ gp(x) | censor(lower)", data, hyper="maximize") for _ in range(2))
+    first, second = (tg.fit("y ~ gp(x) | censor(lower)", data, method=tg.EP(hyper="maximize")) for _ in range(2))
     assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
     assert first.log_evidence == pytest.approx(second.log_evidence, abs=1e-10)
-    other = tg.fit("y ~ gp(x) | censor(lower)", data, hyper="maximize", rng=99)
+    other = tg.fit("y ~ gp(x) | censor(lower)", data, method=tg.EP(hyper="maximize"), rng=99)
     assert other.log_evidence == pytest.approx(first.log_evidence, abs=1e-2)
 
 
@@ -240,7 +235,7 @@ def test_a_signal_of_many_periods_is_no_noise(years, limit):
     rng = np.random.default_rng(0)
     t = np.linspace(0, years, 52 * years)
     y = np.sin(2 * np.pi * t) + 0.3 * rng.normal(size=len(t))
-    res = tg.fit("y ~ gp(t)" + limit, {"t": t, "y": np.maximum(y, -1) if limit else y}, hyper="maximize")
+    res = tg.fit("y ~ gp(t)" + limit, {"t": t, "y": np.maximum(y, -1) if limit else y}, method=tg.EP(hyper="maximize"))
     assert res.converged
     assert res.params["sigma"] == pytest.approx(0.3, rel=0.1)
     assert np.sqrt(np.mean((res.predict() - np.sin(2 * np.pi * t)) ** 2)) < 0.15
@@ -254,8 +249,8 @@ def test_weights_equal_repeated_rows_in_a_whole_fit(inducing, share):
     rows = pd.DataFrame({"x": x, "y": (np.sin(x) + 0.3 * rng.normal(size=60)).round(1).clip(-0.5)})
     counted = rows.groupby(["x", "y"]).size().rename("w").reset_index()
     assert len(counted) < len(rows)
-    weighted = tg.fit("y ~ gp(x) | censor(-0.5)", counted, weights="w", inducing=inducing)
-    repeated = tg.fit("y ~ gp(x) | censor(-0.5)", rows, inducing=inducing)
+    weighted = tg.fit("y ~ gp(x) | censor(-0.5)", counted, weights="w", method=tg.EP(inducing=inducing))
+    repeated = tg.fit("y ~ gp(x) | censor(-0.5)", rows, method=tg.EP(inducing=inducing))
     assert weighted.log_evidence == pytest.approx(repeated.log_evidence, abs=1e-5)
     assert weighted.log_evidence_integrated == pytest.approx(repeated.log_evidence_integrated, abs=share)
     np.testing.assert_array_less(np.abs(weighted.params - repeated.params), share * repeated.bse)
@@ -292,26 +287,38 @@ def test_no_marginal_evidence_without_proper_priors(clipped):
 @pytest.mark.parametrize("make", [tg.EP, tg.VI, tg.Laplace])
 @pytest.mark.parametrize(
     "options",
-    [{"max_iterations": 0}, {"max_iterations": 1.5}, {"damping": 0}, {"damping": 5.0}, {"tol": -1}, {"tol": "a"}],
+    [
+        {"site_iterations": 0},
+        {"site_iterations": 1.5},
+        {"damping": 0},
+        {"damping": 5.0},
+        {"site_tol": -1},
+        {"site_tol": "a"},
+        {"tol": -1},
+        {"tol": "x"},
+        {"tol": float("nan")},
+        {"n_starts": 0},
+        {"max_iter": 2.5},
+        {"hyper": ["x"]},
+        {"inducing": "all"},
+        {"inducing": 0},
+    ],
+    ids=str,
 )
 def test_methods_refuse_settings_that_cannot_work(make, options):
-    with pytest.raises(SpecError, match=rf"tg\.{make.__name__}\({next(iter(options))}="):
+    with pytest.raises(SpecError, match=f"^{next(iter(options))}="):
         make(**options)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"tol": -1}, "tol=-1"),
-        ({"tol": "x"}, "tol='x'"),
-        ({"tol": float("nan")}, "tol=nan"),
         ({"rng": "a"}, "rng='a'"),
         ({"progress": "x"}, "progress='x'"),
         ({"fixed": ["sigma"]}, "fixed="),
         ({"fixed": {"Intercept": "a"}}, "finite number"),
         ({"fixed": {"sigma": None}}, "positive number"),
         ({"family": ["gaussian"]}, "family="),
-        ({"hyper": ["x"]}, "hyper="),
         ({"method": ["ep"]}, "method="),
         ({"priors": "none"}, "priors='none'"),
     ],
@@ -379,8 +386,8 @@ def test_too_many_hyper_parameters_to_integrate_are_refused():
     data = {f"x{i}": rng.uniform(size=30) for i in range(18)} | {"y": rng.normal(size=30)}
     formula = "y ~ gp(" + ", ".join(f"x{i}" for i in range(18)) + ")"
     with pytest.raises(SpecError, match="at most 18 hyper-parameters, and 20 are free"):
-        tg.fit(formula, data, hyper="integrate", n_starts=1)
-    assert np.isnan(tg.fit(formula, data, n_starts=1).log_evidence_integrated)
+        tg.fit(formula, data, method=tg.EP(hyper="integrate", n_starts=1))
+    assert np.isnan(tg.fit(formula, data, method=tg.EP(n_starts=1)).log_evidence_integrated)
 
 
 def test_few_iterations_are_called_converged_only_at_the_maximum(clipped):
@@ -388,7 +395,7 @@ def test_few_iterations_are_called_converged_only_at_the_maximum(clipped):
     full = tg.fit("y ~ gp(x) | censor(lower)", clipped)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, max_iter=1, start=far)
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(max_iter=1), start=far)
     at_maximum = np.allclose(res.params, full.params, rtol=0.05)
     assert res.converged == at_maximum
 
@@ -412,7 +419,10 @@ def test_so_it_is_on_rows_that_a_sample_stands_for():
     x = rng.uniform(0.0, 10.0, 25_000)
     y = np.sin(x) + rng.gumbel(0.0, 0.5, len(x))
     data = pd.DataFrame({"x": x, "y": np.minimum(y, 0.5), "event": y < 0.5})
-    formula, how = "y ~ gp(x) | censor(event=event)", {"family": "gumbel", "hyper": "maximize", "inducing": 30}
+    formula, how = (
+        "y ~ gp(x) | censor(event=event)",
+        {"family": "gumbel", "method": tg.EP(hyper="maximize", inducing=30)},
+    )
     full = tg.fit(formula, data, **how)
     res = tg.fit(formula, data, start=tg.fit(formula, data.iloc[:24_000], **how), **how)
     assert res.fit_history["evaluations"].sum() < full.fit_history["evaluations"].sum() / 2
@@ -421,19 +431,19 @@ def test_so_it_is_on_rows_that_a_sample_stands_for():
 
 
 def test_a_fit_of_other_terms_is_no_start_and_one_with_fixed_parameters_is_searched_from(clipped):
-    other = tg.fit("y ~ gp(x, kernel='matern32', name='f') | censor(lower)", clipped, hyper="maximize")
+    other = tg.fit("y ~ gp(x, kernel='matern32', name='f') | censor(lower)", clipped, method=tg.EP(hyper="maximize"))
     with pytest.raises(SpecError, match="start= names"):
         tg.fit("y ~ gp(x) | censor(lower)", clipped, start=other)
-    held = tg.fit("y ~ gp(x) | censor(lower)", clipped, fixed={"sigma": 0.3}, hyper="maximize")
-    res = tg.fit("y ~ gp(x) | censor(lower)", clipped, start=held, hyper="maximize")
+    held = tg.fit("y ~ gp(x) | censor(lower)", clipped, fixed={"sigma": 0.3}, method=tg.EP(hyper="maximize"))
+    res = tg.fit("y ~ gp(x) | censor(lower)", clipped, start=held, method=tg.EP(hyper="maximize"))
     assert "search" in res.fit_history["stage"].to_list()
     assert res.log_evidence > held.log_evidence
 
 
 def test_a_fit_to_start_from_is_searched_from_where_starts_are_asked_for(clipped):
     formula = "y ~ gp(x) | censor(lower)"
-    near = tg.fit(formula, clipped, hyper="maximize")
-    res = tg.fit(formula, clipped, start=near, n_starts=3, hyper="maximize")
+    near = tg.fit(formula, clipped, method=tg.EP(hyper="maximize"))
+    res = tg.fit(formula, clipped, start=near, method=tg.EP(n_starts=3, hyper="maximize"))
     assert "search" in res.fit_history["stage"].to_list()
     assert res.log_evidence == pytest.approx(near.log_evidence, abs=1e-3)
 
@@ -441,13 +451,13 @@ def test_a_fit_to_start_from_is_searched_from_where_starts_are_asked_for(clipped
 @pytest.mark.parametrize("error", [EPFailure(None), NumericalError("")])
 def test_where_the_way_from_another_fit_breaks_down_a_search_begins(clipped, error, monkeypatch):
     formula = "y ~ gp(x) | censor(lower)"
-    full = tg.fit(formula, clipped, hyper="maximize")
+    full = tg.fit(formula, clipped, method=tg.EP(hyper="maximize"))
 
     def fail(*_):
         raise error
 
     monkeypatch.setattr(Search, "_near", fail)
-    res = tg.fit(formula, clipped, start=full, hyper="maximize")
+    res = tg.fit(formula, clipped, start=full, method=tg.EP(hyper="maximize"))
     assert res.method == "ep"
     assert "search" in res.fit_history["stage"].to_list()
     assert res.log_evidence == pytest.approx(full.log_evidence, abs=1e-3)
@@ -460,9 +470,14 @@ def test_a_fit_without_a_posterior_is_no_start(clipped):
 
 
 def test_the_history_counts_the_screening(clipped):
-    res = tg.fit("y ~ gp(x) | censor(lower)", clipped, hyper="maximize")
+    res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(hyper="maximize"))
     seen = []
-    tg.fit("y ~ gp(x) | censor(lower)", clipped, hyper="maximize", progress=lambda stage, *_: seen.append(stage))
+    tg.fit(
+        "y ~ gp(x) | censor(lower)",
+        clipped,
+        method=tg.EP(hyper="maximize"),
+        progress=lambda stage, *_: seen.append(stage),
+    )
     assert res.fit_history.set_index("stage").loc["search", "evaluations"] == seen.count("search")
 
 
@@ -471,5 +486,5 @@ def test_a_level_that_is_all_censored_in_a_subset_does_not_end_expectation_propa
     data = pd.DataFrame({"x": rng.uniform(0.0, 3.0, 2000), "g": rng.integers(0, 60, 2000)})
     level = rng.normal(0.0, 0.5, 60)[data["g"]]
     data["y"] = (np.sin(3.0 * data["x"]) + level + rng.normal(0.0, 0.5, 2000)).clip(0.2, 2.0)
-    res = tg.fit("y ~ gp(x) + C(g) | censor(0.2, 2)", data, hyper="maximize", priors={})
+    res = tg.fit("y ~ gp(x) + C(g) | censor(0.2, 2)", data, method=tg.EP(hyper="maximize"), priors={})
     assert (res.method, res.converged) == ("ep", True)

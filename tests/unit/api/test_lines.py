@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 from tobitgp.errors import FormulaError, SpecError
@@ -87,7 +88,7 @@ CASES = {
     "laplace": ("l ~ gp(x) | censor(9)", {"method": "laplace"}),
     "weights": ("y ~ gp(x)", {"weights": "w"}),
     "chain": ("y ~ gp(x, kernel='matern32', approximation='markov') + z", {}),
-    "dense": ("y ~ gp(x) + gp(z)", {"inducing": None}),
+    "dense": ("y ~ gp(x) + gp(z)", {"method": tg.EP(inducing=None)}),
     "times": ("Surv(t, e) ~ gp(x) + z", {"family": "weibull"}),
     "noise scale": ("y ~ gp(x)", {"sigma": "~ z"}),
     "noise process": ("y ~ gp(x)", {"sigma": "~ gp(z)"}),
@@ -99,7 +100,7 @@ def both(data):
     """A fit, and the same model with the line as a column that has the prior of the line."""
 
     def fitted(formula, rows=data, **options):
-        options = {"hyper": "maximize", **options}
+        options = with_settings(options, hyper="maximize")
         res = tg.fit(formula, rows, **options)
         gp, sds = res.parts.gp, {}
         for t, term in enumerate(gp.terms):
@@ -188,7 +189,9 @@ def test_draws_and_derivatives_have_the_line(data, both):
 def test_partitions_have_the_line(data, tmp_path):
     for i in range(2):
         data.iloc[35 * i : 35 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
-    some, whole = (tg.fit("y ~ gp(x) + z", rows, hyper="maximize") for rows in (str(tmp_path / "*.parquet"), data))
+    some, whole = (
+        tg.fit("y ~ gp(x) + z", rows, method=tg.EP(hyper="maximize")) for rows in (str(tmp_path / "*.parquet"), data)
+    )
     assert some.slopes().to_numpy() == pytest.approx(whole.slopes().to_numpy(), rel=1e-3)
 
 
@@ -197,10 +200,12 @@ def test_hazards_have_the_line_with_their_sign():
     x = rng.normal(size=300)
     time = rng.exponential(size=300) * np.exp(-x)
     data = pd.DataFrame({"time": np.minimum(time, 2.0), "event": time < 2.0, "x": x})
-    res = tg.fit("Surv(time, event) ~ gp(x)", data, family="ph", hyper="maximize")
+    res = tg.fit("Surv(time, event) ~ gp(x)", data, family="ph", method=tg.EP(hyper="maximize"))
     slope = next(line for line in str(res.summary()).splitlines() if line.startswith("slope(gp(x))")).split()
     assert float(slope[-2]) < 1.0 < float(slope[-1])
-    linear = tg.fit("Surv(time, event) ~ x", data, family="ph", hyper="maximize", method="ep").priors.loc["x", "spread"]
+    linear = tg.fit("Surv(time, event) ~ x", data, family="ph", method=tg.EP(hyper="maximize")).priors.loc[
+        "x", "spread"
+    ]
     assert 2.5 * res.priors.loc["slope(gp(x))", "spread"] == pytest.approx(linear, rel=1e-9)
 
 
@@ -215,14 +220,14 @@ def test_estimators_of_one_input_have_the_line(data):
 
 
 def test_priors_of_slopes(data):
-    tight = tg.fit("y ~ gp(x)", data, hyper="maximize", priors={"slope(gp(x))": tg.Normal(0.0, 1e-4)})
-    none = tg.fit("y ~ gp(x, line=False)", data, hyper="maximize", priors=_same(tight))
+    tight = tg.fit("y ~ gp(x)", data, method=tg.EP(hyper="maximize"), priors={"slope(gp(x))": tg.Normal(0.0, 1e-4)})
+    none = tg.fit("y ~ gp(x, line=False)", data, method=tg.EP(hyper="maximize"), priors=_same(tight))
     assert tight.log_evidence == pytest.approx(none.log_evidence, abs=1e-3)
     assert tight.priors.loc["slope(gp(x))"].tolist() == ["normal", 0.0, 1e-4, "priors="]
-    dropped = tg.fit("y ~ gp(x)", data, hyper="maximize", priors={"slope(gp(x))": None})
+    dropped = tg.fit("y ~ gp(x)", data, method=tg.EP(hyper="maximize"), priors={"slope(gp(x))": None})
     assert dropped.priors.loc["slope(gp(x))", "distribution"] == "flat"
     assert "slope(gp(x)) flat" in str(dropped.summary())
-    default = tg.fit("y ~ gp(x)", data, hyper="maximize").priors.loc["slope(gp(x))"]
+    default = tg.fit("y ~ gp(x)", data, method=tg.EP(hyper="maximize")).priors.loc["slope(gp(x))"]
     assert default["spread"] == pytest.approx(data["y"].std(ddof=0) / data["x"].std(ddof=0), rel=1e-9)
     with pytest.raises(SpecError, match=r"takes tg\.Normal\(0, sd\)"):
         tg.fit("y ~ gp(x)", data, priors={"slope(gp(x))": tg.Normal(1.0, 1.0)})

@@ -29,26 +29,26 @@ def test_a_formula_without_processes_is_fitted_by_maximum_likelihood(data):
 
 @pytest.mark.parametrize("formula", [PROCESS, "y ~ x + re(g) | censor(0)", "y ~ x + (1 | g) | censor(0)"])
 def test_processes_and_random_intercepts_have_posteriors(data, formula):
-    res = tg.fit(formula, data, n_starts=1, hyper="maximize")
+    res = tg.fit(formula, data, method=tg.EP(n_starts=1, hyper="maximize"))
     assert (type(res), res.method) == (tg.GPResults, "ep")
 
 
 @pytest.mark.parametrize(
     "option",
     [
-        {"hyper": "maximize"},
-        {"hyper": "integrate"},
+        {"method": tg.EP(hyper="maximize")},
+        {"method": tg.EP(hyper="integrate")},
         {"priors": {"sigma": None}},
         {"priors": {}},
         {"start": {"sigma": 0.5}},
-        {"inducing": None},
+        {"method": tg.EP(inducing=None)},
     ],
     ids=str,
 )
 def test_options_of_a_posterior_ask_for_one(data, option):
     res = tg.fit(LINEAR, data, **option)
     assert (type(res), res.method) == (tg.GPResults, "ep")
-    assert tg.fit(LINEAR, data, method="ep", **option).log_evidence == res.log_evidence
+    assert tg.fit(LINEAR, data, **{"method": "ep", **option}).log_evidence == res.log_evidence
 
 
 @pytest.mark.filterwarnings("ignore:df grew beyond")
@@ -69,28 +69,31 @@ def test_what_only_maximum_likelihood_offers_needs_no_method(data):
 
 @pytest.mark.parametrize("option", [{"sigma": "~ 0 + x"}, {"cov_type": "HC0"}])
 def test_posteriors_refuse_what_they_have_not(data, option):
-    for choice in ({"method": "ep"}, {"hyper": "maximize"}):
+    for choice in ({"method": "ep"}, {"method": tg.EP(hyper="maximize")}):
         with pytest.raises(SpecError, match="method='mle'"):
             tg.fit(LINEAR, data, **choice, **option)
 
 
 def test_posteriors_model_the_scale(data):
-    for choice in ({"method": "ep"}, {"hyper": "maximize"}, {"method": "vi"}, {"method": "laplace"}):
+    for choice in ({"method": "ep"}, {"method": tg.EP(hyper="maximize")}, {"method": "vi"}, {"method": "laplace"}):
         res = tg.fit(LINEAR, data, sigma="~ x", **choice)
         assert type(res) is tg.GPResults
         assert list(res.hyperparameters) == ["log(sigma)[x]", "sigma"]
 
 
-@pytest.mark.parametrize("method", ["auto", "mle"])
-@pytest.mark.parametrize("option", [{"n_starts": 3}, {"tol": 1e-4}, {"bound": "exact"}], ids=str)
+@pytest.mark.parametrize("method", ["mle", tg.MLE(max_iter=50)], ids=str)
+@pytest.mark.parametrize("option", [{"start": {"sigma": 1.0}}, {"priors": {"sigma": None}}], ids=str)
 def test_nothing_that_was_named_is_ignored(data, option, method):
-    with pytest.raises(SpecError, match=f"{next(iter(option))}= goes with") as caught:
+    with pytest.raises(SpecError, match=f"{next(iter(option))}= goes with"):
         tg.fit(LINEAR, data, method=method, **option)
-    assert ("which method='auto' means" in str(caught.value)) == (method == "auto")
 
 
 def test_maximum_likelihood_has_no_priors_and_says_nothing_of_defaults(data):
-    for options in ({"priors": {}}, {"start": {}}, {"rng": 7}, {"hyper": "auto", "inducing": "auto", "n_starts": None}):
+    for options in (
+        {"priors": {}},
+        {"start": {}},
+        {"rng": 7},
+    ):
         assert tg.fit(LINEAR, data, method="mle", **options).converged
     assert tg.fit(LINEAR, data, start={}).method == "mle"
 

@@ -22,7 +22,11 @@ def data():
 
 def test_two_steps_are_one(data):
     model = tg.Model(FORMULA, data)
-    for options in ({"fixed": FIXED}, {"fixed": FIXED, "method": "vi"}, {"hyper": "maximize", "priors": {}}):
+    for options in (
+        {"fixed": FIXED},
+        {"fixed": FIXED, "method": "vi"},
+        {"method": tg.EP(hyper="maximize"), "priors": {}},
+    ):
         one, two = tg.fit(FORMULA, data, **options), model.fit(**options)
         assert two.log_evidence == one.log_evidence
         pd.testing.assert_series_equal(two.predict(), one.predict())
@@ -86,7 +90,7 @@ def test_errors_come_in_the_step_they_belong_to(data):
     with pytest.raises(SpecError, match="method"):
         model.fit(method="mcmc")
     with pytest.raises(SpecError, match="hyper"):
-        model.fit(hyper="mean")
+        model.fit(method=tg.EP(hyper="mean"))
 
 
 def test_warnings_name_the_line_of_the_user(data):
@@ -135,13 +139,13 @@ def test_values_on_no_scale_of_the_data_are_refused(data, argument, value, name)
 @pytest.mark.parametrize("value", [1e-30, 1e30])
 @pytest.mark.parametrize("name", list(FIXED))
 def test_starts_far_outside_are_moved_inside(data, value, name):
-    fit = tg.Model(FORMULA, data).fit(start={name: value}, hyper="maximize", n_starts=1)
+    fit = tg.Model(FORMULA, data).fit(start={name: value}, method=tg.EP(hyper="maximize", n_starts=1))
     assert np.isfinite(fit.log_evidence)
 
 
 @pytest.mark.parametrize("priors", [{}, {"sigma_lower": None}])
 def test_side_noises_fixed_at_zero_need_no_prior(data, priors):
     model = tg.Model(FORMULA, data)
-    fit = model.fit(method="vi", bound="local", fixed={"sigma_lower": 0}, priors=priors, hyper="maximize")
+    fit = model.fit(method=tg.VI(bound="local", hyper="maximize"), fixed={"sigma_lower": 0}, priors=priors)
     assert fit.params["sigma_lower"] == 0.0
     assert np.isfinite(fit.log_evidence)

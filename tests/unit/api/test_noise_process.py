@@ -80,21 +80,21 @@ def test_gradients_of_the_evidence_are_those_of_differences(data, formula, sigma
     if "truncate" in formula:
         data = data.iloc[::4]
     model = tg.Model(formula, data, sigma=sigma, **options)
-    at = model.fit(hyper="maximize", max_iter=3).hyperparameters
-    found = model.evidence(at, inducing=None).gradient
+    at = model.fit(method=tg.EP(hyper="maximize", max_iter=3)).hyperparameters
+    found = model.evidence(at, method=tg.EP(inducing=None)).gradient
     for name, value in at.items():
         if name.startswith("cor("):
             continue
 
         def moved(step, name=name):
-            return model.evidence({**at, name: at[name] + step}, inducing=None, gradient=False).value
+            return model.evidence({**at, name: at[name] + step}, method=tg.EP(inducing=None), gradient=False).value
 
         slope = derivative(moved, 0.0, 1e-3 * abs(value))
         assert found[name] == pytest.approx(slope, rel=2e-4, abs=2e-4 / max(abs(value), 1e-3)), name
 
 
 def test_starts_of_the_user_lead_to_the_same_maximum(data):
-    how = {"sigma": "~ gp(x)", "hyper": "maximize"}
+    how = {"sigma": "~ gp(x)", "method": tg.EP(hyper="maximize")}
     found = tg.fit(CURVE, data, **how)
     other = tg.fit(CURVE, data, **how, start={name: 3.0 * value for name, value in AT.items()})
     ends = [each.fit_history["log_posterior"].iloc[-1] for each in (found, other)]
@@ -103,9 +103,9 @@ def test_starts_of_the_user_lead_to_the_same_maximum(data):
 
 def test_a_process_that_hardly_moves_is_one_noise_scale(data):
     still = AT | {"sd(sigma: gp(x))": 1e-6}
-    moving = tg.Model(CURVE, data, sigma="~ gp(x)").evidence(still, gradient=False, inducing=None).value
+    moving = tg.Model(CURVE, data, sigma="~ gp(x)").evidence(still, gradient=False, method=tg.EP(inducing=None)).value
     plain = {name: value for name, value in AT.items() if "sigma: " not in name}
-    assert moving == pytest.approx(tg.Model(CURVE, data).evidence(plain, inducing=None).value, abs=1e-5)
+    assert moving == pytest.approx(tg.Model(CURVE, data).evidence(plain, method=tg.EP(inducing=None)).value, abs=1e-5)
 
 
 def test_columns_beside_a_process_and_units_of_its_input(data):
@@ -113,7 +113,7 @@ def test_columns_beside_a_process_and_units_of_its_input(data):
     wide = data.assign(x=1000.0 * data["x"], z=5.0 + 2.0 * data["z"])
     there = at | {"lengthscale(gp(x))": 300.0, "lengthscale(sigma: gp(x))": 350.0, "log(sigma)[z]": 0.025}
     values = [
-        tg.Model(CURVE, rows, sigma="~ z + gp(x)").evidence(params, gradient=False, inducing=None).value
+        tg.Model(CURVE, rows, sigma="~ z + gp(x)").evidence(params, gradient=False, method=tg.EP(inducing=None)).value
         for rows, params in ((data, at), (wide, there))
     ]
     assert values[0] == pytest.approx(values[1], abs=1e-6)
@@ -126,7 +126,7 @@ def test_columns_beside_a_process_and_units_of_its_input(data):
 def small():
     """Fourteen rows at fixed parameters, their exact posterior by weighted draws, and the fit."""
     data = made(14, seed=11)
-    fit = tg.fit(CURVE, data, sigma="~ gp(x)", fixed=AT | {"Intercept": 0.0}, inducing=None)
+    fit = tg.fit(CURVE, data, sigma="~ gp(x)", fixed=AT | {"Intercept": 0.0}, method=tg.EP(inducing=None))
     places = np.concatenate([data["x"], NEW["x"]])
 
     def root(sd, scale):
@@ -207,7 +207,7 @@ def test_what_censored_rows_may_have_been_lies_below_their_limit(data, res):
 
 
 def test_left_out_rows_are_those_of_refits(data):
-    how = {"sigma": "~ gp(x)", "fixed": AT, "inducing": None}
+    how = {"sigma": "~ gp(x)", "fixed": AT, "method": tg.EP(inducing=None)}
     some = data.iloc[::4].reset_index(drop=True)
     found = tg.fit(CURVE, some, **how).loo().pointwise["elpd"]
     for row in (0, 7, 15, 29):
@@ -217,7 +217,7 @@ def test_left_out_rows_are_those_of_refits(data):
 
 
 def test_effects_are_slopes_of_predictions(data):
-    fit = tg.fit("y ~ z + gp(x) | censor(limit)", data, sigma="~ z + gp(x)", hyper="maximize")
+    fit = tg.fit("y ~ z + gp(x) | censor(limit)", data, sigma="~ z + gp(x)", method=tg.EP(hyper="maximize"))
     found = fit.marginal_effects("prob", below=0.0).loc[("z", "dy/dx"), "dydx"]
     up, down = (fit.predict(data.assign(z=data["z"] + s), what="prob", below=0.0).mean() for s in (1e-3, -1e-3))
     assert found == pytest.approx((up - down) / 2e-3, rel=1e-3)
@@ -254,7 +254,7 @@ def test_saved_fits_answer_alike(res, data, tmp_path):
 
 
 def test_the_scale_of_every_fit(data):
-    plain = tg.fit(CURVE, data, hyper="maximize")
+    plain = tg.fit(CURVE, data, method=tg.EP(hyper="maximize"))
     assert (plain.predict(NEW, what="sigma") == plain.params["sigma"]).all()
     by_ml = tg.fit("y ~ x | censor(limit)", data, sigma="~ z")
     rows = data.head(3)
@@ -279,7 +279,7 @@ def test_the_scale_of_every_fit(data):
         (CURVE, "~ 0 + gp(x)", {}, "leave out '0 \\+'"),
         (CURVE, "~ gp(x, kernel='matern32', approximation='markov')", {}, "for processes of the mean"),
         ("y ~ gp(x, kernel='matern32', approximation='markov')", "~ gp(x)", {}, "'markov' does not go with"),
-        (CURVE, "~ gp(x)", {"inducing": tg.Inducing(5)}, "moves no inputs"),
+        (CURVE, "~ gp(x)", {"method": tg.EP(inducing=tg.Inducing(5))}, "moves no inputs"),
         ("y ~ 0", "~ gp(x)", {}, "nothing to estimate"),
         ("t ~ x", "~ gp(x)", {"family": "exponential"}, "has sigma = 1"),
     ],
@@ -302,6 +302,6 @@ def test_questions_that_make_no_sense_are_refused(res):
 
 
 def test_new_rows_need_the_columns_of_the_scale(data):
-    fit = tg.fit(CURVE, data, sigma="~ gp(x, by=g)", hyper="maximize")
+    fit = tg.fit(CURVE, data, sigma="~ gp(x, by=g)", method=tg.EP(hyper="maximize"))
     with pytest.raises(UnseenLevelError):
         fit.predict(pd.DataFrame({"x": [0.5], "g": ["new"]}))

@@ -81,7 +81,7 @@ def test_files_without_rows_or_with_hardly_any_change_nothing(frame, tmp_path, m
 def test_all_rows_induce_though_a_sample_is_searched(frame, tmp_path):
     data = frame.assign(x=frame["x"].round(1))
     data.to_parquet(tmp_path / "rows.parquet", row_group_size=900)
-    here, there = (tg.fit(FORMULA, rows, inducing=None) for rows in (data, tmp_path))
+    here, there = (tg.fit(FORMULA, rows, method=tg.EP(inducing=None)) for rows in (data, tmp_path))
     assert_same_fit(there, here, data.head(20))
 
 
@@ -98,7 +98,7 @@ def test_a_model_keeps_its_partitions_as_long_as_it_is_open(frame, tmp_path, mon
     monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     frame.to_parquet(tmp_path / "rows.parquet")
     with tg.Model(FORMULA, tmp_path) as model:
-        first, second = (model.fit(method="laplace", hyper="maximize") for _ in range(2))
+        first, second = (model.fit(method=tg.Laplace(hyper="maximize")) for _ in range(2))
     assert second.log_evidence == first.log_evidence
     with pytest.raises(tg.errors.SpecError, match="fit within that"):
         model.fit(method="laplace")

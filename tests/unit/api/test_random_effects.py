@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 from tobitgp.inference import compiled, feature_layout, process_choices
@@ -74,9 +75,9 @@ def test_effects_are_reported_alike_where_columns_are_centred_inside(df):
 
 
 def test_where_the_search_starts_changes_nothing(df):
-    res = tg.fit("y ~ (1 + z | g)", df, hyper="maximize")
+    res = tg.fit("y ~ (1 + z | g)", df, method=tg.EP(hyper="maximize"))
     start = {SD: 2.0, SLOPE: 0.3, COR: 0.5, "sigma": 1.0}
-    again = tg.fit("y ~ (1 + z | g)", df, hyper="maximize", start=start)
+    again = tg.fit("y ~ (1 + z | g)", df, method=tg.EP(hyper="maximize"), start=start)
     np.testing.assert_allclose(again.params, res.params, rtol=1e-3)
     with pytest.raises(tg.errors.SpecError, match="give 'cor"):
         tg.fit("y ~ (1 + z | g)", df, start={SD: 2.0, SLOPE: 1.0})
@@ -123,7 +124,7 @@ def test_rows_of_one_new_group_share_its_coefficients(df, fit):
 
 
 def test_a_saved_fit_answers_as_before(tmp_path, df):
-    res = tg.fit("y ~ z + (1 + z + f | g)", df, hyper="maximize")
+    res = tg.fit("y ~ z + (1 + z + f | g)", df, method=tg.EP(hyper="maximize"))
     res.save(tmp_path / "fit")
     again = tg.load(tmp_path / "fit")
     pd.testing.assert_series_equal(again.predict(df), res.predict(df))
@@ -132,17 +133,20 @@ def test_a_saved_fit_answers_as_before(tmp_path, df):
 
 def test_partitions_are_fitted_as_one_table(df):
     parts = pytest.importorskip("dask.dataframe").from_pandas(df, npartitions=3)
-    one, two = (tg.fit("censored ~ z + (1 + z + f | g) | censor(l)", data, hyper="maximize") for data in (df, parts))
+    one, two = (
+        tg.fit("censored ~ z + (1 + z + f | g) | censor(l)", data, method=tg.EP(hyper="maximize"))
+        for data in (df, parts)
+    )
     assert two.log_evidence == pytest.approx(one.log_evidence, abs=1e-4)
     np.testing.assert_allclose(two.params, one.params, rtol=0.02, atol=0.02)
 
 
 def test_priors_of_correlations(df):
     df = df.assign(z=df["z"] - df["z"].mean())
-    narrow = tg.fit("y ~ (1 + z | g)", df, priors={COR: tg.LKJ(200.0)}, hyper="maximize")
+    narrow = tg.fit("y ~ (1 + z | g)", df, priors={COR: tg.LKJ(200.0)}, method=tg.EP(hyper="maximize"))
     assert abs(narrow.params[COR]) < 0.1
     assert "LKJ(200)" in str(narrow.summary())
-    flat = tg.fit("y ~ (1 + z | g)", df, priors={COR: None}, hyper="maximize")
+    flat = tg.fit("y ~ (1 + z | g)", df, priors={COR: None}, method=tg.EP(hyper="maximize"))
     assert abs(flat.params[COR]) > abs(narrow.params[COR])
 
 
@@ -167,11 +171,11 @@ def test_what_makes_no_sense_is_refused(df, given, words):
 
 def test_a_year_changes_nothing_but_the_intercept(df):
     years, name = df.assign(z=df["z"] + 2010.0), "sd(re(g))[z]"
-    plain, far = (tg.fit("y ~ z + (1 + z | g)", data, hyper="maximize") for data in (df, years))
+    plain, far = (tg.fit("y ~ z + (1 + z | g)", data, method=tg.EP(hyper="maximize")) for data in (df, years))
     assert far.log_evidence == pytest.approx(plain.log_evidence, abs=1e-5)
     assert far.params[name] == pytest.approx(plain.params[name], rel=1e-4)
     for given in ({"priors": {COR: tg.LKJ(2.0)}}, {"fixed": {name: plain.params[name]}}):
-        again = tg.fit("y ~ z + (1 + z | g)", years, hyper="maximize", **given)
+        again = tg.fit("y ~ z + (1 + z | g)", years, **with_settings(given, hyper="maximize"))
         assert again.log_evidence == pytest.approx(plain.log_evidence, abs=0.1)
         assert again.params[SD] == pytest.approx(far.params[SD], rel=0.02)
 
@@ -198,7 +202,7 @@ def test_what_is_left_to_priors_is_said(df):
     rng = np.random.default_rng(1)
     exact = df.assign(y=rng.normal(size=8)[df["g"].astype(int)] * (2.0 + df["z"]) + 0.3 * rng.normal(size=60))
     with pytest.warns(tg.errors.BoundaryWarning, match="singular at cor"):
-        res = tg.fit("y ~ (1 + z | g)", exact, priors={}, hyper="maximize")
+        res = tg.fit("y ~ (1 + z | g)", exact, priors={}, method=tg.EP(hyper="maximize"))
     assert "singular" in str(res.summary())
 
 

@@ -183,7 +183,7 @@ def test_processes(term):
 )
 @pytest.mark.filterwarnings("ignore::tobitgp.errors.ConvergenceWarning")
 def test_terms_that_are_left_out_free_their_columns(term, left_out, freed):
-    res = tg.fit(f"floored ~ {term} | censor(low)", DATA, hyper="maximize", n_starts=1, max_iter=1)
+    res = tg.fit(f"floored ~ {term} | censor(low)", DATA, method=tg.EP(hyper="maximize", n_starts=1, max_iter=1))
     less = res.predict(DATA.drop(columns=freed), exclude=left_out)
     np.testing.assert_allclose(less, res.predict(DATA, exclude=left_out), rtol=0, atol=1e-12)
     assert np.abs(less - res.predict(DATA)).max() > 1e-3

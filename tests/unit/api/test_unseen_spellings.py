@@ -46,7 +46,11 @@ def test_fixed_levels_have_to_be_known(term, fixed, column):
 def test_an_unseen_group_has_its_prior(term, hyper):
     """Its mean is that without groups; its variance larger by that of a group."""
     name = "site" if "site" in term else f"re({'h' if 'h' in term else 'g'})"
-    options = {"fixed": {**SIGMA, **of("gp(x)"), f"sd({name})": 0.7}} if hyper == "fixed" else {"hyper": "maximize"}
+    options = (
+        {"fixed": {**SIGMA, **of("gp(x)"), f"sd({name})": 0.7}}
+        if hyper == "fixed"
+        else {"method": tg.EP(hyper="maximize")}
+    )
     data = DATA.assign(floored=DATA["floored"] + 0.4 * (DATA["g"] == "a") + 0.5 * (DATA["h"] == 5))
     res = tg.fit(f"floored ~ z + {term} + gp(x) | censor(low)", data, **options)
     sd = res.hyperparameters[f"sd({name})"]

@@ -30,7 +30,9 @@ def test_fit_reads_dates_from_either_kind_of_file(dated, suffix, tmp_path, capsy
     path = tmp_path / f"dated{suffix}"
     dated.to_csv(path, index=False) if suffix == ".csv" else dated.to_parquet(path)
     assert main(["fit", FORMULA, str(path), "--hyper", "maximize"]) == 0
-    assert capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, hyper="maximize").summary()).strip()
+    assert (
+        capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, method=tg.EP(hyper="maximize")).summary()).strip()
+    )
 
 
 def test_predict_reads_dates(dated, tmp_path):
@@ -39,7 +41,7 @@ def test_predict_reads_dates(dated, tmp_path):
     files = {name: str(tmp_path / name) for name in ("dated.csv", "new.csv", "fit.tgp", "out.csv")}
     assert main(["fit", FORMULA, files["dated.csv"], "--hyper", "maximize", "--save", files["fit.tgp"]]) == 0
     assert main(["predict", files["fit.tgp"], files["new.csv"], "--out", files["out.csv"]]) == 0
-    expected = tg.fit(FORMULA, dated, hyper="maximize").predict(dated.head(3))
+    expected = tg.fit(FORMULA, dated, method=tg.EP(hyper="maximize")).predict(dated.head(3))
     assert np.allclose(pd.read_csv(files["out.csv"])["median"], expected)
 
 
@@ -91,7 +93,9 @@ def test_fit_reads_folders_and_patterns(dated, pattern, tmp_path, capsys):
     for i in range(3):
         dated.iloc[10 * i : 10 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
     assert main(["fit", FORMULA, str(tmp_path / pattern), "--hyper", "maximize"]) == 0
-    assert capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, hyper="maximize").summary()).strip()
+    assert (
+        capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, method=tg.EP(hyper="maximize")).summary()).strip()
+    )
     assert main(["fit", FORMULA, str(tmp_path / "none*.parquet")]) != 0
     assert "No file matches" in capsys.readouterr().err
 

@@ -22,7 +22,7 @@ def saved(table, tmp_path, capsys):
 
 @pytest.fixture
 def res(table):
-    return tg.fit(FORMULA, pd.read_csv(table), hyper="maximize")
+    return tg.fit(FORMULA, pd.read_csv(table), method=tg.EP(hyper="maximize"))
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ REFUSED = {
     "interval": (["predict", "toy.tgp", "new.csv", "--interval", "95"], "interval=95"),
     "suffix": (["predict", "toy.tgp", "new.csv", "--out", "out.xlsx"], "--out out.xlsx"),
     "no folder": (["predict", "toy.tgp", "new.csv", "--out", "nowhere/out.csv"], "there is no folder 'nowhere'"),
-    "not to be had": (["compare", "toy.tgp", "--by", "log_evidence_integrated"], "hyper='integrate'"),
+    "not to be had": (["compare", "toy.tgp", "--by", "log_evidence_integrated"], "tg.EP(hyper='integrate')"),
     "compare no model": (["compare", "toy.tgp", "missing.tgp"], "There is no file 'missing.tgp'"),
 }
 
@@ -217,7 +217,7 @@ def test_a_regression_is_not_compared_with_a_process(regressions, saved, capsys)
 def test_levels_that_look_like_numbers_are_text_where_the_model_knows_them_as_text(formula, tmp_path, capsys):
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"x": rng.normal(size=30), "g": ["01", "2", "a"] * 10, "y": rng.normal(size=30)})
-    res = tg.fit(formula, data, method="ep", hyper="maximize")
+    res = tg.fit(formula, data, method=tg.EP(hyper="maximize"))
     res.save(tmp_path / "fit.tgp")
     new = data[data["g"] != "a"].reset_index(drop=True)
     new.to_csv(tmp_path / "new.csv", index=False)

@@ -366,7 +366,7 @@ def test_hypotheses_compare_causes_whose_estimates_are_independent(mgus2):
 
 def test_tails_of_differences_between_causes_are_those_of_draws():
     data = exponentials(150, seed=3)
-    res = tg.fit("Surv(t, k) ~ x + gp(x)", data, family="weibull", hyper="integrate")
+    res = tg.fit("Surv(t, k) ~ x + gp(x)", data, family="weibull", method=tg.EP(hyper="integrate"))
     posterior, rng, n = [res[cause]._linear for cause in res.causes], np.random.default_rng(1), 400_000
     draws = []
     for linear in posterior:
@@ -649,7 +649,7 @@ def true_incidence(x, times):
 def test_terms_can_be_left_out_of_all_causes():
     data = exponentials(200, 5)
     data["g"] = np.arange(200) % 6
-    res = tg.fit("Surv(t, k) ~ x + (1 | g)", data, family="weibull", hyper="maximize")
+    res = tg.fit("Surv(t, k) ~ x + (1 | g)", data, family="weibull", method=tg.EP(hyper="maximize"))
     row = data.head(2)
     F = res.predict_cumulative_incidence(row, [5.0, 20.0], exclude="re(g)")
     S = res.predict_survival_function(row, [5.0, 20.0], exclude="re(g)")

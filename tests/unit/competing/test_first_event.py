@@ -305,7 +305,7 @@ def test_causes_of_any_kind_answer_about_the_first_event():
     data = simulated(100, seed=6)
     family = {1: "weibull", 2: tg.PH(bands=4)}
     formulas = {1: "Surv(t, k) ~ gp(x)", 2: "Surv(t, k) ~ x + arm"}
-    res = tg.fit(formulas, data, family=family, hyper="maximize")
+    res = tg.fit(formulas, data, family=family, method=tg.EP(hyper="maximize"))
     r = res.residuals("martingale")
     np.testing.assert_allclose(r, sum(res.residuals("martingale", cause=k) for k in (1, 2)), atol=1e-9)
     assert res.loo(draws=200, rng=1).kind == "ep, psis"

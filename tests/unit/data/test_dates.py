@@ -193,7 +193,7 @@ def test_durations_in_responses_and_covariates_are_days_and_the_summary_says_so(
 
 def test_durations_are_drawn_in_days():
     data = timed()
-    res = tg.fit("days ~ gp(pause)", data, hyper="maximize")
+    res = tg.fit("days ~ gp(pause)", data, method=tg.EP(hyper="maximize"))
     assert 1 < res.plot().get_xlim()[1] < 60
     assert 1 < res.plot_terms().get_xlim()[1] < 60
     assert "pattern in pause" in res.check().table.index
@@ -202,7 +202,7 @@ def test_durations_are_drawn_in_days():
 def test_durations_partitioned_are_days():
     dask = pytest.importorskip("dask.dataframe")
     data = timed()
-    options = {"family": "weibull", "method": "laplace", "hyper": "maximize"}
+    options = {"family": "weibull", "method": tg.Laplace(hyper="maximize")}
     whole = tg.fit("Surv(days, d) ~ wait", data, **options)
     apart = tg.fit("Surv(dur, d) ~ pause", dask.from_pandas(data, npartitions=3), **options)
     assert apart.log_evidence == pytest.approx(whole.log_evidence, abs=1e-4)

@@ -209,7 +209,7 @@ def test_figures_take_every_kind():
     pytest.importorskip("polars")
     frame = table()
     data = of_kind(frame, "polars lazy")
-    res = tg.fit("y ~ gp(x) | censor(limit)", data, hyper="maximize")
+    res = tg.fit("y ~ gp(x) | censor(limit)", data, method=tg.EP(hyper="maximize"))
     res.plot()
     res.plot_terms()
     times = tg.fit("Surv(time, event) ~ x + C(g)", data, family="weibull")

@@ -71,7 +71,7 @@ def test_values_apart_from_their_limit_are_exact():
 def test_estimators_of_scikit_learn_take_single_precision():
     x, limit = RNG.uniform(0, 3, (40, 1)), 0.3
     y = np.maximum(np.sin(x[:, 0]) * 0.8 + 0.2 * RNG.normal(size=40), limit).round(2)
-    model = tg.sklearn.CensoredGPRegressor(n_starts=1)
+    model = tg.sklearn.CensoredGPRegressor(method=tg.EP(n_starts=1))
     wanted = model.fit(x, y, lower=limit).results_.counts
     assert model.fit(x, y.astype("float32"), lower=limit).results_.counts.equals(wanted)
     assert model.fit(x, y, lower=np.full(40, limit, dtype="float32")).results_.counts.equals(wanted)

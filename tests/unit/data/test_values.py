@@ -75,7 +75,7 @@ def test_new_rows_give_a_category_as_it_is(of, terms):
     at, z = rng.integers(0, 3, 30), rng.normal(size=30).round(2)
     d = pd.DataFrame({"y": z + at + rng.normal(size=30), "z": z, "g": [levels[i] for i in at]})
     d["g"] = pd.Categorical(d["g"], categories=list(dict.fromkeys(levels)))
-    res = tg.fit(f"y ~ {terms}", d, hyper="maximize")
+    res = tg.fit(f"y ~ {terms}", d, method=tg.EP(hyper="maximize"))
     new = pd.DataFrame({"z": 0.5, "g": pd.Categorical(levels, categories=d["g"].cat.categories)})
     wanted = res.predict(new)
     for given in (levels, others):

@@ -121,7 +121,7 @@ def lung():
 
 
 FITS = {
-    "process": ("Surv(time, event) ~ gp(age)", {"family": "lognormal", "hyper": "maximize"}),
+    "process": ("Surv(time, event) ~ gp(age)", {"family": "lognormal", "method": tg.EP(hyper="maximize")}),
     "regression": ("Surv(time, event) ~ age", {"family": "weibull"}),
     "mixture": ("Surv(time, event) ~ mixture(2)", {"family": "weibull"}),
 }
@@ -185,7 +185,7 @@ def test_replicates_of_truncated_rows_are_inside_their_windows(right):
     x = rng.uniform(-1, 1, 900)
     y, entry = x + rng.normal(size=900), rng.uniform(-1, 0.5, 900)
     data = pd.DataFrame({"x": x, "y": y, "entry": entry})[y > entry]
-    res = tg.fit(f"y ~ {right} | truncate(entry, inf)", data, hyper="maximize")
+    res = tg.fit(f"y ~ {right} | truncate(entry, inf)", data, method=tg.EP(hyper="maximize"))
     replicates = res.plot_predictive_check(draws=200, rng=1).lines[1:]
     grid, f = replicates[0].get_xdata(), res.predict(what="latent").to_numpy()[:, None]
     above = norm.sf(np.maximum(grid, data[["entry"]].to_numpy()), f, res.params["sigma"])

@@ -18,7 +18,7 @@ def test_check_says_that_a_fit_did_not_settle():
 
 def test_check_of_side_noises_looks_at_the_residuals():
     rows = tg.datasets.simulate_groot_lucas()
-    res = tg.fit("y ~ gp(x) | censor(lower)", rows, method="vi", bound="local", hyper="maximize")
+    res = tg.fit("y ~ gp(x) | censor(lower)", rows, method=tg.VI(bound="local", hyper="maximize"))
     table = res.check().table
     assert table.loc["posterior", "verdict"] == "doubtful"
     assert "censoring noises" in table.loc["posterior", "words"]

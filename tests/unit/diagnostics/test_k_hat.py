@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.diagnostics.k_hat import KHat
@@ -21,7 +22,7 @@ def data():
 @pytest.mark.parametrize("method", ["ep", "laplace", "vi"])
 @pytest.mark.parametrize("formula", ["y ~ gp(x)", "y ~ x"])
 def test_without_censoring_the_posterior_is_exact(data, method, formula):
-    found = tg.fit(formula, data, method=method, hyper="maximize").k_hat()
+    found = tg.fit(formula, data, method=having(method, hyper="maximize")).k_hat()
     assert found.k == -np.inf
     assert found.good
     assert "is the exact one" in repr(found)
@@ -50,14 +51,14 @@ def test_weights_are_those_of_the_joint_density(data):
 def test_expectation_propagation_passes_where_a_loose_bound_does_not(data):
     fixed = {"sd(gp(x))": 8.0, "lengthscale(gp(x))": 0.15, "sigma": 0.3}
     assert tg.fit(CURVE, data, method="ep", fixed=fixed).k_hat(2000, rng=0).good
-    local = tg.fit(CURVE, data, method="vi", bound="local", fixed={**fixed, "sigma_lower": 0.0})
+    local = tg.fit(CURVE, data, method=tg.VI(bound="local"), fixed={**fixed, "sigma_lower": 0.0})
     assert not local.k_hat(2000, rng=0).good
 
 
 def test_what_features_leave_of_f_is_allowed_for(data):
     """Few inducing inputs and a rough curve: the posterior of the features is still exact, whatever is left over."""
     with pytest.warns(tg.errors.ApproximationWarning, match="inducing"):
-        res = tg.fit("y ~ gp(x, kernel='matern32')", data, hyper="maximize", inducing=8)
+        res = tg.fit("y ~ gp(x, kernel='matern32')", data, method=tg.EP(hyper="maximize", inducing=8))
     assert res.parts.fitted.nats_left > 1.0
     assert res.k_hat().k == -np.inf
 
@@ -65,7 +66,7 @@ def test_what_features_leave_of_f_is_allowed_for(data):
 @pytest.mark.slow
 def test_other_noise_is_judged(data):
     for family in ("student", "logistic"):
-        found = tg.fit(CURVE, data, family=family, hyper="maximize").k_hat()
+        found = tg.fit(CURVE, data, family=family, method=tg.EP(hyper="maximize")).k_hat()
         assert -1.0 < found.k < 1.0
 
 
@@ -85,8 +86,8 @@ def test_frequency_weights_count(data):
     again = data.loc[data.index.repeat(data["c"])].reset_index(drop=True)
     fixed = {"sd(gp(x))": 8.0, "lengthscale(gp(x))": 0.15, "sigma": 0.5}
     prior = {"Intercept": tg.Normal(0.0, 3.0)}
-    one = tg.fit(CURVE, data, weights="c", fixed=fixed, priors=prior, inducing=None).k_hat(1000)
-    two = tg.fit(CURVE, again, fixed=fixed, priors=prior, inducing=None).k_hat(1000)
+    one = tg.fit(CURVE, data, weights="c", fixed=fixed, priors=prior, method=tg.EP(inducing=None)).k_hat(1000)
+    two = tg.fit(CURVE, again, fixed=fixed, priors=prior, method=tg.EP(inducing=None)).k_hat(1000)
     assert one.k == pytest.approx(two.k, abs=1e-4)
 
 
@@ -103,7 +104,7 @@ def test_nearly_equal_weights_are_good_whatever_their_tail(rng):
     n = 1500
     x = rng.uniform(0, 3, n)
     data = {"x": x, "y": np.maximum(np.sin(2 * x) + rng.normal(0, 0.3, n), -0.3), "lower": np.full(n, -0.3)}
-    found = tg.fit(CURVE, data, hyper="maximize").k_hat()
+    found = tg.fit(CURVE, data, method=tg.EP(hyper="maximize")).k_hat()
     assert found.efficiency > 0.99
     assert found.good
     assert KHat(1.1, 1000, 0.995).good

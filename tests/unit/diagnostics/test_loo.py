@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from support.arviz import legacy, quietly
+from support.methods import having, with_settings
 
 import tobitgp as tg
 from tobitgp.distributions.convolution import log_density, log_mass
@@ -39,7 +40,7 @@ def test_without_censoring_it_is_the_closed_form_of_a_process(method, rng):
     y = np.sin(6 * x) + rng.normal(0, 0.2, n)
     fixed = {"sd(gp(x))": 1.2, "lengthscale(gp(x))": 0.2, "sigma": 0.2}
     data = {"y": y, "x": x, "m": np.zeros(n)}
-    res = tg.fit("y ~ 0 + offset(m) + gp(x, line=False)", data, method=method, fixed=fixed, inducing=None)
+    res = tg.fit("y ~ 0 + offset(m) + gp(x, line=False)", data, method=having(method, inducing=None), fixed=fixed)
     K = 1.44 * np.exp(-0.5 * ((x[:, None] - x) / 0.2) ** 2) + 0.04 * np.eye(n)
     P = np.linalg.inv(K)
     expected = stats.norm(0.0, np.diag(P) ** -0.5).logpdf(P @ y / np.diag(P))
@@ -71,7 +72,7 @@ def refitted(formula, data, full, **options):
 def test_sites_taken_out_predict_as_refits_do(mixed, method, family, tolerance):
     options = {"method": method, "family": family}
     mixed = mixed if family == "gaussian" else mixed.head(30)
-    full = tg.fit(CURVE, mixed, hyper="maximize", **options)
+    full = tg.fit(CURVE, mixed, **with_settings(options, hyper="maximize"))
     expected = refitted(CURVE, mixed, full, **options)
     found = full.loo(method="ep")
     assert found.kind == method
@@ -85,7 +86,7 @@ def steep():
     """Few rows, much of them almost surely censored, some of great leverage."""
     data = tg.datasets.simulate_groot_lucas()
     data["y"] = data["y"].clip(lower=data["lower"])
-    return tg.fit("y ~ gp(x) | censor(lower)", data, hyper="maximize")
+    return tg.fit("y ~ gp(x) | censor(lower)", data, method=tg.EP(hyper="maximize"))
 
 
 def test_draws_find_what_sites_do_where_their_k_is_good(steep):
@@ -106,7 +107,7 @@ def test_truncated_rows_are_predicted_within_their_window(rng):
     data = pd.DataFrame({"x": x, "y": y, "floor": 1.5, "cap": np.minimum(y, 2.6), "seen": (y < 2.6).astype(int)})
     data = data[data["y"] > data["floor"]].reset_index(drop=True)
     formula = "Surv(cap, seen) ~ gp(x) | truncate(floor)"
-    full = tg.fit(formula, data, family="gaussian", hyper="maximize")
+    full = tg.fit(formula, data, family="gaussian", method=tg.EP(hyper="maximize"))
     expected = refitted(formula, data, full, family="gaussian")
     assert np.abs(full.loo().pointwise["elpd"] - expected).max() < 0.05
 
@@ -137,8 +138,8 @@ def test_a_frequency_weight_leaves_one_copy_out(mixed):
     again = data.loc[data.index.repeat(data["c"])].reset_index(drop=True)
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
     priors = {"Intercept": tg.Normal(0.0, 3.0), "z": tg.Normal(0.0, 3.0)}
-    counted = tg.fit(CURVE, data, weights="c", fixed=fixed, priors=priors, inducing=None)
-    repeated = tg.fit(CURVE, again, fixed=fixed, priors=priors, inducing=None)
+    counted = tg.fit(CURVE, data, weights="c", fixed=fixed, priors=priors, method=tg.EP(inducing=None))
+    repeated = tg.fit(CURVE, again, fixed=fixed, priors=priors, method=tg.EP(inducing=None))
     one, two = counted.loo(), repeated.loo()
     for name in ("elpd", "se", "p", "n"):
         assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-6)
@@ -210,7 +211,7 @@ def test_every_row_of_the_data_has_its_place(mixed):
     data = mixed.copy()
     data.loc["r3", "z"] = np.nan
     with pytest.warns(UserWarning, match="dropped"):
-        res = tg.fit(CURVE, data, hyper="maximize")
+        res = tg.fit(CURVE, data, method=tg.EP(hyper="maximize"))
     found = res.loo()
     assert found.pointwise.index.equals(data.index)
     assert found.pointwise.loc["r3"].isna().all()
@@ -278,11 +279,11 @@ def test_side_noises_are_no_likelihood():
     data = tg.datasets.simulate_groot_lucas()
     data["y"] = data["y"].clip(lower=data["lower"])
     formula, fixed = "y ~ gp(x) | censor(lower)", {"sd(gp(x))": 8.0, "lengthscale(gp(x))": 0.15, "sigma": 0.3}
-    noisy = tg.fit(formula, data, method="vi", bound="local", fixed={**fixed, "sigma_lower": 0.5})
+    noisy = tg.fit(formula, data, method=tg.VI(bound="local"), fixed={**fixed, "sigma_lower": 0.5})
     for ask in (noisy.loo, noisy.waic, noisy.k_hat, noisy.to_arviz):
         with pytest.raises(SpecError, match="censoring noises"):
             ask()
-    plain = tg.fit(formula, data, method="vi", bound="local", fixed={**fixed, "sigma_lower": 0.0})
+    plain = tg.fit(formula, data, method=tg.VI(bound="local"), fixed={**fixed, "sigma_lower": 0.0})
     assert plain.loo().elpd == pytest.approx(tg.fit(formula, data, fixed=fixed).loo().elpd, abs=3.0)
 
 

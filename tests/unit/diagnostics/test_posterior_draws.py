@@ -41,7 +41,7 @@ def expected_moments(res):
 @pytest.mark.parametrize("formula", ["interval(lo, hi) ~ gp(x) + offset(m)", "interval(lo, hi) ~ m + gp(x) + re(g)"])
 def test_their_mean_is_that_of_quadrature(kinds, formula):
     with np.errstate(divide="ignore"):
-        res = tg.fit(formula, kinds, hyper="maximize")
+        res = tg.fit(formula, kinds, method=tg.EP(hyper="maximize"))
         draws = res.log_likelihood_draws(8000)
         error = draws.std(axis=0) / np.sqrt(8000)
         assert draws.shape == (8000, len(kinds))

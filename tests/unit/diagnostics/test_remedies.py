@@ -73,7 +73,7 @@ def test_every_form_of_sigma_is_known(sigma):
     rng = np.random.default_rng(4)
     data = pd.DataFrame({"z": rng.normal(size=60).round(2), "k": rng.integers(1, 3, 60)})
     data["y"] = data["z"] + rng.normal(size=60).round(2)
-    options = {"hyper": "maximize", "n_starts": 1} if "gp" in sigma else {}
+    options = {"method": tg.EP(hyper="maximize", n_starts=1)} if "gp" in sigma else {}
     noise = remedies(tg.fit("y ~ z", data, sigma=sigma, **options))
     for name in ("z", "k"):
         there = f"gp({name})" if "gp" in sigma else name

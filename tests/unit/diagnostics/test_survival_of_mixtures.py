@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.diagnostics.remedies import remedies
@@ -42,7 +43,7 @@ def humps(rng, n):
 def survival_of(data, family, k, method="em"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        res = tg.fit(f"interval(lower, upper) ~ mixture({k})", data, family=family, method=method, n_starts=2)
+        res = tg.fit(f"interval(lower, upper) ~ mixture({k})", data, family=family, method=having(method, n_init=2))
     return survival_test(res, remedies(res))
 
 

@@ -20,7 +20,7 @@ def lung_fits(lung):
     formula = "Surv(time, event) ~ age"
     return {
         "line": tg.fit(formula, lung, family="weibull"),
-        "curve": tg.fit("Surv(time, event) ~ gp(age)", lung, family="weibull", hyper="maximize", method="laplace"),
+        "curve": tg.fit("Surv(time, event) ~ gp(age)", lung, family="weibull", method=tg.Laplace(hyper="maximize")),
         "mixture": tg.fit("Surv(time, event) ~ mixture(1)", lung, family="weibull"),
     }
 

@@ -26,7 +26,7 @@ def linear(daily):
 
 @pytest.fixture(scope="module")
 def curves(daily):
-    return tg.fit(CURVES, make_samples(daily), family="lognormal", hyper="maximize")
+    return tg.fit(CURVES, make_samples(daily), family="lognormal", method=tg.EP(hyper="maximize"))
 
 
 def test_a_line_has_a_closed_form(daily, linear):

@@ -13,7 +13,7 @@ def test_proportionality_is_tested_beside_a_stratum_without_events() -> None:
     rng = np.random.default_rng(0)
     d = pd.DataFrame({"x": rng.normal(size=40), "h": rng.choice(list("pq"), 40), "t": rng.exponential(size=40) + 0.01})
     d["e"] = (d.h == "p") * 1
-    res = tg.fit("Surv(t, e) ~ x + strata(h)", d, family="ph", hyper="maximize")
+    res = tg.fit("Surv(t, e) ~ x + strata(h)", d, family="ph", method=tg.EP(hyper="maximize"))
     found = res.proportionality()
     assert found["p"].between(0.0, 1.0).all()
     assert "proportional hazards" in res.check().table.index
@@ -47,7 +47,7 @@ def test_every_process_of_a_hazard_is_drawn() -> None:
     d = pd.DataFrame({"a": rng.uniform(1, 9, 120), "b": rng.uniform(0, 1, 120), "g": rng.choice(list("uv"), 120)})
     d = d.assign(e=1, t=rng.exponential(np.exp(np.sin(d.a))))
     for terms, panels in (("gp(log(a)) + gp(b)", ["a", "b"]), ("gp(a, b)", ["a"]), ("gp(log(a), by=g)", ["a"])):
-        res = tg.fit(f"Surv(t, e) ~ {terms}", d, family="ph", hyper="maximize")
+        res = tg.fit(f"Surv(t, e) ~ {terms}", d, family="ph", method=tg.EP(hyper="maximize"))
         axes = res.plot()[1:]
         assert [ax.get_xlabel() for ax in axes] == panels
     assert axes[0].get_legend_handles_labels()[1] == ["g = u", "g = v"]

@@ -32,7 +32,7 @@ def mle():
 
 @pytest.fixture(scope="module")
 def gp():
-    return tg.fit(FORMULA + " + gp(x)", rows(), family=tg.PH(bands=8), hyper="maximize")
+    return tg.fit(FORMULA + " + gp(x)", rows(), family=tg.PH(bands=8), method=tg.EP(hyper="maximize"))
 
 
 @pytest.fixture(params=["mle", "gp"])
@@ -154,7 +154,7 @@ def test_a_posterior_has_no_maximum(gp):
 
 def test_coefficients_that_change_have_effects_on_times_alone():
     data = rows()
-    res = tg.fit("Surv(time, event) ~ tv(z) + g", data, family=tg.PH(bands=6), hyper="maximize")
+    res = tg.fit("Surv(time, event) ~ tv(z) + g", data, family=tg.PH(bands=6), method=tg.EP(hyper="maximize"))
     with pytest.raises(SpecError, match="changes over time"):
         res.marginal_effects("latent", variables="z")
     effect = res.marginal_effects("survival", variables="z", times=1.0).iloc[0]

@@ -630,7 +630,7 @@ def test_causes(lung, tmp_path):
         ("Surv(time, event) ~ age + I(2 * age)", {}, DataError, "determined by 'age'"),
         (LINEAR, {"method": "ep"}, SpecError, "fitted by method='mle', not 'ep'"),
         (LINEAR, {"priors": {"age": None}}, SpecError, "priors="),
-        (LINEAR, {"hyper": "maximize"}, SpecError, "hyper="),
+        (LINEAR, {"method": tg.EP(hyper="maximize")}, SpecError, "hyper="),
         (LINEAR, {"sigma": "~ age"}, SpecError, "sigma= does not go with family='ph'"),
         (LINEAR, {"cov_type": "HC9"}, SpecError, "HC9"),
         (LINEAR, {"cov_type": "cluster"}, SpecError, "needs cov_kwds"),
@@ -683,7 +683,7 @@ def test_no_maximum(lung):
     assert np.isnan(res.bse["z"])
     assert np.isfinite(res.bse["gamma1"])
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        assert "NOT CONVERGED" in str(tg.fit(LINEAR, lung, family=WEIBULL, max_iter=1).summary())
+        assert "NOT CONVERGED" in str(tg.fit(LINEAR, lung, family=WEIBULL, method=tg.MLE(max_iter=1)).summary())
 
 
 def test_parameters_of_a_spline_that_falls_where_nobody_has_an_event(lung):

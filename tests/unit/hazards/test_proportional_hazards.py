@@ -167,7 +167,7 @@ def test_bands_end_at_times_of_rows_where_these_are_days():
     x = rng.normal(size=400)
     time = np.ceil(rng.exponential(20.0 * np.exp(-0.7 * x)))
     data = pd.DataFrame({"time": np.minimum(time, 60.0), "event": time <= 60.0, "x": x})
-    res = tg.fit("Surv(time, event) ~ x", data, family="ph", hyper="maximize")
+    res = tg.fit("Surv(time, event) ~ x", data, family="ph", method=tg.EP(hyper="maximize"))
     assert set(res.bands["stop"]) <= set(data["time"])
     assert res.params["x"] == pytest.approx(0.7, abs=2.5 * res.bse["x"])
     assert res.params["lengthscale(baseline)"] > 0.5
@@ -218,7 +218,9 @@ def test_the_unit_of_time_changes_nothing_but_the_density(lung, smooth):
 
 
 def test_the_evidence_hardly_depends_on_the_bands(lung):
-    found = [tg.fit(LINEAR, lung, family=tg.PH(bands=n), hyper="maximize").log_evidence for n in (20, 40, 80)]
+    found = [
+        tg.fit(LINEAR, lung, family=tg.PH(bands=n), method=tg.EP(hyper="maximize")).log_evidence for n in (20, 40, 80)
+    ]
     assert np.ptp(found) < 0.5
 
 
@@ -321,7 +323,7 @@ def test_summaries_and_figures(smooth, crossing):
     text = str(smooth.summary())
     assert "Proportional hazards" in text
     assert "hazard ratio" in text
-    res = tg.fit("Surv(t, d) ~ tv(z) + gp(x)", crossing, family="ph", hyper="maximize")
+    res = tg.fit("Surv(t, d) ~ tv(z) + gp(x)", crossing, family="ph", method=tg.EP(hyper="maximize"))
     titles = [ax.get_title(loc="left") for ax in res.plot()]
     assert titles[:2] == ["baseline hazard", "coefficient of z"]
     assert titles[2].startswith("gp(x), against x = ")
@@ -343,7 +345,9 @@ def test_folds_hold_all_rows_of_a_subject(lung):
     )
     assert found["n_test"].sum() == len(data)
     assert found["converged"].all()
-    chosen = tg.select({"family": ["ph", "weibull"]}, lung, formula="Surv(time, event) ~ sex", hyper="maximize")
+    chosen = tg.select(
+        {"family": ["ph", "weibull"]}, lung, formula="Surv(time, event) ~ sex", method=tg.EP(hyper="maximize")
+    )
     assert set(chosen.results) == {"family=ph", "family=weibull"}
 
 
@@ -355,7 +359,7 @@ def test_the_test_of_proportionality_has_its_size_beside_strong_effects():
     for _ in range(40):
         x = rng.normal(size=120)
         data = {"t": rng.exponential(size=120) * np.exp(-1.5 * x), "d": np.ones(120, dtype=int), "x": x}
-        res = tg.fit("Surv(t, d) ~ x", data, family=tg.PH(bands=20), hyper="maximize")
+        res = tg.fit("Surv(t, d) ~ x", data, family=tg.PH(bands=20), method=tg.EP(hyper="maximize"))
         p.append(res.proportionality().loc["x", "p"])
     assert np.mean(np.array(p) < 0.05) <= 0.15
     assert 0.1 <= np.mean(np.array(p) < 0.3) <= 0.55
@@ -384,16 +388,22 @@ def test_names_that_begin_alike_are_others(lung):
 
 @pytest.mark.parametrize("terms", ["gp(age)", "age + (1 | sex)", "age + tv(sex)"])
 def test_piecewise_baselines_have_processes_beside_them(lung, terms):
-    res = tg.fit(f"Surv(time, event) ~ {terms}", lung, family=tg.PH("piecewise", bands=4), hyper="maximize")
+    res = tg.fit(
+        f"Surv(time, event) ~ {terms}", lung, family=tg.PH("piecewise", bands=4), method=tg.EP(hyper="maximize")
+    )
     assert res.method == "ep"
-    smooth = tg.fit(f"Surv(time, event) ~ {terms}", lung, family="ph", hyper="maximize")
+    smooth = tg.fit(f"Surv(time, event) ~ {terms}", lung, family="ph", method=tg.EP(hyper="maximize"))
     one, two = (fit.predict_survival_function(lung.head(4), [200.0, 500.0]) for fit in (res, smooth))
     np.testing.assert_allclose(one, two, atol=0.08)
 
 
 @pytest.mark.parametrize("terms", ["1", "gp(age)", "strata(sex)"])
 def test_checks_need_no_linear_column(lung, terms):
-    table = tg.fit(f"Surv(time, event) ~ {terms}", lung, family=tg.PH(bands=10), hyper="maximize").check(rng=1).table
+    table = (
+        tg.fit(f"Surv(time, event) ~ {terms}", lung, family=tg.PH(bands=10), method=tg.EP(hyper="maximize"))
+        .check(rng=1)
+        .table
+    )
     assert "proportional hazards" not in table.index
 
 
@@ -506,9 +516,11 @@ def test_rows_of_a_subject_follow_each_other():
 
 
 def test_starts_that_are_asked_for_are_searched(lung, smooth):
-    res = tg.fit("Surv(time, event) ~ age", lung, family=tg.PH("gp", bands=8), hyper="maximize", n_starts=3)
+    res = tg.fit(
+        "Surv(time, event) ~ age", lung, family=tg.PH("gp", bands=8), method=tg.EP(hyper="maximize", n_starts=3)
+    )
     assert "search" in res.cells.fit_history["stage"].to_list()
-    alone = tg.fit("Surv(time, event) ~ age", lung, family=tg.PH("gp", bands=8), hyper="maximize")
+    alone = tg.fit("Surv(time, event) ~ age", lung, family=tg.PH("gp", bands=8), method=tg.EP(hyper="maximize"))
     assert alone.log_evidence == pytest.approx(res.log_evidence, abs=0.01)
 
 
@@ -519,8 +531,8 @@ def test_a_stratum_without_events_is_fitted_by_expectation_propagation():
     data["s"] = np.array(["a", "b", "c"])[rng.integers(0, 3, 80)]
     data["d"] = (data["s"] != "c").astype(int)
     formula, family = "Surv(t, d) ~ z + strata(s)", tg.PH("gp", bands=20)
-    res = tg.fit(formula, data, family=family, hyper="maximize")
-    searched = tg.fit(formula, data, family=family, hyper="maximize", n_starts=2)
+    res = tg.fit(formula, data, family=family, method=tg.EP(hyper="maximize"))
+    searched = tg.fit(formula, data, family=family, method=tg.EP(hyper="maximize", n_starts=2))
     assert res.method == searched.method == "ep"
     assert res.log_evidence == pytest.approx(searched.log_evidence, abs=0.01)
 
@@ -575,5 +587,5 @@ def test_times_after_the_last_exit_rest_on_the_prior(smooth, lung):
         with pytest.warns(ApproximationWarning, match="after the last exit, 1022: the baseline hazard reverts"):
             ask()
     assert "After the last exit, 1022, the baseline hazard reverts to its prior" in " ".join(smooth.summary().notes)
-    varying = tg.fit("Surv(time, event) ~ age + tv(sex)", lung, family="ph", hyper="maximize")
+    varying = tg.fit("Surv(time, event) ~ age + tv(sex)", lung, family="ph", method=tg.EP(hyper="maximize"))
     assert "the coefficients of sex revert to their priors" in " ".join(varying.summary().notes)

@@ -134,5 +134,5 @@ def test_cells_are_not_warned_of(seed):
     t = np.ceil(2 * rng.exponential(size=60))
     data = pd.DataFrame({"t": np.minimum(t, last), "x": rng.normal(size=60).round(2)})
     data["c"] = np.where(t <= last, 1 + np.arange(60) % 2, 0)
-    res = tg.fit("Surv(t, c) ~ x", data, family=tg.PH(bands=10), hyper="maximize")
+    res = tg.fit("Surv(t, c) ~ x", data, family=tg.PH(bands=10), method=tg.EP(hyper="maximize"))
     assert np.isfinite(res.params).all(axis=None)

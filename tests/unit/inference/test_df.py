@@ -41,7 +41,9 @@ def test_given_degrees_of_freedom_may_be_fewer(heavy):
 
 def test_sigma_of_exponential_times_is_known(heavy):
     data = heavy.assign(y=np.exp(heavy["y"].clip(-3.0, 3.0)))
-    assert tg.fit("y ~ gp(x)", data, family="exponential", hyper="maximize").params["sigma"] == pytest.approx(1.0)
+    assert tg.fit("y ~ gp(x)", data, family="exponential", method=tg.EP(hyper="maximize")).params[
+        "sigma"
+    ] == pytest.approx(1.0)
     for option in ({"fixed": {"sigma": 2.0}}, {"start": {"sigma": 2.0}}, {"priors": {"sigma": None}}):
         with pytest.raises(SpecError, match="has sigma = 1"):
             tg.fit("y ~ gp(x)", data, family="exponential", **option)

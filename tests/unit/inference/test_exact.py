@@ -4,7 +4,7 @@ from support.oracles import covariance
 from support.problems import from_codes, gp, make_problem, marginals, simulate, solve
 from support.reference import load
 
-from tobitgp.inference import EP
+from tobitgp.inference import EPUpdates
 from tobitgp.inference.evidence import exact_posterior, prior_covariance, why_not_exact
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.priors.kernel_block import GPPrior
@@ -58,7 +58,7 @@ def test_six_rows_with_side_noises():
 def test_exact_rows_alone_are_regression():
     data = simulate("none", n=12)
     problem, theta = data.problem(), np.log([1.2, 0.6, 0.3])
-    found, ep = solved(problem, "rbf", theta), solve(problem, [gp(problem)], theta, EP())
+    found, ep = solved(problem, "rbf", theta), solve(problem, [gp(problem)], theta, EPUpdates())
     assert found.error == 0.0
     assert found.evidence == pytest.approx(ep.evidence, abs=1e-8)
     mean, sd = marginals(ep, problem)

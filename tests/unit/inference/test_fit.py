@@ -13,7 +13,7 @@ from support.problems import VARIANTS, gp, predict, simulate, solve
 
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NumericalError
-from tobitgp.inference import EP, METHODS, VI
+from tobitgp.inference import METHODS, EPUpdates, VIUpdates
 from tobitgp.inference.partition_fit import named_suspects
 
 OPTIMUM = 1e-5  # nats: the search may stop 1e-6 short, and sites settle to 1e-7
@@ -52,7 +52,7 @@ def mixture(fitted, X):
 def test_all_fixed_is_the_posterior_there(data, method):
     values = {"sd": 1.2, "lengthscale": 0.6, "sigma": 0.3}
     problem = data.problem()
-    fitted = fit(problem, parameters(fixed=values), method, inducing=None)
+    fitted = fit(problem, parameters(fixed=values), method, method=tg.EP(inducing=None))
     direct = solve(problem, [gp(problem)], np.log(list(values.values())), method)
     assert fitted.evidence == pytest.approx(direct.evidence, abs=1e-9)
     assert len(fitted.points) == 1
@@ -64,7 +64,7 @@ def test_all_fixed_is_the_posterior_there(data, method):
 
 def test_ends_at_a_maximum(data, method):
     problem, chosen = data.problem(), parameters()
-    fitted = fit(problem, chosen, method, inducing=None, integrate=False)
+    fitted = fit(problem, chosen, method, method=tg.EP(inducing=None), integrate=False)
     slope = gradient(
         density(problem, chosen, replace(method, tol=1e-10, max_iterations=1000)), fitted.points[0].theta, 2e-3
     )
@@ -76,7 +76,7 @@ def test_ends_at_a_maximum(data, method):
 
 def test_covariance_is_the_inverse_curvature(data, method):
     problem, chosen = data.problem(), parameters()
-    fitted = fit(problem, chosen, method, inducing=None, integrate=False)
+    fitted = fit(problem, chosen, method, method=tg.EP(inducing=None), integrate=False)
     value, theta = density(problem, chosen, replace(method, tol=1e-10, max_iterations=1000)), fitted.points[0].theta
     curvature = np.array(
         [-(gradient(value, theta + 0.02 * e, 5e-3) - gradient(value, theta - 0.02 * e, 5e-3)) / 0.04 for e in np.eye(3)]
@@ -96,7 +96,7 @@ def test_starts_lead_to_the_same_maximum(data, method, start):
 
 def test_more_starts_are_no_worse(method):
     problem = simulate("mixed", n=20, seed=5).problem()
-    few, many = (fit(problem, method=method, integrate=False, n_starts=n) for n in (1, 6))
+    few, many = (fit(problem, method=method, n_starts=n, integrate=False) for n in (1, 6))
     assert peak(many) >= peak(few) - OPTIMUM
 
 
@@ -159,7 +159,7 @@ def test_log_evidence_integrated_against_quadrature(free):
     problem = simulate("none", n=30, seed=1).problem()
     values = {"sd": 1.0, "lengthscale": 0.7, "sigma": 0.3}
     chosen = parameters(fixed={k: v for k, v in values.items() if k != free})
-    fitted = fit(problem, chosen, inducing=None)
+    fitted = fit(problem, chosen, method=tg.EP(inducing=None))
     at = ["sd", "lengthscale", "sigma"].index(free)
     centre, y = fitted.points[0].theta, problem.rows[0].limit
 
@@ -176,7 +176,7 @@ def test_log_evidence_integrated_against_quadrature(free):
 def test_integrated_moments_against_a_dense_grid():
     """All three parameters free: the design's predictions against a sum over 11^3 points."""
     problem, chosen = simulate("none", n=40, seed=1).problem(), parameters()
-    fitted = fit(problem, chosen, inducing=None)
+    fitted = fit(problem, chosen, method=tg.EP(inducing=None))
     y, X = problem.rows[0].limit, problem.X[0]
     centre, root = fitted.points[0].theta, np.linalg.cholesky(fitted.log_covariance)
     grid = np.stack(np.meshgrid(*[np.linspace(-4.0, 4.0, 11)] * 3), axis=-1).reshape(-1, 3)
@@ -199,12 +199,12 @@ def test_integrated_moments_against_a_dense_grid():
 
 def test_ep_that_does_not_settle_gives_way_to_vi(data):
     with pytest.warns(ConvergenceWarning, match="variational inference took over"):
-        fitted = fit(data.problem(), method=EP(max_iterations=1), integrate=False)
+        fitted = fit(data.problem(), method=EPUpdates(max_iterations=1), integrate=False)
     assert fitted.trace.fell_back
-    assert isinstance(fitted.method, VI)
+    assert isinstance(fitted.method, VIUpdates)
     assert fitted.method.evidence_kind == "elbo"
     assert fitted.evidence == pytest.approx(fitted.elbo, abs=1e-6)
-    direct = fit(data.problem(), method=VI(), integrate=False)
+    direct = fit(data.problem(), method=VIUpdates(), integrate=False)
     assert peak(fitted) == pytest.approx(peak(direct), abs=OPTIMUM)
 
 
@@ -231,7 +231,7 @@ def test_everything_censored(method):
 def test_inducing_inputs_leave_little(kernel):
     problem = simulate("two-sided", n=120, seed=3).problem()
     sparse = fit(problem, kernel=kernel, integrate=False)
-    full = fit(problem, kernel=kernel, inducing=None, integrate=False)
+    full = fit(problem, kernel=kernel, method=tg.EP(inducing=None), integrate=False)
     assert sparse.nats_left < 0.05
     assert sparse.n_features <= full.n_features
     assert sparse.evidence == pytest.approx(full.evidence, abs=0.05)
@@ -257,9 +257,9 @@ def test_a_sample_foretells_the_curvature(sample, monkeypatch):
     x = rng.uniform(size=3000)
     y = np.maximum(np.sin(6.0 * x) + 0.4 * rng.standard_normal(3000), -0.3)
     model = tg.Model("y ~ gp(x) | censor(-0.3)", {"x": x, "y": y})
-    whole = model.fit(hyper="maximize")
+    whole = model.fit(method=tg.EP(hyper="maximize"))
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", sample)
-    some = model.fit(hyper="maximize", tol=1e-6)
+    some = model.fit(method=tg.EP(hyper="maximize", tol=1e-6))
     stages = list(some.fit_history["stage"])
     assert f"run 1, {sample} rows" in stages
     assert "features stay, 3000 rows" in stages
@@ -278,7 +278,11 @@ def test_a_sample_whose_maximum_is_at_a_bound(monkeypatch):
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 150)
     with pytest.warns(BoundaryWarning, match="bound for lengthscale"):
         res = tg.fit(
-            "y ~ gp(x, z) | censor(-0.3)", {"x": x, "z": z, "y": y}, hyper="maximize", priors={}, start={name: 1e5}
+            "y ~ gp(x, z) | censor(-0.3)",
+            {"x": x, "z": z, "y": y},
+            method=tg.EP(hyper="maximize"),
+            priors={},
+            start={name: 1e5},
         )
     assert "features stay, 3000 rows" in set(res.fit_history["stage"])
     assert res.converged
@@ -292,10 +296,10 @@ def test_standard_errors_of_groups_do_not_shrink_with_their_rows(monkeypatch):
     g, x = rng.integers(0, 40, 4000), rng.uniform(size=4000)
     y = np.sin(6.0 * x) + 0.7 * rng.standard_normal(40)[g] + 0.5 * rng.standard_normal(4000)
     model = tg.Model("y ~ gp(x) + re(g) | censor(-0.3)", {"x": x, "y": np.maximum(y, -0.3), "g": g})
-    whole = model.fit(hyper="maximize")
+    whole = model.fit(method=tg.EP(hyper="maximize"))
     monkeypatch.setattr("tobitgp.inference.search.GROWN_ROWS", 100)
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 400)
-    some = model.fit(hyper="maximize")
+    some = model.fit(method=tg.EP(hyper="maximize"))
     assert "approach, 100 rows" in set(some.fit_history["stage"])
     np.testing.assert_allclose(some.bse, whole.bse, rtol=0.15)
 
@@ -304,9 +308,9 @@ def test_a_sample_can_be_integrated_over(monkeypatch):
     x = np.random.default_rng(2).uniform(size=600)
     y = np.maximum(np.sin(6.0 * x) + 0.4 * np.random.default_rng(3).standard_normal(600), -0.3)
     model = tg.Model("y ~ gp(x) | censor(-0.3)", {"x": x, "y": y})
-    whole = model.fit(hyper="integrate")
+    whole = model.fit(method=tg.EP(hyper="integrate"))
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 300)
-    some = model.fit(hyper="integrate")
+    some = model.fit(method=tg.EP(hyper="integrate"))
     assert some.log_evidence_integrated == pytest.approx(whole.log_evidence_integrated, abs=0.1)
     new = {"x": np.linspace(0, 1, 7)}
     np.testing.assert_allclose(some.predict(new), whole.predict(new), atol=0.02)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -19,7 +20,7 @@ def times():
 
 
 def fit(times, **options):
-    return tg.fit("Surv(t, e) ~ gp(x)", times, **{"family": "gengamma", "hyper": "maximize", **options})
+    return tg.fit("Surv(t, e) ~ gp(x)", times, **{"family": "gengamma", **with_settings(options, hyper="maximize")})
 
 
 @pytest.mark.parametrize(("family", "Q"), [("weibull", 1.0), ("lognormal", 0.0)])

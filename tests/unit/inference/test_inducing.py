@@ -7,7 +7,7 @@ import pytest
 from support.problems import GAUSSIAN, gp, make_problem, product, simulate, solve
 
 from tobitgp.errors import NumericalError
-from tobitgp.inference import EP, METHODS, VI
+from tobitgp.inference import METHODS, EPUpdates, VIUpdates
 from tobitgp.inference import inducing as room
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.hyperparameters import LOCATION, Parameters, default_prior
@@ -34,7 +34,7 @@ def run(problem, kernel, inducing, moves, method=None, chosen=None, on_step=None
     term = GPPrior(Inputs(problem.X[0], code), product((kernel, d)), inducing, grouping, moves)
     settings = Settings(**(PLAIN | options))
     task = Task(problem, Prior(None, (term,)), chosen or hyper(d), GAUSSIAN)
-    return fit_gp(task, method or VI(), settings, on_step)
+    return fit_gp(task, method or VIUpdates(), settings, on_step)
 
 
 def density(fitted):
@@ -81,7 +81,7 @@ def test_the_bound_never_falls(case):
     assert moved.trace.converged
     assert density(moved) >= density(greedy) + 0.5  # seen: 1.7 at least
     theta = moved.points[0].theta
-    dense = solve(problem, [gp(problem, kernel)], theta, VI())
+    dense = solve(problem, [gp(problem, kernel)], theta, VIUpdates())
     assert moved.points[0].evidence <= dense.evidence + 1e-6
     assert [stage[0] for stage in moved.trace.stages][-2:] == ["inducing", "moved"]
 
@@ -90,7 +90,7 @@ def test_the_bound_never_falls(case):
 def test_the_bound_of_basson_rises(kind):
     problem = wavy(120, 1, kind, seed=3)
     theta = np.log([1.1, 0.25, 0.3])
-    method = VI(bound="local")
+    method = VIUpdates(bound="local")
     greedy, moved = (run(problem, "rbf", 8, moves, method, hyper(1, theta)) for moves in (False, True))
     assert moved.evidence > greedy.evidence + 1.0
 
@@ -133,7 +133,7 @@ def test_groups_share_their_inducing_inputs():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [VI(), EP()])
+@pytest.mark.parametrize("method", [VIUpdates(), EPUpdates()])
 def test_many_rows_are_moved_by_some(monkeypatch, method):
     monkeypatch.setattr(room, "ROWS", 200)
     problem = wavy(900, 1, "left", seed=6)

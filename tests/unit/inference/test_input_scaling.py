@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.methods import with_settings
 
 import tobitgp as tg
 from tobitgp.errors import DataError
@@ -20,7 +21,7 @@ def data():
 
 
 def fit(formula, data, **options):
-    return tg.fit(formula, data, hyper="maximize", **options)
+    return tg.fit(formula, data, **with_settings(options, hyper="maximize"))
 
 
 def moved(data):

@@ -103,7 +103,7 @@ def test_levels_of_curves_without_group_coefficients_are_their_own(data):
 
 def test_averages_draws_partitions_and_saved_fits_hold_the_same_levels(data, tmp_path, monkeypatch):
     formula = "y ~ C(g) + gp(x, by=g) | censor(-0.9)"
-    res = tg.fit(formula, data, hyper="integrate")
+    res = tg.fit(formula, data, method=tg.EP(hyper="integrate"))
     assert len(res.parts.fitted.points) > 1
     average = data["y"].groupby(data["g"]).mean()
     assert abs(res.params["C(g)[T.b]"] - (average["b"] - average["a"])) < 0.2

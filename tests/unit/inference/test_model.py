@@ -8,7 +8,7 @@ from support.problems import GAUSSIAN
 from tobitgp.data.prepare import prepare
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.inference import EP, METHODS
+from tobitgp.inference import METHODS, EPUpdates
 from tobitgp.inference.assembly import plan_rows
 from tobitgp.inference.fitted import Task
 from tobitgp.inference.given_parameters import GivenParameters
@@ -72,7 +72,7 @@ def test_fits_do_not_depend_on_units(frame, name):
 
 
 def test_a_column_in_other_units_changes_its_coefficient_only(frame):
-    here, there = fitted_by(frame, EP()), fitted_by(frame.assign(z=50.0 * frame["z"] + 9.0), EP())
+    here, there = fitted_by(frame, EPUpdates()), fitted_by(frame.assign(z=50.0 * frame["z"] + 9.0), EPUpdates())
     assert there[2].evidence == pytest.approx(here[2].evidence, abs=SAME)
     beta = [m.linear.coefficients(f.points[0].w[:2], m.problem.units.centre) for m, _, f in (here, there)]
     assert beta[1][1] * 50.0 == pytest.approx(beta[0][1], abs=1e-5)
@@ -81,23 +81,23 @@ def test_a_column_in_other_units_changes_its_coefficient_only(frame):
 def test_offset_is_taken_away_and_given_back(frame):
     moved = frame.assign(o=3.0 * frame["x"])
     ends = {c: moved[c] + moved["o"] for c in ("y", "low", "high")}
-    plain = fitted_by(frame, EP())
-    offset = fitted_by(moved.assign(**ends), EP(), "y ~ z + offset(o) + gp(x) | censor(low, high)")
+    plain = fitted_by(frame, EPUpdates())
+    offset = fitted_by(moved.assign(**ends), EPUpdates(), "y ~ z + offset(o) + gp(x) | censor(low, high)")
     assert offset[2].evidence == pytest.approx(plain[2].evidence, abs=SAME)
     np.testing.assert_allclose(predictions(*offset)[0], predictions(*plain)[0] + moved["o"], rtol=0, atol=SAME)
 
 
 def test_fixed_coefficient_is_an_offset(frame):
-    fixed = fitted_by(frame, EP(), fixed={"z": 0.5})
-    moved = fitted_by(frame.assign(o=0.5 * frame["z"]), EP(), "y ~ offset(o) + gp(x) | censor(low, high)")
+    fixed = fitted_by(frame, EPUpdates(), fixed={"z": 0.5})
+    moved = fitted_by(frame.assign(o=0.5 * frame["z"]), EPUpdates(), "y ~ offset(o) + gp(x) | censor(low, high)")
     assert fixed[2].evidence == pytest.approx(moved[2].evidence, abs=SAME)
     np.testing.assert_allclose(predictions(*fixed)[0], predictions(*moved)[0], rtol=0, atol=1e-5)
 
 
 def test_lognormal_is_gaussian_on_logs_with_its_jacobian(frame):
     times = frame.assign(t=np.exp(frame["y"]), lo=np.exp(frame["low"]), up=np.exp(frame["high"]))
-    gaussian = fitted_by(frame, EP())
-    lognormal = fitted_by(times, EP(), "t ~ z + gp(x) | censor(lo, up)", family="lognormal")
+    gaussian = fitted_by(frame, EPUpdates())
+    lognormal = fitted_by(times, EPUpdates(), "t ~ z + gp(x) | censor(lo, up)", family="lognormal")
     inside = (frame["y"] > frame["low"]) & (frame["y"] < frame["high"])
     assert lognormal[2].evidence == pytest.approx(gaussian[2].evidence - frame["y"][inside].sum(), abs=SAME)
 

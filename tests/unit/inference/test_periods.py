@@ -47,7 +47,7 @@ def test_a_weekly_cycle_in_daily_rows(n):
     rng = np.random.default_rng(n)
     x = np.arange(n) * 1.0
     y = np.maximum(np.sin(2 * np.pi * x / 7) + 0.3 * rng.normal(size=n), -0.6)
-    res = tg.fit("y ~ gp(x, kernel='periodic') | censor(-0.6)", {"x": x, "y": y}, hyper="maximize")
+    res = tg.fit("y ~ gp(x, kernel='periodic') | censor(-0.6)", {"x": x, "y": y}, method=tg.EP(hyper="maximize"))
     assert res.params["period(gp(x))"] == pytest.approx(7.0, abs=0.01)
     assert res.params["sigma"] == pytest.approx(0.3, abs=0.05)
 
@@ -63,9 +63,9 @@ def test_a_season_beside_a_trend_or_fading(formula):
     fading = ":" in formula
     y = np.sin(2 * np.pi * x / 2.24) * (np.exp(-0.1 * x) if fading else 1.0) + (0.0 if fading else 0.02 * (x - 5) ** 2)
     data = {"x": x, "y": np.maximum(y + 0.3 * rng.normal(size=150), -0.7)}
-    found = tg.fit(f"{formula} | censor(-0.7)", data, hyper="maximize")
+    found = tg.fit(f"{formula} | censor(-0.7)", data, method=tg.EP(hyper="maximize"))
     (name,) = [name for name in found.params.index if name.startswith("period")]
-    told = tg.fit(f"{formula} | censor(-0.7)", data, hyper="maximize", start={name: 2.24})
+    told = tg.fit(f"{formula} | censor(-0.7)", data, method=tg.EP(hyper="maximize"), start={name: 2.24})
     assert found.log_evidence > told.log_evidence - 0.05
 
 
@@ -87,7 +87,7 @@ def test_standard_errors_over_many_cycles(period, n, hyper):
     """As for a sinusoid of amplitude 1: var(period) = period^4 24 sigma^2 / (4 pi^2 n^3)."""
     t, sigma = np.arange(n) * 1.0, 0.3
     y = np.sin(2 * np.pi * t / period) + sigma * np.random.default_rng(0).normal(size=n)
-    res = tg.fit("y ~ gp(t, kernel='periodic')", {"t": t, "y": y}, hyper=hyper)
+    res = tg.fit("y ~ gp(t, kernel='periodic')", {"t": t, "y": y}, method=tg.EP(hyper=hyper))
     known = period**2 / (2 * np.pi) * np.sqrt(24.0) * sigma / n**1.5
     times = round(res.params["period(gp(t))"] / period)
     assert res.bse["period(gp(t))"] / times == pytest.approx(known, rel=0.1)
@@ -119,9 +119,9 @@ def test_no_octave_of_the_period_is_higher(seed):
     trend = 1.3 * t + 0.01 * t**2 + np.cumsum(0.15 * rng.normal(size=468))
     data = {"t": t, "y": season + trend + 0.25 * rng.normal(size=468)}
     formula = "y ~ t + gp(t, name='trend') + gp(t, kernel='periodic', name='season')"
-    found = tg.fit(formula, data, hyper="maximize")
+    found = tg.fit(formula, data, method=tg.EP(hyper="maximize"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tg.errors.ApproximationWarning)
-        told = tg.fit(formula, data, hyper="maximize", start={"period(season)": 1.0})
+        told = tg.fit(formula, data, method=tg.EP(hyper="maximize"), start={"period(season)": 1.0})
     assert found.log_evidence > told.log_evidence - 0.1
     assert found.params["period(season)"] == pytest.approx(1.0, abs=0.01)

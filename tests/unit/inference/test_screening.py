@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 from support.fits import parameters
+from support.methods import with_settings
 from support.oracles import covariance
 from support.problems import make_problem, product, tight
 
@@ -125,7 +126,9 @@ def survival(n, seed):
 
 
 def fit(data, **kwargs):
-    return tg.fit("Surv(time, event) ~ gp(x, line=False)", data, family="lognormal", hyper="maximize", **kwargs)
+    return tg.fit(
+        "Surv(time, event) ~ gp(x, line=False)", data, family="lognormal", **with_settings(kwargs, hyper="maximize")
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -149,8 +152,11 @@ def test_the_default_finds_a_short_season():
     x = rng.uniform(0, 100, 2000)
     data = pd.DataFrame({"x": x, "y": np.maximum(1.0 + 0.3 * np.sin(2.0 * np.pi * x / 4.0) + rng.normal(size=2000), 0)})
     formula, name = "y ~ gp(x, period=20) | censor(0)", "lengthscale(gp(x, period=20))"
-    res = tg.fit(formula, data, hyper="maximize")
-    held = [tg.fit(formula, data, hyper="maximize", fixed={name: value}).log_evidence for value in (0.15, 0.3, 0.6, 2)]
+    res = tg.fit(formula, data, method=tg.EP(hyper="maximize"))
+    held = [
+        tg.fit(formula, data, method=tg.EP(hyper="maximize"), fixed={name: value}).log_evidence
+        for value in (0.15, 0.3, 0.6, 2)
+    ]
     assert res.log_evidence > max(held) - 0.5
     assert res.params[name] < 0.5
     assert res.check().table.loc["structure", "verdict"] == "good"
@@ -183,8 +189,8 @@ def test_a_rough_curve_gets_as_many_inducing_inputs_as_it_takes():
     y = np.linalg.cholesky(K + 1e-9 * np.eye(800)) @ rng.normal(size=800) + 0.3 * rng.normal(size=800)
     data = pd.DataFrame({"x": X[:, 0], "z": X[:, 1], "y": y})
     formula = 'y ~ gp(x, z, kernel="matern12", ard=False)'
-    res = tg.fit(formula, data, hyper="maximize")
-    exact = tg.fit(formula, data, hyper="maximize", inducing=None)
+    res = tg.fit(formula, data, method=tg.EP(hyper="maximize"))
+    exact = tg.fit(formula, data, method=tg.EP(hyper="maximize", inducing=None))
     assert res.log_evidence == pytest.approx(exact.log_evidence, abs=0.5)
 
 
@@ -195,11 +201,11 @@ def test_check_doubts_a_fit_whose_search_was_switched_off(kernel, monkeypatch):
     x = (24.0 * np.sort(rng.choice(365, 20, replace=False))[:, None] + np.arange(24)).ravel()
     data = {"x": x, "y": np.sin(2 * np.pi * x / 24) + 0.3 * rng.normal(size=len(x))}
     formula = f"y ~ gp(x, kernel={kernel!r})"
-    table = tg.fit(formula, data, hyper="maximize").check().table
+    table = tg.fit(formula, data, method=tg.EP(hyper="maximize")).check().table
     assert table["verdict"].get("structure", "good") == "good"
     monkeypatch.setattr(search.Search, "_screen", lambda self, maximum: maximum)
     monkeypatch.setattr(search, "log_scales", lambda *given: [])
-    missed = tg.fit(formula, data, hyper="maximize")
+    missed = tg.fit(formula, data, method=tg.EP(hyper="maximize"))
     assert missed.params["sigma"] > 0.6
     found = missed.check()
     assert found.table.loc["structure", "verdict"] == "doubtful"

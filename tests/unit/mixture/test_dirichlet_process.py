@@ -21,7 +21,9 @@ def test_passes_of_trials_are_counted(monkeypatch):
     y = np.concatenate([rng.normal(-3, 1, 100), rng.normal(3, 1, 100)])
     one = fit_mixture(y, y, k=1, weights=DirichletProcess(), method=VBCM(n_init=1, max_iter=1))
     assert one.passes == 1
-    assert one.notes[0] == "No convergence after 1 pass; raise max_iter (now 1 an ascent)."
+    assert (
+        one.notes[0] == "No convergence after 1 pass, at most 1 in an ascent. Try method=tg.VBCM(n_init=1, max_iter=4)."
+    )
     ascents = []
 
     def counted(*given):

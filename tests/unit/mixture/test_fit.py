@@ -102,7 +102,7 @@ def test_the_default_prior_does_not_widen_narrow_components():
     ],
 )
 def test_settings_are_checked(method, settings):
-    with pytest.raises(SpecError, match=f"{method.__name__}\\({next(iter(settings))}="):
+    with pytest.raises(SpecError, match=f"^{next(iter(settings))}="):
         method(**settings)
 
 

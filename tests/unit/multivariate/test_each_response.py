@@ -28,7 +28,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def apart(data):
-    return tg.fit(FORMULA, data, hyper="maximize")
+    return tg.fit(FORMULA, data, method=tg.EP(hyper="maximize"))
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def few_are_many(monkeypatch):
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
 def test_more_than_a_nat_is_told_whatever_the_way():
     with pytest.warns(ApproximationWarning, match="approximation gap"):
-        plane('kernel="matern12"', 0.05, inducing=100)
+        plane('kernel="matern12"', 0.05, method=tg.EP(inducing=100))
     with pytest.warns(ApproximationWarning, match="twice the neighbours"):
         fitted = plane('kernel="matern32", approximation="vecchia", neighbours=6', 0.3)
     assert abs(fitted.neighbours_gain) > 1.0
@@ -153,7 +153,7 @@ def test_terms_of_one_input_share_a_chain():
     formula = 'y ~ gp(x, kernel="matern32") + gp(x, kernel="matern12", name="b") | censor(-0.5)'
     more = {"sd(b)": 0.5, "lengthscale(b)": 0.004}
     res = tg.fit(formula, data(), fixed=FIXED | {"lengthscale(gp(x))": 0.005} | more, method=tg.EP(tol=1e-10))
-    whole = tg.fit(formula, data(), fixed=FIXED | {"lengthscale(gp(x))": 0.005} | more, inducing=None)
+    whole = tg.fit(formula, data(), fixed=FIXED | {"lengthscale(gp(x))": 0.005} | more, method=tg.EP(inducing=None))
     assert res.parts.fitted.points[0].field.blocks.tolist() == [1, 2]
     assert res.log_evidence == pytest.approx(whole.log_evidence, abs=1e-4)
     new = data(5, seed=1)
@@ -206,7 +206,7 @@ def test_one_structure_at_most():
         tg.fit(formula, data())
     for how in ("markov", "dense"):
         with pytest.raises(SpecError, match="leave out one of the two"):
-            tg.fit(term(f'kernel="matern32", approximation="{how}"'), data(), inducing=20)
+            tg.fit(term(f'kernel="matern32", approximation="{how}"'), data(), method=tg.EP(inducing=20))
 
 
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
@@ -232,7 +232,7 @@ def test_partitions_are_gathered(tmp_path, monkeypatch, options, memory, gathere
     for i in range(3):
         df.iloc[300 * i : 300 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
     formula, fixed = term(f'kernel="matern32"{options}'), {"lengthscale(gp(x))": 0.004, **FIXED}
-    one, other = (tg.fit(formula, rows, hyper="maximize", fixed=fixed) for rows in (df, str(tmp_path)))
+    one, other = (tg.fit(formula, rows, method=tg.EP(hyper="maximize"), fixed=fixed) for rows in (df, str(tmp_path)))
     assert (other.parts.fitted.points[0].field is not None) == gathered
     if gathered:
         assert other.log_evidence == pytest.approx(one.log_evidence, abs=1e-8)
@@ -242,4 +242,4 @@ def test_more_rows_than_memory_holds_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("tobitgp.inference.partition_fit.memory", lambda: 1e6)
     data(900).to_parquet(tmp_path / "0.parquet")
     with pytest.raises(DataError, match=r"900 take some .* GB, and this machine has"):
-        tg.fit(term('kernel="matern32", approximation="markov"'), str(tmp_path), hyper="maximize")
+        tg.fit(term('kernel="matern32", approximation="markov"'), str(tmp_path), method=tg.EP(hyper="maximize"))

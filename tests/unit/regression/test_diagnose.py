@@ -92,4 +92,4 @@ def test_columns_go_by_number_without_names():
 def test_the_limit_of_iterations():
     fit = maximise(outcome(response(np.where(Y > 1, Y, -INF), np.maximum(Y, 1))), H, max_iter=1)
     assert not fit.converged
-    assert "raise max_iter" in fit.message
+    assert "tg.MLE(max_iter=" in fit.message

@@ -21,7 +21,7 @@ def visits():
 
 @pytest.fixture(scope="session")
 def grouped(visits):
-    return tg.fit("y ~ gp(x, by=g) + z:gp(x) + re(h) | censor(-1, 1.5)", visits, hyper="maximize")
+    return tg.fit("y ~ gp(x, by=g) + z:gp(x) + re(h) | censor(-1, 1.5)", visits, method=tg.EP(hyper="maximize"))
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,7 @@ def curve():
 def lung():
     data = tg.datasets.load("lung").dropna(subset=["ph_ecog", "wt_loss"])
     formula = "Surv(time, event) ~ gp(age) + gp(wt_loss) + ph_ecog + C(sex)"
-    return tg.fit(formula, data, family="lognormal", hyper="maximize")
+    return tg.fit(formula, data, family="lognormal", method=tg.EP(hyper="maximize"))
 
 
 @pytest.fixture(scope="session")
@@ -43,4 +43,4 @@ def awkward():
     data = tg.datasets.simulate_groot_lucas().rename(columns={"x": "a_b<c>&", "y": "y%_$"})
     data["z~^{top}|#"] = np.cos(8 * data["a_b<c>&"])
     formula = "`y%_$` ~ `z~^{top}|#` + gp(`a_b<c>&`, name='<i>t_1') | censor(lower)"
-    return tg.fit(formula, data, hyper="maximize")
+    return tg.fit(formula, data, method=tg.EP(hyper="maximize"))

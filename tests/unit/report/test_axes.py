@@ -9,7 +9,7 @@ from tobitgp.errors import SpecError
 
 LUNG = tg.datasets.load("lung")
 DRAWN = {
-    "process": lambda: tg.fit("Surv(time, event) ~ gp(age)", LUNG, family="lognormal", hyper="maximize"),
+    "process": lambda: tg.fit("Surv(time, event) ~ gp(age)", LUNG, family="lognormal", method=tg.EP(hyper="maximize")),
     "regression": lambda: tg.fit("Surv(time, event) ~ age", LUNG, family="weibull"),
     "mixture": lambda: tg.fit("Surv(time, event) ~ mixture(2)", LUNG, family="lognormal"),
     "selection": lambda: tg.select("Surv(time, event) ~ mixture(range(1, 3))", LUNG, family="lognormal"),

@@ -22,7 +22,7 @@ def test_dropped_rows_are_not_drawn():
     data = tg.datasets.simulate_groot_lucas()
     data.loc[3, "y"] = np.nan
     with pytest.warns(UserWarning, match="dropped"):
-        res = tg.fit("y ~ gp(x) | censor(lower)", data, hyper="maximize")
+        res = tg.fit("y ~ gp(x) | censor(lower)", data, method=tg.EP(hyper="maximize"))
     axes = res.plot_residuals()
     assert sum(len(line.get_xdata()) for line in axes[0].lines if "(" in str(line.get_label())) == len(data) - 1
 

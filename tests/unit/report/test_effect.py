@@ -76,7 +76,9 @@ def test_weights_count_in_averages(lung):
 @pytest.mark.slow
 def test_other_kinds_of_fits(lung):
     rows = lung.dropna(subset=["inst"])
-    process = tg.fit("Surv(time, event) ~ gp(age) + (1 | inst)", rows, family="lognormal", hyper="maximize")
+    process = tg.fit(
+        "Surv(time, event) ~ gp(age) + (1 | inst)", rows, family="lognormal", method=tg.EP(hyper="maximize")
+    )
     ax = process.plot_effect("age", "quantile", q=[0.1, 0.9])
     x = lines(ax)["q = 0.1"].get_xdata()
     low = process.predict({"age": x}, "quantile", q=0.1, exclude="re(inst)")

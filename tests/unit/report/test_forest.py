@@ -19,7 +19,7 @@ def lung():
 @pytest.fixture(scope="module")
 def process(lung):
     formula = "Surv(time, event) ~ age + C(ph_ecog) + C(sex) + gp(wt_loss)"
-    return tg.fit(formula, lung.dropna(subset=["wt_loss"]), family="weibull", hyper="maximize")
+    return tg.fit(formula, lung.dropna(subset=["wt_loss"]), family="weibull", method=tg.EP(hyper="maximize"))
 
 
 def labels(ax):
@@ -98,7 +98,7 @@ def test_columns_of_the_noise_scale_alone_need_no_values(rng, sigma):
     n = 60
     data = pd.DataFrame({"x": rng.uniform(0, 6, n), "other": rng.normal(size=n), "arm": rng.choice(["A", "B"], n)})
     data["y"] = np.sin(data["x"]) + 0.3 * rng.normal(size=n)
-    res = tg.fit("y ~ gp(x)", data, sigma=sigma, hyper="maximize")
+    res = tg.fit("y ~ gp(x)", data, sigma=sigma, method=tg.EP(hyper="maximize"))
     label = labels(ax := res.plot_forest())[0].split()
     rows = data.iloc[:2].assign(x=[float(label[3]), float(label[5])])
     posterior, side = res.posterior(rows), np.array([1.0, -1.0])

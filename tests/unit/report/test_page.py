@@ -36,7 +36,7 @@ def fits():
     lung, tobin = tg.datasets.load("lung"), tg.datasets.load("tobin")
     odd = tobin.rename(columns={"age": "<b>age</b>"}).assign(g=["<i>a</i>", "b&c"] * 10)
     return {
-        "gp": tg.fit("durable ~ gp(age) + quant | censor(0)", tobin, hyper="maximize"),
+        "gp": tg.fit("durable ~ gp(age) + quant | censor(0)", tobin, method=tg.EP(hyper="maximize")),
         "tobit": tg.fit("durable ~ `<b>age</b>` + C(g) | censor(0)", odd),
         "mixture": tg.fit("Surv(time, event) ~ mixture(2)", lung, family="weibull"),
     }
@@ -103,7 +103,9 @@ def test_places_that_cannot_be_written(fits, tmp_path):
 
 def test_a_page_names_only_what_it_shows(tmp_path):
     data = tg.datasets.simulate_groot_lucas()
-    censored, plain = (tg.fit(f, data, hyper="maximize") for f in ("y ~ gp(x) | censor(lower)", "y ~ gp(x)"))
+    censored, plain = (
+        tg.fit(f, data, method=tg.EP(hyper="maximize")) for f in ("y ~ gp(x) | censor(lower)", "y ~ gp(x)")
+    )
     texts = []
     for k, res in enumerate((censored, plain)):
         res.report(tmp_path / f"{k}.html")

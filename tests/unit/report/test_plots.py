@@ -76,11 +76,13 @@ def test_log_time(lung):
 
 
 def test_column_limits_are_steps():
-    res = tg.fit("nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", hyper="maximize")
+    res = tg.fit(
+        "nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", method=tg.EP(hyper="maximize")
+    )
     ax = res.plot()
     assert line(ax, "limit").get_drawstyle() == "steps-mid"
     scattered = tg.datasets.load("nh4").assign(x=lambda d: (d["time"] * 7919.3) % 1)
-    other = tg.fit("nh4 ~ gp(x) | censor(limit)", scattered, family="lognormal", hyper="maximize").plot()
+    other = tg.fit("nh4 ~ gp(x) | censor(limit)", scattered, family="lognormal", method=tg.EP(hyper="maximize")).plot()
     assert "limit" not in labels(other)
 
 
@@ -101,7 +103,7 @@ def test_transformed_inputs_and_linear_models():
     data = tg.datasets.load("tobin")
     axes = tg.fit("durable ~ age + quant | censor(0)", data, fixed={"sigma": 5.0}, method="ep").plot()
     assert [ax.get_xlabel() for ax in axes] == ["age", "quant"]
-    ax = tg.fit("durable ~ gp(log(age)) | censor(0)", data, hyper="maximize").plot()
+    ax = tg.fit("durable ~ gp(log(age)) | censor(0)", data, method=tg.EP(hyper="maximize")).plot()
     assert ax.get_xlabel() == "age"
 
 
@@ -109,7 +111,7 @@ def test_a_column_in_two_parts_moves_in_both():
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"x": np.linspace(0, 3, 40)})
     data["y"] = 5 * data["x"] + np.sin(4 * data["x"]) + rng.normal(0, 0.1, 40)
-    ax = tg.fit("y ~ x + gp(x)", data, hyper="maximize").plot()
+    ax = tg.fit("y ~ x + gp(x)", data, method=tg.EP(hyper="maximize")).plot()
     curve = line(ax, "posterior mean of f").get_ydata()
     assert np.abs(np.interp(data["x"], np.linspace(0, 3, 201), curve) - data["y"]).max() < 0.5
 
@@ -160,7 +162,7 @@ def dated():
 def test_dates_are_drawn_on_an_axis_of_dates(dated, kind):
     days = {"naive": dated["day"], "zone": dated["day"].dt.tz_localize("UTC"), "python": dated["day"].dt.date}[kind]
     data = dated.assign(day=days)
-    res = tg.fit("y ~ gp(decimal_year(day)) | censor(-0.5)", data, hyper="maximize")
+    res = tg.fit("y ~ gp(decimal_year(day)) | censor(-0.5)", data, method=tg.EP(hyper="maximize"))
     ax = res.plot()
     ax.figure.canvas.draw()
     shown = line(ax, "posterior mean of f")
@@ -172,7 +174,7 @@ def test_dates_are_drawn_on_an_axis_of_dates(dated, kind):
 
 
 def test_dates_are_held_at_their_median_and_written_short(dated):
-    axes = tg.fit("y ~ gp(z) + gp(decimal_year(day)) | censor(-0.5)", dated, hyper="maximize").plot()
+    axes = tg.fit("y ~ gp(z) + gp(decimal_year(day)) | censor(-0.5)", dated, method=tg.EP(hyper="maximize")).plot()
     assert axes[0].get_title(loc="left") == f"at day = {dated['day'].sort_values().iloc[19]:%Y-%m-%d}"
     assert axes[1].get_xlabel() == "day"
 
@@ -205,7 +207,7 @@ def test_levels_are_held_along_inputs_of_other_terms(grouped, visits):
 
 
 def test_numbers_that_name_groups_are_no_axis(visits):
-    res = tg.fit("y ~ gp(x, by=k) + z + re(h) | censor(-1, 1.5)", visits, hyper="maximize")
+    res = tg.fit("y ~ gp(x, by=k) + z + re(h) | censor(-1, 1.5)", visits, method=tg.EP(hyper="maximize"))
     ax = res.plot()
     assert ax.get_title(loc="left") == (
         f"at z = {visits['z'].sort_values().iloc[74]:.4g}, k = {visits['k'].mode()[0]}; re(h) left out"
@@ -214,11 +216,11 @@ def test_numbers_that_name_groups_are_no_axis(visits):
     with pytest.raises(SpecError, match="x='h'"):
         res.plot(x="h")
     with pytest.raises(SpecError, match="no input of numbers or dates"):
-        tg.fit("y ~ re(h) | censor(-1, 1.5)", visits, hyper="maximize").plot()
+        tg.fit("y ~ re(h) | censor(-1, 1.5)", visits, method=tg.EP(hyper="maximize")).plot()
 
 
 def test_a_group_that_is_an_input_too_is_drawn_along(visits):
-    ax = tg.fit("y ~ gp(h) + re(h) | censor(-1, 1.5)", visits, hyper="maximize").plot()
+    ax = tg.fit("y ~ gp(h) + re(h) | censor(-1, 1.5)", visits, method=tg.EP(hyper="maximize")).plot()
     assert ax.get_xlabel() == "h"
     assert ax.get_title(loc="left") == "re(h) left out"
 
@@ -226,7 +228,7 @@ def test_a_group_that_is_an_input_too_is_drawn_along(visits):
 @pytest.mark.parametrize("family", ["gaussian", "lognormal"])
 def test_a_process_over_two_columns_is_a_map(visits, family):
     data = visits.assign(y=np.exp(visits["y"]), low=np.exp(-1.0))
-    res = tg.fit("y ~ gp(x, z) + C(g) | censor(low)", data, family=family, hyper="maximize")
+    res = tg.fit("y ~ gp(x, z) + C(g) | censor(low)", data, family=family, method=tg.EP(hyper="maximize"))
     ax = res.plot()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "z")
     filled = ax.collections[0]
@@ -253,7 +255,7 @@ def test_a_column_of_two_processes_is_drawn_along(visits):
 
 def test_truncated_fits_show_the_mean_in_their_window(visits):
     seen = visits[visits["y"].between(-0.5, 1.2)]
-    res = tg.fit("y ~ gp(x) | truncate(-0.5, 1.2)", seen, hyper="maximize")
+    res = tg.fit("y ~ gp(x) | truncate(-0.5, 1.2)", seen, method=tg.EP(hyper="maximize"))
     ax = res.plot()
     inside = next(line for line in ax.lines if line.get_label() == "mean in the window")
     assert inside.get_ydata().min() > -0.5

@@ -92,7 +92,7 @@ def test_fixed_and_dropped_priors():
     text = str(res.summary())
     assert re.search(r"sigma +5\.0000 +\(fixed\)", text)
     assert re.search(r"age +-0\.1000 +\(fixed\)", text)
-    free = tg.fit("durable ~ age | censor(0)", data, priors={"sigma": None}, hyper="maximize")
+    free = tg.fit("durable ~ age | censor(0)", data, priors={"sigma": None}, method=tg.EP(hyper="maximize"))
     assert re.search(r"sigma .* none", str(free.summary()))
 
 
@@ -100,10 +100,12 @@ def test_notes(curve, lung):
     assert "at the columns' means" in " ".join(str(lung.summary()).split())
     assert "on the log scale of the response" in " ".join(str(lung.summary()).split())
     assert "No row is censored" not in str(curve.summary())
-    plain = tg.fit("y ~ gp(x)", tg.datasets.simulate_groot_lucas(), hyper="maximize")
+    plain = tg.fit("y ~ gp(x)", tg.datasets.simulate_groot_lucas(), method=tg.EP(hyper="maximize"))
     assert "No row is censored" in str(plain.summary())
     assert "Log evidence (exact):" in str(plain.summary())
-    ignored = tg.fit("y ~ x | censor(lower)", tg.datasets.simulate_groot_lucas(), censored="ignore", hyper="maximize")
+    ignored = tg.fit(
+        "y ~ x | censor(lower)", tg.datasets.simulate_groot_lucas(), censored="ignore", method=tg.EP(hyper="maximize")
+    )
     assert "censored='ignore'" in str(ignored.summary())
 
 
@@ -165,7 +167,7 @@ def test_long_names_keep_the_tables_in_line():
     rng = np.random.default_rng(0)
     name = "a very long name of a column that goes on and on"
     data = {name: np.linspace(0, 1, 20), "y": rng.normal(size=20)}
-    res = tg.fit(f"y ~ gp(`{name}`)", data, hyper="maximize")
+    res = tg.fit(f"y ~ gp(`{name}`)", data, method=tg.EP(hyper="maximize"))
     lines = str(res.summary()).splitlines()
     assert len({len(line) for line in lines if set(line) in ({"="}, {"-"})}) == 1
     assert any(line.startswith(f"lengthscale(gp(`{name}`))") or name in line for line in lines)
@@ -173,7 +175,7 @@ def test_long_names_keep_the_tables_in_line():
 
 def test_groups_are_counted_and_known_periods_fixed(visits, curve):
     formula = "y ~ gp(x, by=g) + gp(z, period=2, name='season') + re(h) | censor(-1, 1.5)"
-    text = str(tg.fit(formula, visits, hyper="maximize").summary())
+    text = str(tg.fit(formula, visits, method=tg.EP(hyper="maximize")).summary())
     for words in ("gp(x, by=g) rbf, 3 levels", "season periodic", "re(h) normal, 12 groups"):
         assert re.search(f" {re.escape(words)}  ", text), words
     assert re.search(r"period\(season\) +2\.0000 +\(fixed\)", text)
@@ -182,7 +184,7 @@ def test_groups_are_counted_and_known_periods_fixed(visits, curve):
     assert (
         " ".join(text.split()).count("season is centred: its average over the rows is part of the coefficients.") == 1
     )
-    assert "centred" not in str(tg.fit("y ~ re(h)", visits, hyper="maximize").summary())
+    assert "centred" not in str(tg.fit("y ~ re(h)", visits, method=tg.EP(hyper="maximize")).summary())
     assert "gp(x) is centred: its average over the rows is part of the coefficients" in " ".join(
         str(curve.summary()).split()
     )
@@ -192,7 +194,7 @@ def test_kernels_without_room_beside_the_name_stand_below_it(visits):
     data = visits.rename(columns={"x": "temperature", "g": "station"})
     formula = "y ~ gp(temperature, z, by=station) | censor(-1, 1.5)"
     fixed = {"sigma": 0.3, "sd(gp(temperature, z, by=station))": 1.0}
-    res = tg.fit(formula, data, fixed=fixed, hyper="maximize")
+    res = tg.fit(formula, data, fixed=fixed, method=tg.EP(hyper="maximize"))
     lines = str(res.summary()).splitlines()
     k = next(k for k, line in enumerate(lines) if line.startswith("GP terms:"))
     assert "gp(temperature, z, by..." in lines[k]

@@ -77,7 +77,7 @@ def test_a_curve_and_band_for_each_level(grouped):
 
 
 def test_many_levels_are_thin_lines(visits):
-    ax = tg.fit("y ~ gp(x, by=k) | censor(-1, 1.5)", visits, hyper="maximize").plot_terms()
+    ax = tg.fit("y ~ gp(x, by=k) | censor(-1, 1.5)", visits, method=tg.EP(hyper="maximize")).plot_terms()
     assert len(shown_curves(ax)) == 10
     assert not ax.collections
     assert ax.get_title(loc="left") == "10 levels, without bands"
@@ -121,7 +121,7 @@ def test_many_random_intercepts_have_no_names(visits, groups):
 
 @pytest.mark.parametrize("term", ["gp(z, x)", "gp(z):gp(x)"])
 def test_two_inputs_are_a_surface(visits, term):
-    res = tg.fit(f"y ~ {term} | censor(-1, 1.5)", visits, hyper="maximize")
+    res = tg.fit(f"y ~ {term} | censor(-1, 1.5)", visits, method=tg.EP(hyper="maximize"))
     ax = res.plot_terms()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("z", "x")
     dots = ax.lines[0]
@@ -138,7 +138,7 @@ def test_two_inputs_are_a_surface(visits, term):
 
 
 def test_surfaces_over_dates(visits):
-    res = tg.fit("y ~ gp(x, decimal_year(day)) | censor(-1, 1.5)", visits, hyper="maximize")
+    res = tg.fit("y ~ gp(x, decimal_year(day)) | censor(-1, 1.5)", visits, method=tg.EP(hyper="maximize"))
     ax = res.plot_terms()
     ax.figure.canvas.draw()
     low, high = (item.replace(tzinfo=None) for item in mpl.dates.num2date(ax.get_ylim()))
@@ -147,7 +147,7 @@ def test_surfaces_over_dates(visits):
 
 
 def test_terms_of_dates_are_curves(visits):
-    ax = tg.fit("y ~ gp(decimal_year(day)) | censor(-1, 1.5)", visits, hyper="maximize").plot_terms()
+    ax = tg.fit("y ~ gp(decimal_year(day)) | censor(-1, 1.5)", visits, method=tg.EP(hyper="maximize")).plot_terms()
     ax.figure.canvas.draw()
     (shown,) = shown_curves(ax)
     days = pd.DatetimeIndex(shown.get_xdata())
@@ -157,7 +157,7 @@ def test_terms_of_dates_are_curves(visits):
 
 def test_numbers_with_curves_of_their_own_are_a_factor(visits):
     data = visits.assign(g=visits["g"].map({"a": 1, "b": 2, "c": 4}))
-    axes = tg.fit("y ~ g + gp(x, by=g) | censor(-1, 1.5)", data, hyper="maximize").plot_terms()
+    axes = tg.fit("y ~ g + gp(x, by=g) | censor(-1, 1.5)", data, method=tg.EP(hyper="maximize")).plot_terms()
     assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["1", "2", "4"]
     assert [text.get_text() for text in axes[1].texts] == ["1", "2", "4"]
 
@@ -185,7 +185,7 @@ def test_curves_share_a_scale_and_labels_say_which(lung):
 
 def test_a_term_with_a_known_period_is_drawn_over_one(visits):
     formula = "y ~ gp(decimal_year(day)) + gp(decimal_year(day), period=1) + gp(x, period=2) | censor(-1, 1.5)"
-    res = tg.fit(formula, visits, hyper="maximize")
+    res = tg.fit(formula, visits, method=tg.EP(hyper="maximize"))
     axes = res.plot_terms()
     axes[0].figure.canvas.draw()
     days = axes[1].lines[1].get_xdata()

@@ -104,7 +104,7 @@ MODELS = {
     ),
     "beside a chain": ("y ~ gp(x, kernel='matern12', approximation='markov') + C(g) | censor(-0.5)", {}),
     # Which inducing inputs are chosen turns with the last digits.
-    "searched": ("y ~ gp(x) + C(g) | censor(-0.5)", {"fixed": {}, "inducing": np.linspace(0.0, 1.0, 12)}),
+    "searched": ("y ~ gp(x) + C(g) | censor(-0.5)", {"fixed": {}, "method": tg.EP(inducing=np.linspace(0.0, 1.0, 12))}),
     "no process": ("y ~ z + C(g) + re(h) | censor(-0.5)", {"fixed": {}}),
     "other intercepts": ("y ~ gp(x) + C(g) + re(h) | censor(-0.5)", {"fixed": {**KNOWN, "sd(re(h))": 0.7}}),
 }
@@ -156,7 +156,7 @@ def test_contrasts_are_those_of_the_whole_covariance(data, monkeypatch):
 
 @pytest.mark.parametrize("formula", ["y ~ gp(x) + C(g) + re(g) | censor(-0.5)", "y ~ gp(x) + C(b):g | censor(-0.5)"])
 def test_stored_fits_answer_the_same(formula, data, monkeypatch, tmp_path):
-    res = fit(monkeypatch, formula, data, hyper="maximize")
+    res = fit(monkeypatch, formula, data, method=tg.EP(hyper="maximize"))
     res.save(tmp_path / "fit.tgp")
     read = tg.load(tmp_path / "fit.tgp")
     pd.testing.assert_frame_equal(read.cov_params(), res.cov_params())

@@ -91,7 +91,9 @@ def dense(res, block):
 
 
 def test_a_process_is_wood_of_all_rows(curves):
-    res = tg.fit("y ~ z + gp(x, line=False) | censor(0)", curves.assign(y=curves["y"].clip(0.0)), hyper="maximize")
+    res = tg.fit(
+        "y ~ z + gp(x, line=False) | censor(0)", curves.assign(y=curves["y"].clip(0.0)), method=tg.EP(hyper="maximize")
+    )
     found = res.anova().loc["gp(x)"]
     A, w, S, own = dense(res, 1)
     F = np.eye(len(S)) - S
@@ -144,7 +146,7 @@ def test_every_kind_has_a_table(curves, lung):
 
 
 def test_without_rows(curves, tmp_path):
-    tg.fit("y ~ z + gp(x) + (1 | g)", curves, hyper="maximize").save(tmp_path / "fit.tgp")
+    tg.fit("y ~ z + gp(x) + (1 | g)", curves, method=tg.EP(hyper="maximize")).save(tmp_path / "fit.tgp")
     with pytest.warns(UserWarning, match=r"no test of gp\(x\):"):
         loaded = tg.load(tmp_path / "fit.tgp").anova()
     assert loaded["p"].isna().to_dict() == {"z": False, "gp(x)": True, "re(g)": False}
@@ -175,6 +177,6 @@ def test_false_alarms(term):
         rng = np.random.default_rng(seed)
         data = {"x": rng.uniform(size=100), "z": rng.normal(size=100), "g": rng.integers(0, 12, 100)}
         data["y"] = np.maximum(1.0 + 0.5 * data["z"] + rng.normal(size=100), 0.0)
-        p.append(tg.fit(f"y ~ z + {term} | censor(0)", data, hyper="maximize").anova().loc[term, "p"])
+        p.append(tg.fit(f"y ~ z + {term} | censor(0)", data, method=tg.EP(hyper="maximize")).anova().loc[term, "p"])
     assert 0.03 < np.mean(np.array(p) < 0.05) < 0.07
     assert 0.07 < np.mean(np.array(p) < 0.1) < 0.14

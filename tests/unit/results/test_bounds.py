@@ -1,13 +1,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 from support.stored import again
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
 EVERY = ["exact", "laplace", "ep", "vi exact", "vi local", "vi monte_carlo", "vi karlova"]
-PLAIN = {"hyper": "maximize", "n_starts": 1}
+PLAIN = {"method": tg.EP(hyper="maximize", n_starts=1)}
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +57,11 @@ def test_bounds_are_below_and_errors_small(table):
 def test_a_local_fit_keeps_its_side_noises(data):
     """Without priors of their own they raise the bound; the default ones draw them to half the response's sd."""
     priors = {"sigma_lower": None, "sigma_upper": None}
-    local = tg.fit("y ~ gp(x) | censor(1, 11)", data, method="vi", bound="local", priors=priors, **PLAIN)
+    local = tg.fit("y ~ gp(x) | censor(1, 11)", data, priors=priors, **with_settings(PLAIN, bound="local"))
     table = tg.compare_bounds(local)
     assert table.loc["vi local", "value"] == pytest.approx(local.log_evidence, abs=1e-6)
     known = {name: 0.0 if name in ("sigma_lower", "sigma_upper") else v for name, v in local.hyperparameters.items()}
-    without = tg.fit(local.formula, data, method="vi", bound="local", fixed=known)
+    without = tg.fit(local.formula, data, method=tg.VI(bound="local"), fixed=known)
     assert table.loc["vi local", "value"] > without.log_evidence
     assert table.loc["vi exact", "diff"] < 0.0
 

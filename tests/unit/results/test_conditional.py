@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 from scipy.integrate import quad
 from scipy.stats import norm
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
@@ -71,7 +72,7 @@ def test_exact_rows_return_the_response(averaged, mixed, ammonium):
 
 def test_moments_agree_with_expectation_propagation(mixed):
     """At EP's fixed point f has the same mean given what was seen as in the posterior."""
-    res = tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, hyper="maximize", inducing=None)
+    res = tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, method=tg.EP(hyper="maximize", inducing=None))
     seen = seen_in_training(res.parts.reported)
     share = seen.sd[0] ** 2 / (seen.sd[0] ** 2 + seen.sigma[0] ** 2)
     f = seen.mean[0] + share * (res.predict(what="conditional").to_numpy() - seen.mean[0])
@@ -81,11 +82,11 @@ def test_moments_agree_with_expectation_propagation(mixed):
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_leaving_the_row_out_is_the_cavity(mixed, method):
     formula = "y ~ gp(x) | censor(low, 1.4)"
-    whole = tg.fit(formula, mixed, fixed=FIXED, method=method, inducing=None)
+    whole = tg.fit(formula, mixed, fixed=FIXED, method=having(method, inducing=None))
     rows = np.flatnonzero((mixed["y"] >= 1.4) | (mixed["y"] <= mixed["low"]))[:3]
     inside = whole.predict(what="conditional", se=True)
     for row in rows:
-        less = tg.fit(formula, mixed.drop(mixed.index[row]), fixed=FIXED, method=method, inducing=None)
+        less = tg.fit(formula, mixed.drop(mixed.index[row]), fixed=FIXED, method=having(method, inducing=None))
         outside = less.predict(mixed.iloc[[row]], "conditional", se=True)
         assert np.allclose(outside.iloc[0], inside.iloc[row], rtol=0.02 if method == "ep" else 0.06)
 
@@ -95,8 +96,8 @@ def test_weights_count_copies(mixed):
     twice = pd.concat([mixed, mixed.iloc[:5]])
     weight = np.where(np.arange(len(mixed)) < 5, 2.0, 1.0)
     formula = "y ~ gp(x) | censor(low, 1.4)"
-    a = tg.fit(formula, mixed, fixed=FIXED, weights=weight, inducing=None).predict(what="conditional")
-    b = tg.fit(formula, twice, fixed=FIXED, inducing=None).predict(what="conditional")
+    a = tg.fit(formula, mixed, fixed=FIXED, weights=weight, method=tg.EP(inducing=None)).predict(what="conditional")
+    b = tg.fit(formula, twice, fixed=FIXED, method=tg.EP(inducing=None)).predict(what="conditional")
     assert np.allclose(a, b.iloc[: len(mixed)], atol=1e-5)
 
 

@@ -42,7 +42,7 @@ def test_coverage_under_a_wrong_model():
 
 
 KINDS = {
-    "process": ("Surv(time, event) ~ gp(age) + sex", {"family": "weibull", "hyper": "maximize"}),
+    "process": ("Surv(time, event) ~ gp(age) + sex", {"family": "weibull", "method": tg.EP(hyper="maximize")}),
     "regression": ("Surv(time, event) ~ age + sex", {"family": "gengamma"}),
     "mixture": ("time ~ mixture(2) | censor(event=event)", {"family": "lognormal"}),
     "hazards": ("Surv(time, event) ~ age + sex", {"family": "ph"}),

@@ -76,7 +76,7 @@ def test_spread_against_draws(averaged, mixed, rng, what, asked, draws):
 def test_decomposition(averaged, mixed):
     table = averaged.marginal_effects("observed")
     assert np.allclose(table["intensive"] + table["extensive"], table["dydx"])
-    free = tg.fit("y ~ z + gp(x)", mixed, hyper="maximize").marginal_effects("observed")
+    free = tg.fit("y ~ z + gp(x)", mixed, method=tg.EP(hyper="maximize")).marginal_effects("observed")
     assert np.allclose(free["extensive"], 0.0, atol=1e-6)
 
 
@@ -119,7 +119,9 @@ def test_log_time_and_other_columns(lung, ammonium):
 def test_weights_count(mixed):
     weight = np.where(mixed["x"] < 2.0, 3.0, 1.0)
     # a row that stands for three alike leaves no room for noise, so the noise is given
-    res = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, weights=weight, hyper="maximize", fixed={"sigma": 0.3})
+    res = tg.fit(
+        "y ~ gp(x) | censor(low, 1.4)", mixed, weights=weight, method=tg.EP(hyper="maximize"), fixed={"sigma": 0.3}
+    )
     h = 1e-4
     slope = (
         res.predict(mixed.assign(x=mixed["x"] + h), "latent") - res.predict(mixed.assign(x=mixed["x"] - h), "latent")
@@ -176,7 +178,7 @@ def wards(request, mixed):
 
 @pytest.fixture(scope="module")
 def grouped(wards):
-    return tg.fit(GROUPED, wards, hyper="maximize")
+    return tg.fit(GROUPED, wards, method=tg.EP(hyper="maximize"))
 
 
 @pytest.mark.parametrize(("what", "asked"), SCALES[:3])
@@ -210,15 +212,15 @@ def test_at_the_mean_groups_are_those_of_most_rows(grouped, wards, tmp_path):
 def test_a_group_that_is_an_input_too_keeps_its_intercept(wards, what, asked):
     """The same model with the groups in a column of their own says what it should be."""
     data = wards.assign(ward=wards["ward"].astype("category").cat.codes).assign(twin=lambda table: table["ward"])
-    both = tg.fit("y ~ gp(ward) + re(ward) | censor(low, 1.4)", data, hyper="maximize")
-    apart = tg.fit("y ~ gp(ward) + re(twin) | censor(low, 1.4)", data, hyper="maximize")
+    both = tg.fit("y ~ gp(ward) + re(ward) | censor(low, 1.4)", data, method=tg.EP(hyper="maximize"))
+    apart = tg.fit("y ~ gp(ward) + re(twin) | censor(low, 1.4)", data, method=tg.EP(hyper="maximize"))
     table = both.marginal_effects(what, **asked)
     assert table.index.tolist() == [("ward", "dy/dx")]
     pd.testing.assert_frame_equal(table, apart.marginal_effects(what, **asked), rtol=1e-6)
 
 
 def test_random_intercepts_alone_have_no_effects(wards):
-    res = tg.fit("y ~ re(ward) | censor(low, 1.4)", wards, hyper="maximize")
+    res = tg.fit("y ~ re(ward) | censor(low, 1.4)", wards, method=tg.EP(hyper="maximize"))
     for at in ("overall", "mean"):
         with pytest.raises(SpecError, match=r"no column whose effect could be formed: re\(ward\)"):
             res.marginal_effects(at=at)
@@ -228,7 +230,7 @@ def test_random_intercepts_alone_have_no_effects(wards):
 @pytest.mark.parametrize("at", ["overall", "mean"])
 def test_dates_are_left_out_in_words(mixed, method, at):
     data = mixed.assign(day=pd.date_range("2021-01-01", periods=len(mixed), freq="9D"))
-    more = {} if method == "mle" else {"hyper": "maximize"}
+    more = {} if method == "mle" else {"method": tg.EP(hyper="maximize")}
     res = tg.fit("y ~ z + g + decimal_year(day) | censor(low, 1.4)", data, method=method, **more)
     with pytest.warns(UserWarning, match="Left out: 'day' holds dates.*make years of it first"):
         table = res.marginal_effects(at=at)

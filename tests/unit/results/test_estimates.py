@@ -69,7 +69,9 @@ def test_hyper_parameters_that_are_integrated_over():
     x = np.linspace(0.0, 1.0, 30)
     y = np.sin(5.0 * x) + 0.4 * rng.normal(size=30)
     priors = {"lengthscale(gp(x))": tg.LogNormal(0.3, 0.7), "sigma": tg.LogNormal(0.3, 1.0)}
-    res = tg.fit("y ~ 0 + gp(x)", {"x": x, "y": y}, priors=priors, fixed={"sd(gp(x))": 1.0}, inducing=None)
+    res = tg.fit(
+        "y ~ 0 + gp(x)", {"x": x, "y": y}, priors=priors, fixed={"sd(gp(x))": 1.0}, method=tg.EP(inducing=None)
+    )
 
     length, sigma = np.linspace(-3.0, 2.0, 101), np.linspace(-2.2, 0.4, 81)
     log_density = np.empty((101, 81))
@@ -97,7 +99,7 @@ def test_more_than_five_hyper_parameters_keep_the_curvature():
     rng = np.random.default_rng(1)
     data = {name: rng.uniform(size=40) for name in "abcd"}
     data["y"] = np.sin(5.0 * data["a"]) + 0.3 * rng.normal(size=40)
-    res = tg.fit("y ~ gp(a, b, c, d)", data, hyper="integrate")
+    res = tg.fit("y ~ gp(a, b, c, d)", data, method=tg.EP(hyper="integrate"))
     fitted = res.parts.fitted
     assert len(fitted.points) > 1
     se = np.sqrt(np.diag(fitted.log_covariance))
@@ -135,8 +137,8 @@ def test_hyperparameters_refit(maximised, mixed):
 
 def test_units_of_the_user(mixed):
     """Everything scales with the response."""
-    small = tg.fit("y ~ z + gp(x)", mixed, hyper="maximize")
-    big = tg.fit("y ~ z + gp(x)", mixed.assign(y=1000 * mixed["y"]), hyper="maximize")
+    small = tg.fit("y ~ z + gp(x)", mixed, method=tg.EP(hyper="maximize"))
+    big = tg.fit("y ~ z + gp(x)", mixed.assign(y=1000 * mixed["y"]), method=tg.EP(hyper="maximize"))
     scale = np.where([name.startswith("lengthscale") for name in small.params.index], 1.0, 1000.0)
     assert np.allclose(big.params, scale * small.params, rtol=1e-3)
     assert np.allclose(big.bse, scale * small.bse, rtol=1e-2)

@@ -17,7 +17,7 @@ def wards(mixed):
 @pytest.fixture(scope="module", params=["maximize", "integrate"])
 def fitted(request, wards):
     formula = "y ~ z + gp(x, by=g) + re(ward) + re(team, name='crew') | censor(low, 1.4)"
-    return tg.fit(formula, wards, hyper=request.param)
+    return tg.fit(formula, wards, method=tg.EP(hyper=request.param))
 
 
 @pytest.mark.parametrize("interval", [0.95, 0.5, None])
@@ -45,7 +45,9 @@ def test_from_the_fit_alone(fitted, tmp_path):
 
 def test_the_bar_and_log_time(lung):
     data = lung.dropna(subset=["inst"])
-    res = tg.fit("time ~ age + (1 | inst) | censor(event=event)", data, family="lognormal", hyper="maximize")
+    res = tg.fit(
+        "time ~ age + (1 | inst) | censor(event=event)", data, family="lognormal", method=tg.EP(hyper="maximize")
+    )
     table = res.group_effects("re(inst)").loc["re(inst)"]
     rows = res.predict(what="terms")[("re(inst)", "estimate")]
     assert np.allclose(table["estimate"].loc[data["inst"]], rows)

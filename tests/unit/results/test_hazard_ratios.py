@@ -40,7 +40,7 @@ def test_weibull_ratios_are_those_of_survreg(weibull):
 @pytest.mark.parametrize("family", ["weibull", "exponential"])
 @pytest.mark.parametrize("rhs", ["age*C(sex)", "gp(age) + C(sex)"])
 def test_a_ratio_is_that_of_the_hazards_at_all_times(lung, family, rhs):
-    hyper = {"hyper": "maximize"} if "gp" in rhs else {}
+    hyper = {"method": tg.EP(hyper="maximize")} if "gp" in rhs else {}
     res = tg.fit(f"Surv(time, event) ~ {rhs}", lung, family=family, **hyper)
     two = {"age": [70.0, 50.0], "sex": [2, 1]}
     ratio = res.hazard_ratios(at={"age": 70.0, "sex": 2}, reference={"age": 50.0, "sex": 1})
@@ -118,7 +118,7 @@ def test_a_process_without_curves_repeats_the_regression(lung, weibull):
 def test_curves_of_levels_and_two_inputs_have_rows_of_their_own(lung):
     data = lung.dropna(subset=["wt_loss"])
     formula = "Surv(time, event) ~ C(sex) + gp(age, by=sex) + gp(wt_loss) + re(ph_ecog)"
-    res = tg.fit(formula, data, family="weibull", method="laplace", hyper="maximize")
+    res = tg.fit(formula, data, family="weibull", method=tg.Laplace(hyper="maximize"))
     labels = list(res.hazard_ratios().index)
     assert labels[0] == "C(sex)[T.2]"
     assert labels[1].startswith("gp(age, by=sex): age = 50 against 6")

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kstest, truncnorm
 from support.dense import at_its_average
+from support.methods import having, with_settings
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -118,7 +119,7 @@ def test_rows_are_drawn_where_they_are_known_to_lie(request, fixture):
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_draws_of_a_row_have_the_distribution_of_imputation(mixed, method, sigma):
     """Under the cavity y* is a truncated normal variable, however narrow the noise is beside the distribution of f."""
-    res = tg.fit(LIMITED, mixed, fixed=KNOWN | {"sigma": sigma}, method=method, inducing=None)
+    res = tg.fit(LIMITED, mixed, fixed=KNOWN | {"sigma": sigma}, method=having(method, inducing=None))
     draws = 20_000
     y = res.sample(draws=draws, what="conditional", rng=2).to_numpy()
     seen = seen_in_training(res.parts.reported)
@@ -137,7 +138,7 @@ def test_rows_of_a_draw_are_drawn_together():
     x = np.linspace(0, 4, 40)
     known = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.1}
     data = pd.DataFrame({"x": x, "y": np.maximum(np.sin(2 * x), 0.3)})
-    res = tg.fit("y ~ 0 + gp(x, line=False) | censor(0.3)", data, fixed=known, inducing=None)
+    res = tg.fit("y ~ 0 + gp(x, line=False) | censor(0.3)", data, fixed=known, method=tg.EP(inducing=None))
     y = res.sample(draws=4000, what="conditional", rng=3)[(x > 1.8) & (x < 2.8)]
     assert np.corrcoef(y)[0, 1] > 0.8
     assert y.sum().var() > 5 * y.var(axis=1).sum()
@@ -148,7 +149,11 @@ def test_other_noise_and_windows(mixed, family):
     """Means of imputation, for rows that lie inside a window too."""
     data = mixed.assign(first=mixed["low"] - 0.5)
     res = tg.fit(
-        "y ~ gp(x, line=False) | censor(low, 1.4) | truncate(first)", data, family=family, fixed=KNOWN, inducing=None
+        "y ~ gp(x, line=False) | censor(low, 1.4) | truncate(first)",
+        data,
+        family=family,
+        fixed=KNOWN,
+        method=tg.EP(inducing=None),
     )
     y, expected = res.sample(draws=20_000, what="conditional", rng=4), res.predict(what="conditional")
     below = data["y"] <= data["low"]
@@ -201,9 +206,8 @@ def test_rows_far_beyond_what_is_expected(limit, family):
     res = tg.fit(
         f"y ~ 0 + gp(x, line=False) | censor(upper={limit})",
         data,
-        method="vi",
+        method=tg.VI(inducing=None),
         fixed=fixed,
-        inducing=None,
         family=family,
     )
     drawn = res.sample(what="conditional", draws=20_000, rng=3).iloc[-1] - limit
@@ -215,7 +219,7 @@ def test_what_few_inducing_inputs_leave_of_f_is_drawn(mixed):
     """The residual variance of a rough process is most of it."""
     known = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.02, "sigma": 0.1}
     with pytest.warns(tg.errors.ApproximationWarning, match="inducing inputs are too few"):
-        res = tg.fit(LIMITED, mixed, fixed=known, method="vi", inducing=5)
+        res = tg.fit(LIMITED, mixed, fixed=known, method=tg.VI(inducing=5))
     y, expected = res.sample(what="conditional", draws=20_000, rng=5), res.predict(what="conditional")
     assert (np.abs(y.mean(axis=1) - expected) <= 5 * y.std(axis=1) / np.sqrt(20_000) + 1e-12).all()
 
@@ -255,7 +259,7 @@ def test_rows_far_from_the_fit_are_as_smooth_together_as_the_process(group):
 def test_many_rows_of_a_rough_process_far_away_are_as_correlated_as_it_is():
     data = {"x": np.linspace(0.0, 1.0, 12), "y": np.sin(np.arange(12.0))}
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.6, "sigma": 0.4}
-    res = tg.fit('y ~ 0 + gp(x, kernel="matern12", line=False)', data, fixed=fixed, method="ep", inducing=12)
+    res = tg.fit('y ~ 0 + gp(x, kernel="matern12", line=False)', data, fixed=fixed, method=tg.EP(inducing=12))
     z = np.linspace(10.0, 200.0, 700)
     expected = np.exp(-np.abs(np.subtract.outer(z, z)) / 0.6)
     np.testing.assert_allclose(res.posterior({"x": z}).covariance, expected, atol=1e-4)
@@ -268,8 +272,8 @@ def test_rows_with_the_same_inputs_have_the_same_f(inducing):
     rng = np.random.default_rng(5)
     x = np.sort(rng.uniform(size=40))
     data = pd.DataFrame({"x": x, "y": np.sin(6 * x) + 0.2 * rng.normal(size=40)})
-    few = {"inducing": inducing} if inducing else {}
-    res = tg.fit("y ~ gp(x, approximation='low_rank')", data, hyper="maximize", **few)
+    few = {"method": tg.EP(inducing=inducing)} if inducing else {}
+    res = tg.fit("y ~ gp(x, approximation='low_rank')", data, **with_settings(few, hyper="maximize"))
     apart = res.posterior({"x": [0.33, 0.71]}).covariance.to_numpy()
     at = np.array([1, 0, 1, 1, 0])
     together = res.posterior({"x": np.array([0.33, 0.71])[at]}).covariance.to_numpy()

@@ -19,7 +19,10 @@ FITS = {
     "process": ("low ~ g + gp(x) | censor(limit)", {"fixed": FIXED}),
     "student": ("low ~ g + gp(x) | censor(limit)", {"fixed": FIXED, "family": "student"}),
     "averaged": ("low ~ x + (1 | g) | censor(limit)", {}),
-    "noise process": ("low ~ x + g | censor(limit)", {"sigma": "~ gp(x)", "hyper": "maximize", "n_starts": 1}),
+    "noise process": (
+        "low ~ x + g | censor(limit)",
+        {"sigma": "~ gp(x)", "method": tg.EP(hyper="maximize", n_starts=1)},
+    ),
 }
 
 

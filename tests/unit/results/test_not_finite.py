@@ -69,7 +69,7 @@ def test_risk_sets_of_one_row_say_nothing_against_proportional_hazards():
         }
     )
     data["z"] = [0.3, -1.2, 0.7, 0.1, 1.4, -0.6, 0.2, 0.9, -0.3, 0.5, -1.1, 0.8]
-    res = tg.fit("Surv(time, event) ~ z + strata(g)", data, family=tg.PH(bands=2), hyper="maximize")
+    res = tg.fit("Surv(time, event) ~ z + strata(g)", data, family=tg.PH(bands=2), method=tg.EP(hyper="maximize"))
     assert res.proportionality()["p"].to_list() == pytest.approx([1.0, 1.0])
 
 
@@ -88,5 +88,5 @@ def test_ends_that_differ_in_their_last_digit_are_shown_with_it():
 def test_the_effect_of_a_column_that_hardly_varies(lung):
     """A step of the size of its variation was lost beside its level."""
     data = lung.assign(w=3.0 + 1e-12 * (lung["sex"] - 1))
-    res = tg.fit("time ~ gp(w)", data, hyper="maximize", n_starts=1)
+    res = tg.fit("time ~ gp(w)", data, method=tg.EP(hyper="maximize", n_starts=1))
     assert np.isfinite(res.marginal_effects()["dydx"]).all()

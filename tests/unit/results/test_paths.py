@@ -34,7 +34,7 @@ def piecewise(lung):
 
 @pytest.fixture(scope="module")
 def smooth(lung):
-    return tg.fit(FORMULA, lung, family="ph", hyper="maximize")
+    return tg.fit(FORMULA, lung, family="ph", method=tg.EP(hyper="maximize"))
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
         with pytest.raises(SpecError, match="no accelerated time"):
             res.predict_survival_function(path, **ask)
     with pytest.raises(SpecError, match="by maximum likelihood, and with family='ph'"):
-        tg.fit(FORMULA, lung, family="weibull", method="ep", hyper="maximize").predict_hazard(path, **ask)
+        tg.fit(FORMULA, lung, family="weibull", method=tg.EP(hyper="maximize")).predict_hazard(path, **ask)
     cured = tg.datasets.simulate_cure(n=400, rng=1).assign(start=0.0)
     res = tg.fit("Surv(start, time, event) ~ treated", cured, family="weibull", cure="~ 1")
     with pytest.raises(SpecError, match="by maximum likelihood, and with family='ph'"):
@@ -256,7 +256,7 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
 
 def test_strata_processes_and_changing_effects_have_paths(lung, path):
     formula = "Surv(start, stop, event) ~ tv(age) + strata(sex)"
-    res = tg.fit(formula, lung, family=tg.PH("gp", bands=12), hyper="maximize")
+    res = tg.fit(formula, lung, family=tg.PH("gp", bands=12), method=tg.EP(hyper="maximize"))
     whole = path.iloc[[1]]
     found = res.predict_survival_function(
         pd.concat([whole.assign(stop=77.0), whole.assign(start=77.0)]), [150.0], id="who"

@@ -36,7 +36,7 @@ def test_bands_are_those_of_quantiles(lung, rhs, family):
 
 
 def test_of_a_process_every_draw_counts_the_same(lung):
-    res = tg.fit("Surv(time, event) ~ gp(age) + sex", lung, family="weibull", hyper="maximize")
+    res = tg.fit("Surv(time, event) ~ gp(age) + sex", lung, family="weibull", method=tg.EP(hyper="maximize"))
     after, sigma = np.array([0.0, 200.0, 600.0]), res.params["sigma"]
     f = res.sample(NEW, 40_000, what="latent", rng=2).to_numpy()
     left = np.exp(f) * ((after[:, None] / np.exp(f)) ** (1 / sigma) + np.log(2.0)) ** sigma - after[:, None]

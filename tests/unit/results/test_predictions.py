@@ -63,7 +63,7 @@ def test_missing_inputs_and_dropped_rows_are_nan(mixed):
     holed.iloc[3, holed.columns.get_loc("x")] = np.nan
     holed.iloc[5, holed.columns.get_loc("y")] = np.nan
     with pytest.warns(UserWarning, match="dropped"):
-        res = tg.fit("y ~ gp(x) | censor(low, 1.4)", holed, hyper="maximize")
+        res = tg.fit("y ~ gp(x) | censor(low, 1.4)", holed, method=tg.EP(hyper="maximize"))
     own = res.predict(what="observed", interval=0.5)
     assert list(own.index) == list(mixed.index)
     assert list(np.flatnonzero(own["estimate"].isna())) == [3, 5]
@@ -117,7 +117,7 @@ def test_the_scales_agree_with_each_other(averaged, log_time):
 
 def test_offset_moves_the_prediction(mixed):
     shifted = mixed.assign(m=3.0, y=mixed["y"] + 3.0)
-    res = tg.fit("y ~ offset(m) + gp(x)", shifted, hyper="maximize")
+    res = tg.fit("y ~ offset(m) + gp(x)", shifted, method=tg.EP(hyper="maximize"))
     base = res.predict(shifted)
     assert np.allclose(res.predict(shifted.assign(m=5.0)), base + 2.0)
 
@@ -143,7 +143,7 @@ def test_unknown_limits_are_refused(log_time, lung, new):
 
 
 def test_observed_without_censoring(mixed):
-    res = tg.fit("y ~ gp(x)", mixed, hyper="maximize")
+    res = tg.fit("y ~ gp(x)", mixed, method=tg.EP(hyper="maximize"))
     a, b = (res.predict(what=what, interval=0.9) for what in ("observed", "uncensored"))
     pd.testing.assert_frame_equal(a, b)
 
@@ -209,7 +209,7 @@ def test_means_without_variances_are_those_beside_them(terms):
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"x": rng.uniform(0.0, 4.0, 60), "z": rng.normal(size=60), "g": rng.integers(0, 3, 60)})
     data["y"] = np.maximum(np.sin(data["x"]) + 0.3 * rng.normal(size=60), -0.4)
-    res = tg.fit(f"y ~ {terms} | censor(-0.4)", data, hyper="maximize")
+    res = tg.fit(f"y ~ {terms} | censor(-0.4)", data, method=tg.EP(hyper="maximize"))
     for what in ("latent", "uncensored"):
         alone, beside = res.predict(data[:7], what), res.predict(data[:7], what, se=True)["estimate"]
         np.testing.assert_allclose(alone, beside, rtol=1e-9, atol=1e-10)

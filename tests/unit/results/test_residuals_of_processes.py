@@ -31,7 +31,7 @@ def test_standard_normal_under_the_truth():
     n = 1500
     data = pd.DataFrame({"x": rng.uniform(-2, 2, n)})
     data["y"] = (1 + data["x"] + rng.normal(0, 0.7, n)).clip(0.0, 2.0)
-    res = tg.fit("y ~ x | censor(0, 2)", data, hyper="maximize")
+    res = tg.fit("y ~ x | censor(0, 2)", data, method=tg.EP(hyper="maximize"))
     r = res.residuals(rng=1)
     assert kstest(r, "norm").pvalue > 0.01
     assert np.corrcoef(r, data["x"])[0, 1] < 0.08

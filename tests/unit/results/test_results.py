@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import with_settings
 from support.processes import printed_by
 
 import tobitgp as tg
@@ -77,15 +78,15 @@ def test_fit_history(averaged):
 )
 def test_inducing_inputs_are_those_of_the_fit(mixed, terms, tmp_path):
     """Given back, at the hyper-parameters found, they lead to the same evidence; saved, they stay."""
-    formula, how = f"y ~ {terms} | censor(low, 1.4)", {"hyper": "maximize"}
-    res = tg.fit(formula, mixed, inducing=4, **how)
+    formula, how = f"y ~ {terms} | censor(low, 1.4)", {"method": tg.EP(hyper="maximize")}
+    res = tg.fit(formula, mixed, **with_settings(how, inducing=4))
     found = res.inducing_inputs
     assert list(found) == [name for name in (term.name for term in res.parts.spec.gps) if not name.startswith("re(")]
     for name, Z in found.items():
         assert 1 <= len(Z) <= 4
         if "log" not in name:  # greedy ones are rows
             assert all(np.isclose(mixed[Z.columns], row).all(axis=1).any() for row in Z.to_numpy())
-    again = tg.fit(formula, mixed, inducing=found, fixed=res.hyperparameters, **how)
+    again = tg.fit(formula, mixed, fixed=res.hyperparameters, **with_settings(how, inducing=found))
     assert again.log_evidence == pytest.approx(res.log_evidence, abs=1e-6)
     res.save(tmp_path / "fit.tgp")
     for name, Z in tg.load(tmp_path / "fit.tgp").inducing_inputs.items():
@@ -95,14 +96,16 @@ def test_inducing_inputs_are_those_of_the_fit(mixed, terms, tmp_path):
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
 def test_inducing_inputs_are_read_by_their_names(mixed):
     data = mixed.rename(columns={"x": "a b"})
-    formula, how = "y ~ gp(`a b`, z) | censor(low, 1.4)", {"hyper": "maximize"}
-    res = tg.fit(formula, data, inducing=4, **how)
+    formula, how = "y ~ gp(`a b`, z) | censor(low, 1.4)", {"method": tg.EP(hyper="maximize")}
+    res = tg.fit(formula, data, **with_settings(how, inducing=4))
     ((name, Z),) = res.inducing_inputs.items()
     how |= {"fixed": res.hyperparameters}
     for given in (Z, Z[["z", "a b"]], Z.to_numpy()):
-        assert tg.fit(formula, data, inducing={name: given}, **how).log_evidence == pytest.approx(res.log_evidence)
+        assert tg.fit(formula, data, **with_settings(how, inducing={name: given})).log_evidence == pytest.approx(
+            res.log_evidence
+        )
     with pytest.raises(SpecError, match=r"has the columns 'a b', 'q'; its inputs are a b, z"):
-        tg.fit(formula, data, inducing={name: Z.rename(columns={"z": "q"})}, **how)
+        tg.fit(formula, data, **with_settings(how, inducing={name: Z.rename(columns={"z": "q"})}))
 
 
 def test_frequency_weights_count(mixed):
@@ -123,7 +126,7 @@ def test_changing_an_answer_changes_nothing(maximised):
 
 def test_user_data_are_copied(mixed):
     data = mixed.copy()
-    res = tg.fit("y ~ gp(x) | censor(low)", data, hyper="maximize")
+    res = tg.fit("y ~ gp(x) | censor(low)", data, method=tg.EP(hyper="maximize"))
     data["x"] = 0.0
     assert res.model.data.frame["x"].nunique() > 1
 
@@ -167,7 +170,7 @@ def test_import_stays_light():
 def test_what_other_kinds_of_fits_have_is_refused_in_words():
     """By one mechanism, which is an AttributeError too, so that programs can look for what there is."""
     lung = tg.datasets.load("lung")
-    res = tg.fit("Surv(time, event) ~ gp(age)", lung, family="weibull", hyper="maximize")
+    res = tg.fit("Surv(time, event) ~ gp(age)", lung, family="weibull", method=tg.EP(hyper="maximize"))
     with pytest.raises(
         UnavailableError,
         match=r"^res.profile_interval: not defined for a Gaussian process. .* maximised likelihood. conf_int",
@@ -178,7 +181,7 @@ def test_what_other_kinds_of_fits_have_is_refused_in_words():
     assert not hasattr(res, "lr_test")
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         res.nothing  # noqa: B018
-    power = tg.fit("time ~ age", lung, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+    power = tg.fit("time ~ age", lung, family=tg.BoxCox(power=0.5), method=tg.EP(hyper="maximize"))
     with pytest.raises(SpecError, match="no ratio of hazards or times is the same in all rows"):
         power.hazard_ratios()
     with pytest.raises(UnavailableError, match=r"^res\.profile_interval: not defined for a Box-Cox process"):

@@ -28,7 +28,7 @@ def lognormal(gbsg2):
 def process(gbsg2):
     """Of 200 rows, with hyper-parameters at the maximum, so that draws of f are all that is uncertain."""
     formula = "Surv(time, cens) ~ horTh + gp(age) + log(pnodes)"
-    return tg.fit(formula, gbsg2.iloc[:200], family="weibull", hyper="maximize")
+    return tg.fit(formula, gbsg2.iloc[:200], family="weibull", method=tg.EP(hyper="maximize"))
 
 
 # -- beside R ---------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_the_mean_of_averages_is_the_average_of_predictive_curves(gbsg2):
 
 def test_a_noise_scale_that_varies_goes_into_the_draws(gbsg2):
     formula, data = "Surv(time, cens) ~ horTh + gp(age)", gbsg2.iloc[:150]
-    res = tg.fit(formula, data, family="lognormal", sigma="~ gp(age)", hyper="maximize")
+    res = tg.fit(formula, data, family="lognormal", sigma="~ gp(age)", method=tg.EP(hyper="maximize"))
     row = res.standardise("horTh", times=1000.0).loc["yes"]
     found = res.predict_survival_function(data.assign(horTh="yes"), [1000.0]).to_numpy().mean()
     assert row["estimate"] == pytest.approx(found, abs=0.1 * row["se"])
@@ -181,7 +181,7 @@ def test_fits_of_different_rows_are_independent(gbsg2):
     row = tg.contrast(*halves, times=1000.0, df=there).iloc[0]
     assert row["estimate"] == pytest.approx(apart[0]["estimate"] - apart[1]["estimate"])
     assert row["se"] == pytest.approx(np.hypot(apart[0]["se"], apart[1]["se"]))
-    curved = tg.fit("Surv(time, cens) ~ horTh + gp(age)", gbsg2[343:], family="weibull", hyper="maximize")
+    curved = tg.fit("Surv(time, cens) ~ horTh + gp(age)", gbsg2[343:], family="weibull", method=tg.EP(hyper="maximize"))
     mixed = tg.contrast(halves[0], curved, times=1000.0, df=there).iloc[0]
     alone = curved.standardise({"horTh": "yes"}, times=1000.0, df=gbsg2).iloc[0]
     assert mixed["se"] == pytest.approx(np.hypot(apart[0]["se"], alone["se"]), rel=0.05)
@@ -294,7 +294,11 @@ SURVIVORS = {
     "spline": {"family": tg.PH("spline", df=2)},
     "piecewise": {"family": tg.PH("piecewise", bands=4), "method": "mle"},
     "hazards": {"family": "ph"},
-    "process": {"family": "weibull", "formula": "Surv(time, event) ~ gp(age) + C(sex)", "hyper": "maximize"},
+    "process": {
+        "family": "weibull",
+        "formula": "Surv(time, event) ~ gp(age) + C(sex)",
+        "method": tg.EP(hyper="maximize"),
+    },
 }
 
 

@@ -18,7 +18,7 @@ def _rows():
 
 def test_intercepts_of_several_responses():
     data = _rows()
-    res = tg.fit("mvbind(u, v) ~ x + z", data, hyper="maximize")
+    res = tg.fit("mvbind(u, v) ~ x + z", data, method=tg.EP(hyper="maximize"))
     note = " ".join(str(res.summary()).split("Notes:")[1].split())
     said = [float(value) for value in re.findall(r"(-?[\d.]+) \[[uv]\]", note)]
     means = data[["x", "z"]].mean()
@@ -30,7 +30,7 @@ def test_intercepts_of_several_responses():
 
 def test_the_scale_of_a_noise_process():
     data = _rows()
-    res = tg.fit("y ~ z", data, sigma="~ gp(x)", hyper="maximize", n_starts=1)
+    res = tg.fit("y ~ z", data, sigma="~ gp(x)", method=tg.EP(hyper="maximize", n_starts=1))
     said = float(re.search(r"it is ([\d.]+)\.", " ".join(str(res.summary()).split()))[1])
     row = data[["x", "z"]].mean().to_frame().T
     ends = res.predict(row, "quantile", q=0.841344746), res.predict(row, "quantile", q=0.158655254)

@@ -43,7 +43,7 @@ def fits(data):
                 response = "Surv(log(time), event)" if family in ("gaussian", "student") else "Surv(time, event)"
                 family = tg.Student(df=3) if family == "student" else family
                 hyper = "integrate" if method == "gp" else "maximize"
-                made[kind] = tg.fit(f"{response} ~ {rhs}", data, family=family, hyper=hyper)
+                made[kind] = tg.fit(f"{response} ~ {rhs}", data, family=family, method=tg.EP(hyper=hyper))
         return made[kind]
 
     return fit

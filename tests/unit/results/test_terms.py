@@ -17,7 +17,7 @@ WEIGHTS = np.tile([1.0, 2.0, 4.0], 20)
 def additive(mixed):
     data = mixed.assign(t=np.linspace(0.0, 1.0, len(mixed)), o=0.3 * mixed["z"])
     formula = "y ~ poly(z, 2) + g + gp(x) + gp(t) + offset(o) | censor(low, 1.4)"
-    return tg.fit(formula, data, hyper="integrate"), data
+    return tg.fit(formula, data, method=tg.EP(hyper="integrate")), data
 
 
 def means(table):
@@ -102,7 +102,7 @@ def test_a_process_beside_an_intercept_is_measured_from_its_average(averaged, mi
     table = averaged.predict(what="terms", se=True)
     assert np.isclose(table[("gp(x)", "estimate")].mean(), 0.0, atol=1e-10)
     assert np.isclose(table[("Intercept", "se")].iloc[0], averaged.bse["Intercept"])
-    options = {"weights": WEIGHTS, "hyper": "maximize", "fixed": {"sigma": 0.3}}
+    options = {"weights": WEIGHTS, "method": tg.EP(hyper="maximize"), "fixed": {"sigma": 0.3}}
     weighted = tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, **options)
     part = weighted.predict(what="terms")[("gp(x)", "estimate")]
     assert np.isclose(np.average(part, weights=WEIGHTS), 0.0, atol=1e-10)
@@ -110,7 +110,7 @@ def test_a_process_beside_an_intercept_is_measured_from_its_average(averaged, mi
 
 @pytest.mark.parametrize("formula", ["y ~ 0 + gp(x)", "y ~ 0 + z + gp(x)"])
 def test_without_an_intercept_a_process_keeps_its_level(mixed, formula):
-    res = tg.fit(f"{formula} | censor(low, 1.4)", mixed, hyper="maximize")
+    res = tg.fit(f"{formula} | censor(low, 1.4)", mixed, method=tg.EP(hyper="maximize"))
     table = means(res.predict(what="terms"))
     assert np.allclose(table.sum(axis=1), res.predict(what="latent"), atol=1e-10)
     assert abs(table["gp(x)"].mean()) > 0.1
@@ -152,7 +152,7 @@ def test_unknown_terms_are_refused(averaged, name):
 def test_categories_codings_and_named_processes(mixed):
     data = mixed.assign(g=pd.Categorical(mixed["g"]), k=np.arange(len(mixed)) % 3).rename(columns={"z": "a b"})
     formula = "y ~ C(k) + g + `a b`:g + gp(log(1 + x), name='curve') + offset(0.1 * x) | censor(low, 1.4)"
-    res = tg.fit(formula, data, hyper="maximize")
+    res = tg.fit(formula, data, method=tg.EP(hyper="maximize"))
     table = means(res.predict(what="terms"))
     assert list(table.columns) == ["Intercept", "C(k)", "g", "`a b`:g", "curve", "offset"]
     assert np.allclose(table.sum(axis=1), res.predict(what="latent"), atol=1e-10, rtol=0)
@@ -164,7 +164,9 @@ def test_categories_codings_and_named_processes(mixed):
 
 
 def test_a_prior_of_the_intercept_leaves_processes_centred(mixed):
-    res = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, priors={"Intercept": tg.Normal(0.0, 1.0)}, hyper="maximize")
+    res = tg.fit(
+        "y ~ gp(x) | censor(low, 1.4)", mixed, priors={"Intercept": tg.Normal(0.0, 1.0)}, method=tg.EP(hyper="maximize")
+    )
     assert np.isclose(res.predict(what="terms")[("gp(x)", "estimate")].mean(), 0.0, atol=1e-10)
-    known = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, fixed={"Intercept": 0.3}, hyper="maximize")
+    known = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, fixed={"Intercept": 0.3}, method=tg.EP(hyper="maximize"))
     assert np.allclose(means(known.predict(what="terms"))["Intercept"], 0.3)

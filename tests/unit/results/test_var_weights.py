@@ -8,6 +8,7 @@ import pytest
 import statsmodels.api as sm
 from scipy.integrate import quad
 from scipy.stats import logistic, multivariate_normal, norm
+from support.methods import having
 
 import tobitgp as tg
 from tobitgp.data.arrays import KindRows, Window
@@ -67,7 +68,7 @@ def test_censored_regressions_have_the_noise_of_each_row(data):
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_processes_are_closed_form_regression_with_known_noise(data, dense, method, tmp_path):
     K, noise, mean, sd = dense
-    fit = tg.fit("y ~ 0 + gp(x, line=False)", data, var_weights="w", fixed=KNOWN, inducing=None, method=method)
+    fit = tg.fit("y ~ 0 + gp(x, line=False)", data, var_weights="w", fixed=KNOWN, method=having(method, inducing=None))
     distribution = multivariate_normal(np.zeros(len(K)), K + np.diag(noise))
     assert fit.log_evidence == pytest.approx(distribution.logpdf(data["y"]), abs=1e-6)
     np.testing.assert_allclose(fit.predict(what="latent"), mean, atol=1e-7)
@@ -92,7 +93,13 @@ def test_one_censored_row_is_exact_by_ep(data, dense):
     want = multivariate_normal(np.zeros(39), S[1:, 1:]).logpdf(y[1:]) + norm.logsf(0.7, centre, sd)
     lower, upper = np.where(np.arange(40) == 0, 0.7, y), np.where(np.arange(40) == 0, np.inf, y)
     rows = data.assign(lower=lower, upper=upper)
-    fit = tg.fit("interval(lower, upper) ~ 0 + gp(x, line=False)", rows, var_weights="w", fixed=KNOWN, inducing=None)
+    fit = tg.fit(
+        "interval(lower, upper) ~ 0 + gp(x, line=False)",
+        rows,
+        var_weights="w",
+        fixed=KNOWN,
+        method=tg.EP(inducing=None),
+    )
     assert fit.log_evidence == pytest.approx(want, abs=1e-6)
 
 
@@ -138,16 +145,19 @@ def test_gradients_of_the_evidence(data, method, bound, family):
     )
     model = tg.Model(formula, rows, family=family, var_weights="w")
     known = KNOWN | ({"sigma_upper": 0.3} if bound else {})
-    found = model.evidence(known, method=method, bound=bound)
+    found = model.evidence(known, method=having(method, bound=bound))
     for name, value in known.items():
         h = 1e-4 * value
-        ends = [model.evidence(known | {name: value + s * h}, method=method, bound=bound).value for s in (-1, 1)]
+        ends = [
+            model.evidence(known | {name: value + s * h}, method=having(method, bound=bound)).value for s in (-1, 1)
+        ]
         assert found.gradient[name] == pytest.approx((ends[1] - ends[0]) / (2 * h), rel=2e-3, abs=2e-3), name
 
 
 def test_the_unit_of_the_weights_does_not_matter_where_parameters_are_found(data):
     fits = [
-        tg.fit("y ~ gp(x)", data.assign(w=unit * data["w"]), var_weights="w", hyper="maximize") for unit in (1.0, 7.0)
+        tg.fit("y ~ gp(x)", data.assign(w=unit * data["w"]), var_weights="w", method=tg.EP(hyper="maximize"))
+        for unit in (1.0, 7.0)
     ]
     np.testing.assert_allclose(fits[0].params, fits[1].params, rtol=1e-4)
     assert fits[0].log_evidence == pytest.approx(fits[1].log_evidence, abs=1e-4)
@@ -156,7 +166,12 @@ def test_the_unit_of_the_weights_does_not_matter_where_parameters_are_found(data
 def test_survival_of_rows_has_their_noise(data):
     rows = data.assign(t=np.exp(data["y"]), event=np.arange(40) % 3 > 0)
     fit = tg.fit(
-        "Surv(t, event) ~ 0 + gp(x, line=False)", rows, family="lognormal", var_weights="w", fixed=KNOWN, inducing=None
+        "Surv(t, event) ~ 0 + gp(x, line=False)",
+        rows,
+        family="lognormal",
+        var_weights="w",
+        fixed=KNOWN,
+        method=tg.EP(inducing=None),
     )
     f = fit.predict(what="latent", se=True)
     sd = np.hypot(f["se"], 0.4 * np.sqrt(data["w"].mean() / data["w"]))
@@ -184,10 +199,10 @@ def test_a_curve_of_doubled_rows_is_spoken_of():
     f = np.sin(6.0 * x)
     data = pd.DataFrame({"x": x, "y": f + 0.4 * rng.normal(size=60)})
     with pytest.warns(BoundaryWarning, match="100% of the exact rows are copies .* var_weights="):
-        twice = tg.fit("y ~ gp(x)", pd.concat([data, data], ignore_index=True), hyper="maximize")
+        twice = tg.fit("y ~ gp(x)", pd.concat([data, data], ignore_index=True), method=tg.EP(hyper="maximize"))
     smooth = {"lengthscale(gp(x))": 0.3}  # a curve that does not go through the copies is not spoken of
-    tg.fit("y ~ gp(x)", data, weights=np.full(60, 2.0), hyper="maximize", fixed=smooth)
-    precise = tg.fit("y ~ gp(x)", data, var_weights=np.full(60, 2.0), hyper="maximize")
+    tg.fit("y ~ gp(x)", data, weights=np.full(60, 2.0), method=tg.EP(hyper="maximize"), fixed=smooth)
+    precise = tg.fit("y ~ gp(x)", data, var_weights=np.full(60, 2.0), method=tg.EP(hyper="maximize"))
     errors = [np.sqrt(np.mean((fit.predict(data[["x"]]) - f) ** 2)) for fit in (twice, precise)]
     assert errors[1] < 0.1 < 0.25 < errors[0]
 
@@ -218,7 +233,7 @@ def test_partitioned_data_take_a_column_of_them_as_data_in_memory_do():
     rng = np.random.default_rng(7)
     data = pd.DataFrame({"x": rng.uniform(0, 6, 90), "w": rng.uniform(0.2, 5.0, 90), "copies": rng.integers(0, 3, 90)})
     data = data.assign(y=np.maximum(np.sin(data["x"]) + 0.4 * rng.normal(size=90) / np.sqrt(data["w"]), -0.6))
-    options = {"var_weights": "w", "weights": "copies", "hyper": "maximize"}
+    options = {"var_weights": "w", "weights": "copies", "method": tg.EP(hyper="maximize")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         whole, apart = (

@@ -12,7 +12,7 @@ from tobitgp.errors import DataError, FormulaError, SpecError
 
 LINEAR = "Surv(time, event) ~ age + sex"
 FORMULAS = {
-    "process": ("Surv(time, event) ~ gp(age) + sex", {"family": "lognormal", "hyper": "maximize"}),
+    "process": ("Surv(time, event) ~ gp(age) + sex", {"family": "lognormal", "method": tg.EP(hyper="maximize")}),
     "regression": (LINEAR, {"family": "weibull"}),
     "mixture": ("Surv(time, event) ~ mixture(2)", {"family": "weibull"}),
 }

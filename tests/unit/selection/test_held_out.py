@@ -99,7 +99,7 @@ def test_errors_are_of_what_the_instrument_shows(clipped):
 
 def test_errors_without_limits_are_those_of_the_mean(clipped):
     train, test = clipped
-    res = tg.fit("full ~ gp(x)", train, hyper="maximize")
+    res = tg.fit("full ~ gp(x)", train, method=tg.EP(hyper="maximize"))
     error = test["full"] - res.predict(test, "uncensored")
     held = HeldOut(res, test, None)
     assert np.isclose(MEASURES["mae"](held), error.abs().mean(), rtol=1e-12)

@@ -23,8 +23,8 @@ def data():
 
 
 def test_ranks_as_compare_ranks_the_same_fits(data):
-    found = tg.select(KERNELS, data, hyper="maximize")
-    fits = {name: tg.fit(formula, data, hyper="maximize") for name, formula in KERNELS.items()}
+    found = tg.select(KERNELS, data, method=tg.EP(hyper="maximize"))
+    fits = {name: tg.fit(formula, data, method=tg.EP(hyper="maximize")) for name, formula in KERNELS.items()}
     assert found.table.equals(tg.compare(fits))
     assert found.best is found.results["rbf"]
     assert found.best.log_evidence == fits["rbf"].log_evidence
@@ -35,7 +35,8 @@ def test_processes_change_nothing(data):
     own = {"f": lambda x: 2.0 * x}
     specs = {**KERNELS, "own": "y ~ gp(f(x)) | censor(lower)"}
     one, two = (
-        tg.select(specs, data, n_jobs=n, functions=own, hyper="maximize", rng=np.random.default_rng(4)) for n in (1, 2)
+        tg.select(specs, data, n_jobs=n, functions=own, method=tg.EP(hyper="maximize"), rng=np.random.default_rng(4))
+        for n in (1, 2)
     )
     assert one.table.equals(two.table)
     new = {"x": [0.1, 0.7]}
@@ -44,10 +45,13 @@ def test_processes_change_nothing(data):
 
 
 def test_arguments_are_varied_in_all_combinations(data):
-    grid = {"method": ["ep", "vi"], "formula": list(KERNELS.values()), "hyper": "maximize"}
+    grid = {"method": [tg.EP(hyper="maximize"), tg.VI(hyper="maximize")], "formula": list(KERNELS.values())}
     found = tg.select(grid, data, by="elbo")
     assert len(found.table) == 4
-    assert found.table.loc[f"method=vi, {RBF}", "value"] == tg.fit(RBF, data, method="vi", hyper="maximize").elbo
+    assert (
+        found.table.loc[f"method=VI(hyper='maximize'), {RBF}", "value"]
+        == tg.fit(RBF, data, method=tg.VI(hyper="maximize")).elbo
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,11 +62,15 @@ def test_arguments_are_varied_in_all_combinations(data):
         ({"method": ["ep"]}, {"formula": "y ~ x"}, ["method=ep"]),
         ({"formula": "y ~ x", "family": ["gaussian", "lognormal"]}, {}, ["family=gaussian", "family=lognormal"]),
         (
-            {"fixed": [{"sigma": 1.0}, None], "inducing": [np.zeros((9, 9))]},
+            {"fixed": [{"sigma": 1.0}, None], "method": [tg.EP(inducing=np.zeros((9, 9)))]},
             {"formula": "y ~ x"},
             ["fixed={'sigma': 1.0}", "fixed=None"],
         ),
-        ({"inducing": [np.zeros((9, 9)), 5]}, {"formula": "y ~ x"}, ["inducing=#1", "inducing=5"]),
+        (
+            {"method": [tg.EP(inducing=np.zeros((9, 9))), tg.EP(inducing=5)]},
+            {"formula": "y ~ x"},
+            ["method=EP(inducing=...)", "method=EP(inducing=5)"],
+        ),
     ],
 )
 def test_names(specs, given, names):
@@ -84,7 +92,7 @@ REFUSED = {
     "by": ([RBF], {"by": "R2"}, "by='R2'"),
     "aic": ([RBF], {"by": "aic"}, "by='aic' takes a maximised likelihood"),
     "aic of a posterior": ([RBF], {"by": "aic", "method": "ep"}, "do not go together"),
-    "maximised": ([RBF], {"by": "log_evidence_integrated", "hyper": "maximize"}, "integrates"),
+    "maximised": ([RBF], {"by": "log_evidence_integrated", "method": tg.EP(hyper="maximize")}, "integrates"),
     "methods": ({"method": ["ep", "vi"]}, {"formula": RBF}, "by='elbo'"),
     "treatments": ({"censored": ["model", "drop"]}, {"formula": RBF}, "censored='drop'"),
     "method": ([RBF], {"method": "mcmc"}, "method='mcmc'"),
@@ -100,7 +108,7 @@ def test_what_makes_no_sense_is_refused_before_any_fit(case, data, monkeypatch):
 
 
 def test_methods_may_differ_where_no_row_is_censored(data):
-    found = tg.select({"method": ["ep", "vi"]}, data, formula="y ~ x", hyper="maximize")
+    found = tg.select({"method": ["ep", "vi"]}, data, formula="y ~ x", method=tg.EP(hyper="maximize"))
     assert set(found.table["kind"]) == {"exact"}
 
 
@@ -108,7 +116,7 @@ def test_methods_may_differ_where_no_row_is_censored(data):
 def test_one_that_fails_has_an_empty_row_and_the_others_go_on(data, n_jobs):
     specs = {"lost": "y ~ gp(q) | censor(lower)", **KERNELS}
     with pytest.warns(UserWarning, match=r"'lost' failed .* no column 'q'") as said:
-        found = tg.select(specs, data, n_jobs=n_jobs, hyper="maximize")
+        found = tg.select(specs, data, n_jobs=n_jobs, method=tg.EP(hyper="maximize"))
     assert len(said) == 1
     assert list(found.table.index) == ["rbf", "rough", "lost"]
     assert found.table.loc["lost", ["value", "diff", "weight", "n"]].isna().all()
@@ -119,7 +127,7 @@ def test_one_that_fails_has_an_empty_row_and_the_others_go_on(data, n_jobs):
 def test_a_fit_that_fails_is_no_fit_of_the_others(data):
     starts = [{"sigma": 0.3}, {"sd(gp(q))": 1.0}]
     with pytest.warns(UserWarning, match="sd.gp.q"):
-        found = tg.select({"start": starts}, data, formula=RBF, hyper="maximize", n_jobs=2)
+        found = tg.select({"start": starts}, data, formula=RBF, method=tg.EP(hyper="maximize"), n_jobs=2)
     assert found.table["value"].notna().tolist() == [True, False]
 
 
@@ -137,7 +145,7 @@ def test_warnings_arrive_once_under_the_names_of_the_models(data, n_jobs):
     specs = {**KERNELS, "flat": "y ~ x + gp(constant) | censor(lower)"}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tg.select(specs, rows.assign(constant=1.0), n_jobs=n_jobs, hyper="maximize", fixed=None)
+        tg.select(specs, rows.assign(constant=1.0), n_jobs=n_jobs, method=tg.EP(hyper="maximize"), fixed=None)
     said = [str(note.message) for note in caught]
     assert sum("1 of 30 rows is dropped" in text for text in said) == 1
     assert any(text.startswith("'rbf', 'rough', 'flat': 1 of 30 rows") for text in said)
@@ -150,9 +158,9 @@ def test_warnings_arrive_once_under_the_names_of_the_models(data, n_jobs):
 
 def test_progress_counts_the_models(data, capsys):
     seen = []
-    tg.select(KERNELS, data, hyper="maximize", progress=lambda *step: seen.append(step))
+    tg.select(KERNELS, data, method=tg.EP(hyper="maximize"), progress=lambda *step: seen.append(step))
     assert [step[:2] for step in seen] == [("rbf", 1), ("rough", 2)]
-    assert seen[0][2] == tg.fit(RBF, data, hyper="maximize").log_evidence
+    assert seen[0][2] == tg.fit(RBF, data, method=tg.EP(hyper="maximize")).log_evidence
     assert capsys.readouterr().err == ""
 
 
@@ -162,7 +170,7 @@ def test_fall_back_to_another_method_is_ranked_by_the_bound(data, monkeypatch):
     original = tg.Model.fit
 
     def falls_back(self, **options):
-        res = original(self, **{**options, "method": "vi" if "matern" in self.formula else "ep"})
+        res = original(self, **{**options, "method": (tg.VI if "matern" in self.formula else tg.EP)(hyper="maximize")})
         fitted = res.parts.fitted
         trace = dataclasses.replace(fitted.trace, fell_back=fitted.method.name == "vi")
         parts = dataclasses.replace(res.parts, fitted=dataclasses.replace(fitted, trace=trace))
@@ -171,12 +179,12 @@ def test_fall_back_to_another_method_is_ranked_by_the_bound(data, monkeypatch):
 
     monkeypatch.setattr(tg.Model, "fit", falls_back)
     with pytest.warns(UserWarning, match="'rough' fell back"):
-        found = tg.select(KERNELS, data, hyper="maximize")
+        found = tg.select(KERNELS, data, method=tg.EP(hyper="maximize"))
     assert set(found.table["kind"]) == {"elbo"}
 
 
 def test_html_escapes_names(data):
-    found = tg.select({"a<b>&_%": "y ~ x | censor(lower)"}, data, hyper="maximize")
+    found = tg.select({"a<b>&_%": "y ~ x | censor(lower)"}, data, method=tg.EP(hyper="maximize"))
     assert "a&lt;b&gt;&amp;_%" in found._repr_html_()
     assert "<b>" not in found._repr_html_()
 

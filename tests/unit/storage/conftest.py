@@ -42,7 +42,7 @@ def rich():
 @pytest.fixture(scope="session")
 def stored(rich, tmp_path_factory):
     """A fit with linear columns, a spline and a process, and the bytes of its file."""
-    res = tg.fit("y ~ bs(z, df=4) + g + gp(x) | censor(low, 1.6)", rich, hyper="maximize")
+    res = tg.fit("y ~ bs(z, df=4) + g + gp(x) | censor(low, 1.6)", rich, method=tg.EP(hyper="maximize"))
     path = tmp_path_factory.mktemp("stored") / "fit.tgp"
     res.save(path)
     return res, path.read_bytes()
@@ -61,7 +61,7 @@ def stored_regression(rich, tmp_path_factory):
 @pytest.fixture(scope="session")
 def stored_scale(rich, tmp_path_factory):
     """A fit with a process and a formula of its noise scale, and the bytes of its file."""
-    res = tg.fit("y ~ z + gp(x) | censor(low, 1.6)", rich, sigma="~ t", hyper="maximize", n_starts=1)
+    res = tg.fit("y ~ z + gp(x) | censor(low, 1.6)", rich, sigma="~ t", method=tg.EP(hyper="maximize", n_starts=1))
     path = tmp_path_factory.mktemp("stored") / "fit.tgp"
     res.save(path)
     return res, path.read_bytes()
@@ -88,7 +88,7 @@ def rewrite_scale(stored_scale, tmp_path):
 @pytest.fixture
 def rewrite_curve(rich, tmp_path):
     """A fit with a process without a line, and ``rewrite`` of its file."""
-    res = tg.fit("y ~ z + gp(x, line=False) | censor(low, 1.6)", rich, hyper="maximize", n_starts=1)
+    res = tg.fit("y ~ z + gp(x, line=False) | censor(low, 1.6)", rich, method=tg.EP(hyper="maximize", n_starts=1))
     res.save(tmp_path / "fit.tgp")
     return res, rewriter((tmp_path / "fit.tgp").read_bytes(), tmp_path)
 

@@ -10,13 +10,14 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from support.methods import having, with_settings
 from support.processes import environment, printed_by
 from support.stored import LINEAR, again, assert_same, quiet_fit
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
 
-QUICK = {"method": "ep", "hyper": "maximize", "n_starts": 1}
+QUICK = {"method": tg.EP(hyper="maximize", n_starts=1)}
 
 
 def check_estimates(res, loaded):
@@ -52,7 +53,9 @@ def check_predictions(res, loaded, new, *, limits=True):
 @pytest.mark.parametrize("family", ["gaussian", "lognormal"])
 @pytest.mark.parametrize("hyper", ["integrate", "maximize"])
 def test_methods_families_and_averages(rich, tmp_path, method, family, hyper):
-    res = quiet_fit("y ~ z + g + gp(x) | censor(low, 1.6)", rich, method=method, family=family, hyper=hyper, n_starts=1)
+    res = quiet_fit(
+        "y ~ z + g + gp(x) | censor(low, 1.6)", rich, method=having(method, hyper=hyper, n_starts=1), family=family
+    )
     loaded = again(res, tmp_path)
     check_estimates(res, loaded)
     check_predictions(res, loaded, rich.iloc[::4])
@@ -117,7 +120,11 @@ def test_dot_weights_and_dict(rich, tmp_path):
 
 def test_priors_fixed_inducing_and_dropped_rows(rich, tmp_path):
     data = rich.assign(z=rich["z"].where(rich.index > 3))
-    options = {"inducing": None, "fixed": {"z": 0.25, "sigma": 0.2}, "priors": {"sd(gp(x))": tg.LogNormal(1.0, 0.5)}}
+    options = {
+        "method": tg.EP(inducing=None),
+        "fixed": {"z": 0.25, "sigma": 0.2},
+        "priors": {"sd(gp(x))": tg.LogNormal(1.0, 0.5)},
+    }
     res = quiet_fit("y ~ z + gp(x) | censor(low, 1.6)", data, censored="drop", **options)
     check_estimates(res, again(res, tmp_path))
     res = quiet_fit("y ~ z + gp(x) | censor(low, 1.6)", data, censored="ignore", priors={}, **QUICK)
@@ -247,7 +254,7 @@ def test_a_fit_made_without_its_data(stored, rich, tmp_path):
 
 def test_memory_order_is_kept(rich, tmp_path):
     """BLAS takes other ways, and rounds otherwise, for transposed matrices."""
-    res = quiet_fit("y ~ 0 + gp(x) + gp(t) | censor(low, 1.6)", rich, inducing=None, **QUICK)
+    res = quiet_fit("y ~ 0 + gp(x) + gp(t) | censor(low, 1.6)", rich, **with_settings(QUICK, inducing=None))
     loaded = again(res, tmp_path)
     for a, b in zip(res.parts.fitted.points, loaded.parts.fitted.points, strict=True):
         pairs = [(a.factor.L, b.factor.L), *((x.L, y.L) for x, y in zip(a.blocks[:2], b.blocks[:2], strict=True))]

@@ -26,7 +26,7 @@ def data(rich):
 @pytest.fixture(scope="module", params=FITS)
 def res(request, data):
     formula, family = FITS[request.param]
-    return quiet_fit(formula, data, family=family, hyper="auto" if family != "ph" else "maximize")
+    return quiet_fit(formula, data, family=family, method=tg.EP(hyper="auto" if family != "ph" else "maximize"))
 
 
 @pytest.fixture(scope="module")

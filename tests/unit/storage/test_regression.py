@@ -69,7 +69,7 @@ def test_linear_parts(rich, tmp_path, linear):
     ],
 )
 def test_noise_scales(rich, tmp_path, sigma):
-    res = quiet_fit("y ~ z + x | censor(low, 1.6)", rich, method="mle", sigma=sigma, max_iter=30)
+    res = quiet_fit("y ~ z + x | censor(low, 1.6)", rich, method=tg.MLE(max_iter=30), sigma=sigma)
     check(res, again(res, tmp_path), rich.iloc[::5])
 
 

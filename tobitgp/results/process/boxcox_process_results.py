@@ -28,8 +28,8 @@ class BoxCoxGPResults(GPResults):
     r"""A process, or a regression with priors, whose response is normal after a power transformation.
 
     Made by :func:`tobitgp.fit` with ``family="boxcox"``. Predictions average over the powers, as over other
-    hyper-parameters, unless ``hyper="maximize"``. Coefficients, hyper-parameters, terms and f are those of the
-    transformed response at the power with the highest evidence.
+    hyper-parameters, unless the method has ``hyper="maximize"``. Coefficients, hyper-parameters, terms and f are those
+    of the transformed response at the power with the highest evidence.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class BoxCoxGPResults(GPResults):
     --------
     >>> import tobitgp as tg
     >>> data = tg.datasets.load("tobin")
-    >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+    >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method=tg.EP(hyper="maximize"))
     >>> round(res.log_evidence, 2), res.power
     (-37.39, 0.5)
     """
@@ -95,7 +95,7 @@ class BoxCoxGPResults(GPResults):
         --------
         >>> import tobitgp as tg
         >>> data = tg.datasets.load("tobin")
-        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method="ep", hyper="maximize")
+        >>> res = tg.fit("durable ~ age | censor(0)", data, family=tg.BoxCox(power=0.5), method=tg.EP(hyper="maximize"))
         >>> res.power_interval().tolist()
         [0.5, 0.0, 0.5, 0.5]
         """

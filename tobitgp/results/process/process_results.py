@@ -80,7 +80,7 @@ class GPResults(Results):
     Examples
     --------
     >>> import tobitgp as tg
-    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), method=tg.EP(hyper="maximize"))
     >>> res
     GPResults: durable ~ age + quant | censor(0)
       gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
@@ -135,7 +135,8 @@ class GPResults(Results):
         --------
         >>> import tobitgp as tg
         >>> data = tg.datasets.load("tobin")
-        >>> res = tg.fit("durable ~ age + quant | censor(0)", data, hyper="maximize", priors={"age": tg.Normal(0, 1)})
+        >>> priors, method = {"age": tg.Normal(0, 1)}, tg.EP(hyper="maximize")
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", data, method=method, priors=priors)
         >>> res.priors["source"].to_dict()
         {'Intercept': 'default', 'age': 'priors=', 'quant': 'default', 'sigma': 'default'}
         """
@@ -143,7 +144,7 @@ class GPResults(Results):
 
     @property
     def inducing_inputs(self) -> dict[str, pd.DataFrame]:
-        """Inducing inputs of each process at the maximum, ready for ``inducing=``; the same for all its groups.
+        """Inducing inputs of each process at the maximum, ready for ``tg.EP(inducing=)``; the same for all its groups.
 
         A row for each, a column for each input, in the user's units: Z of (FEA2) of the theory pages. Inputs that tell
         nothing beside the others are left out. Random intercepts have none.
@@ -151,7 +152,7 @@ class GPResults(Results):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> how = {"hyper": "maximize", "fixed": {"lengthscale(gp(age))": 30.0}}
+        >>> how = {"method": tg.EP(hyper="maximize"), "fixed": {"lengthscale(gp(age))": 30.0}}
         >>> res = tg.fit("durable ~ gp(age) | censor(0)", tg.datasets.load("tobin"), **how)
         >>> Z = res.inducing_inputs["gp(age)"]
         >>> Z.columns.to_list(), bool(Z["age"].between(30, 60).all())

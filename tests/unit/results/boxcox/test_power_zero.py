@@ -23,7 +23,7 @@ NEW = DATA.head(5)
 
 @pytest.fixture(scope="module", params=[None, "~ z"], ids=["one sigma", "sigma of rows"])
 def pair(request):
-    how = {"sigma": request.param, "hyper": "maximize"}
+    how = {"sigma": request.param, "method": tg.EP(hyper="maximize")}
     return [tg.fit(FORMULA, DATA, family=family, **how) for family in (tg.BoxCox(power=0.0), "lognormal")]
 
 

@@ -450,8 +450,8 @@ def test_one_event(data):
 
 
 def test_too_few_iterations(data):
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        res = tg.fit(SIMPLE, data, family="weibull", cure="~ treated", max_iter=1)
+    with pytest.warns(ConvergenceWarning, match=r"tg\.MLE\(max_iter="):
+        res = tg.fit(SIMPLE, data, family="weibull", cure="~ treated", method=tg.MLE(max_iter=1))
     assert not res.converged
 
 

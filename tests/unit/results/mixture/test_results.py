@@ -362,7 +362,7 @@ def test_draws_keep_shapes_positive():
     """A shape whose error is larger than itself is drawn on the log scale, not cut off at the smallest there is."""
     rossi = tg.datasets.load("rossi")
     with pytest.warns(BoundaryWarning, match="its shape alone places it"):
-        res = tg.fit("week ~ mixture(2) | censor(event=event)", rossi, family="weibull", method="em", n_starts=1)
+        res = tg.fit("week ~ mixture(2) | censor(event=event)", rossi, family="weibull", method=tg.EMCM(n_init=1))
     assert res.bse["shape[2]"] > res.params["shape[2]"]
     draws = res.sample(NEW.iloc[:1], draws=2000, rng=1).to_numpy().ravel()
     assert np.mean((draws < 1e-3) | (draws > 1e6)) < 0.05
@@ -649,7 +649,7 @@ def test_a_process_has_standard_errors_and_a_mean(family):
 def test_stochastic_steps_that_stop_early_have_not_converged():
     rng = np.random.default_rng(0)
     data = {"y": np.r_[rng.normal(-3.0, 1.0, 50), rng.normal(3.0, 1.0, 50)]}
-    with pytest.warns(tg.errors.ConvergenceWarning, match="No convergence after 10 stochastic steps; raise n_steps"):
+    with pytest.warns(tg.errors.ConvergenceWarning, match="No convergence after 10 stochastic steps. Raise n_steps"):
         few = tg.fit("y ~ mixture(2)", data, method=tg.SVBCM(polish=False, batch_size=1, n_steps=10))
     assert not few.converged
     assert "NOT CONVERGED" in str(few.summary())

@@ -105,7 +105,7 @@ def test_what_is_no_likelihood_ratio_is_refused(tobin):
     with pytest.raises(SpecError, match="its family is logistic"):
         whole.lr_test(tg.fit("durable ~ age | censor(0)", tobin, method="mle", family="logistic"))
     with pytest.raises(SpecError, match="method='mle'"):
-        whole.lr_test(tg.fit("durable ~ age | censor(0)", tobin, hyper="maximize"))
+        whole.lr_test(tg.fit("durable ~ age | censor(0)", tobin, method=tg.EP(hyper="maximize")))
     with pytest.raises(SpecError, match="different rows"):
         whole.lr_test(tg.fit("durable ~ age | censor(0)", tobin.iloc[1:], method="mle"))
 
@@ -152,14 +152,11 @@ def test_offsets_and_fixed_coefficients_are_one(tobin):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"inducing": 5}, "inducing="),
-        ({"hyper": "maximize"}, "hyper="),
         ({"priors": {"sigma": None}}, "priors="),
         ({"family": "student", "fixed": {"df": 0.0}}, r"Student\(df=0.0\)"),
         ({"family": tg.Student(3), "fixed": {"df": 4.0}}, "'df'"),
         ({"fixed": {"age": 1j}}, "finite number"),
         ({"start": {"sigma": 1.0}}, "start="),
-        ({"bound": "exact"}, "bound="),
         ({"fixed": {"df": 3.0}}, "'df'"),
         ({"fixed": {"sigma": -1.0}}, "positive"),
         ({"cov_type": "HC7"}, "'HC7'"),
@@ -305,7 +302,7 @@ def test_selection_chooses_the_method_that_its_criterion_takes(tobin):
     """A linear formula beside a curve is ranked by evidence, alone it may be by likelihood."""
     formulas = {"line": "durable ~ age | censor(0)", "curve": "durable ~ gp(age) | censor(0)"}
     with pytest.warns(UserWarning, match="linear columns differ"):
-        found = tg.select(formulas, tobin, hyper="maximize", n_starts=1)
+        found = tg.select(formulas, tobin, method=tg.EP(hyper="maximize", n_starts=1))
     assert {type(fit) for fit in found.results.values()} == {tg.GPResults}
     found = tg.select([formulas["line"]], tobin, by="bic")
     assert type(found.best) is tg.RegressionResults

@@ -1,0 +1,138 @@
+"""Methods as values with settings, and errors that say where a setting is written."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import SpecError
+
+LINEAR, PROCESS, MIXTURE = "y ~ x | censor(lower)", "y ~ gp(x) | censor(lower)", "y ~ mixture(2)"
+VALUES = [tg.EP(), tg.VI(), tg.Laplace(), tg.MLE(), tg.VBCM(), tg.SVBCM(), tg.EMCM()]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return tg.datasets.simulate_groot_lucas()
+
+
+@pytest.mark.parametrize("method", VALUES, ids=str)
+def test_values_are_frozen_and_show_what_differs_from_the_defaults(method):
+    assert repr(method) == f"{type(method).__name__}()"
+    assert method == type(method)()
+    other = dataclasses.replace(method, max_iter=7)
+    assert repr(other) == f"{type(method).__name__}(max_iter=7)"
+    assert eval(f"tg.{other!r}") == other != method
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        method.max_iter = 3
+
+
+def test_long_values_are_shown_by_dots():
+    assert repr(tg.EP(inducing=np.linspace(0, 1, 50)[:, None], tol=1e-3)) == "EP(inducing=..., tol=0.001)"
+
+
+@pytest.mark.parametrize(("name", "value"), [("ep", tg.EP()), ("vi", tg.VI()), ("laplace", tg.Laplace())])
+def test_a_name_means_the_default_settings(data, name, value):
+    by_name, by_value = (tg.fit(PROCESS, data, method=method) for method in (name, value))
+    assert by_name.log_evidence == by_value.log_evidence
+    assert by_name.method == by_value.method == name
+
+
+def test_maximum_likelihood_takes_as_many_steps_as_it_is_given(data):
+    whole = tg.fit(LINEAR, data, method=tg.MLE(max_iter=50))
+    assert whole.method == "mle"
+    assert whole.llf == tg.fit(LINEAR, data).llf
+    with pytest.warns(tg.errors.ConvergenceWarning, match=r"method=tg\.MLE\(max_iter=1000\)"):
+        tg.fit(LINEAR, data, method=tg.MLE(max_iter=1))
+
+
+def test_settings_reach_the_search(data):
+    few, many = (tg.fit(PROCESS, data, method=tg.EP(inducing=m, hyper="maximize")) for m in (14, 18))
+    assert [len(res.inducing_inputs["gp(x)"]) for res in (few, many)] == [14, 18]
+    assert len(few.parts.fitted.points) == 1
+    assert len(tg.fit(PROCESS, data, method=tg.EP(hyper="integrate")).parts.fitted.points) > 1
+    loose = tg.fit(PROCESS, data, method=tg.EP(hyper="maximize", n_starts=1, tol=1.0))
+    assert len(loose.fit_history) <= len(tg.fit(PROCESS, data, method=tg.EP(hyper="maximize", n_starts=4)).fit_history)
+
+
+MOVED = [
+    (PROCESS, {"hyper": "integrate"}, "hyper='integrate'", "tg.EP(hyper='integrate')"),
+    (PROCESS, {"inducing": 20, "n_starts": 4}, "inducing=20, n_starts=4", "tg.EP(inducing=20, n_starts=4)"),
+    (PROCESS, {"bound": "local"}, "bound='local'", "tg.VI(bound='local')"),
+    (PROCESS, {"bound": "local", "method": "vi"}, "bound='local'", "tg.VI(bound='local')"),
+    (PROCESS, {"tol": 0.1, "method": "laplace"}, "tol=0.1", "tg.Laplace(tol=0.1)"),
+    (PROCESS, {"max_iter": 9}, "max_iter=9", "tg.EP(max_iter=9)"),
+    (LINEAR, {"max_iter": 9}, "max_iter=9", "tg.MLE(max_iter=9)"),
+    (LINEAR, {"hyper": "maximize"}, "hyper='maximize'", "tg.EP(hyper='maximize')"),
+    (MIXTURE, {"n_starts": 3, "tol": 1e-6}, "n_starts=3, tol=1e-06", "tg.VBCM(n_init=3, tol=1e-06)"),
+    (MIXTURE, {"max_iter": 90, "method": "em"}, "max_iter=90", "tg.EMCM(max_iter=90)"),
+    (PROCESS, {"inducing": 18, "method": tg.EP(damping=0.8)}, "inducing=18", "tg.EP(damping=0.8, inducing=18)"),
+]
+
+
+@pytest.mark.parametrize(("formula", "options", "shown", "written"), MOVED)
+def test_an_argument_of_a_method_names_its_new_place(data, formula, options, shown, written):
+    expected = f"{shown}: settings of the method belong to it. Write method={written}."
+    for call in (lambda: tg.fit(formula, data, **options), lambda: tg.Model(formula, data).fit(**options)):
+        with pytest.raises(SpecError) as caught:
+            call()
+        assert str(caught.value) == expected
+    with np.errstate(all="ignore"):
+        assert tg.fit(formula, data, method=eval(written)).nobs == 30  # what it says to write
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda data: tg.Model(PROCESS, data).evidence({}, inducing=20),
+        lambda data: tg.select([PROCESS], data, inducing=20),
+        lambda data: tg.cross_validate(PROCESS, data, inducing=20),
+        lambda data: tg.SurvivalModel("gp(x)", inducing=20),
+        lambda data: tg.sklearn.CensoredGPRegressor(inducing=20),
+    ],
+)
+def test_every_call_that_passes_options_on_names_the_new_place(data, call):
+    with pytest.raises(SpecError, match=r"^inducing=20: .*Write method=tg\.EP\(inducing=20\)\.$"):
+        call(data)
+
+
+def test_values_of_a_setting_are_tried_as_methods(data):
+    with pytest.raises(SpecError) as caught:
+        tg.select({"inducing": [16, 18]}, data, formula=PROCESS)
+    grid = eval(str(caught.value).split("Write ")[1].rstrip("."))
+    found = tg.select(grid, data, formula=PROCESS)
+    assert sorted(found.table.index) == ["method=EP(inducing=16)", "method=EP(inducing=18)"]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: tg.MLE(inducing=20), "inducing=20: tg.MLE has no such setting. It has max_iter."),
+        (lambda: tg.VBCM(n_starts=3), "n_starts=3: tg.VBCM has no such setting. Write n_init=."),
+        (lambda: tg.EP(n_init=3), "n_init=3: tg.EP has no such setting. Write n_starts=."),
+        (lambda: tg.Laplace(bound="local"), "bound='local': tg.Laplace has no such setting. It has hyper, inducing,"),
+        (lambda: tg.MLE(max_iter=0), "max_iter=0: a whole number"),
+        (lambda: tg.EP(hyper="both"), "hyper='both': must be one of 'auto', 'integrate', 'maximize'."),
+        (lambda: tg.EP(inducing={"gp(x)": -1}), "inducing=-1: "),
+    ],
+)
+def test_settings_that_a_method_does_not_have_or_take_are_named(make, words):
+    with pytest.raises(SpecError) as caught:
+        make()
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "words"),
+    [
+        (MIXTURE, {"method": tg.EP(inducing=20)}, "method=tg.EP(inducing=20) fits no mixtures."),
+        (PROCESS, {"method": tg.VBCM(n_init=2)}, "method=tg.VBCM(n_init=2) fits mixtures, and this formula has none."),
+        (PROCESS, {"method": tg.EP}, "method=tg.EP: a value is needed. Write method=tg.EP()."),
+        (PROCESS, {"method": 3}, "method=3: must be one of 'auto', 'ep',"),
+    ],
+)
+def test_methods_of_other_kinds_of_fits_are_refused(data, formula, options, words):
+    with pytest.raises(SpecError) as caught:
+        tg.fit(formula, data, **options)
+    assert str(caught.value).startswith(words)

@@ -1,0 +1,83 @@
+"""What ``method=`` of a fit means, and where settings are written that a user gives beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from tobitgp.errors import SpecError
+from tobitgp.method_settings import EP, MLE, VI, Laplace, PosteriorMethod
+from tobitgp.method_value import MethodValue, call_text
+from tobitgp.mixture import MIXTURE_METHODS, VBCM
+from tobitgp.mixture.methods import MixtureAscent
+
+FitMethod = PosteriorMethod | MLE | MixtureAscent
+OF_POSTERIORS: dict[str, type[PosteriorMethod]] = {each.name: each for each in (EP, VI, Laplace)}
+METHODS: dict[str, Any] = {**OF_POSTERIORS, MLE.name: MLE, **MIXTURE_METHODS}
+MOVED = ("bound", "hyper", "inducing", "max_iter", "n_starts", "tol")  # once arguments of a fit
+_OF_EVERY_FIT = {"max_iter"}
+_OF_PROCESSES = re.compile(r"\b(gp|re)\s*\(|\([^()]*\|")
+
+
+def read_method(method: Any) -> Any:
+    """The value that ``method=`` of :func:`tobitgp.fit` means; "auto" as it is."""
+    if isinstance(method, FitMethod):
+        return method
+    if isinstance(method, type) and issubclass(method, FitMethod):
+        raise SpecError(f"method=tg.{method.__name__}: a value is needed. Write method=tg.{method.__name__}().")
+    if isinstance(method, str) and method in METHODS:
+        return METHODS[method]()
+    if isinstance(method, str) and method == "auto":
+        return method
+    known = ", ".join(map(repr, ("auto", *METHODS)))
+    raise SpecError(
+        f"method={method!r}: must be one of {known}, or a value with settings, such as tg.EP(hyper='maximize')."
+    )
+
+
+def spelled(method: Any) -> str:
+    """A method as a user writes it."""
+    return method.spelled if isinstance(method, MethodValue) else repr(method)
+
+
+def posterior_method(method: Any) -> PosteriorMethod:
+    """The method of a posterior; "auto" means expectation propagation."""
+    if isinstance(method, PosteriorMethod):
+        return method
+    if isinstance(method, MixtureAscent):
+        raise SpecError(f"method={spelled(method)} fits mixtures, and this formula has none. Write y ~ mixture(2).")
+    return EP()
+
+
+def holding(method: Any, settings: Mapping[str, Any], formula: Any = None) -> tuple[type[Any], dict[str, Any]]:
+    """The class of the method that has some settings, given beside a method and a formula, and all its settings."""
+    own = method.given if isinstance(method, MethodValue) else {}
+    chosen: Any = type(method) if isinstance(method, MethodValue) else METHODS.get(str(method))
+    chosen = chosen or _class_for(settings, formula if isinstance(formula, str) else "")
+    if issubclass(chosen, MixtureAscent):
+        settings = {{"n_starts": "n_init"}.get(name, name): value for name, value in settings.items()}
+    if not set(settings) <= {field.name for field in fields(chosen)}:
+        chosen, own = (VI if "bound" in settings else EP), {}
+    return chosen, {**own, **settings}
+
+
+def _class_for(settings: Mapping[str, Any], formula: str) -> type[Any]:
+    """The class that method="auto" means beside settings."""
+    if "mixture(" in formula:
+        return VBCM
+    if "bound" in settings:
+        return VI
+    return MLE if set(settings) <= _OF_EVERY_FIT and not _OF_PROCESSES.search(formula) else EP
+
+
+def refuse_moved(given: Mapping[str, Any], method: Any = "auto", formula: Any = None) -> None:
+    """Say where settings of a method are written, if some are given as arguments of a fit."""
+    moved = {name: given[name] for name in given if name in MOVED}
+    if moved:
+        shown = call_text("", moved)[1:-1]
+        chosen, settings = holding(method, moved, formula)
+        raise SpecError(
+            f"{shown}: settings of the method belong to it. Write method=tg.{call_text(chosen.__name__, settings)}."
+        )

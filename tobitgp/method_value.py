@@ -1,0 +1,75 @@
+"""What methods of fitting have in common: small frozen values that show and name their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import wraps
+from typing import Any, ClassVar, TypeVar, cast
+
+from tobitgp.errors import SpecError
+
+T = TypeVar("T", bound="type[MethodValue]")
+
+# Settings that other methods call by another name.
+_ELSEWHERE = {"n_starts": "n_init", "n_init": "n_starts", "max_iterations": "site_iterations"}
+_LONGEST = 60
+
+
+class MethodValue:
+    """A method of fitting with its settings."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+
+    def __repr__(self) -> str:
+        return call_text(type(self).__name__, self.given)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Settings that differ from the defaults."""
+        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, (value, default) in values.items() if not _equal(value, default)}
+
+    @property
+    def spelled(self) -> str:
+        """How a user writes it: its name in quotes, or a call where settings differ from the defaults."""
+        return f"tg.{self!r}" if self.given else repr(self.name)
+
+
+def naming_settings(method: T) -> T:
+    """Let the error about a setting that a method does not have name those that it has."""
+    known = [field.name for field in fields(cast(Any, method))]
+    make: Any = method.__init__
+
+    @wraps(make)
+    def checked(self: Any, /, *args: Any, **settings: Any) -> None:
+        for name, value in settings.items():
+            if name not in known:
+                raise SpecError(_no_setting(method.__name__, name, value, known))
+        make(self, *args, **settings)
+
+    cast(Any, method).__init__ = checked
+    return method
+
+
+def _no_setting(method: str, name: str, value: Any, known: list[str]) -> str:
+    other = _ELSEWHERE.get(name)
+    remedy = f"Write {other}=." if other in known else f"It has {', '.join(known)}."
+    return f"{name}={short_text(value)}: tg.{method} has no such setting. {remedy}"
+
+
+def call_text(method: str, settings: Mapping[str, Any]) -> str:
+    """A method with its settings, as a user writes it."""
+    return f"{method}({', '.join(f'{name}={short_text(value)}' for name, value in settings.items())})"
+
+
+def short_text(value: Any) -> str:
+    """A value as a user writes it, three dots for a long one."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST and text.isprintable() else "..."
+
+
+def _equal(value: Any, default: Any) -> bool:
+    """Whether a setting has its default, of which none is an array."""
+    return value is default or (type(value) is type(default) and bool(value == default))
