@@ -15,6 +15,8 @@ import tobitgp as tg
 from tobitgp.errors import ApproximationWarning
 from tobitgp.priors.kernels import KERNELS
 
+pytestmark = pytest.mark.diagonal
+
 N = 1500
 NATS = 0.01
 

@@ -22,7 +22,10 @@ from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.priors.kernel_block import greedy_inducing
 from tobitgp.priors.structure import Inputs
 
-pytestmark = pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off")
+pytestmark = [
+    pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off"),
+    pytest.mark.diagonal,
+]
 
 METHODS = ("ep", "vi", "laplace")
 MATERNS = ("matern12", "matern32", "matern52")

@@ -10,6 +10,8 @@ from support.mixtures import DRAWS, censor
 import tobitgp as tg
 from tobitgp.mixture import MIXTURE_FAMILIES
 
+pytestmark = pytest.mark.diagonal
+
 FORMULA = "interval(lo, hi) ~ mixture(2)"
 SCALED = [name for name, family in MIXTURE_FAMILIES.items() if family.support != "counts"]
 METHODS = ("vbcm", "em")

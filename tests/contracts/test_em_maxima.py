@@ -10,6 +10,8 @@ from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb
 from tobitgp.mixture.mixture_rows import least
 from tobitgp.mixture.starts import starts
 
+pytestmark = pytest.mark.diagonal
+
 families = pytest.mark.parametrize("name", NAMES)
 TIMES = pytest.mark.parametrize("name", [name for name in NAMES if name != "poisson"])
 TIGHT = EMCM(n_init=4, tol=1e-13)

@@ -6,6 +6,8 @@ from support.mixtures import DRAWS, NAMES
 
 from tobitgp.mixture import EMCM, VBCM, Dirichlet, DirichletProcess, fit_mixture, intervals, linear_response
 
+pytestmark = pytest.mark.diagonal
+
 families = pytest.mark.parametrize("name", NAMES)
 
 

@@ -24,6 +24,8 @@ from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
 
+pytestmark = pytest.mark.diagonal
+
 STEP = 2e-3  # h^4 = 2e-11 against site changes of 1e-10 over h
 NEAR = 5e-8  # seen: 2e-9
 SIGMA = np.log(0.4)

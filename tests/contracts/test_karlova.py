@@ -12,6 +12,8 @@ from tobitgp.inference import VI
 from tobitgp.likelihoods.expectations import cross_entropy
 from tobitgp.likelihoods.families import GaussianNoise
 
+pytestmark = pytest.mark.diagonal
+
 rng = np.random.default_rng(0)
 CASES = [
     (y, lower, upper, mean, np.exp(2.0 * log_s), np.exp(log_sigma))

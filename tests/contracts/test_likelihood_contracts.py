@@ -15,6 +15,8 @@ from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.noise import NoiseLikelihood
 
+pytestmark = pytest.mark.diagonal
+
 # Closed forms, every distribution by quadrature, and a distribution whose peak is sharp.
 LIKELIHOODS = {
     "closed forms": FAMILIES["gaussian"].likelihood,

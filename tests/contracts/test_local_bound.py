@@ -13,6 +13,8 @@ from tobitgp.inference.method import Marginals
 from tobitgp.inference.vi import local_update
 from tobitgp.likelihoods.censoring_noise import SideNoise
 
+pytestmark = pytest.mark.diagonal
+
 CLOSED = 1e-8
 PRIOR, SIGMA, LOWER, UPPER = np.log([1.2, 0.6]), 0.4, 0.5, 0.3
 SIDED = SideNoise((-1.0, 1.0))

@@ -7,6 +7,8 @@ from support.mixtures import NAMES
 from tobitgp.mixture import EMCM, VBCM, fit_mixture, linear_response
 from tobitgp.results.mixture.mixture_draws import draw_parameters, draw_rows, predictives_at
 
+pytestmark = pytest.mark.diagonal
+
 GROUP = {
     "gaussian": lambda rng, n: rng.normal(5.0, 2.0, n),
     "lognormal": lambda rng, n: np.exp(rng.normal(1.0, 0.8, n)),

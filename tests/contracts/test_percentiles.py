@@ -4,27 +4,21 @@ A new kind that answers times is one more row of ``KINDS``.
 """
 
 import warnings
-from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.kinds import KINDS, N, rows
+from support.kinds import KINDS, N, fitted, rows
 
 import tobitgp as tg
+
+pytestmark = pytest.mark.diagonal
 
 NEVER = {"cured": "a share never has the event"}
 NO_TIMES = ("several", "causes", "start-stop")  # which ask for percentiles of parts of them, or of subjects
 CLOSE, FEW = 1e-6, (1e-5, 1e-7, 1e-17, 1e-100)  # of which 1 - p is rounded, or 1
 TIMES = [name for name in KINDS if name not in NO_TIMES]
 QUICK = ("regression", "weibull", "entry", "cured", "box-cox", "mixture", "counts", "hazard", "spline", "frailty")
-
-
-@cache
-def fitted(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return KINDS[name].fit(rows()[:N])
 
 
 def quietly(ask, *args, **options):

@@ -22,6 +22,8 @@ from tobitgp.distributions.weighted import Interpolated, Lattice
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.hazards.row_paths import AlongRows
 
+pytestmark = pytest.mark.diagonal
+
 N, INF, LAST = 3, np.inf, 60.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 MU, SCALE = np.array([-0.4, 0.2, 0.9]), np.array([0.5, 0.8, 0.4])

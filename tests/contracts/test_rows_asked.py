@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
 from support.answers import TIMES, WHATS, attempt, frame
 from support.cells import exact
-from support.kinds import KINDS, N, rows
+from support.kinds import KINDS, N, fitted, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")  # times beyond the last exit
 CLOSE, NODES = 1e-8, 3e-4  # and of posteriors, whose rows have their quadrature in common
 DRAWS, SHARE = 4000, 0.04  # of draws, five standard errors
 ORDER = np.random.default_rng(3).permutation(6)
-
-
-@cache
-def fitted(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return KINDS[name].fit(rows()[:N])
 
 
 def asked(res, new):

@@ -13,6 +13,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "gaussian": ("y ~ x + C(arm)", {}),
     "censored": ("y ~ x + C(arm) | censor(0)", {}),

@@ -213,6 +213,7 @@ def test_columns_that_others_determine_are_refused(df):
         tg.fit("y ~ (1 + z + z2 | g)", df.assign(z2=2.0 * df["z"] + 1.0))
 
 
+@pytest.mark.slow_cases("vi")
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_many_crossed_groups_are_held_by_their_entries_and_nothing_changes(method, monkeypatch, tmp_path):
     rng = np.random.default_rng(8)
