@@ -59,7 +59,8 @@ def pytest_collection_modifyitems(items):
     """Mark as slow the cases of a test that say so, and what is off the diagonal of a product of parameters."""
     tests = {}
     for item in items:
-        if any(item.callspec.id in mark.args for mark in item.iter_markers("slow_cases")):
+        slow = any(item.callspec.id in mark.args for mark in item.iter_markers("slow_cases"))
+        if slow or any(item.callspec.id not in mark.args for mark in item.iter_markers("quick_cases")):
             item.add_marker("slow")
         if item.get_closest_marker("diagonal") and hasattr(item, "callspec"):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)

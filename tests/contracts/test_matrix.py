@@ -11,7 +11,8 @@ QUICK = ("tobit", "gp markov", "cure", "boxcox", "weibull ph", "frailty")
 REFRESH = "python -m tests.support.matrix writes the list and the page"
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FITS])
+@pytest.mark.quick_cases(*QUICK)
+@pytest.mark.parametrize("name", FITS)
 def test_every_question_is_answered_or_refused_for_a_reason(name: str, tmp_path: Path) -> None:
     entry = FITS[name]
     case, faults, unanswered = Case(entry, tmp_path), [], set()

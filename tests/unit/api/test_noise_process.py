@@ -246,14 +246,6 @@ def test_check_points_to_the_scale(data):
     assert "sigma='~ gp(x)'" in " ".join(text.split())
 
 
-def test_saved_fits_answer_alike(res, data, tmp_path):
-    res.save(tmp_path / "fit.tgp")
-    again = tg.load(tmp_path / "fit.tgp")
-    for what in ("sigma", "median", "latent"):
-        assert (again.predict(NEW, what=what, interval=0.9) == res.predict(NEW, what=what, interval=0.9)).all(axis=None)
-    assert (again.params == res.params).all()
-
-
 def test_the_scale_of_every_fit(data):
     plain = tg.fit(CURVE, data, hyper="maximize")
     assert (plain.predict(NEW, what="sigma") == plain.params["sigma"]).all()

@@ -122,14 +122,6 @@ def test_rows_of_one_new_group_share_its_coefficients(df, fit):
     np.testing.assert_allclose(np.cov(draws), covariance(new, new), atol=0.12)
 
 
-def test_a_saved_fit_answers_as_before(tmp_path, df):
-    res = tg.fit("y ~ z + (1 + z + f | g)", df, hyper="maximize")
-    res.save(tmp_path / "fit")
-    again = tg.load(tmp_path / "fit")
-    pd.testing.assert_series_equal(again.predict(df), res.predict(df))
-    pd.testing.assert_frame_equal(again.group_effects(), res.group_effects())
-
-
 def test_partitions_are_fitted_as_one_table(df):
     parts = pytest.importorskip("dask.dataframe").from_pandas(df, npartitions=3)
     one, two = (tg.fit("censored ~ z + (1 + z + f | g) | censor(l)", data, hyper="maximize") for data in (df, parts))

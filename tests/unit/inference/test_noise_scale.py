@@ -562,22 +562,6 @@ def test_bounds_are_compared_with_the_exact_posterior_of_these_rows(data):
 # -- files and partitions ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("family", "hyper"), [("gaussian", "integrate"), ("student", "maximize")])
-def test_a_loaded_fit_answers_as_the_fit_that_was_saved(data, tmp_path, family, hyper):
-    res = tg.fit(
-        "y ~ m + gp(x, line=False) | censor(-0.4)", data, sigma="~ z + g + offset(m)", hyper=hyper, family=family
-    )
-    res.save(tmp_path / "fit.tgp")
-    loaded = tg.load(tmp_path / "fit.tgp")
-    assert str(loaded.summary()) == str(res.summary())
-    pd.testing.assert_series_equal(loaded.params, res.params)
-    pd.testing.assert_frame_equal(loaded.conf_int(), res.conf_int())
-    new = some_rows(data)
-    for options in ({"what": "quantile", "q": [0.1, 0.9]}, {"what": "observed", "interval": 0.9}, {"se": True}):
-        np.testing.assert_array_equal(loaded.predict(new, **options), res.predict(new, **options))
-    np.testing.assert_array_equal(loaded.sample(new, 5, rng=3), res.sample(new, 5, rng=3))
-
-
 def assert_same_fit(there, here, new):
     assert there.log_evidence == pytest.approx(here.log_evidence, abs=1e-8)
     np.testing.assert_allclose(there.params, here.params, atol=1e-8)
