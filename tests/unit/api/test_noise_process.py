@@ -68,9 +68,9 @@ def test_the_summary_shows_both_parts(res):
     ("formula", "sigma", "options"),
     [
         (CURVE, "~ gp(x)", {}),
-        ("y ~ z + re(g) | censor(limit)", "~ z + gp(x) + (1 | g)", {}),
+        pytest.param("y ~ z + re(g) | censor(limit)", "~ z + gp(x) + (1 | g)", {}, marks=pytest.mark.slow),
         (CURVE, "~ (1 + z | g)", {}),
-        ("t ~ gp(x)", "~ z + gp(x)", {"family": "loglogistic"}),
+        pytest.param("t ~ gp(x)", "~ z + gp(x)", {"family": "loglogistic"}, marks=pytest.mark.slow),
         pytest.param("full ~ gp(x)", "~ gp(x, by=g) + offset(0.1 * z)", {"family": "student"}, marks=pytest.mark.slow),
         pytest.param("y ~ x | truncate(-1.2)", "~ gp(x)", {}, marks=pytest.mark.slow),
     ],

@@ -7,6 +7,8 @@ import tobitgp as tg
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.numerics.sampling import smooth
 
+pytestmark = pytest.mark.diagonal
+
 CURVE = "y ~ gp(x) | censor(lower)"
 
 

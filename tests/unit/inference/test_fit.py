@@ -16,6 +16,8 @@ from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NumericalError
 from tobitgp.inference import EP, METHODS, VI
 from tobitgp.inference.partition_fit import named_suspects
 
+pytestmark = pytest.mark.diagonal
+
 OPTIMUM = 1e-5  # nats: the search may stop 1e-6 short, and sites settle to 1e-7
 PLACE = 5e-3  # log units: where the density is flat to 1e-5
 NEW = np.linspace(-2.0, 2.0, 9)[:, None]

@@ -15,6 +15,8 @@ from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.partitioned import cut
 from tobitgp.likelihoods.noise import NoiseLikelihood
 
+pytestmark = pytest.mark.diagonal
+
 METHODS = ("ep", "vi", "laplace")
 MOVE = 0.3  # of every parameter, from where features were made
 

@@ -7,6 +7,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 AT = {"sd(gp(x))": 0.6, "lengthscale(gp(x))": 0.3}
 
 

@@ -8,6 +8,8 @@ import tobitgp as tg
 from tobitgp.errors import SpecError
 from tobitgp.results.process.process_draws import draw_process
 
+pytestmark = pytest.mark.diagonal
+
 GAPS = {"a": -1.0, "b": 0.5, "c": 2.0}
 FIXED = {"sd": 0.8, "lengthscale": 0.5, "sigma": 0.4}
 

@@ -18,6 +18,8 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.expectations import CrossEntropy, DrawnMeans
 
+pytestmark = pytest.mark.diagonal
+
 METHODS = ["ep", "vi", "laplace"]
 CURVE = {"sd(gp(x))": 0.9, "lengthscale(gp(x))": 0.25}
 SCALE = {"log(sigma)[z]": 0.2, "sigma": 0.3}

@@ -9,6 +9,8 @@ import tobitgp as tg
 from tobitgp.data.arrays import KindRows
 from tobitgp.inference.multistart import candidate_periods, expected
 
+pytestmark = pytest.mark.diagonal
+
 
 @pytest.mark.parametrize("period", [2.3, 7.0, 31.0, 180.0])
 @pytest.mark.parametrize("spacing", ["regular", "random"])

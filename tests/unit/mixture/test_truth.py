@@ -13,6 +13,8 @@ from support.mixtures import problem
 from tobitgp.mixture import EMCM, VBCM, Dirichlet, fit_mixture
 from tobitgp.mixture.coordinate_ascent import chunks_of, evaluate, sums_given
 
+pytestmark = pytest.mark.diagonal
+
 PRIOR = {"mean": 0.4, "tau": 0.02, "a": 1.3, "b": 0.8}
 
 
