@@ -64,19 +64,23 @@ def test_the_summary_shows_both_parts(res):
     assert list(res.params.index) == ["Intercept", *AT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "sigma", "options"),
     [
         (CURVE, "~ gp(x)", {}),
-        pytest.param("y ~ z + re(g) | censor(limit)", "~ z + gp(x) + (1 | g)", {}, marks=pytest.mark.slow),
+        ("y ~ z + re(g) | censor(limit)", "~ z + gp(x) + (1 | g)", {}),
         (CURVE, "~ (1 + z | g)", {}),
-        pytest.param("t ~ gp(x)", "~ z + gp(x)", {"family": "loglogistic"}, marks=pytest.mark.slow),
-        pytest.param("full ~ gp(x)", "~ gp(x, by=g) + offset(0.1 * z)", {"family": "student"}, marks=pytest.mark.slow),
-        pytest.param("y ~ x | truncate(-1.2)", "~ gp(x)", {}, marks=pytest.mark.slow),
+        ("t ~ gp(x)", "~ z + gp(x)", {"family": "loglogistic"}),
+        ("full ~ gp(x)", "~ gp(x, by=g) + offset(0.1 * z)", {"family": "student"}),
+        ("y ~ x | truncate(-1.2)", "~ gp(x)", {}),
     ],
 )
 def test_gradients_of_the_evidence_are_those_of_differences(data, formula, sigma, options):
-    model = tg.Model(formula, data[data["y"] > -1.2].iloc[::4], sigma=sigma, **options)
+    data = data[data["y"] > -1.2]
+    if "truncate" in formula:
+        data = data.iloc[::4]
+    model = tg.Model(formula, data, sigma=sigma, **options)
     at = model.fit(hyper="maximize", max_iter=3).hyperparameters
     found = model.evidence(at, inducing=None).gradient
     for name, value in at.items():
