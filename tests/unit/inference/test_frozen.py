@@ -119,6 +119,7 @@ def test_other_noise(name, noise):
     assert_equal(*both(problem, blocks, [*prior, *more, np.log(0.4)], tight(name), likelihood))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_rows_in_parts_without_room_for_features(name, monkeypatch):
     problem, blocks, prior = grouped()

@@ -103,6 +103,7 @@ def test_levels_of_curves_without_group_coefficients_are_their_own(data):
     assert averages.abs().max() > 0.3
 
 
+@pytest.mark.slow
 def test_averages_draws_partitions_and_saved_fits_hold_the_same_levels(data, tmp_path, monkeypatch):
     formula = "y ~ C(g) + gp(x, by=g) | censor(-0.9)"
     res = tg.fit(formula, data, hyper="integrate")

@@ -44,6 +44,7 @@ def test_few_distinct_inputs(x):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [364, 728, 1000])
 def test_a_weekly_cycle_in_daily_rows(n):
     rng = np.random.default_rng(n)
