@@ -25,7 +25,7 @@ def test_steps_come_near_to_the_batch_optimum(statistics):
     assert polished.elbo == pytest.approx(whole.elbo, abs=1e-3)
 
 
-@pytest.mark.quick_cases("gaussian")
+@pytest.mark.quick_cases("exponential")
 @pytest.mark.parametrize("family", ["lognormal", "exponential", "poisson", "weibull"])
 def test_every_family_takes_steps(family):
     rng = np.random.default_rng(1)
