@@ -59,10 +59,12 @@ def pytest_collection_modifyitems(items):
     """Mark as slow the cases of a test that say so, and what is off the diagonal of a product of parameters."""
     tests = {}
     for item in items:
+        if not hasattr(item, "callspec"):
+            continue
         slow = any(item.callspec.id in mark.args for mark in item.iter_markers("slow_cases"))
         if slow or any(item.callspec.id not in mark.args for mark in item.iter_markers("quick_cases")):
             item.add_marker("slow")
-        if item.get_closest_marker("diagonal") and hasattr(item, "callspec"):
+        if item.get_closest_marker("diagonal"):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for members in tests.values():
         places = np.transpose([places_along(members, names) for names in axes(members[0])])

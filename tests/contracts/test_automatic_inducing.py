@@ -64,6 +64,7 @@ def check_promise(case, method):
         assert full.log_evidence >= auto.log_evidence - 2e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["vi", "ep"])
 @pytest.mark.parametrize("sigma", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("case", [("rbf", 1, 1.0), ("rbf", 1, 0.3), ("rbf", 1, 0.1), ("rbf", 2, 1.0)])

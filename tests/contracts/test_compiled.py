@@ -136,6 +136,7 @@ NOISES = {
 }
 
 
+@pytest.mark.quick_cases("ep-logistic--3.0", "laplace-student-0.1")
 @pytest.mark.parametrize("sd", [-3.0, -1.0, 0.1, 1.5])
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", METHODS)
@@ -150,6 +151,7 @@ def test_other_noise(name, noise, sd):
         assert_equal(*both(problem, blocks, theta, tight(name), None, likelihood))
 
 
+@pytest.mark.quick_cases("ep-normal", "laplace-gumbel")
 @pytest.mark.parametrize("noise", ["normal", *NOISES])
 @pytest.mark.parametrize("name", METHODS)
 def test_rows_in_parts(name, noise, monkeypatch):

@@ -43,6 +43,7 @@ def moved(family, name, factor):
     return (1.0 / factor if name.startswith("rate") else factor), 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("family", SCALED, indirect=True)
 def test_units_do_not_matter(family, method, data):
@@ -61,6 +62,7 @@ def test_units_do_not_matter(family, method, data):
     np.testing.assert_allclose(*(curve.to_numpy() for curve in curves), rtol=2e-3)
 
 
+@pytest.mark.quick_cases("gaussian")
 def test_order_and_copies_do_not_matter(family, data):
     res = fit(data, family)
     shuffled = data.sample(frac=1.0, random_state=1)

@@ -112,6 +112,7 @@ def test_elbo_of_vi_is_its_evidence():
     assert explained(posterior, GAUSSIAN).bound == pytest.approx(posterior.evidence, abs=SETTLED)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10_000),

@@ -47,6 +47,7 @@ def test_gradient(name, kernel, structure):
 SIDED = SideNoise((-1.0, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("structure", ["one", "left", "mixed", "weighted", "sparse, mixed, weighted", "grouped"])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_gradient_with_side_noises(name, structure):
@@ -60,6 +61,7 @@ def test_gradient_with_side_noises(name, structure):
     assert (got[-2] == 0.0) == (structure == "left")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VARIANTS)
 def test_gradient_with_a_side_noise_for_each_row(name):
     problem, blocks, prior = STRUCTURES["mixed"]("matern52")
@@ -74,6 +76,7 @@ def test_gradient_with_a_side_noise_for_each_row(name):
     assert len(got) == len(prior) + len(signs) + 1
 
 
+@pytest.mark.slow
 def test_gradient_of_what_is_no_bound():
     """Karlova et al.'s objective is never maximised over hyper-parameters, yet its slopes are its own."""
     problem, blocks, prior = one("matern52")

@@ -88,6 +88,7 @@ def test_one_row(row):
     assert (found[1] > density) == (row != "observed")
 
 
+@pytest.mark.slow
 def test_an_observed_row_may_exceed_too():
     """Prior variance 1e4, sigma .05: log evidence -5.524, and a Gaussian outside the window makes more than -3.54."""
     mean, var = each(5.0, 0.5)

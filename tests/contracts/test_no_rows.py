@@ -22,6 +22,7 @@ ASKED = {
 }
 
 
+@pytest.mark.quick_cases("regression", "weibull", "mixture", "hazard")
 @pytest.mark.parametrize("name", [*KINDS, *OTHERS])
 def test_rows_that_cannot_be_used(name):
     """Empty tables and rows without covariates."""

@@ -159,6 +159,7 @@ def test_means_given_ends(name, ends):
     np.testing.assert_array_equal(y.conditional_mean(low, low), low)
 
 
+@pytest.mark.slow
 @each
 @pytest.mark.parametrize("window", [(0.1, INF), (0.2, 5.0)])
 def test_what_is_shown_inside_a_window(name, window):
