@@ -44,7 +44,7 @@ def assert_rows(name, found, expected, order):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.quick_cases("regression", "weibull")
 @pytest.mark.parametrize("name", KINDS)
 def test_rows_in_another_order_in_parts_and_alone(name):
     res, new = fitted(name), rows()[N - 2 :]
@@ -54,7 +54,7 @@ def test_rows_in_another_order_in_parts_and_alone(name):
         assert_rows(name, asked(res, new.iloc[part]), together, part)
 
 
-@pytest.mark.slow
+@pytest.mark.quick_cases("regression", "weibull")
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("mixture", "counts")])
 def test_a_missing_value_leaves_the_other_rows(name):
     """Columns of floats have a missing value in the second row; mixtures have no columns."""
