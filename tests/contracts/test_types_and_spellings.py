@@ -139,6 +139,7 @@ ANY_FAMILY = {
 }
 
 
+@pytest.mark.quick_cases("weibull")
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if "event)" in kind.formula])
 def test_ways_to_write_events(name):
     kind, data = KINDS[name], rows()
