@@ -59,6 +59,7 @@ def test_readme_prints_what_it_shows(tmp_path, monkeypatch, capsys):
         run(code, names)
 
 
+@pytest.mark.slow
 def test_command_line_of_the_readme_runs(tmp_path):
     (block,) = [block for block in blocks(README, "") if "tobitgp fit" in block]
     for line in block.splitlines():

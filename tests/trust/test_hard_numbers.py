@@ -11,6 +11,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, ConvergenceWarning, DataError, NumericalError, TobitGPError
 
+pytestmark = pytest.mark.diagonal
+
 METHODS = {
     "ep": {"method": "ep"},
     "vi": {"method": "vi"},
