@@ -4,6 +4,7 @@ import os
 import sys
 import time
 
+import numpy as np
 import pytest
 
 os.environ["MPLBACKEND"] = "Agg"
@@ -31,7 +32,7 @@ WITHOUT_CORE = (
     "tests/reference",
 )
 
-MOST = 10.0  # seconds of the processor of a test without a mark, which should take one: some machines are slow
+MOST = 5.0  # seconds of the processor of a test without a mark, which should take one: some machines are slow
 
 
 def pytest_addoption(parser):
@@ -47,23 +48,67 @@ def pytest_configure(config):
             config.args = list(WITHOUT_CORE)
 
 
+def processor_seconds():
+    """Of this process, its threads and the processes it waited for."""
+    children = os.times()
+    return time.process_time() + children.children_user + children.children_system
+
+
+@pytest.hookimpl(tryfirst=True)  # before what is slow is left out
+def pytest_collection_modifyitems(items):
+    """Mark as slow the cases of a test that say so, and what is off the diagonal of a product of parameters."""
+    tests = {}
+    for item in items:
+        if not hasattr(item, "callspec"):
+            continue
+        slow = any(item.callspec.id in mark.args for mark in item.iter_markers("slow_cases"))
+        if slow or any(item.callspec.id not in mark.args for mark in item.iter_markers("quick_cases")):
+            item.add_marker("slow")
+        if item.get_closest_marker("diagonal"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for members in tests.values():
+        places = np.transpose([places_along(members, names) for names in axes(members[0])])
+        steps = np.arange(places.max() + 1)[:, None] % (places.max(axis=0) + 1)
+        diagonal = {tuple(step) for step in steps}
+        for item, place in zip(members, places, strict=True):
+            if tuple(place) not in diagonal:
+                item.add_marker("slow")
+
+
+def axes(item):
+    """Names of the parameters of a test that vary together."""
+    names = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    together = [[part.strip() for part in each.split(",")] if isinstance(each, str) else each for each in names]
+    alone = set(item.callspec.params).difference(*together)
+    return [*together, *([name] for name in sorted(alone))]
+
+
+def places_along(items, names):
+    """Number of the values of an axis in each test, in order of occurrence."""
+    numbers = {}
+    return [numbers.setdefault(tuple(id(item.callspec.params[name]) for name in names), len(numbers)) for item in items]
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item):
-    """Note what a test takes."""
-    began = time.process_time()
+def pytest_runtest_setup(item):
+    """Note what the fixtures of a test take."""
+    began = processor_seconds()
     result = yield
-    item.user_properties.append(("processor", time.process_time() - began))
+    item.user_properties.append(("setup", processor_seconds() - began))
     return result
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    """List tests that are slow and do not say so; without the core or under a tracer all are."""
-    if config.getoption("--pure") or config.pluginmanager.hasplugin("_cov"):
-        return
-    for report in terminalreporter.getreports("passed"):
-        spent = dict(report.user_properties).get("processor", 0.0)
-        if spent > MOST and not {"slow", "study"} & set(report.keywords):
-            terminalreporter.write_line(f"{spent:.0f} s of the processor, not marked as slow: {report.nodeid}")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Note what a test takes; it fails if that is much and has no mark. Without the core or under a tracer all do."""
+    began = processor_seconds()
+    result = yield
+    spent = processor_seconds() - began
+    item.user_properties.append(("processor", spent))
+    traced = item.config.getoption("--pure") or item.config.pluginmanager.hasplugin("_cov")
+    if spent > MOST and not traced and not {"slow", "study"} & {mark.name for mark in item.iter_markers()}:
+        pytest.fail(f"took {spent:.1f} s of the processor: mark it as slow, or make it smaller", pytrace=False)
+    return result
 
 
 @pytest.fixture(autouse=True)

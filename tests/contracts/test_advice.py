@@ -68,6 +68,7 @@ SILENT = {"convergence", "influence"}  # propose nothing that can be carried out
 UNTRIED = {"structure", "leave-one-out", "neighbours", "bounds", "starts", "posterior", "components"}
 
 
+@pytest.mark.slow
 def test_every_finding_is_in_the_contract():
     """A new diagnostic comes with a test that carries out what it proposes, and is named here."""
     found = set()
@@ -84,6 +85,7 @@ def _smooth(n=300, seed=1):
     return pd.DataFrame({"x": x, "y": np.sin(6.0 * x) + 0.3 * np.cos(0.5 * x) + 0.1 * rng.normal(size=n)})
 
 
+@pytest.mark.slow
 def test_more_inducing_inputs():
     """All three ways that the finding names close the gap."""
     data, fixed = _smooth(), {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.3, "sigma": 0.1}

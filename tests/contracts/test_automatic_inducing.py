@@ -16,6 +16,8 @@ import tobitgp as tg
 from tobitgp.errors import ApproximationWarning
 from tobitgp.priors.kernels import KERNELS
 
+pytestmark = pytest.mark.diagonal
+
 N = 1500
 NATS = 0.01
 
@@ -63,6 +65,7 @@ def check_promise(case, method):
         assert full.log_evidence >= auto.log_evidence - 2e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["vi", "ep"])
 @pytest.mark.parametrize("sigma", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("case", [("rbf", 1, 1.0), ("rbf", 1, 0.3), ("rbf", 1, 0.1), ("rbf", 2, 1.0)])

@@ -134,6 +134,9 @@ def criterion(res):
     return value
 
 
+@pytest.mark.quick_cases(
+    "one component, weibull", "nobody cured, weibull", "no width", "no width, times", "no frailty", "no groups"
+)
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_model_at_its_boundary_is_the_one_without(name):
     pair, table = PAIRS[name], data()

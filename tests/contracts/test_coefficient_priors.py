@@ -10,6 +10,8 @@ import pytest
 
 import tobitgp as tg
 
+pytestmark = pytest.mark.diagonal
+
 LEVELS, SUBJECTS = 3, 10
 
 

@@ -22,7 +22,10 @@ from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.priors.kernel_block import greedy_inducing
 from tobitgp.priors.structure import Inputs
 
-pytestmark = pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off")
+pytestmark = [
+    pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off"),
+    pytest.mark.diagonal,
+]
 
 METHODS = ("ep", "vi", "laplace")
 MATERNS = ("matern12", "matern32", "matern52")
@@ -133,6 +136,7 @@ NOISES = {
 }
 
 
+@pytest.mark.quick_cases("ep-logistic--3.0", "laplace-student-0.1")
 @pytest.mark.parametrize("sd", [-3.0, -1.0, 0.1, 1.5])
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", METHODS)
@@ -147,6 +151,7 @@ def test_other_noise(name, noise, sd):
         assert_equal(*both(problem, blocks, theta, tight(name), None, likelihood))
 
 
+@pytest.mark.quick_cases("ep-normal", "laplace-gumbel")
 @pytest.mark.parametrize("noise", ["normal", *NOISES])
 @pytest.mark.parametrize("name", METHODS)
 def test_rows_in_parts(name, noise, monkeypatch):

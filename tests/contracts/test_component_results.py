@@ -11,6 +11,8 @@ from support.mixtures import DRAWS, censor
 import tobitgp as tg
 from tobitgp.mixture import MIXTURE_FAMILIES
 
+pytestmark = pytest.mark.diagonal
+
 FORMULA = "interval(lo, hi) ~ mixture(2)"
 SCALED = [name for name, family in MIXTURE_FAMILIES.items() if family.support != "counts"]
 METHODS = ("vbcm", "em")
@@ -42,6 +44,7 @@ def moved(family, name, factor):
     return (1.0 / factor if name.startswith("rate") else factor), 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("family", SCALED, indirect=True)
 def test_units_do_not_matter(family, method, data):
@@ -60,6 +63,7 @@ def test_units_do_not_matter(family, method, data):
     np.testing.assert_allclose(*(curve.to_numpy() for curve in curves), rtol=2e-3)
 
 
+@pytest.mark.quick_cases("gaussian")
 def test_order_and_copies_do_not_matter(family, data):
     res = fit(data, family)
     shuffled = data.sample(frac=1.0, random_state=1)

@@ -119,6 +119,7 @@ def test_copies_hold_triangles_without_their_zeros():
     assert len(pickle.dumps(posterior)) < 0.52 * full + 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "options"),
     [
@@ -144,6 +145,7 @@ def test_copies_of_dense_fits_hold_no_factors(formula, options):
     np.testing.assert_array_equal(answers(again, rows), want)
 
 
+@pytest.mark.slow
 def test_posteriors_made_from_their_sites_are_those_of_the_fit(monkeypatch):
     rows = simulated(n=80)
     formula = "left ~ z + gp(x, x2) | censor(-0.5)"

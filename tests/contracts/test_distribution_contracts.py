@@ -7,6 +7,8 @@ from support.distributions import EVERY, IDS
 
 from tobitgp.likelihoods.row_terms import row_terms, subtract
 
+pytestmark = pytest.mark.diagonal
+
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 ENDS = {
     "exact": (0.4, 0.4),

@@ -10,11 +10,14 @@ from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb
 from tobitgp.mixture.mixture_rows import least
 from tobitgp.mixture.starts import starts
 
+pytestmark = pytest.mark.diagonal
+
 families = pytest.mark.parametrize("name", NAMES)
 TIMES = pytest.mark.parametrize("name", [name for name in NAMES if name != "poisson"])
 TIGHT = EMCM(n_init=4, tol=1e-13)
 
 
+@pytest.mark.slow
 @TIMES
 @pytest.mark.parametrize("unit", [1e-9, 1e-3, 1e9])
 def test_units_change_nothing_but_the_jacobian(name, unit):
@@ -63,6 +66,7 @@ def test_no_start_ends_higher_and_no_nested_fit_does(name, seed):
         last = worth_of(fit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [1e2, 1e4, 1e6])
 def test_groups_far_apart_have_their_own_maxima(ratio):
     """However far apart for their width, and of however different widths."""
@@ -97,6 +101,7 @@ def test_errors_of_rates_of_counts_are_roots_of_rate_over_rows(rate):
     assert error == pytest.approx(np.sqrt(mean / n), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "y",
     [

@@ -7,6 +7,8 @@ from support.problems import CENSORING, VARIANTS, Data, gp, make_problem, margin
 from tobitgp.inference import fixed_point, partitioned, site_updates
 from tobitgp.inference.evidence import evidence_gradient
 
+pytestmark = pytest.mark.diagonal
+
 SAME = 1e-7  # sites settle to 1e-7 and the evidence is flat there
 MOMENTS = 1e-6  # where a row is far beyond its limit, a small change of site moves the mean by more
 THETA = np.log([1.2, 0.6, 0.4])

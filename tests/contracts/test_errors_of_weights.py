@@ -6,6 +6,8 @@ from support.mixtures import DRAWS, NAMES
 
 from tobitgp.mixture import EMCM, VBCM, Dirichlet, DirichletProcess, fit_mixture, intervals, linear_response
 
+pytestmark = pytest.mark.diagonal
+
 families = pytest.mark.parametrize("name", NAMES)
 
 
@@ -16,6 +18,7 @@ def one_group(name):
     return y.get(name, rng.exponential(1.0, 80))
 
 
+@pytest.mark.slow
 @families
 @pytest.mark.parametrize(
     ("method", "weights", "rows"),
@@ -44,6 +47,7 @@ def test_no_weight_is_less_certain_than_its_prior_makes_it(name, method, weights
         assert (ends[:, 1] >= w - 1e-9).all()
 
 
+@pytest.mark.slow
 @families
 def test_weights_of_groups_that_are_known_keep_their_binomial_error(name):
     """Two groups far apart: the error is that of a proportion, up to the prior's two rows."""

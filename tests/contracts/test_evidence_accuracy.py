@@ -12,6 +12,8 @@ from tobitgp.inference import METHODS
 from tobitgp.inference.evidence import explained
 from tobitgp.priors.prior import DenseBlock
 
+pytestmark = pytest.mark.diagonal
+
 PRIOR, SIGMA = np.log([1.2, 0.6]), 0.3
 THETA = np.append(PRIOR, np.log(SIGMA))
 OPTIMUM = 1e-8  # L-BFGS and the sites each stop far nearer the maximum of the bound
@@ -110,6 +112,7 @@ def test_elbo_of_vi_is_its_evidence():
     assert explained(posterior, GAUSSIAN).bound == pytest.approx(posterior.evidence, abs=SETTLED)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10_000),

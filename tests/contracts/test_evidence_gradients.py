@@ -24,6 +24,8 @@ from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
 
+pytestmark = pytest.mark.diagonal
+
 STEP = 2e-3  # h^4 = 2e-11 against site changes of 1e-10 over h
 NEAR = 5e-8  # seen: 2e-9
 SIGMA = np.log(0.4)
@@ -45,6 +47,7 @@ def test_gradient(name, kernel, structure):
 SIDED = SideNoise((-1.0, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("structure", ["one", "left", "mixed", "weighted", "sparse, mixed, weighted", "grouped"])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_gradient_with_side_noises(name, structure):
@@ -58,6 +61,7 @@ def test_gradient_with_side_noises(name, structure):
     assert (got[-2] == 0.0) == (structure == "left")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VARIANTS)
 def test_gradient_with_a_side_noise_for_each_row(name):
     problem, blocks, prior = STRUCTURES["mixed"]("matern52")
@@ -72,6 +76,7 @@ def test_gradient_with_a_side_noise_for_each_row(name):
     assert len(got) == len(prior) + len(signs) + 1
 
 
+@pytest.mark.slow
 def test_gradient_of_what_is_no_bound():
     """Karlova et al.'s objective is never maximised over hyper-parameters, yet its slopes are its own."""
     problem, blocks, prior = one("matern52")

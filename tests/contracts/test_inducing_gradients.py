@@ -12,6 +12,8 @@ from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.priors.kernels import KERNELS
 
+pytestmark = pytest.mark.diagonal
+
 STEP = 2e-3
 NEAR = 2e-6  # seen: 7e-7 (matern12, which has kinks at the rows); 1e-8 for the others
 SIGMA = np.log(0.4)

@@ -7,17 +7,18 @@ A new kind is one more row of ``KINDS``, a new form of the same question one mor
 from __future__ import annotations
 
 import pytest
-from support.cells import QUICK, cell, no_meaning, tally
+from support.cells import cell, no_meaning, quick_cells, tally
 from support.kinds import KINDS
 from support.transformations import TRANSFORMATIONS
 
 
 def cells():
+    quick = quick_cells()
     for name in KINDS:
         for transformation in TRANSFORMATIONS:
             reason = no_meaning(name, transformation)
             marks = [pytest.mark.skip(reason=reason)] if reason else []
-            marks += [] if name in QUICK else [pytest.mark.slow]
+            marks += [] if (name, transformation) in quick else [pytest.mark.slow]
             yield pytest.param(name, transformation, marks=marks, id=f"{name}, {transformation}")
 
 

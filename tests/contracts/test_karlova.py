@@ -16,6 +16,8 @@ from tobitgp.inference import VIUpdates
 from tobitgp.likelihoods.expectations import cross_entropy
 from tobitgp.likelihoods.families import GaussianNoise
 
+pytestmark = pytest.mark.diagonal
+
 rng = np.random.default_rng(0)
 CASES = [
     (y, lower, upper, mean, np.exp(2.0 * log_s), np.exp(log_sigma))
@@ -90,6 +92,7 @@ def test_one_row(row):
     assert (found[1] > density) == (row != "observed")
 
 
+@pytest.mark.slow
 def test_an_observed_row_may_exceed_too():
     """Prior variance 1e4, sigma .05: log evidence -5.524, and a Gaussian outside the window makes more than -3.54."""
     mean, var = each(5.0, 0.5)

@@ -10,6 +10,8 @@ from support.oracles import correlation
 
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 
+pytestmark = pytest.mark.diagonal
+
 LENGTHS = np.array([0.4, 1.3, 2.0])
 SHAPES = {"alpha": 1.4, "arc": 0.8, "period": 1.7}
 ROUNDING = 1e-12  # scaled inputs up to 30, whose squares carry 1e-13

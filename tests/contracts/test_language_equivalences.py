@@ -69,6 +69,7 @@ def test_random_intercepts_are_dense_indicators(data, other):
     check_same(grouped, dense, wide)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hyper", ["fixed", "maximize"])
 def test_product_of_rbf_kernels_is_one_with_ard(data, hyper):
     names = ("gp(x, v)", "gp(x):gp(v)")

@@ -15,6 +15,8 @@ from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.noise import NoiseLikelihood
 
+pytestmark = pytest.mark.diagonal
+
 # Closed forms, every distribution by quadrature, and a distribution whose peak is sharp.
 LIKELIHOODS = {
     "closed forms": FAMILIES["gaussian"].likelihood,
@@ -299,6 +301,7 @@ def test_gumbel_expectations_in_closed_form(sd):
     assert exact.d2[0] == pytest.approx(-float(rise) / sigma**2, rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mean", "sd"), [(-1.0, 3.0), (-18.0, 4.0), (-60.0, 10.0)])
 def test_a_row_that_entered_late_is_not_forgotten_far_below_its_entry(mean, sd):
     """There e^a and e^a' are both beyond all numbers, and their difference still decides: a step at the limit."""

@@ -13,6 +13,7 @@ from tobitgp.errors import ApproximationWarning, SpecError
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.results.likelihood.kinds import RESULTS, results_of
 
+pytestmark = pytest.mark.quick_cases("regression", "weibull", "cured", "box-cox")
 BY_LIKELIHOOD = {
     name: KINDS[name]
     for name in (
@@ -59,6 +60,7 @@ def again(parts, fixed=None, **how):
         return parts.again(fixed or {}, **how)
 
 
+@pytest.mark.slow
 def test_every_kind_is_here():
     assert {type(fitted(name).parts) for name in BY_LIKELIHOOD} == set(RESULTS)
     assert all(issubclass(kind, LikelihoodParts) for kind in RESULTS)
@@ -241,6 +243,7 @@ def test_a_loaded_fit_says_that_it_does_not_know_the_null_model(name, tmp_path):
         assert loaded.llnull == pytest.approx(res.llnull, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_profiles_of_splines_where_a_start_does_not_rise():
     """In these units no spline rises with gamma2 given and a constant hazard for the rest."""
     rng = np.random.default_rng(11)

@@ -13,6 +13,8 @@ from tobitgp.inference.method import Marginals
 from tobitgp.inference.vi import local_update
 from tobitgp.likelihoods.censoring_noise import SideNoise
 
+pytestmark = pytest.mark.diagonal
+
 CLOSED = 1e-8
 PRIOR, SIGMA, LOWER, UPPER = np.log([1.2, 0.6]), 0.4, 0.5, 0.3
 SIDED = SideNoise((-1.0, 1.0))
@@ -80,6 +82,7 @@ def test_its_mean_is_the_mode(censoring):
     assert found[0].evidence == pytest.approx(found[1].evidence - gap, abs=CLOSED)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), censoring=st.sampled_from(CENSORING), log_sigma=st.floats(-2.0, 1.0))
 def test_below_the_exact_evidence_and_below_vi(seed, censoring, log_sigma):

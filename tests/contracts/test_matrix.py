@@ -1,22 +1,33 @@
 """Every public question, asked of a small fit of every kind: answered, without meaning, or on the list."""
 
-from pathlib import Path
-
 import pytest
 from support.matrix import listed, page
-from support.matrix.asking import QUESTIONS, ask
+from support.matrix.asking import GROUPS, QUESTIONS, ask
 from support.matrix.fits import FITS, Case
 
-QUICK = ("tobit", "gp markov", "cure", "boxcox", "weibull ph", "frailty")
+# All groups of questions, and six kinds.
+QUICK = {
+    "Estimates": "weibull ph",
+    "Predictions, residuals and draws": "gp markov",
+    "Times": "cure",
+    "Checks and comparisons": "tobit",
+    "Effects": "boxcox",
+    "Figures and files": "frailty",
+}
 REFRESH = "python -m tests.support.matrix writes the list and the page"
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FITS])
-def test_every_question_is_answered_or_refused_for_a_reason(name: str, tmp_path: Path) -> None:
-    entry = FITS[name]
-    case, faults, unanswered = Case(entry, tmp_path), [], set()
-    for question in QUESTIONS:
-        meaningful = question.reason(entry) is None
+@pytest.fixture(scope="module", params=FITS)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return Case(FITS[request.param], tmp_path_factory.mktemp("fit"))
+
+
+@pytest.mark.quick_cases(*(f"{name}-{group}" for group, name in QUICK.items()))
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_question_is_answered_or_refused_for_a_reason(case: Case, group: str) -> None:
+    faults, unanswered = [], set()
+    for question in GROUPS[group]:
+        meaningful = question.reason(case.entry) is None
         if not (meaningful or question.asked_without_meaning):
             continue
         outcome = ask(case, question)
@@ -25,7 +36,8 @@ def test_every_question_is_answered_or_refused_for_a_reason(name: str, tmp_path:
         if meaningful and outcome.word != "answered":
             unanswered.add(question.name)
     assert faults == []
-    assert unanswered == {question for fit, question in listed.read() if fit == name}, REFRESH
+    names = {question.name for question in GROUPS[group]}
+    assert unanswered == {question for fit, question in listed.read() if fit == case.entry.name} & names, REFRESH
 
 
 def test_the_list_names_meaningful_questions_of_fits() -> None:

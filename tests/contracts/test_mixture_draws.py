@@ -7,6 +7,8 @@ from support.mixtures import NAMES
 from tobitgp.mixture import EMCM, VBCM, fit_mixture, linear_response
 from tobitgp.results.mixture.mixture_draws import draw_parameters, draw_rows, predictives_at
 
+pytestmark = pytest.mark.diagonal
+
 GROUP = {
     "gaussian": lambda rng, n: rng.normal(5.0, 2.0, n),
     "lognormal": lambda rng, n: np.exp(rng.normal(1.0, 0.8, n)),
@@ -27,6 +29,7 @@ def rows(name, groups, censored, seed=0):
     return (np.minimum(y, limit), np.where(y > limit, np.inf, y)) if censored else (y, y)
 
 
+@pytest.mark.quick_cases("vbcm-0.0-1-gaussian")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("censored", [0.0, 0.4])
@@ -44,6 +47,7 @@ def test_the_mean_over_draws_is_the_predictive_distribution(name, groups, censor
     np.testing.assert_allclose(np.mean([one.sf(x) for one in drawn], axis=0), predictive.sf(x), atol=0.015)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "lognormal"])  # whose predictive mean is infinite
 @pytest.mark.parametrize("seed", range(3))
 def test_means_of_sampled_values_are_predictive_means(name, seed):
@@ -66,6 +70,7 @@ def test_draws_of_components_far_apart_keep_the_errors_of_linear_response():
     np.testing.assert_allclose(np.column_stack([w, rates]).std(axis=0), np.sqrt(V.diagonal()), rtol=0.05)
 
 
+@pytest.mark.slow
 def test_a_few_draws_are_drawn_as_many_are():
     """Each time the same share of draws below the median of many."""
     ends = rows("weibull", 1, 0.4)

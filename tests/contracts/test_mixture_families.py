@@ -217,6 +217,7 @@ def test_the_predictive_distribution_integrates_the_parameters_out(name):
             assert (np.abs(value.mean(axis=0) - np.exp(exact)) < 4.5 * error + 1e-12).all()
 
 
+@pytest.mark.quick_cases("gaussian")
 @families
 def test_sweeps_never_lower_the_bound(name):
     assert largest_drop(name, 12, 5) < 1e-9

@@ -7,6 +7,8 @@ from support.mixtures import NAMES
 
 from tobitgp.mixture import EMCM, SVBCM, VBCM, DirichletProcess, fit_mixture
 
+pytestmark = pytest.mark.diagonal
+
 METHODS = {
     "vbcm": {"method": VBCM(n_init=2, max_iter=200, check=True)},
     "em": {"method": EMCM(n_init=2, max_iter=200, check=True)},

@@ -7,6 +7,8 @@ import pytest
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
 from tobitgp.mixture.mixture_rows import MixtureRows
 
+pytestmark = pytest.mark.diagonal
+
 INF = np.inf
 # Ends in standard deviations, in means of the times, in counts at a rate of 3, and in Weibull log times.
 ENDS = {

@@ -154,6 +154,7 @@ def test_times_have_its_exponential(registered, data):
     assert np.isclose(np.median(y), res.predict({"x": [0.0]}, "median")[0], rtol=0.02)
 
 
+@pytest.mark.slow
 def test_residuals_and_check_judge_it(regression, process):
     for res in (regression, process):
         scores = res.residuals("quantile")

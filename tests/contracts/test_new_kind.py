@@ -89,6 +89,7 @@ def log_likelihood(b, data):
     return float(data["w"] @ (each - np.where(data["entry"] > 0.0, log_sf(entry, *x), 0.0)))
 
 
+@pytest.mark.slow
 def test_it_is_fitted_to_censored_truncated_and_weighted_rows(fitted):
     data, res = fitted
     b, h = res.params.to_numpy(), 1e-4

@@ -60,6 +60,7 @@ def test_regressions(data):
     np.testing.assert_allclose(found["se"], error * found["estimate"], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_processes(data):
     res = tg.fit("Surv(time, event) ~ gp(x)", data, family="lognormal", fixed={"sigma": 0.4})
     f = res.predict(NEW, "latent", se=True)
@@ -85,6 +86,7 @@ def test_processes(data):
     np.testing.assert_allclose(exact["se"], median * np.exp(-0.16), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_mixtures(data):
     res = tg.fit("y ~ mixture(2)", {"y": np.random.default_rng(4).normal([-2.0, 1.0, 1.0], 0.7, (60, 3)).ravel()})
     found = res.predict(what="mode", se=True)

@@ -10,6 +10,8 @@ from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.noise import NoiseLikelihood
 
+pytestmark = pytest.mark.diagonal
+
 SCIPY_DISTRIBUTIONS = {
     "normal": stats.norm,
     "logistic": stats.logistic,

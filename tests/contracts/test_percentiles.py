@@ -4,27 +4,20 @@ A new kind that answers times is one more row of ``KINDS``.
 """
 
 import warnings
-from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.kinds import KINDS, N, rows
+from support.kinds import KINDS, N, fitted, rows
 
 import tobitgp as tg
+
+pytestmark = pytest.mark.diagonal
 
 NEVER = {"cured": "a share never has the event"}
 NO_TIMES = ("several", "causes", "start-stop")  # which ask for percentiles of parts of them, or of subjects
 CLOSE, FEW = 1e-6, (1e-5, 1e-7, 1e-17, 1e-100)  # of which 1 - p is rounded, or 1
 TIMES = [name for name in KINDS if name not in NO_TIMES]
-QUICK = ("regression", "weibull", "entry", "cured", "box-cox", "mixture", "counts", "hazard", "spline", "frailty")
-
-
-@cache
-def fitted(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return KINDS[name].fit(rows()[:N])
 
 
 def quietly(ask, *args, **options):
@@ -34,9 +27,7 @@ def quietly(ask, *args, **options):
 
 
 @pytest.mark.parametrize("p", FEW)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in TIMES]
-)
+@pytest.mark.parametrize("name", TIMES)
 def test_survival_falls_to_what_was_asked_for(name, p):
     res, new = fitted(name), rows()[N:]
     times = quietly(res.predict_percentile, new, p=p)

@@ -12,6 +12,8 @@ from support.families import LOG_TIME, NAMES, censored, simulate
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError
 
+pytestmark = pytest.mark.diagonal
+
 SCALED = tuple(name for name in NAMES if name != "exponential")
 INF = np.inf
 SHAPES = {"student": "df", "gengamma": "Q"}

@@ -44,6 +44,7 @@ def assert_same(a, b, columns=None):
     np.testing.assert_allclose(b.params[columns], a.params[columns], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, FAMILIES)
 def test_order_of_rows(seed, family):
@@ -51,6 +52,7 @@ def test_order_of_rows(seed, family):
     assert_same(fit(data, family), fit(data.sample(frac=1.0, random_state=seed), family))
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, FAMILIES)
 def test_weights_are_repeated_rows(seed, family):
@@ -59,6 +61,7 @@ def test_weights_are_repeated_rows(seed, family):
     assert_same(fit(data, family, weights=times), fit(data.loc[np.repeat(data.index, times)], family))
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, st.sampled_from(REAL), st.floats(-6.0, 6.0), st.floats(-50.0, 50.0))
 def test_units_and_origin_of_the_response(seed, family, digits, shift):
@@ -73,6 +76,7 @@ def test_units_and_origin_of_the_response(seed, family, digits, shift):
         assert b.llf == pytest.approx(a.llf - a.counts["exact"] * np.log(unit), abs=1e-6)
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, st.sampled_from(LOG_TIME), st.floats(-6.0, 6.0))
 def test_units_of_times(seed, family, digits):
@@ -85,6 +89,7 @@ def test_units_of_times(seed, family, digits):
         assert b.llf == pytest.approx(a.llf - a.counts["exact"] * np.log(unit), abs=1e-7)
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, st.sampled_from([name for name in REAL if name != "gumbel"]))
 def test_reflection(seed, family):
@@ -99,6 +104,7 @@ def test_reflection(seed, family):
         assert b.llf == pytest.approx(a.llf, abs=1e-7)
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, FAMILIES, st.permutations(list("abc")))
 def test_the_base_level_does_not_matter(seed, family, order):

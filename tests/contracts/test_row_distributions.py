@@ -22,6 +22,8 @@ from tobitgp.distributions.weighted import Interpolated, Lattice
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.hazards.row_paths import AlongRows
 
+pytestmark = pytest.mark.diagonal
+
 N, INF, LAST = 3, np.inf, 60.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 MU, SCALE = np.array([-0.4, 0.2, 0.9]), np.array([0.5, 0.8, 0.4])
@@ -157,6 +159,7 @@ def test_means_given_ends(name, ends):
     np.testing.assert_array_equal(y.conditional_mean(low, low), low)
 
 
+@pytest.mark.slow
 @each
 @pytest.mark.parametrize("window", [(0.1, INF), (0.2, 5.0)])
 def test_what_is_shown_inside_a_window(name, window):

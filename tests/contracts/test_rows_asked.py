@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
 from support.answers import TIMES, WHATS, attempt, frame
 from support.cells import exact
-from support.kinds import KINDS, N, rows
+from support.kinds import KINDS, N, fitted, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")  # times beyond the last exit
 CLOSE, NODES = 1e-8, 3e-4  # and of posteriors, whose rows have their quadrature in common
 DRAWS, SHARE = 4000, 0.04  # of draws, five standard errors
 ORDER = np.random.default_rng(3).permutation(6)
-
-
-@cache
-def fitted(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return KINDS[name].fit(rows()[:N])
 
 
 def asked(res, new):
@@ -54,6 +44,7 @@ def assert_rows(name, found, expected, order):
         )
 
 
+@pytest.mark.quick_cases("regression", "weibull")
 @pytest.mark.parametrize("name", KINDS)
 def test_rows_in_another_order_in_parts_and_alone(name):
     res, new = fitted(name), rows()[N - 2 :]
@@ -63,6 +54,7 @@ def test_rows_in_another_order_in_parts_and_alone(name):
         assert_rows(name, asked(res, new.iloc[part]), together, part)
 
 
+@pytest.mark.quick_cases("regression", "weibull")
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("mixture", "counts")])
 def test_a_missing_value_leaves_the_other_rows(name):
     """Columns of floats have a missing value in the second row; mixtures have no columns."""

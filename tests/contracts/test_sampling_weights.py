@@ -13,6 +13,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "gaussian": ("y ~ x + C(arm)", {}),
     "censored": ("y ~ x + C(arm) | censor(0)", {}),
@@ -58,6 +60,7 @@ def errors(name: str, data: pd.DataFrame, cov_type: str, column: str | None = No
     return tg.fit(formula, rows_of(name, data), weights=column, cov_type=cov_type, cov_kwds=kwds or None, **options).bse
 
 
+@pytest.mark.quick_cases("HC0-gaussian", "HC1-censored", "cluster-weibull")
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("cov_type", ROBUST)
 def test_the_unit_of_sampling_weights_changes_nothing(name: str, cov_type: str) -> None:
@@ -66,6 +69,7 @@ def test_the_unit_of_sampling_weights_changes_nothing(name: str, cov_type: str) 
     np.testing.assert_allclose(errors(name, data.assign(w=7.3 * data["w"]), cov_type, "w"), found, rtol=1e-5)
 
 
+@pytest.mark.quick_cases("HC0-gaussian", "HC1-censored", "cluster-weibull")
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("cov_type", ROBUST)
 def test_equal_sampling_weights_are_none(name: str, cov_type: str) -> None:
@@ -76,6 +80,7 @@ def test_equal_sampling_weights_are_none(name: str, cov_type: str) -> None:
     np.testing.assert_allclose(stated, equal, rtol=1e-5)
 
 
+@pytest.mark.quick_cases("HC0-gaussian", "HC1-censored", "cluster-weibull")
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("cov_type", ROBUST)
 def test_frequencies_are_rows_written_so_often(name: str, cov_type: str) -> None:
@@ -146,6 +151,7 @@ def test_words_for_what_cannot_be(options: dict[str, Any], words: str) -> None:
         tg.fit("y ~ x", simulate(), weights="w", **options)
 
 
+@pytest.mark.slow
 def test_the_bootstrap_keeps_sampling_weights() -> None:
     data = simulate()
     res = tg.fit("y ~ x", data, weights="w", cov_type="HC0")

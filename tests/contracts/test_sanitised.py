@@ -24,6 +24,7 @@ def hook():
     return module
 
 
+@pytest.mark.slow
 def test_no_warnings(hook, tmp_path):
     hook.compile_core(ROOT / "tobitgp" / "compiled", tmp_path / "core.so", "-Werror")
     assert (tmp_path / "core.so").exists()

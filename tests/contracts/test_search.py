@@ -47,6 +47,7 @@ def many():
     return formula, floored(y, 0.3, **inputs), by_hand, {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [short, long, weak, many])
 def test_the_default_finds_what_a_good_start_does(problem):
     formula, data, by_hand, options = problem()

@@ -83,6 +83,7 @@ def test_errors_are_those_of_the_posterior(fitted, of):
             np.testing.assert_allclose(res.predict(rows, "prob", se=True, **{side: t})["se"], sd(rarer), rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", [Gumbel(), Logistic()])
 def test_no_probability_is_above_one(distribution):
     """Weights that sum to a little more than 1, at values far below what may be seen and far above."""

@@ -86,6 +86,7 @@ def test_draws_have_the_moments_of_the_posterior(pair, exclude):
     assert np.abs((np.cov(draws) - covariance.to_numpy()) / np.outer(sd, sd)).max() < 6.0 / np.sqrt(n)
 
 
+@pytest.mark.slow
 def test_left_out_rows_effects_and_shape(pair):
     _, usual, other = pair
     np.testing.assert_allclose(other.loo().pointwise, usual.loo().pointwise, **NEAR)

@@ -13,6 +13,8 @@ from tobitgp.priors.markov import Markov
 from tobitgp.priors.structure import Inputs
 from tobitgp.priors.vecchia import Vecchia
 
+pytestmark = pytest.mark.diagonal
+
 
 def whole_vecchia(inputs, terms):
     """Each knot knows all before it."""

@@ -11,7 +11,7 @@ import pytest
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.kinds import KINDS, N, rows
+from support.kinds import KINDS, fitted
 
 GOLDEN = Path(__file__).parents[1] / "reference" / "summaries.txt"
 MARK = "#### "
@@ -21,7 +21,7 @@ TINY = 1e-6  # an approximation gap of rounding alone
 def summary(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return KINDS[name].fit(rows().iloc[:N]).summary()
+        return fitted(name).summary()
 
 
 def recorded():

@@ -102,6 +102,7 @@ def test_power_transformations():
     assert at.mean()[0] == pytest.approx(mean[0], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_what_the_instrument_shows():
     """(PRE4), and (PRE5) as the variance of g under f."""
     v, sigma = 0.09, 0.4

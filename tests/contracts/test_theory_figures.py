@@ -30,6 +30,7 @@ def test_figures_of_one_row_below_one():
     np.testing.assert_allclose(evidence, [-0.174, 0.0], atol=5e-4)
 
 
+@pytest.mark.slow
 def test_figures_of_both_forms_of_the_evidence():
     """On 30 values at sigma = 1e-4 the first form loses 1e-6, the second 2e-12."""
     import mpmath as mp

@@ -106,6 +106,7 @@ def test_the_bound_and_the_step_of_the_page_are_those_of_a_fit(seed):
     np.testing.assert_allclose(moved, q, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_corrected_step_never_lowers_the_bound_and_the_printed_ones_do():
     seeds = range(12)
     right = [largest_fall(seed) for seed in seeds]
@@ -141,6 +142,7 @@ def learnt(q, a0, m0=0.0):
     return beta, (0.2 + 0.5 * k, 0.2 + 0.5 * (1.0 / tau + a / b * (m - m0) ** 2).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 2, 3])
 def test_the_learnt_prior_and_its_bound_are_those_of_the_page(seed):
     lower, upper = random_rows(np.random.default_rng(seed + 20))

@@ -82,6 +82,7 @@ def test_line(data):
         assert (abs(S(b)) <= reach) == (lower <= b <= upper)  # (NDT26)
 
 
+@pytest.mark.slow
 def test_median_of_residuals():
     """(NDT25), by EM over intervals between the residuals' ends."""
     y, x, c = simulate(24, 3, trend=1.0)
@@ -120,6 +121,7 @@ def test_seasons():
     np.testing.assert_allclose(plain.heterogeneity, [statistic, 1, chi2.sf(statistic, 1)])  # (NDT28)
 
 
+@pytest.mark.slow
 def test_scores(data):
     y, _, c, _ = data
     A = signs(y, c)

@@ -8,6 +8,8 @@ from support.methods import having
 
 import tobitgp as tg
 
+pytestmark = pytest.mark.diagonal
+
 NOISE = {"gaussian": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_l, "student": stats.t(4.0)}
 FAMILY = {name: name for name in NOISE} | {"student": tg.Student(4.0)}
 WINDOWS = {"truncate(0)": (0.0, np.inf), "truncate(upper=0.5)": (-np.inf, 0.5), "truncate(-0.8, 0.8)": (-0.8, 0.8)}

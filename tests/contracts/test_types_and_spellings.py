@@ -7,9 +7,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from support.kinds import KINDS, N, rows
+from support.kinds import KINDS, N, fitted, rows
 
 import tobitgp as tg
+
+pytestmark = pytest.mark.diagonal
 
 NUMBERS = ("limit", "least", "event", "cause", "count", "w", "low", "pos", "time", "entry")  # of responses and codes
 
@@ -57,8 +59,7 @@ def same(found, expected, where):
 
 @cache
 def expected(name):
-    data = rows()
-    return answers(KINDS[name].fit(data[:N]), data[N:])
+    return answers(fitted(name), rows()[N:])
 
 
 @pytest.mark.parametrize("what", TYPES)
@@ -138,6 +139,7 @@ ANY_FAMILY = {
 }
 
 
+@pytest.mark.quick_cases("weibull")
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if "event)" in kind.formula])
 def test_ways_to_write_events(name):
     kind, data = KINDS[name], rows()
@@ -187,8 +189,7 @@ def test_names_of_columns(name, called):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_questions_about_no_rows(name):
-    data = rows()
-    res = KINDS[name].fit(data[:N])
+    data, res = rows(), fitted(name)
     asked = res if hasattr(res, "predict") else res[1]
     some, none = asked.predict(data[N:]), asked.predict(data[:0])
     assert len(none) == 0

@@ -34,6 +34,7 @@ def codes(page):
     return blocks(text, "{code-cell}") or blocks(text, "python")
 
 
+@pytest.mark.quick_cases("docs/getting-started.md")
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if codes(page)], ids=lambda page: str(page.relative_to(CHECKOUT))
 )
@@ -58,6 +59,7 @@ def test_readme_prints_what_it_shows(tmp_path, monkeypatch, capsys):
         run(code, names)
 
 
+@pytest.mark.slow
 def test_command_line_of_the_readme_runs(tmp_path):
     (block,) = [block for block in blocks(README, "") if "tobitgp fit" in block]
     for line in block.splitlines():

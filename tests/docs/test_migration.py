@@ -123,6 +123,7 @@ def test_without_priors_a_random_intercept_is_that_of_restricted_likelihood():
     assert usual.bse["Intercept"] > theirs.bse_fe["Intercept"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "fitter", "location", "shape"),
     [

@@ -129,6 +129,7 @@ def modules():
     return sorted((CHECKOUT / "tobitgp").rglob("*.py"))
 
 
+@pytest.mark.slow
 def test_texts_of_the_package_that_are_held_to_the_words():
     held = [p for p in modules() if p.relative_to(CHECKOUT / "tobitgp").parts[0] in HELD]
     assert {p.relative_to(CHECKOUT / "tobitgp").parts[0] for p in held} == set(HELD)
@@ -136,6 +137,7 @@ def test_texts_of_the_package_that_are_held_to_the_words():
     assert found == {}
 
 
+@pytest.mark.slow
 def test_words_that_no_text_of_the_package_has():
     found = {
         str(p): bad for p in modules() if (bad := [item for text in texts(p) for item in forbidden(text, NOWHERE)])

@@ -15,6 +15,7 @@ import pytest
 
 from tobitgp.datasets import available, load
 
+pytestmark = pytest.mark.slow  # the core is compiled
 ROOT = Path(__file__).parents[2]
 
 
@@ -61,7 +62,6 @@ def test_wheel_holds_package_data_and_licence_and_nothing_else(wheel):
     assert not any(name.endswith((".c", ".h")) for name in names)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_installed_core_is_compiled_and_can_be_turned_off(wheel, clean_python, tmp_path):
     assert not wheel.name.endswith("none-any.whl")
@@ -71,7 +71,6 @@ def test_the_installed_core_is_compiled_and_can_be_turned_off(wheel, clean_pytho
     assert "core          pure Python" in run(clean_python, "-I", "-c", script, cwd=tmp_path, env=off)
 
 
-@pytest.mark.slow
 def test_without_a_compiler_the_same_command_gives_the_pure_package(tmp_path):
     if importlib.util.find_spec("hatchling") is None:
         pytest.skip("pip would fetch hatchling")
@@ -97,7 +96,6 @@ def test_without_a_compiler_the_same_command_gives_the_pure_package(tmp_path):
     assert not any("core." in name for name in zipfile.ZipFile(path).namelist())
 
 
-@pytest.mark.slow
 def test_every_data_set_loads_from_the_installed_wheel(clean_python, tmp_path):
     script = (
         "import json, tobitgp.datasets as d\n"

@@ -245,6 +245,7 @@ def survival_data(name):
     return lung_frame(), ["age", "sex", "ph_ecog"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", AFT)
 @pytest.mark.parametrize("kind", ["right", "left", "interval"])
 @pytest.mark.parametrize("name", ["rossi", "lung"])

@@ -98,6 +98,7 @@ def test_case_c_beats_the_run_that_was_cut_short():
     assert posterior.evidence < CASES["C"]["exact"]["log_evidence"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["A", "C", "E"])
 def test_vi_is_the_maximum_over_all_gaussians(key):
     """The bound is concave in mean and Cholesky factor: L-BFGS from our answer gains nothing, and the value is ours."""

@@ -29,10 +29,12 @@ def test_the_bound_peaks_at_two_components(truth):
     assert (bounds(truth, 10, largest=3).argmax(axis=1) == 1).sum() >= 9
 
 
+@pytest.mark.slow
 def test_vbcm_is_ahead_of_em_on_few_gaussian_rows():
     assert clearly(synthetic_scores(GMM, 25, 2, 20, ("EMCM", "VBCM")).difference("VBCM", "EMCM"))
 
 
+@pytest.mark.slow
 def test_the_true_distribution_is_the_best():
     found = synthetic_scores(PMM, 100, 2, 10, ("EMCM", "VBCM"))
     for method in ("EMCM", "VBCM"):
@@ -49,6 +51,7 @@ def test_folds_are_apart_and_cover_the_rows(name):
         np.testing.assert_array_equal(once[0][0], again[0][0])
 
 
+@pytest.mark.slow
 def test_vb_pulls_components_to_the_origin():
     """Columns and counts of the table that the vignette shows, and what it shows."""
     index = ["n", "method", "parameter"]

@@ -81,6 +81,7 @@ def test_mgcv_cnorm_additive_curves():
     assert ours < 0.7 * ignored
 
 
+@pytest.mark.slow
 def test_brms_kidney_lognormal_with_patients():
     """``time | cens(censored) ~ age * sex + disease + (1 | patient)``, lognormal(): ``?brm`` and the JSS article.
 
@@ -200,6 +201,7 @@ def test_brms_gp_examples_with_limits(terms, names):
     assert 0.85 <= np.mean(shares) <= 1.0
 
 
+@pytest.mark.slow
 def test_bambi_survival_of_cats_agrees_with_lifelines():
     """``censored(days, status) ~ color``: bambi's notebook on survival models, lognormal where it is exponential."""
     rng = np.random.default_rng(0)

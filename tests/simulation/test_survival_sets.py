@@ -78,6 +78,7 @@ def test_processes_and_mixtures_go_through(name, tmp_path):
     walk(CURVED[name], family, tg.datasets.load(name), SETS[name][2], tmp_path / "fit.html")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", T0)
 def test_lifelines_tools_take_our_models(name):
     """Its calibration takes right-censored rows only, of its own fitters too; on lung both have the same error of .57,

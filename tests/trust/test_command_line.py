@@ -89,6 +89,7 @@ def test_what_works_slowly_writes_what_it_is_told(tmp_path):
     check(SLOW, run(SLOW, tmp_path), tmp_path, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
 def test_output_that_cannot_be_written_is_one_line(tmp_path):
     make_data(tmp_path)

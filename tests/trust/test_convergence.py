@@ -11,6 +11,8 @@ from support.methods import having
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, NumericalError
 
+pytestmark = pytest.mark.diagonal
+
 CURVE, DEFAULT = "y ~ gp(x, line=False) | censor(l)", "y ~ gp(x) | censor(l)"
 formulas = pytest.mark.parametrize("formula", [CURVE, DEFAULT])
 
@@ -48,6 +50,7 @@ UNSETTLED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", UNSETTLED)
 def test_told_once_with_the_remedy(data, case):
     formula, options, remedy = UNSETTLED[case]
@@ -62,6 +65,7 @@ def test_told_once_with_the_remedy(data, case):
         assert not res.check().ok
 
 
+@pytest.mark.slow
 @formulas
 def test_ep_gives_way_and_says_so(data, formula):
     """To a bound, from the sites that it had."""
@@ -170,6 +174,7 @@ def test_noise_that_rounding_drowns_is_told_with_the_remedy(inducing):
     assert all("more inducing inputs" in str(w.message) for w in heard), [str(w.message) for w in heard]
 
 
+@pytest.mark.slow
 def test_noise_that_costs_digits_is_told_with_the_remedy(data, tmp_path):
     """Variational inference stops far below its maximum there, and looks settled; summaries say so for good."""
     formula, options = "y ~ gp(x, kernel='matern12', line=False) | censor(l)", {"method": tg.VI(inducing=None)}
@@ -253,6 +258,7 @@ def test_a_bound_that_rounding_keeps_from_its_tolerance_settles_all_the_same(sig
     assert res.log_evidence == pytest.approx(evidence, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pure")
 def test_a_bound_that_rounding_keeps_from_settling_is_given_up_soon(monkeypatch):
     """Without noise the residual goes round far above its tolerance; hundreds more would not settle it."""

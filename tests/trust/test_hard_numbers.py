@@ -12,6 +12,8 @@ from support.methods import having, with_settings
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, ConvergenceWarning, DataError, NumericalError, TobitGPError
 
+pytestmark = pytest.mark.diagonal
+
 METHODS = {
     "ep": {"method": tg.EP()},
     "vi": {"method": tg.VI()},

@@ -167,6 +167,7 @@ def test_units_that_cannot_be_computed_with(tmp_path, scale):
     assert tried(saved.rewrite(replaced(saved.document, route, scale)), saved) is None
 
 
+@pytest.mark.slow
 def test_hyper_parameters_are_those_of_the_formula(tmp_path):
     saved = Saved("rich process", tmp_path)
     routes = [at for at in leaves(saved.document) if at[:3] == ("fit", "fields", "fitted") and "parameters" in at]
@@ -214,6 +215,7 @@ def test_escapes_in_the_formula(saved):
             assert load(path) is None, formula
 
 
+@pytest.mark.slow
 def test_escapes_in_the_formula_of_the_noise_scale(tmp_path):
     saved = Saved("regression", tmp_path)
     (pair,) = (route for route, value in places(saved.document) if route[-1:] == (0,) and value == "scale")

@@ -130,6 +130,7 @@ def test_a_label_shows_the_name(fits):
     assert axis.get_text() == r"y\$_{"  # which matplotlib draws as y$_{
 
 
+@pytest.mark.slow
 @KINDS
 def test_a_page_holds_pictures_and_no_script(fits, kind, tmp_path):
     fits[kind].report(tmp_path / "fit.html", title="\u202e<script>&")
@@ -151,6 +152,7 @@ def test_a_terminal_is_not_steered(data, tmp_path, capsys):
     assert not STEERING.search(capsys.readouterr().err)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error:.*starting with '_'")
 def test_names_with_an_underscore_first_are_in_the_pictures():
     """Matplotlib leaves labels that begin so out of legends."""

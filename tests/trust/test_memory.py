@@ -67,6 +67,7 @@ def ask(results, data):
     plt.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", FITS)
 def test_what_is_done_with_is_let_go(kind):
@@ -110,6 +111,7 @@ def test_what_writes_files_leaves_no_figure_open(fitted, tmp_path):
     assert plt.get_fignums() == []
 
 
+@pytest.mark.slow
 def test_the_command_line_leaves_no_figure_open(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     DATA.to_csv("d.csv")
@@ -140,6 +142,7 @@ def test_pictures_on_given_axes_open_no_figure(fitted):
         plt.close(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_pictures_open_one_figure_or_none_where_they_fail(fitted, tmp_path):
     fitted.save(tmp_path / "a.tgp")

@@ -123,6 +123,7 @@ def test_limits_far_from_the_mean(distance, method):
     assert np.isfinite([value, *slopes]).all()
 
 
+@pytest.mark.slow
 @REGRESSION_AND_PROCESS
 def test_rows_with_missing_inputs_take_their_limits_and_weights_along(formula):
     data = rows(x=column("x", r0=np.nan, r9=np.nan), w=np.arange(1.0, 31.0))

@@ -91,6 +91,7 @@ def test_expectation_propagation_that_crawls_gives_way(visits):
     assert res.log_evidence == pytest.approx(asked.log_evidence, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sd", "across", "along", "sigma", "evidence"),
     [(1.95736, 0.96988, 3.73097, 0.00056, 16.8787), (2.0, 1.0, 4.0, 0.0003, 20.2231)],

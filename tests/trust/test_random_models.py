@@ -12,6 +12,7 @@ def faults(seed):
     return [f"{fault} {outcome.model}" for fault in outcome.faults]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_every_question_is_answered_or_refused(seed):
     assert not faults(seed)

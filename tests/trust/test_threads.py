@@ -76,6 +76,7 @@ def test_fits_at_once_are_those_one_after_the_other(hasty):
         np.testing.assert_array_equal(ours, fit(job), err_msg=str(job))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_questions_to_one_fit_at_once_have_the_answers_of_one_after_the_other(hasty):
     """What results compute when first asked, and keep, is the same whoever asks first."""

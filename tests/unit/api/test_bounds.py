@@ -50,6 +50,7 @@ def test_only_sides_that_occur_have_noise(data, censor, names):
     assert res.evidence_kind == ("local" if names else "exact")
 
 
+@pytest.mark.slow
 def test_side_noises_take_every_option(data):
     fixed = {"sigma_lower": 0.0, "sigma_upper": 0.2}
     res = tg.fit(FORMULA, data, fixed=fixed, **with_settings(PLAIN, bound="local"))
@@ -62,6 +63,7 @@ def test_side_noises_take_every_option(data):
     assert strong.params["sigma_lower"] == pytest.approx(0.01, rel=0.2)
 
 
+@pytest.mark.slow
 def test_without_side_noises_it_is_a_bound(data):
     none = {"sigma_lower": 0, "sigma_upper": 0}
     res = tg.fit(FORMULA, data, fixed=none, **with_settings(PLAIN, bound="local"))
@@ -81,6 +83,7 @@ def test_a_value_says_the_same(data, local):
     assert res.log_evidence == local.log_evidence
 
 
+@pytest.mark.slow
 def test_draws(data):
     few, same, many = (
         tg.fit(FORMULA, data, method=tg.VI(bound="monte_carlo", draws=draws, hyper="maximize", n_starts=1))
@@ -121,6 +124,7 @@ def test_they_answer_and_are_stored(data, bound, tmp_path):
     assert np.abs(res.predict() - np.sin(2.0 * data["x"])).mean() < 0.4
 
 
+@pytest.mark.slow_cases("local")
 @pytest.mark.parametrize("bound", ["local", "monte_carlo", "karlova"])
 @pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")
 def test_log_times(data, bound):
@@ -169,6 +173,7 @@ def test_karlova_refuses_rows_without_limits(data, formula, words):
 ROW = tg.VI(bound="local", side_noise="row")
 
 
+@pytest.mark.slow
 def test_a_side_noise_for_each_row(data, local, tmp_path):
     named = data.set_axis([f"r{i}" for i in range(40)])
     res = tg.fit(FORMULA, named, method=having(ROW, hyper="maximize", n_starts=1))

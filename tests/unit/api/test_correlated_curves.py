@@ -79,6 +79,7 @@ def test_without_correlations_these_are_curves_of_their_own(df):
     np.testing.assert_allclose(one.predict(df), two.predict(df), atol=2e-3)
 
 
+@pytest.mark.slow
 def test_estimates_find_the_correlation_of_simulated_curves():
     rng = np.random.default_rng(4)
     data = pd.DataFrame({"x": rng.uniform(0.0, 6.0, 600), "g": rng.choice(list("abc"), 600)})
@@ -92,6 +93,7 @@ def test_estimates_find_the_correlation_of_simulated_curves():
     assert "3 correlated levels" in " ".join(str(res.summary()).split())
 
 
+@pytest.mark.slow
 def test_what_is_done_with_any_fit(df, tmp_path):
     res = tg.fit("seen ~ g + gp(x, by=g, cor=True) | censor(l)", df, method=tg.EP(hyper="maximize"))
     res.save(tmp_path / "fit")

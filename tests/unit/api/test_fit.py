@@ -217,6 +217,7 @@ def test_progress_reaches_the_caller(clipped):
     assert {stage for stage, _, _ in seen} >= {"search", "run 1", "integrate"}
 
 
+@pytest.mark.slow
 def test_same_seed_same_result_and_global_state_untouched():
     data = tg.datasets.simulate_groot_lucas(rng=3, n=1500)
     np.random.seed(0)  # noqa: NPY002
@@ -381,6 +382,7 @@ def test_a_search_that_fails_is_not_integrated(clipped, monkeypatch):
     assert np.isfinite(res.predict()).all()
 
 
+@pytest.mark.slow
 def test_too_many_hyper_parameters_to_integrate_are_refused():
     rng = np.random.default_rng(0)
     data = {f"x{i}": rng.uniform(size=30) for i in range(18)} | {"y": rng.normal(size=30)}
@@ -400,6 +402,7 @@ def test_few_iterations_are_called_converged_only_at_the_maximum(clipped):
     assert res.converged == at_maximum
 
 
+@pytest.mark.slow_cases("vi")
 @pytest.mark.parametrize("name", ["ep", "vi", "laplace"])
 def test_a_fit_of_nearly_the_same_rows_is_climbed_on_from(clipped, name):
     formula, how = "y ~ gp(x, line=False) | censor(lower)", {"method": name}
@@ -481,6 +484,7 @@ def test_the_history_counts_the_screening(clipped):
     assert res.fit_history.set_index("stage").loc["search", "evaluations"] == seen.count("search")
 
 
+@pytest.mark.slow
 def test_a_level_that_is_all_censored_in_a_subset_does_not_end_expectation_propagation():
     rng = np.random.default_rng(5)
     data = pd.DataFrame({"x": rng.uniform(0.0, 3.0, 2000), "g": rng.integers(0, 60, 2000)})

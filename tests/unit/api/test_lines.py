@@ -114,6 +114,7 @@ def both(data):
     return fitted
 
 
+@pytest.mark.slow_cases("noise process")
 @pytest.mark.parametrize("case", CASES)
 def test_the_line_is_a_centred_column_with_its_prior(case, data, both):
     formula, options = CASES[case]
@@ -195,6 +196,7 @@ def test_partitions_have_the_line(data, tmp_path):
     assert some.slopes().to_numpy() == pytest.approx(whole.slopes().to_numpy(), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_hazards_have_the_line_with_their_sign():
     rng = np.random.default_rng(1)
     x = rng.normal(size=300)

@@ -31,6 +31,7 @@ def ends(y, low=-INF, high=INF):
     return np.where(y <= low, -INF, np.minimum(y, high)), np.where(y >= high, INF, np.maximum(y, low))
 
 
+@pytest.mark.slow
 def test_a_formula_is_the_fit_on_arrays(y):
     res = tg.fit("y ~ mixture(2) | censor(-4, 4)", {"y": np.clip(y, -4, 4)})
     same(res, fit_mixture(*ends(y, -4, 4), k=2))
@@ -45,6 +46,7 @@ def test_a_formula_is_the_fit_on_arrays(y):
     }
 
 
+@pytest.mark.slow_cases("svbcm")
 @pytest.mark.parametrize("method", ["vbcm", "svbcm", "em"])
 def test_methods_by_name_and_value(method, y):
     value = {"vbcm": tg.VBCM, "svbcm": tg.SVBCM, "em": tg.EMCM}[method]
@@ -56,6 +58,7 @@ def test_methods_by_name_and_value(method, y):
     assert by_name.parts.fit.method == value()
 
 
+@pytest.mark.slow
 def test_a_range_is_chosen_from_by_the_evidence(y):
     res = tg.fit("y ~ mixture(range(1, 5)) | censor(upper=4)", {"y": y.clip(max=4)})
     single = {k: tg.fit(f"y ~ mixture({k}) | censor(upper=4)", {"y": y.clip(max=4)}) for k in range(1, 5)}
@@ -72,6 +75,7 @@ def test_a_range_is_chosen_from_by_the_evidence(y):
         _ = single[2].selection
 
 
+@pytest.mark.slow
 def test_maximum_likelihood_chooses_by_bic(y):
     res = tg.fit("y ~ mixture(range(1, 4))", {"y": y}, method="em")
     single = [tg.fit(f"y ~ mixture({k})", {"y": y}, method="em") for k in (1, 2, 3)]
@@ -82,6 +86,7 @@ def test_maximum_likelihood_chooses_by_bic(y):
     assert np.isnan([res.elbo, res.log_evidence]).all()
 
 
+@pytest.mark.slow
 def test_a_dirichlet_process_keeps_its_evidence(y):
     res = tg.fit("y ~ mixture('dp', max_components=6)", {"y": y})
     same(res, fit_mixture(y, y, k=6, weights=DirichletProcess()))
@@ -101,6 +106,7 @@ def test_one_component_is_maximum_likelihood_regression(y):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:At the bound of what is searched:tobitgp.errors.BoundaryWarning")
 def test_baselines_leave_censored_rows_out_or_take_limits(y):
     data = {"y": y.clip(max=2.0)}
@@ -116,6 +122,7 @@ def test_baselines_leave_censored_rows_out_or_take_limits(y):
         assert "censored rows were" in str(ignore.summary())
 
 
+@pytest.mark.slow
 def test_weights_are_copies_and_missing_rows_drop(y, rng):
     weight = rng.integers(0, 3, len(y)).astype(float)
     data = pd.DataFrame({"y": y.clip(max=3.0), "w": weight})
@@ -135,6 +142,7 @@ def test_weights_are_copies_and_missing_rows_drop(y, rng):
 # -- counts ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*beyond the", "ignore:Component 2 holds")
 def test_spellings_of_limits_of_counts(counts):
     six = np.minimum(counts, 6.0)
@@ -170,6 +178,7 @@ def test_counts_taken_at_their_limits(counts):
 # -- priors ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_priors_are_in_the_units_of_the_user(y):
     prior = {"mean": 1.0, "tau": 0.5, "a": 2.0, "b": 3.0}
     res = tg.fit("y ~ mixture(2)", {"y": y}, priors={**prior, "concentration": 0.3})
@@ -294,6 +303,7 @@ def test_all_rows_censored_warns():
     assert "Every row is censored" in str(res.summary())
 
 
+@pytest.mark.slow
 def test_a_component_beyond_the_data_warns():
     rossi = tg.datasets.load("rossi")
     with pytest.warns(BoundaryWarning, match=r"component 2, .* lies beyond the data"):
@@ -348,6 +358,7 @@ def test_an_ascent_cut_short_warns(y):
         assert "NOT CONVERGED" in str(res.summary())
 
 
+@pytest.mark.slow
 def test_progress_reports_each_number(y):
     seen = []
     res = tg.fit("y ~ mixture(range(1, 4))", {"y": y}, progress=lambda *step: seen.append(step))
@@ -355,6 +366,7 @@ def test_progress_reports_each_number(y):
     assert seen[1][2] == res.elbo
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_fit(y):
     twice = [tg.fit("y ~ mixture(3)", {"y": y}, method="svbcm", rng=5).params for _ in range(2)]
     np.testing.assert_array_equal(*twice)

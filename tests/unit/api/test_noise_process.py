@@ -64,6 +64,7 @@ def test_the_summary_shows_both_parts(res):
     assert list(res.params.index) == ["Intercept", *AT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "sigma", "options"),
     [
@@ -71,7 +72,7 @@ def test_the_summary_shows_both_parts(res):
         ("y ~ z + re(g) | censor(limit)", "~ z + gp(x) + (1 | g)", {}),
         (CURVE, "~ (1 + z | g)", {}),
         ("t ~ gp(x)", "~ z + gp(x)", {"family": "loglogistic"}),
-        pytest.param("full ~ gp(x)", "~ gp(x, by=g) + offset(0.1 * z)", {"family": "student"}, marks=pytest.mark.slow),
+        ("full ~ gp(x)", "~ gp(x, by=g) + offset(0.1 * z)", {"family": "student"}),
         ("y ~ x | truncate(-1.2)", "~ gp(x)", {}),
     ],
 )
@@ -93,6 +94,7 @@ def test_gradients_of_the_evidence_are_those_of_differences(data, formula, sigma
         assert found[name] == pytest.approx(slope, rel=2e-4, abs=2e-4 / max(abs(value), 1e-3)), name
 
 
+@pytest.mark.slow
 def test_starts_of_the_user_lead_to_the_same_maximum(data):
     how = {"sigma": "~ gp(x)", "method": tg.EP(hyper="maximize")}
     found = tg.fit(CURVE, data, **how)
@@ -197,6 +199,7 @@ def test_draws_have_the_quantiles_of_predictions(res):
     assert found == pytest.approx(expected.to_numpy(), abs=0.04)
 
 
+@pytest.mark.slow
 def test_what_censored_rows_may_have_been_lies_below_their_limit(data, res):
     draws = res.sample(None, what="conditional", draws=200, rng=2)
     seen = (data["y"] > data["limit"]).to_numpy()
@@ -216,6 +219,7 @@ def test_left_out_rows_are_those_of_refits(data):
         assert found[row] == pytest.approx(again, abs=0.08), row
 
 
+@pytest.mark.slow
 def test_effects_are_slopes_of_predictions(data):
     fit = tg.fit("y ~ z + gp(x) | censor(limit)", data, sigma="~ z + gp(x)", method=tg.EP(hyper="maximize"))
     found = fit.marginal_effects("prob", below=0.0).loc[("z", "dy/dx"), "dydx"]
@@ -223,6 +227,7 @@ def test_effects_are_slopes_of_predictions(data):
     assert found == pytest.approx((up - down) / 2e-3, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_groups_of_the_scale_are_effects_on_its_logarithm(data):
     fit = tg.fit("y ~ gp(x) + re(g) | censor(limit)", data, sigma="~ gp(x) + (1 | g)")
     table = fit.group_effects("sigma: re(g)")
@@ -243,14 +248,6 @@ def test_diagnostics_know_of_the_scale(res):
 def test_check_points_to_the_scale(data):
     text = str(tg.fit("full ~ gp(x)", made(300, seed=5, share=0.0)).check())
     assert "sigma='~ gp(x)'" in " ".join(text.split())
-
-
-def test_saved_fits_answer_alike(res, data, tmp_path):
-    res.save(tmp_path / "fit.tgp")
-    again = tg.load(tmp_path / "fit.tgp")
-    for what in ("sigma", "median", "latent"):
-        assert (again.predict(NEW, what=what, interval=0.9) == res.predict(NEW, what=what, interval=0.9)).all(axis=None)
-    assert (again.params == res.params).all()
 
 
 def test_the_scale_of_every_fit(data):
@@ -289,6 +286,7 @@ def test_what_does_not_go_is_refused(data, formula, sigma, options, words):
         tg.fit(formula, data, sigma=sigma, **options)
 
 
+@pytest.mark.slow
 def test_limits_taken_for_values_are_named():
     with pytest.raises(NumericalError, match="A value that many rows share"):
         tg.fit("y ~ gp(x)", made(40, share=0.5), sigma="~ gp(x)")
@@ -301,6 +299,7 @@ def test_questions_that_make_no_sense_are_refused(res):
         tg.compare_bounds(res)
 
 
+@pytest.mark.slow
 def test_new_rows_need_the_columns_of_the_scale(data):
     fit = tg.fit(CURVE, data, sigma="~ gp(x, by=g)", method=tg.EP(hyper="maximize"))
     with pytest.raises(UnseenLevelError):

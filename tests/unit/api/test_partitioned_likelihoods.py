@@ -111,12 +111,16 @@ def assert_same(there, here, new):
     assert texts[0] == texts[1] or "mean over the rows" in texts[1]
 
 
+@pytest.mark.slow_cases(
+    "cure with a shape", "cure, spline", "spline", "frailty", "box-cox", "box-cox with sigma", "subjects"
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_give_the_fit_of_memory(kind, rows, paths, parts):
     data = chosen(kind, rows, paths)
     assert_same(fit(kind, parts(data)), fit(kind, data), data.dropna().head(9))
 
 
+@pytest.mark.slow_cases("frailty")
 @pytest.mark.parametrize("kind", ["cure, spline", "strata", "box-cox", "shape", "frailty", "accelerated"])
 def test_dask_frames_give_the_fit_of_memory(kind, rows, paths):
     dd = pytest.importorskip("dask.dataframe")
@@ -132,6 +136,7 @@ def test_a_cluster_gives_the_fit_of_memory(kind, rows, paths):
         assert_same(fit(kind, data, engine=client), fit(kind, data), data.dropna().head(9))
 
 
+@pytest.mark.slow_cases("spline", "box-cox", "box-cox with sigma")
 @pytest.mark.parametrize("kind", ["cure", "spline", "weibull", "box-cox", "box-cox with sigma", "shape", "accelerated"])
 def test_sums_over_blocks_of_rows_are_those_of_all(kind, rows, paths, parts, monkeypatch):
     data = chosen(kind, rows, paths)

@@ -57,6 +57,7 @@ def test_files_give_the_fit_of_memory(frame, tmp_path, method, monkeypatch):
     assert not list(tmp_path.glob("tobitgp-*"))
 
 
+@pytest.mark.slow
 def test_features_that_stay_are_those_of_memory(frame, tmp_path, monkeypatch):
     """Beyond a sample features stay while parameters move, wherever files end."""
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 120)
@@ -94,6 +95,7 @@ def test_files_are_removed_when_a_fit_fails(frame, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("tobitgp-*"))
 
 
+@pytest.mark.slow
 def test_a_model_keeps_its_partitions_as_long_as_it_is_open(frame, tmp_path, monkeypatch):
     monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     frame.to_parquet(tmp_path / "rows.parquet")

@@ -9,6 +9,7 @@ from tobitgp.cli import main
 FORMULA = "y ~ gp(x) | censor(lower)"
 
 
+@pytest.mark.slow
 def test_fit_writes_a_report(table, tmp_path, capsys):
     assert main(["fit", FORMULA, str(table), "--report", str(tmp_path / "fit.html"), "--quiet"]) == 0
     assert f"The report is in {tmp_path / 'fit.html'}" in capsys.readouterr().out
@@ -38,6 +39,7 @@ def test_a_bound_reaches_the_fit(table, capsys):
     assert "sigma_lower" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_demo_fits_and_draws(tmp_path, capsys):
     picture = tmp_path / "demo.png"
     assert main(["demo", "--plot", str(picture)]) == 0

@@ -17,6 +17,7 @@ def lung(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_medians_test_and_figure(lung, tmp_path, capsys):
     figure = tmp_path / "curves.png"
     assert main(["curves", "time", "dead or not", str(lung), "--by", "sex", "--out", str(figure)]) == 0

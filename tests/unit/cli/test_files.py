@@ -215,6 +215,7 @@ def test_several_responses_are_predicted_side_by_side(dated, tmp_path, capsys):
     assert (shown[0], shown[1]) == ("y,z", "2.5,0.75")
 
 
+@pytest.mark.slow
 def test_proportional_hazards_from_the_command_line(tmp_path, capsys):
     tg.datasets.load("lung").to_csv(tmp_path / "lung.csv", index=False)
     formula, fit = "Surv(time, event) ~ age + strata(sex)", str(tmp_path / "lung.tgp")

@@ -1,6 +1,7 @@
 """Mixtures on the command line."""
 
 import io
+from contextlib import redirect_stdout
 
 import numpy as np
 import pandas as pd
@@ -19,21 +20,23 @@ def table(tmp_path):
     return path
 
 
-@pytest.fixture
-def saved(table, tmp_path, capsys):
-    path = tmp_path / "two.tgp"
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder, out = tmp_path_factory.mktemp("saved"), io.StringIO()
+    table, path = folder / "lung.csv", folder / "two.tgp"
+    tg.datasets.load("lung").to_csv(table, index=False)
     words = ["fit", FORMULA, str(table), "--family", "weibull", "--method", "vbcm", "--save", str(path)]
-    assert main([*words, "--plot", str(tmp_path / "two.png"), "--quiet"]) == 0
-    out = capsys.readouterr().out
-    assert "Weibull mixture survival model" in out
-    assert "shape[2]" in out
-    assert (tmp_path / "two.png").read_bytes().startswith(b"\x89PNG")
+    with redirect_stdout(out):
+        assert main([*words, "--plot", str(folder / "two.png"), "--quiet"]) == 0
+    assert "Weibull mixture survival model" in out.getvalue()
+    assert "shape[2]" in out.getvalue()
+    assert (folder / "two.png").read_bytes().startswith(b"\x89PNG")
     return path
 
 
-@pytest.fixture
-def res(table):
-    return tg.fit(FORMULA, pd.read_csv(table), family="weibull")
+@pytest.fixture(scope="module")
+def res():
+    return tg.fit(FORMULA, tg.datasets.load("lung"), family="weibull")
 
 
 @pytest.mark.parametrize(

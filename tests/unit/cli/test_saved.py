@@ -1,6 +1,9 @@
 """Saved fits on the command line: fit --save, predict and compare."""
 
 import io
+import shutil
+from contextlib import redirect_stdout
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,17 +15,26 @@ from tobitgp.cli import main
 FORMULA = "y ~ x + gp(x) | censor(lower)"
 
 
-@pytest.fixture
-def saved(table, tmp_path, capsys):
-    path = tmp_path / "toy.tgp"
-    assert main(["fit", FORMULA, str(table), "--hyper", "maximize", "--save", str(path), "--quiet"]) == 0
-    assert f"The fit is in {path}" in capsys.readouterr().out
-    return path
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """The file of a fit, and the fit."""
+    folder = tmp_path_factory.mktemp("saved")
+    table, path, out = folder / "toy.csv", folder / "toy.tgp", io.StringIO()
+    tg.datasets.simulate_groot_lucas(rng=1).to_csv(table, index=False)
+    with redirect_stdout(out):
+        assert main(["fit", FORMULA, str(table), "--hyper", "maximize", "--save", str(path), "--quiet"]) == 0
+    assert f"The fit is in {path}" in out.getvalue()
+    return path, tg.fit(FORMULA, pd.read_csv(table), hyper="maximize")
 
 
 @pytest.fixture
-def res(table):
-    return tg.fit(FORMULA, pd.read_csv(table), method=tg.EP(hyper="maximize"))
+def saved(once, tmp_path):
+    return Path(shutil.copy(once[0], tmp_path))
+
+
+@pytest.fixture
+def res(once):
+    return once[1]
 
 
 @pytest.fixture

@@ -191,6 +191,7 @@ def test_durations_in_responses_and_covariates_are_days_and_the_summary_says_so(
     assert "dur is a duration in days." in str(tg.load(tmp_path / "fit.tgp").summary())
 
 
+@pytest.mark.slow
 def test_durations_are_drawn_in_days():
     data = timed()
     res = tg.fit("days ~ gp(pause)", data, method=tg.EP(hyper="maximize"))
@@ -199,6 +200,7 @@ def test_durations_are_drawn_in_days():
     assert "pattern in pause" in res.check().table.index
 
 
+@pytest.mark.slow
 def test_durations_partitioned_are_days():
     dask = pytest.importorskip("dask.dataframe")
     data = timed()

@@ -218,6 +218,7 @@ def test_figures_take_every_kind():
     times.plot_effect("x")
 
 
+@pytest.mark.slow_cases("polars lazy", "pyarrow", "duckdb")
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_nondetects_take_every_kind(kind):
     frame = table().assign(nd=lambda d: d["y"] <= 2.0)

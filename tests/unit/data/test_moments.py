@@ -22,6 +22,7 @@ def cut(X, weight, cuts):
     return [Moments.of(X[a:b], weight[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]  # noqa: RUF007
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.tuples(numbers, st.floats(0.5, 5.0)), min_size=1, max_size=40),
     cuts=st.lists(st.integers(0, 40), max_size=5),

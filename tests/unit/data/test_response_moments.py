@@ -110,6 +110,7 @@ def test_intervals_that_all_overlap_spread_as_wide_as_they_are(shift, scale):
     np.testing.assert_allclose(moments((lower, upper)).mean_and_sd(), (shift, 100.0 * scale / np.sqrt(12.0)))
 
 
+@pytest.mark.slow_cases("interval(lo, hi) ~ mixture(2)")
 @pytest.mark.parametrize(
     "formula", ["interval(lo, hi) ~ gp(x)", "interval(lo, hi) ~ re(g)", "interval(lo, hi) ~ mixture(2)"]
 )

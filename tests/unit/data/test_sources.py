@@ -80,6 +80,7 @@ def test_only_the_columns_of_the_formula_are_read(folder):
     assert frame.index[0] == 0
 
 
+@pytest.mark.slow
 def test_results_of_partitions_hold_no_rows(frame, folder):
     here, _ = quietly(tg.fit, FORMULA, frame)
     there, texts = quietly(tg.fit, FORMULA, folder)
@@ -185,6 +186,7 @@ def test_engines_are_clients(frame, engine):
         find_client(engine, frame)
 
 
+@pytest.mark.slow
 def test_a_client_without_its_cluster_is_refused(frame):
     distributed = pytest.importorskip("distributed")
     with local_client(1) as client:

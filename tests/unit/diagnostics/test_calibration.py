@@ -61,6 +61,7 @@ def test_rows_seen_in_a_window_only(times):
         np.testing.assert_allclose(np.exp(end), want, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_counts_have_mass_at_what_was_seen():
     rng = np.random.default_rng(4)
     y = np.concatenate([rng.poisson(2.0, 60), rng.poisson(12.0, 60)]).astype(float)

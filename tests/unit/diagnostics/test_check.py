@@ -31,6 +31,7 @@ def right():
     return tg.fit(PROCESS, simulate(0), method=tg.EP(hyper="maximize"))
 
 
+@pytest.mark.slow
 def test_each_kind_of_results_has_its_diagnostics(right):
     lung = tg.datasets.load("lung")
     gp = ["convergence", "inducing inputs", "bounds", "structure", "posterior", *TESTS, "spread"]
@@ -48,6 +49,7 @@ def test_the_right_model_is_fine(right):
     assert repr(right.check()).startswith("15 diagnostics, nothing found")
 
 
+@pytest.mark.slow
 def test_checks_are_the_same_each_time_and_follow_the_numbers_given(right):
     assert right.check().table.equals(right.check().table)
     one = right.check(rng=1).table
@@ -85,6 +87,7 @@ def test_a_curve_that_is_missed_is_named():
     assert found.loc["pattern in z", "verdict"] == GOOD
 
 
+@pytest.mark.slow
 def test_a_column_that_only_scales_is_looked_at():
     rng = np.random.default_rng(5)
     x = np.linspace(0.0, 3.0, 400)
@@ -95,6 +98,7 @@ def test_a_column_that_only_scales_is_looked_at():
     assert better.loc["spread", "verdict"] == GOOD
 
 
+@pytest.mark.slow
 def test_noise_that_rises_along_a_column_is_found():
     found = []
     for seed in range(8):
@@ -129,6 +133,7 @@ def test_a_row_that_does_not_fit_the_others_is_named():
     assert found["words"].startswith("row r7 is ")
 
 
+@pytest.mark.slow
 def test_rows_of_right_models_are_not_called_influential():
     """Rough curves, whose rows move the fit as they should."""
     rng = np.random.default_rng(14)
@@ -159,6 +164,7 @@ def test_what_the_data_leave_open_is_said():
     assert "bounds" not in fixed.check().table.index
 
 
+@pytest.mark.slow
 def test_a_fit_that_did_not_settle_is_said():
     y = np.random.default_rng(0).normal(size=80)
     with pytest.warns(tg.errors.ConvergenceWarning, match="No convergence"):
@@ -175,6 +181,7 @@ def test_large_fits_are_not_drawn_from(monkeypatch, right):
     assert not {"posterior", *AFTER} & set(right.check().table.index)
 
 
+@pytest.mark.slow
 def test_a_component_that_no_exact_row_tells_of_is_named():
     rng = np.random.default_rng(9)
     y = np.concatenate([rng.normal(0.0, 1.0, 60), np.full(60, 5.0)])

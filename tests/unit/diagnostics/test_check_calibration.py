@@ -79,6 +79,7 @@ def test_tenths_of_right_censored_rows_are_those_of_kaplan_and_meier(rng):
     np.testing.assert_allclose(np.cumsum(found)[:-1], below, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["none", "left", "right", "both", "interval"])
 def test_size_and_power_whatever_is_censored(kind, rng):
     def share(bend, level):

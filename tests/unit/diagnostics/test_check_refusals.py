@@ -16,6 +16,7 @@ def test_check_says_that_a_fit_did_not_settle():
     assert {"calibration", "posterior"} <= set(table.index)
 
 
+@pytest.mark.slow
 def test_check_of_side_noises_looks_at_the_residuals():
     rows = tg.datasets.simulate_groot_lucas()
     res = tg.fit("y ~ gp(x) | censor(lower)", rows, method=tg.VI(bound="local", hyper="maximize"))

@@ -31,6 +31,7 @@ def normal(seed, n, sets=1):
     return np.random.default_rng(seed).standard_normal((sets, n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 100])
 def test_von_neumanns_ratio_has_the_moments_it_is_said_to_have(n):
     """Of normal residuals mean 0 and variance (n - 2) / (n^2 - 1), both exactly; skewness and kurtosis are those of a
@@ -44,6 +45,7 @@ def test_von_neumanns_ratio_has_the_moments_it_is_said_to_have(n):
         assert abs(np.mean(p < level) - level) < 4.0 * np.sqrt(level * (1.0 - level) / len(found)) + 0.003
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 999))
 def test_only_the_order_of_the_column_matters(seed):
     rng = np.random.default_rng(seed)

@@ -8,6 +8,8 @@ import tobitgp as tg
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.numerics.sampling import smooth
 
+pytestmark = pytest.mark.diagonal
+
 CURVE = "y ~ gp(x) | censor(lower)"
 
 
@@ -99,6 +101,7 @@ def test_it_is_a_number_with_words():
     assert float(KHat(0.25, 100, 0.7)) == 0.25
 
 
+@pytest.mark.slow
 def test_nearly_equal_weights_are_good_whatever_their_tail(rng):
     """Of thousands of rows the posterior is Gaussian, and the tail of weights of sd 0.05 says nothing."""
     n = 1500

@@ -150,6 +150,7 @@ def test_a_frequency_weight_leaves_one_copy_out(mixed):
         assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_of_a_regression_it_is_that_of_the_normal_distribution(rng):
     """With sigma known and nothing censored the estimates are distributed as the posterior under a flat prior:
     statsmodels' residuals of rows left out give the rest."""

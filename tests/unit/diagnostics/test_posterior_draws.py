@@ -68,6 +68,7 @@ def test_parameters_of_a_regression_have_its_distribution(lung):
     assert np.allclose(frame.std(), res.bse, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_parameters_of_a_mixture_have_its_distribution(lung):
     res = tg.fit("Surv(time, event) ~ mixture(1)", lung, family="weibull")
     made = res._draws(20_000, None, "test")

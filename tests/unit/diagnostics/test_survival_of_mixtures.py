@@ -47,6 +47,7 @@ def survival_of(data, family, k, method="em"):
     return survival_test(res, remedies(res))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_nonparametric_curves_are_self_consistent(kind, rng):
     data = ends(humps(rng, 60), rng, kind)
@@ -68,6 +69,7 @@ def test_a_family_of_another_form_leaves_the_curve(kind):
     assert ("Kaplan-Meier" if kind == "right" else "Turnbull") in found.wrong
 
 
+@pytest.mark.slow
 def test_check_names_the_time_and_both_curves(rng):
     data = ends(humps(rng, 200), rng, "right")
     res = tg.fit("interval(lower, upper) ~ mixture(1)", data, family="weibull", method="em")
@@ -89,6 +91,7 @@ def test_what_the_prior_moved_is_said_to_be_the_priors():
     assert survival_test(em, remedies(em)).p > 0.02
 
 
+@pytest.mark.slow
 def test_values_that_are_no_times_have_no_such_test(rng):
     res = tg.fit("y ~ mixture(1)", {"y": rng.normal(size=50)})
     assert "survival" not in res.check().table.index

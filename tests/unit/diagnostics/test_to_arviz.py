@@ -45,6 +45,7 @@ def test_it_has_what_arviz_asks_for(lung_fits, arviz, name):
     assert elpd == pytest.approx(quietly(fit.loo, method="psis", draws=200).elpd, abs=0.05)
 
 
+@pytest.mark.slow
 def test_arviz_compares_and_summarises(lung_fits, arviz):
     draws = {name: fit.to_arviz(400) for name, fit in lung_fits.items()}
     table = quietly(arviz.compare, draws)

@@ -164,19 +164,6 @@ def test_a_formula_without_effect_is_tested():
         larger.lr_test(tg.fit("Surv(time, event) ~ x", data, family="weibull", formulas={"shape": "~ arm + x"}))
 
 
-def test_formulas_survive_files(tmp_path):
-    data = times()
-    for name, call in CALLS.items():
-        res = tg.fit("Surv(entry, time, event) ~ x", data, **call)
-        res.save(tmp_path / f"{name}.tgp")
-        again = tg.load(tmp_path / f"{name}.tgp")
-        pd.testing.assert_series_equal(again.params, res.params)
-        pd.testing.assert_frame_equal(
-            again.predict(data.head(4), "median", interval=0.9), res.predict(data.head(4), "median", interval=0.9)
-        )
-        assert again.formula == res.formula
-
-
 @pytest.mark.parametrize(
     ("family", "formulas", "error", "words"),
     [

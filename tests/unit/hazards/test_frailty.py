@@ -46,6 +46,7 @@ def test_normal_frailties_of_weibull_times_have_the_likelihood_of_adaptive_quadr
     assert res.log_evidence == pytest.approx(want["loglik"], abs=0.05)
 
 
+@pytest.mark.quick_cases("weibull")
 @EACH
 def test_the_likelihood_is_the_integral_over_the_frailty(kidney, baseline):
     res = tg.fit(FORMULA, kidney, family=tg.PH(baseline, frailty="gamma"))
@@ -66,6 +67,7 @@ def test_the_likelihood_is_the_integral_over_the_frailty(kidney, baseline):
     assert res.llf == pytest.approx(total, abs=1e-5)
 
 
+@pytest.mark.slow
 @EACH
 def test_newtons_derivatives_lead_to_the_maximum(kidney, baseline):
     """The errors are those of second differences of the likelihood."""
@@ -90,6 +92,7 @@ def test_newtons_derivatives_lead_to_the_maximum(kidney, baseline):
     assert -(llf(0, 1) - 2 * res.llf + llf(0, -1)) / h["theta"] ** 2 == pytest.approx(V[j, j], rel=0.01)
 
 
+@pytest.mark.slow
 def test_predictions_average_over_the_frailty(kidney):
     res, row, times = tg.fit(FORMULA, kidney, family=FRAIL), kidney.head(1), np.array([10.0, 100.0])
     theta = res.params["theta"]
@@ -131,6 +134,7 @@ def test_frailties_of_groups(kidney):
         tg.fit("Surv(time, status) ~ age", kidney, family=tg.PH("weibull")).frailties()
 
 
+@pytest.mark.slow
 def test_what_must_not_matter(kidney):
     res = tg.fit(FORMULA, kidney, family=FRAIL)
     other = kidney.assign(id=[f"person {code}" for code in kidney["id"]]).sample(frac=1.0, random_state=1)
@@ -154,6 +158,7 @@ def test_what_must_not_matter(kidney):
     np.testing.assert_allclose(tiny.params[:4], none.params, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_clusters_of_the_sandwich_are_the_groups(kidney):
     """The sum of all scores is 0, and the sandwich that of R's derivatives of groups' likelihoods."""
     res = tg.fit(FORMULA, kidney, family=FRAIL, cov_type="cluster")
@@ -175,6 +180,7 @@ def test_clusters_of_the_sandwich_are_the_groups(kidney):
         assert of_groups[group - 1, place] == pytest.approx(slope, rel=2e-3, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_files_and_tables(kidney, tmp_path):
     res = tg.fit(FORMULA, kidney, family=tg.PH("spline", df=2, frailty="gamma"))
     res.save(tmp_path / "fit.tgp")
@@ -196,6 +202,7 @@ def test_files_and_tables(kidney, tmp_path):
             tg.load(tmp_path / "other.tgp")
 
 
+@pytest.mark.slow
 def test_tests_and_checks(kidney):
     res = tg.fit(FORMULA, kidney, family=FRAIL)
     assert res.lr_test(tg.fit("Surv(time, status) ~ age + (1 | id)", kidney, family=FRAIL)).df == 1
@@ -232,6 +239,7 @@ def test_what_is_refused(kidney):
         tg.fit(FORMULA, kidney.assign(id=kidney["id"].where(kidney["id"] > 1)), family=FRAIL)
 
 
+@pytest.mark.slow
 def test_frailties_that_rows_do_not_show():
     lung = tg.datasets.load("lung").assign(g=lambda d: np.arange(len(d)) % 40, own=lambda d: np.arange(len(d)))
     rng = np.random.default_rng(1)

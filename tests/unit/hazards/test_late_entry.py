@@ -34,6 +34,7 @@ def breslow(rows, coefficient, t):
     return np.exp(-sum(1.0 / ratio[(rows["entry"] < u) & (u <= rows["stop"])].sum() for u in events))
 
 
+@pytest.mark.slow
 def test_survival_begins_at_the_first_entry(smooth, lives):
     first = lives["entry"].min()
     cox = CoxPHFitter().fit(lives[["entry", "stop", "event", "x"]], "stop", "event", entry_col="entry").params_["x"]
@@ -48,6 +49,7 @@ def test_survival_begins_at_the_first_entry(smooth, lives):
     assert (smooth.bands["start"].iloc[0], smooth.bands["stop"].iloc[-1]) == (first, lives["stop"].max())
 
 
+@pytest.mark.slow
 def test_earlier_questions_are_answered_with_a_word(smooth, lives):
     first, row = lives["entry"].min(), {"x": [0]}
     with pytest.warns(ApproximationWarning, match=f"{FIRST}, 40.*: until then survival is 1"):
@@ -66,6 +68,7 @@ def test_earlier_questions_are_answered_with_a_word(smooth, lives):
     assert smooth.standardise({"x": [0]}, times=5.0, conditional_after=60.0)["estimate"].between(0.9, 1.0).all()
 
 
+@pytest.mark.slow
 def test_restricted_means_are_areas_below_survival(smooth):
     first = smooth.bands["start"].iloc[0]
     grid = np.linspace(first, 80.0, 1001)
@@ -87,6 +90,7 @@ def test_one_band_has_the_rate_of_events_by_exposure(lives):
     assert found.iloc[0, 0] == pytest.approx(np.exp(-rate * (70.0 - lives["entry"].min())), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_strata_begin_at_entries_of_their_own(lives, tmp_path):
     res = tg.fit("Surv(entry, stop, event) ~ x + strata(man)", lives, family="ph")
     first, rows = lives.groupby("man")["entry"].min(), pd.DataFrame({"x": 0, "man": [0, 1]})
@@ -102,6 +106,7 @@ def test_strata_begin_at_entries_of_their_own(lives, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_incidences_begin_there_too(lives):
     data = lives.assign(cause=lives["event"] * (1 + (np.arange(len(lives)) % 3 == 0)))
     res = tg.fit("Surv(entry, stop, cause) ~ x", data, family="ph")

@@ -7,6 +7,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import SpecError, UnavailableError
 
+pytestmark = pytest.mark.diagonal
+
 BANDS = [0.5, 1.2]
 FORMULA = "Surv(time, event) ~ z + g"
 
@@ -116,6 +118,7 @@ def test_the_maximum_is_compared_with_smaller_models(mle):
         mle.lr_test(maximum("Surv(time, event) ~ z", family=tg.PH("piecewise", bands=[0.8])))
 
 
+@pytest.mark.slow
 def test_the_likelihood_falls_by_the_same_at_both_ends_of_a_profile(mle):
     for end in mle.profile_interval("z"):
         held = maximum(fixed={"z": end})
@@ -152,6 +155,7 @@ def test_a_posterior_has_no_maximum(gp):
     assert not hasattr(gp, "llnull")
 
 
+@pytest.mark.slow
 def test_coefficients_that_change_have_effects_on_times_alone():
     data = rows()
     res = tg.fit("Surv(time, event) ~ tv(z) + g", data, family=tg.PH(bands=6), method=tg.EP(hyper="maximize"))

@@ -18,6 +18,8 @@ from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecE
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression.hazard_likelihood import HazardModel, hazard_problem
 
+pytestmark = pytest.mark.diagonal
+
 CASES = json.loads((Path(__file__).parents[2] / "reference" / "event_histories.json").read_text())["cases"]
 LINEAR = "Surv(time, event) ~ age + sex + ph_ecog"
 HEART = "Surv(start, stop, event) ~ age + year + surgery + transplant"
@@ -272,6 +274,7 @@ def test_late_entry_and_windows_divide_by_the_probability_of_being_seen(lung):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [WEIBULL, GOMPERTZ, tg.PH("spline", df=2)], ids=str)
 def test_rows_in_windows_score_what_they_add_to_the_likelihood(mixed, family):
     """Where a lower end lies before the entry, or an upper one after the exit, the window is what is known."""
@@ -410,6 +413,7 @@ def test_smaller_models(lung):
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick_cases("PH(baseline='weibull')")
 @EACH
 def test_times_are_those_of_the_curve(lung, family):
     res, row = tg.fit(LINEAR, lung, family=family), lung.head(1)
@@ -454,6 +458,7 @@ def test_averages_and_contrasts(lung):
     np.testing.assert_allclose(*pairs, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_residuals_scores_and_checks(lung):
     res, aft = tg.fit(LINEAR, lung, family=WEIBULL), tg.fit(LINEAR, lung, family="weibull")
     for kind in ("quantile", "cox_snell", "martingale"):
@@ -475,6 +480,7 @@ def test_residuals_scores_and_checks(lung):
     np.testing.assert_allclose(inside[seen].to_numpy(), np.repeat(lung["time"][seen].to_numpy()[:, None], 20, axis=1))
 
 
+@pytest.mark.slow
 def test_rows_with_two_ends_in_draws_and_scores(mixed):
     res = tg.fit("interval(lower, upper) ~ x", mixed, family=SPLINE)
     inside = res.sample(what="conditional", draws=30, rng=1).to_numpy()
@@ -604,6 +610,7 @@ def test_selection_and_other_doors(lung):
     np.testing.assert_allclose(model.predict_median(lung.head(2)), want)
 
 
+@pytest.mark.slow
 def test_causes(lung, tmp_path):
     data = lung.assign(cause=np.where(lung["event"] == 0, 0, np.resize([1, 2], len(lung))))
     fits = [tg.fit("Surv(time, cause) ~ age", data, family=family) for family in (WEIBULL, "weibull")]
@@ -749,6 +756,7 @@ def test_a_baseline_that_is_given_fits_as_well_in_another_unit_of_time(lung, nam
         assert other.llf + np.log(unit) * rows["event"].sum() == pytest.approx(first.llf, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_groups_without_frailties_are_named_where_the_search_ends_short_of_none():
     rng, n = np.random.default_rng(66), 240
     x = rng.normal(size=n)

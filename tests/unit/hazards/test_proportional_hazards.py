@@ -76,6 +76,7 @@ def test_a_smooth_baseline_gives_the_coefficients_of_cox(smooth):
             assert abs(smooth.params[name] - coef) < 0.05 * pamm["se"][name]
 
 
+@pytest.mark.slow
 def test_start_stop_rows_have_the_coefficients_of_cox():
     data = load_stanford_heart_transplants()
     res = tg.fit("Surv(start, stop, event) ~ age + year + surgery + transplant", data, family="ph", id="id")
@@ -85,6 +86,7 @@ def test_start_stop_rows_have_the_coefficients_of_cox():
         assert res.bse[name] == pytest.approx(cox["se"][name], rel=0.03)
 
 
+@pytest.mark.slow
 def test_frailty_lies_near_that_of_coxme_and_of_weibull():
     kidney = pd.DataFrame(json.loads((REFERENCE / "kidney.json").read_text()))
     res = tg.fit("Surv(time, status) ~ age + female + (1 | id)", kidney, family="ph")
@@ -140,6 +142,7 @@ def test_survival_is_the_exponential_of_the_summed_hazards(piecewise, lung):
     np.testing.assert_allclose(after.iloc[0], np.exp(H[2] - H[3]), rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["piecewise", "smooth"])
 def test_times_are_those_of_the_curve(which, lung, request):
     res, row = request.getfixturevalue(which), lung.head(1)
@@ -161,6 +164,7 @@ def test_times_are_those_of_the_curve(which, lung, request):
     assert (table["estimate"] < table["upper"]).all()
 
 
+@pytest.mark.slow
 def test_bands_end_at_times_of_rows_where_these_are_days():
     # between the first days there are steps of log time in which nobody's time ends
     rng = np.random.default_rng(4)
@@ -200,6 +204,7 @@ def test_rows_that_are_split_say_the_same(lung, family):
         assert parts.log_evidence == pytest.approx(whole.log_evidence, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_weights_are_repeated_rows(lung):
     data = lung.assign(w=np.resize([1, 2, 3], len(lung)))
     family = tg.PH(bands=20)
@@ -211,12 +216,14 @@ def test_weights_are_repeated_rows(lung):
     np.testing.assert_allclose(weighted.bands, repeated.bands)
 
 
+@pytest.mark.slow
 def test_the_unit_of_time_changes_nothing_but_the_density(lung, smooth):
     years = tg.fit(LINEAR, lung.assign(time=lung["time"] / 365.25), family="ph")
     np.testing.assert_allclose(years.params.drop("Intercept"), smooth.params.drop("Intercept"), rtol=1e-4)
     assert years.log_evidence == pytest.approx(smooth.log_evidence + lung["event"].sum() * np.log(365.25), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_evidence_hardly_depends_on_the_bands(lung):
     found = [
         tg.fit(LINEAR, lung, family=tg.PH(bands=n), method=tg.EP(hyper="maximize")).log_evidence for n in (20, 40, 80)
@@ -246,6 +253,7 @@ def crossing():
     return pd.DataFrame({"t": np.minimum(time, 2.0), "d": (time < 2.0).astype(int), "z": z, "x": rng.normal(size=600)})
 
 
+@pytest.mark.slow
 def test_effects_that_change_over_time_are_found(crossing, lung):
     res = tg.fit("Surv(t, d) ~ z + x", crossing, family="ph")
     table = res.proportionality()
@@ -274,6 +282,7 @@ def test_the_test_of_proportionality_is_cox_zph(lung):
         assert found.loc[name, "p"] == pytest.approx(p, abs=0.01)
 
 
+@pytest.mark.slow
 def test_given_coefficients_keep_their_sign(lung):
     fixed = tg.fit(LINEAR, lung, family="ph", fixed={"sex": -0.7})
     assert fixed.params["sex"] == pytest.approx(-0.7, abs=1e-12)
@@ -311,6 +320,7 @@ def test_draws_have_the_survival_that_is_predicted(smooth, lung):
     assert (known[~seen].to_numpy() >= lung["time"][~seen].to_numpy()[:, None]).all()
 
 
+@pytest.mark.slow
 def test_left_out_rows_and_scores(smooth, lung):
     loo = smooth.loo()
     assert loo.elpd < smooth.score(lung) * len(lung)
@@ -319,6 +329,7 @@ def test_left_out_rows_and_scores(smooth, lung):
     assert 0.5 < new < 0.8
 
 
+@pytest.mark.slow
 def test_summaries_and_figures(smooth, crossing):
     text = str(smooth.summary())
     assert "Proportional hazards" in text
@@ -338,6 +349,7 @@ def test_comparisons_with_other_families(smooth, piecewise, lung):
     assert piecewise.aic - ml.aic == pytest.approx(2 * (9 - 5) - 2 * (piecewise.llf - ml.llf))
 
 
+@pytest.mark.slow
 def test_folds_hold_all_rows_of_a_subject(lung):
     data = split(lung, 170).assign(id=lambda d: d.index).reset_index(drop=True)
     found = tg.cross_validate(
@@ -354,6 +366,7 @@ def test_folds_hold_all_rows_of_a_subject(lung):
 # -- edges -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_test_of_proportionality_has_its_size_beside_strong_effects():
     rng, p = np.random.default_rng(0), []
     for _ in range(40):
@@ -374,6 +387,7 @@ def test_factors_beside_strata_keep_their_base_level(lung):
         tg.fit("Surv(time, event) ~ strata(inst)", data, family=tg.PH("piecewise", bands=[6, 100]))
 
 
+@pytest.mark.slow
 def test_names_that_begin_alike_are_others(lung):
     data = lung.assign(age2=lung["wt_loss"].fillna(0.0), baseline=lung["ph_ecog"], Interceptor=lung["ph_ecog"] ** 2)
     res = tg.fit("Surv(time, event) ~ age2 + baseline + Interceptor + tv(age)", data, family=tg.PH(bands=10))
@@ -386,6 +400,7 @@ def test_names_that_begin_alike_are_others(lung):
         res.hazard_ratios(at={"nope": [1]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terms", ["gp(age)", "age + (1 | sex)", "age + tv(sex)"])
 def test_piecewise_baselines_have_processes_beside_them(lung, terms):
     res = tg.fit(
@@ -397,6 +412,7 @@ def test_piecewise_baselines_have_processes_beside_them(lung, terms):
     np.testing.assert_allclose(one, two, atol=0.08)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terms", ["1", "gp(age)", "strata(sex)"])
 def test_checks_need_no_linear_column(lung, terms):
     table = (
@@ -418,6 +434,7 @@ def test_nothing_is_said_of_no_rows(smooth, lung):
     assert 0.0 <= far.iloc[0, 0] <= 1.0
 
 
+@pytest.mark.slow
 def test_given_numbers_of_numpy_keep_their_sign(lung):
     for value in (np.int64(-1), np.float32(-1.0), -1):
         res = tg.fit(LINEAR, lung, family=tg.PH(bands=np.int64(10)), fixed={"sex": value})
@@ -434,6 +451,7 @@ def test_averages_are_those_at_the_estimates(piecewise, lung):
     assert contrast["lower"].iloc[0] < contrast["estimate"].iloc[0] < contrast["upper"].iloc[0]
 
 
+@pytest.mark.slow
 def test_weights_that_are_no_numbers_of_copies_are_told_of_once(lung):
     with pytest.warns(UserWarning, match="10 weights are not whole numbers") as told:
         tg.fit(LINEAR, lung, family="ph", weights=np.where(np.arange(len(lung)) < 10, 0.5, 1.0))
@@ -575,6 +593,7 @@ def test_arviz_has_the_parameters_of_the_draws(which, smooth, piecewise, lung):
     assert elpd == pytest.approx(res.loo().elpd, abs=1.0)
 
 
+@pytest.mark.slow
 def test_times_after_the_last_exit_rest_on_the_prior(smooth, lung):
     row = lung.head(1)
     smooth.predict_survival_function(row, [1022.0])

@@ -12,6 +12,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 REFERENCE = Path(__file__).parents[2] / "reference"
 CASES = json.loads((REFERENCE / "event_histories.json").read_text())["cases"]
 FAMILIES = ["ph", tg.PH("piecewise"), tg.PH("spline", df=2), tg.PH("weibull")]
@@ -42,6 +44,7 @@ def test_every_baseline_has_the_numbers_of_cox_zph(family):
         np.testing.assert_allclose(found.loc[name, ["chisq", "p"]], [chisq, p], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_strata_have_risk_sets_of_their_own_and_one_transform_of_time(kidney):
     for family in ("ph", tg.PH("spline", df=2)):
         one, stratified = (
@@ -65,6 +68,7 @@ def test_a_factor_is_tested_as_a_whole(factor):
     np.testing.assert_allclose(other["chisq"], again["chisq"], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_answer_depends_on_no_unit_origin_prior_or_order_and_weights_are_copies(factor):
     family = tg.PH("weibull")
     want = tg.fit("Surv(t, e) ~ g + z", factor, family=family).proportionality()
@@ -103,6 +107,7 @@ def test_what_check_advises_can_be_fitted(factor, terms, family):
         tg.fit(f"Surv(t, e) ~ {left} + {term}", data, family=tg.PH(bands=10))
 
 
+@pytest.mark.slow
 def test_strata_are_not_compared_at_one_time():
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"t": rng.exponential(2.0, 80), "x": rng.normal(size=80), "g": np.resize(["a", "b"], 80)})

@@ -38,6 +38,7 @@ def test_the_maximum_and_limits_are_those_of_cox(events):
     assert upper - cox > 1.2 * (cox - lower)
 
 
+@pytest.mark.slow
 def test_other_columns_and_strata_are_taken_into_account():
     data = rare(2).assign(s=np.resize(["a", "b", "b"], 400))
     res = tg.fit("Surv(time, event) ~ g + x + strata(s)", data, family="ph")
@@ -47,6 +48,7 @@ def test_other_columns_and_strata_are_taken_into_account():
     assert res.parts.few["g"][0] == pytest.approx(cox.params_["g"], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_summary_has_one_note_of_columns_and_one_of_skewed_posteriors():
     text = " ".join(str(tg.fit("Surv(time, event) ~ g", rare(1), family="ph").summary()).split())
     assert text.count("P>|z|: twice the smaller of the") == 1

@@ -29,6 +29,7 @@ def test_every_design_point_has_a_mean(heavy):
     assert res.predict(heavy, "uncensored", interval=0.9).notna().all(axis=None)
 
 
+@pytest.mark.slow
 def test_given_degrees_of_freedom_may_be_fewer(heavy):
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.25, "sigma": 0.3}
     named = tg.fit("y ~ gp(x)", heavy, family="student", fixed={**fixed, "df": 0.8})
@@ -39,6 +40,7 @@ def test_given_degrees_of_freedom_may_be_fewer(heavy):
         tg.fit("y ~ gp(x)", heavy, family=tg.Student(0.8), fixed={**fixed, "df": 2.0})
 
 
+@pytest.mark.slow
 def test_sigma_of_exponential_times_is_known(heavy):
     data = heavy.assign(y=np.exp(heavy["y"].clip(-3.0, 3.0)))
     assert tg.fit("y ~ gp(x)", data, family="exponential", method=tg.EP(hyper="maximize")).params[

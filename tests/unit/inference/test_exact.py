@@ -66,6 +66,7 @@ def test_exact_rows_alone_are_regression():
     np.testing.assert_allclose(found.sd, sd[problem.order], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_weights_are_copies():
     data = simulate("mixed", n=8, seed=3)
     twice = make_problem(data.X, data.lower, data.upper, np.full(8, 2.0))

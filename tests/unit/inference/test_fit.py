@@ -16,6 +16,8 @@ from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NumericalError
 from tobitgp.inference import METHODS, EPUpdates, VIUpdates
 from tobitgp.inference.partition_fit import named_suspects
 
+pytestmark = pytest.mark.diagonal
+
 OPTIMUM = 1e-5  # nats: the search may stop 1e-6 short, and sites settle to 1e-7
 PLACE = 5e-3  # log units: where the density is flat to 1e-5
 NEW = np.linspace(-2.0, 2.0, 9)[:, None]
@@ -74,6 +76,7 @@ def test_ends_at_a_maximum(data, method):
     np.testing.assert_allclose(slope, 0.0, atol=0.02)
 
 
+@pytest.mark.quick_cases("laplace")
 def test_covariance_is_the_inverse_curvature(data, method):
     problem, chosen = data.problem(), parameters()
     fitted = fit(problem, chosen, method, method=tg.EP(inducing=None), integrate=False)
@@ -94,6 +97,7 @@ def test_starts_lead_to_the_same_maximum(data, method, start):
     np.testing.assert_allclose(there.points[0].theta, here.points[0].theta, rtol=0, atol=PLACE)
 
 
+@pytest.mark.quick_cases("laplace")
 def test_more_starts_are_no_worse(method):
     problem = simulate("mixed", n=20, seed=5).problem()
     few, many = (fit(problem, method=method, n_starts=n, integrate=False) for n in (1, 6))
@@ -227,6 +231,7 @@ def test_everything_censored(method):
     assert fitted.trace.converged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "matern32"])
 def test_inducing_inputs_leave_little(kernel):
     problem = simulate("two-sided", n=120, seed=3).problem()
@@ -237,6 +242,7 @@ def test_inducing_inputs_leave_little(kernel):
     assert sparse.evidence == pytest.approx(full.evidence, abs=0.05)
 
 
+@pytest.mark.slow
 def test_many_rows_are_searched_on_a_subset():
     problem = simulate("left", n=1500, seed=3).problem()
     stages = []
@@ -250,6 +256,7 @@ def test_many_rows_are_searched_on_a_subset():
     np.testing.assert_allclose(other.points[0].theta, fitted.points[0].theta, rtol=0, atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", [1000, 150])
 def test_a_sample_foretells_the_curvature(sample, monkeypatch):
     """Where curvature and inducing inputs come from some of the rows, the maximum is still that of all of them."""
@@ -269,6 +276,7 @@ def test_a_sample_foretells_the_curvature(sample, monkeypatch):
     np.testing.assert_allclose(some.bse, whole.bse, rtol=0.15)
 
 
+@pytest.mark.slow
 def test_a_sample_whose_maximum_is_at_a_bound(monkeypatch):
     """The curvature predicted leaves a parameter out there, and has no inverse."""
     rng = np.random.default_rng(2)
@@ -290,6 +298,7 @@ def test_a_sample_whose_maximum_is_at_a_bound(monkeypatch):
     assert np.isfinite(res.bse.drop(name)).all()
 
 
+@pytest.mark.slow
 def test_standard_errors_of_groups_do_not_shrink_with_their_rows(monkeypatch):
     """From 3 rows in each of 40 groups to 10 the sd of groups is told much better, from 10 to 100 hardly."""
     rng = np.random.default_rng(0)
@@ -304,6 +313,7 @@ def test_standard_errors_of_groups_do_not_shrink_with_their_rows(monkeypatch):
     np.testing.assert_allclose(some.bse, whole.bse, rtol=0.15)
 
 
+@pytest.mark.slow
 def test_a_sample_can_be_integrated_over(monkeypatch):
     x = np.random.default_rng(2).uniform(size=600)
     y = np.maximum(np.sin(6.0 * x) + 0.4 * np.random.default_rng(3).standard_normal(600), -0.3)

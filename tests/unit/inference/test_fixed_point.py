@@ -13,6 +13,8 @@ from tobitgp.inference.fixed_point import seed as seed_with
 from tobitgp.inference.partitioned import cut
 from tobitgp.priors.structure import Inputs, split_theta
 
+pytestmark = pytest.mark.diagonal
+
 THETA = np.log([1.2, 0.6, 0.3])
 EASY = {
     "laplace": 15,

@@ -15,6 +15,8 @@ from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.partitioned import cut
 from tobitgp.likelihoods.noise import NoiseLikelihood
 
+pytestmark = pytest.mark.diagonal
+
 METHODS = ("ep", "vi", "laplace")
 MOVE = 0.3  # of every parameter, from where features were made
 
@@ -117,6 +119,7 @@ def test_other_noise(name, noise):
     assert_equal(*both(problem, blocks, [*prior, *more, np.log(0.4)], tight(name), likelihood))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_rows_in_parts_without_room_for_features(name, monkeypatch):
     problem, blocks, prior = grouped()

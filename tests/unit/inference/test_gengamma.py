@@ -8,6 +8,8 @@ from support.methods import with_settings
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 AT = {"sd(gp(x))": 0.6, "lengthscale(gp(x))": 0.3}
 
 

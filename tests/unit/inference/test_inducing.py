@@ -179,6 +179,7 @@ def test_inputs_in_a_corner_spread():
     assert np.ptp(moved.points[0].blocks[0].Z) > 2.0
 
 
+@pytest.mark.slow
 def test_a_curve_too_smooth_is_left(monkeypatch):
     """Greedy rows chosen for a curve without waves show none, and leave next to nothing; there are better ends."""
     monkeypatch.setattr("tobitgp.inference.search.WORTH", {})  # screening sees the waves in all rows
@@ -188,6 +189,7 @@ def test_a_curve_too_smooth_is_left(monkeypatch):
     assert density(moved) > density(greedy) + 100.0
 
 
+@pytest.mark.slow
 def test_a_search_that_breaks_down_costs_nothing(monkeypatch):
     def broken(fit, theta):
         raise NumericalError("on purpose")

@@ -54,6 +54,7 @@ def test_the_origin_does_not_matter(formula, data):
     )
 
 
+@pytest.mark.slow
 def test_the_same_in_a_formula_of_the_noise(data):
     here, there = (fit("y ~ z", rows, sigma=f"~ gp(x, {LINEAR})") for rows in (data, {**data, "x": data["x"] + 2000.0}))
     assert here.log_evidence == pytest.approx(there.log_evidence, abs=1e-5)
@@ -90,6 +91,7 @@ def test_an_input_without_a_slope(data):
         fit(f"y ~ gp(c, {LINEAR})", {**data, "c": np.full(60, 3.0)})
 
 
+@pytest.mark.slow
 def test_figures_of_varying_slopes_show_the_slope(data):
     res = fit("y ~ gp(z) + x:gp(z)", data)
     at = {"z": np.linspace(0.1, 0.9, 5), "g": ["a"] * 5}

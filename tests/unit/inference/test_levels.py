@@ -8,6 +8,8 @@ import tobitgp as tg
 from tobitgp.errors import SpecError
 from tobitgp.results.process.process_draws import draw_process
 
+pytestmark = pytest.mark.diagonal
+
 GAPS = {"a": -1.0, "b": 0.5, "c": 2.0}
 FIXED = {"sd": 0.8, "lengthscale": 0.5, "sigma": 0.4}
 
@@ -101,6 +103,7 @@ def test_levels_of_curves_without_group_coefficients_are_their_own(data):
     assert averages.abs().max() > 0.3
 
 
+@pytest.mark.slow
 def test_averages_draws_partitions_and_saved_fits_hold_the_same_levels(data, tmp_path, monkeypatch):
     formula = "y ~ C(g) + gp(x, by=g) | censor(-0.9)"
     res = tg.fit(formula, data, method=tg.EP(hyper="integrate"))

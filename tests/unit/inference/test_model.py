@@ -71,6 +71,7 @@ def test_fits_do_not_depend_on_units(frame, name):
     np.testing.assert_allclose(far_sd, STRETCH * sd, rtol=0, atol=STRETCH * SAME)
 
 
+@pytest.mark.slow
 def test_a_column_in_other_units_changes_its_coefficient_only(frame):
     here, there = fitted_by(frame, EPUpdates()), fitted_by(frame.assign(z=50.0 * frame["z"] + 9.0), EPUpdates())
     assert there[2].evidence == pytest.approx(here[2].evidence, abs=SAME)

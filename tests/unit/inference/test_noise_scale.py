@@ -19,6 +19,8 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.expectations import CrossEntropy, DrawnMeans
 
+pytestmark = pytest.mark.diagonal
+
 METHODS = ["ep", "vi", "laplace"]
 CURVE = {"sd(gp(x))": 0.9, "lengthscale(gp(x))": 0.25}
 SCALE = {"log(sigma)[z]": 0.2, "sigma": 0.3}
@@ -263,6 +265,7 @@ def test_a_known_coefficient_stands_for_variance_weights(data, method):
     np.testing.assert_allclose(modelled.loo().pointwise["elpd"], weighted.loo().pointwise["elpd"], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_frequency_weights_are_copies(data):
     copies = data.loc[data.index.repeat(data["w"].astype(int))]
     how = {
@@ -278,6 +281,7 @@ def test_frequency_weights_are_copies(data):
 # -- estimates --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hyper", ["maximize", "integrate"])
 def test_the_unit_of_a_column_does_not_matter(data, hyper):
     frame = data.assign(u=1e4 - 250.0 * data["z"])
@@ -313,6 +317,7 @@ def test_without_priors_and_with_a_known_mean_the_mode_is_that_of_maximum_likeli
     assert abs(res.params["sigma"] - sigma) < 2e-3 * res.bse["sigma"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_many_rows_without_a_process_agree_with_maximum_likelihood(method):
     data = made(2500, seed=8)
@@ -323,6 +328,7 @@ def test_many_rows_without_a_process_agree_with_maximum_likelihood(method):
     np.testing.assert_allclose(res.bse[names], likely.bse[names], rtol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, tg.Normal(-0.3, 0.05)])
 def test_at_the_maximum_the_prior_holds_the_likelihood(data, prior):
     """The default is normal(0, 1 / sd of the column)."""
@@ -337,6 +343,7 @@ def test_at_the_maximum_the_prior_holds_the_likelihood(data, prior):
     assert shown in str(res.summary())
 
 
+@pytest.mark.slow
 def test_the_evidence_without_hyper_parameters_is_an_integral(data):
     """On a grid of the coefficient and of log sigma, whose default prior has the median of a tenth of the response."""
     prior, formula = {"log(sigma)[z]": tg.Normal(0.1, 0.2), "sigma": tg.LogNormal(0.4, 0.6)}, "y ~ m | censor(-0.4)"
@@ -356,6 +363,7 @@ def test_the_evidence_without_hyper_parameters_is_an_integral(data):
     assert interval.mean() == pytest.approx(mean, abs=0.15 * sd)
 
 
+@pytest.mark.slow
 def test_a_scale_that_varies_is_found():
     data = made(300, seed=2)
     res = tg.fit(LEFT, data, sigma="~ z")
@@ -451,6 +459,7 @@ def test_clipped_means_have_their_own_noise(data):
     np.testing.assert_allclose(res.predict(new.assign(low=low), "observed"), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_averaged_hyper_parameters_give_a_mixture(data):
     new = some_rows(data)
     res = tg.fit("full ~ 0 + gp(x, line=False)", data, sigma="~ z", method=tg.EP(hyper="integrate", inducing=None))
@@ -483,6 +492,7 @@ def test_survival_curves_have_the_shape_of_their_row(data, method):
     np.testing.assert_allclose(res.predict_percentile(new, p=0.9), scale * (-np.log(0.9)) ** (1 / shape), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_marginal_effects_follow_the_scale(data):
     res = tg.fit("y ~ m + z + gp(x, line=False) | censor(-0.4)", data, sigma="~ z", method=tg.EP(hyper="maximize"))
     for question in ({"what": "observed"}, {"what": "prob", "below": 0.3}):
@@ -576,26 +586,6 @@ def test_bounds_are_compared_with_the_exact_posterior_of_these_rows(data):
 # -- files and partitions ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("family", "hyper"), [("gaussian", "integrate"), ("student", "maximize")])
-def test_a_loaded_fit_answers_as_the_fit_that_was_saved(data, tmp_path, family, hyper):
-    res = tg.fit(
-        "y ~ m + gp(x, line=False) | censor(-0.4)",
-        data,
-        sigma="~ z + g + offset(m)",
-        method=tg.EP(hyper=hyper),
-        family=family,
-    )
-    res.save(tmp_path / "fit.tgp")
-    loaded = tg.load(tmp_path / "fit.tgp")
-    assert str(loaded.summary()) == str(res.summary())
-    pd.testing.assert_series_equal(loaded.params, res.params)
-    pd.testing.assert_frame_equal(loaded.conf_int(), res.conf_int())
-    new = some_rows(data)
-    for options in ({"what": "quantile", "q": [0.1, 0.9]}, {"what": "observed", "interval": 0.9}, {"se": True}):
-        np.testing.assert_array_equal(loaded.predict(new, **options), res.predict(new, **options))
-    np.testing.assert_array_equal(loaded.sample(new, 5, rng=3), res.sample(new, 5, rng=3))
-
-
 def assert_same_fit(there, here, new):
     assert there.log_evidence == pytest.approx(here.log_evidence, abs=1e-8)
     np.testing.assert_allclose(there.params, here.params, atol=1e-8)
@@ -659,6 +649,7 @@ def test_a_search_by_a_sample_ends_at_the_maximum_of_all_rows(monkeypatch, famil
     np.testing.assert_allclose(sampled.params, whole.params, rtol=0.02, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_inducing_inputs_may_move(data):
     exact = tg.fit(LEFT, data, sigma="~ z", method=tg.EP(hyper="maximize", inducing=None))
     moved = tg.fit(LEFT, data, sigma="~ z", method=tg.EP(hyper="maximize", inducing=tg.Inducing(10)))

@@ -149,6 +149,7 @@ def test_groups_that_are_eliminated_give_what_their_columns_give():
             assert end.p.V[:, k, l] == pytest.approx(np.einsum("ni,ij,nj->n", A[k], S, A[l]), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "student"])
 def test_gradients_are_those_of_differences(family):
     noise = [4.0] if family == "student" else []

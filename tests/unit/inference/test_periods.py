@@ -9,6 +9,8 @@ import tobitgp as tg
 from tobitgp.data.arrays import KindRows
 from tobitgp.inference.multistart import candidate_periods, expected
 
+pytestmark = pytest.mark.diagonal
+
 
 @pytest.mark.parametrize("period", [2.3, 7.0, 31.0, 180.0])
 @pytest.mark.parametrize("spacing", ["regular", "random"])
@@ -42,6 +44,7 @@ def test_few_distinct_inputs(x):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [364, 728, 1000])
 def test_a_weekly_cycle_in_daily_rows(n):
     rng = np.random.default_rng(n)

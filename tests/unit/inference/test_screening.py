@@ -131,6 +131,7 @@ def fit(data, **kwargs):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_default_finds_a_weak_short_signal(seed):
     """Not to be seen in 300 rows; the maximum is that of a search started at the truth, and bands cover the curve."""
@@ -162,6 +163,7 @@ def test_the_default_finds_a_short_season():
     assert res.check().table.loc["structure", "verdict"] == "good"
 
 
+@pytest.mark.slow
 def test_a_start_is_followed_on_all_rows(monkeypatch):
     monkeypatch.setattr(search, "WORTH", {})
     data, _ = survival(1000, 1)
@@ -194,6 +196,7 @@ def test_a_rough_curve_gets_as_many_inducing_inputs_as_it_takes():
     assert res.log_evidence == pytest.approx(exact.log_evidence, abs=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "matern32"])
 def test_check_doubts_a_fit_whose_search_was_switched_off(kernel, monkeypatch):
     """Hourly rows of 20 days of a year: without a scan of dense places the curve is a flat line."""

@@ -6,6 +6,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.inference.input_scaling import spacing
 
+pytestmark = pytest.mark.diagonal
+
 
 def test_distances_are_those_of_distinct_inputs():
     x = np.repeat(np.arange(20.0), 3)[:, None]  # the third neighbour of an inner input is two away

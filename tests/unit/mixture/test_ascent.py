@@ -17,6 +17,7 @@ def rossi():
     return week, np.where(data["event"] == 1, week, INF)
 
 
+@pytest.mark.slow
 def test_all_starts_reach_the_top_of_a_flat_ridge():
     """A log-normal mixture of rows of which three quarters are censored: without jumps starts stop along the ridge."""
     fit = fit_mixture(*rossi(), family="lognormal", k=2, method=VBCM(n_init=9))
@@ -61,6 +62,7 @@ def test_a_jump_that_was_refused_is_followed_by_a_shorter_one():
     assert past.radius == 1.8
 
 
+@pytest.mark.slow
 def test_a_process_jumps_too():
     rng = np.random.default_rng(2)
     y = np.concatenate([rng.normal(-3.0, 1.0, 80), rng.normal(2.0, 1.5, 80)])

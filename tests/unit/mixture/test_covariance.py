@@ -36,6 +36,7 @@ def test_point_estimates_have_the_inverse_of_the_observed_information():
         posterior_covariance(fit)
 
 
+@pytest.mark.slow
 def test_posterior_and_likelihood_agree_on_many_rows():
     rng = np.random.default_rng(3)
     y = np.concatenate([rng.normal(-3, 1, 3000), rng.normal(3, 1.5, 2000)])

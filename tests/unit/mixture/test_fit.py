@@ -14,6 +14,7 @@ def two_groups(n, seed=0, limit=4.0):
     return np.where(y < -limit, -INF, np.minimum(y, limit)), np.where(y > limit, INF, np.maximum(y, -limit))
 
 
+@pytest.mark.slow
 def test_the_bound_peaks_at_the_true_number_of_components():
     rows = two_groups(100)
     elbo = [fit_mixture(*rows, k=k, method=VBCM(n_init=4)).elbo for k in range(1, 5)]
@@ -49,6 +50,7 @@ def test_rows_without_a_value_are_noted():
     assert "Every row is censored" in fit.notes[0]
 
 
+@pytest.mark.slow
 def test_a_component_beyond_the_data_is_noted():
     rng = np.random.default_rng(3)
     life = np.concatenate([rng.normal(2.0, 0.5, 100), rng.normal(30.0, 2.0, 60)])
@@ -56,6 +58,7 @@ def test_a_component_beyond_the_data_is_noted():
     assert any("Component 2" in note or "component 2" in note for note in fit.notes)
 
 
+@pytest.mark.slow
 def test_a_process_empties_what_it_does_not_need():
     rows = two_groups(300)
     fit = fit_mixture(*rows, k=8, weights=DirichletProcess(), method=VBCM(n_init=3))
@@ -65,6 +68,7 @@ def test_a_process_empties_what_it_does_not_need():
     assert even.n_effective <= 3
 
 
+@pytest.mark.slow
 def test_stages_lead_to_the_same_optimum(monkeypatch):
     rows = two_groups(6000, seed=1)
     whole = fit_mixture(*rows, k=2)
@@ -75,6 +79,7 @@ def test_stages_lead_to_the_same_optimum(monkeypatch):
     np.testing.assert_allclose(staged.values, whole.values, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_likelihood_of_em_is_that_of_its_own_distribution():
     rows = two_groups(150)
     fit = fit_mixture(*rows, k=2, method=EMCM())
@@ -83,6 +88,7 @@ def test_likelihood_of_em_is_that_of_its_own_distribution():
     np.testing.assert_allclose(fit.responsibilities(*rows), fit.predictive().components(*rows), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_default_prior_does_not_widen_narrow_components():
     """A prior at the spread of all rows in place of a component's made these standard deviations 1.4."""
     sd = [fit_mixture(*two_groups(200, seed, limit=3.0)).parameters["sd"] for seed in range(10)]

@@ -103,6 +103,7 @@ def test_groups_far_apart_are_counted(name):
     assert fit_mixture(y, y, family=name, k=8, weights=DirichletProcess(), method=VBCM(n_init=4)).n_effective == 2
 
 
+@pytest.mark.slow
 def test_steps_and_streams_learn_the_scale():
     y = np.random.default_rng(2).permutation(GROUPS["gaussian"](np.random.default_rng(1)))
     near = fit_mixture(y, y, k=2, method=SVBCM(polish=False))
@@ -131,6 +132,7 @@ def test_shapes_of_late_components_have_the_error_of_their_curvature():
     assert np.sqrt(V[-1, -1]) == pytest.approx((-curvature) ** -0.5, rel=0.02)
 
 
+@pytest.mark.slow
 def test_rounded_values_do_not_collapse():
     y = np.round(np.random.default_rng(5).normal(20.0, 3.0, 200))
     for k in (2, 4):

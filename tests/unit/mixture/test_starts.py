@@ -19,6 +19,7 @@ def nh4():
     return np.where(rows["censored"].astype(bool), -INF, y), y
 
 
+@pytest.mark.slow
 def test_em_ends_at_the_highest_maximum_inside_the_bounds_whatever_the_seed():
     """-125.214 by 300 ascents of scipy's L-BFGS-B, where -125.668 is a lower one; values of .015 promise -124.26."""
     found = [fit_mixture(*nh4(), method=EMCM(), rng=seed) for seed in range(4)]
@@ -26,6 +27,7 @@ def test_em_ends_at_the_highest_maximum_inside_the_bounds_whatever_the_seed():
     assert (found[0].parameters["sd"] > 2.0 * found[0].model.floor * found[0].units.scale).all()
 
 
+@pytest.mark.slow
 def test_equal_values_of_more_than_chance_are_a_component_at_the_bound():
     """Thirty equal values are worth more than log n nats."""
     y = np.concatenate([np.full(30, 5.0), np.random.default_rng(0).normal(5.0, 1.0, 60)])
@@ -44,6 +46,7 @@ def nested(seed):
     return np.minimum(y, 0.4), np.where(y > 0.4, INF, y), narrow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "lognormal"])
 def test_bayes_finds_a_narrow_component_inside_a_wide_one(family):
     """Not lower than an ascent from the components that the rows were drawn from."""
@@ -55,6 +58,7 @@ def test_bayes_finds_a_narrow_component_inside_a_wide_one(family):
         assert fit.objective > bound_from(fit, lower, upper, narrow) - 0.01
 
 
+@pytest.mark.slow
 def test_moves_take_hardly_more_passes_than_the_first_ascents(monkeypatch):
     """So that ten ascents cost about what they would from starts of their own."""
     passes, first = [], 0

@@ -13,6 +13,7 @@ def two_groups(n, seed=0):
     return np.where(y < -4, -INF, np.minimum(y, 4.0)), np.where(y > 4, INF, np.maximum(y, -4.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistics", ["expected", "sampled"])
 def test_steps_come_near_to_the_batch_optimum(statistics):
     rows = two_groups(200)
@@ -24,6 +25,7 @@ def test_steps_come_near_to_the_batch_optimum(statistics):
     assert polished.elbo == pytest.approx(whole.elbo, abs=1e-3)
 
 
+@pytest.mark.quick_cases("exponential")
 @pytest.mark.parametrize("family", ["lognormal", "exponential", "poisson", "weibull"])
 def test_every_family_takes_steps(family):
     rng = np.random.default_rng(1)
@@ -35,6 +37,7 @@ def test_every_family_takes_steps(family):
     assert whole.elbo - 2.5 < near.elbo < whole.elbo + 0.5
 
 
+@pytest.mark.slow
 def test_weights_are_chances_to_be_drawn():
     rows = two_groups(100)
     method = SVBCM(n_steps=300, polish=False)

@@ -13,6 +13,8 @@ from support.mixtures import problem
 from tobitgp.mixture import EMCM, VBCM, Dirichlet, fit_mixture
 from tobitgp.mixture.coordinate_ascent import chunks_of, evaluate, sums_given
 
+pytestmark = pytest.mark.diagonal
+
 PRIOR = {"mean": 0.4, "tau": 0.02, "a": 1.3, "b": 0.8}
 
 
@@ -234,6 +236,7 @@ def test_bound_by_sampling_from_the_posterior():
 BOUNDS = {"rossi": (-434.05, -429.75, -437.85), "ncctg": (-312.14, -300.46, -306.36)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDS)
 def test_bounds_of_two_survival_data_sets(name):
     """Bounds that another implementation of the corrected updates reached, K = 1, 2, 3, on standardised times.

@@ -219,24 +219,6 @@ def test_terms_add_up_and_can_be_left_out(data, correlated):
 
 
 @pytest.mark.slow
-def test_loaded_fits_answer_the_same(tmp_path, data, correlated):
-    correlated.save(tmp_path / "fit.tgp")
-    loaded = tg.load(tmp_path / "fit.tgp")
-    new = data.iloc[6:12]
-    for what, more in WHATS:
-        own, there = (res.predict(new, what, interval=0.9, **more) for res in (correlated, loaded))
-        pd.testing.assert_frame_equal(own, there)
-    pd.testing.assert_frame_equal(
-        correlated.marginal_effects(at="mean"), loaded.marginal_effects(at="mean"), check_exact=False
-    )
-    assert loaded.score(new) == pytest.approx(correlated.score(new), rel=1e-12)
-    assert loaded.predict(new.drop(columns="z"), exclude="z").equals(correlated.predict(new, exclude="z"))
-    assert loaded.counts.equals(correlated.counts)
-    with pytest.raises(tg.errors.SpecError, match="no training rows"):
-        loaded.loo()
-
-
-@pytest.mark.slow
 def test_intervals_and_checks_of_each(data):
     res = tg.fit(FORMULA, data.iloc[:50], rescor=True)
     table = res.conformalise(data.iloc[50:]).predict(data.iloc[:3], 0.8)

@@ -72,6 +72,7 @@ def of_covariance(S):
     return np.array([*sd, *(S[k, j] / sd[k] / sd[j] for j in range(len(S)) for k in range(j))])
 
 
+@pytest.mark.slow
 def test_covariances_of_estimates_are_those_of_normal_theory():
     n = 400
     data = made(n, share=0.0).drop(columns=["l1", "l2", "l3"])
@@ -103,6 +104,7 @@ def test_covariances_of_estimates_are_those_of_normal_theory():
     assert res.wald_test("z[y1] = 0, z[y2] = 0").statistic == pytest.approx(chi2, rel=0.03)
 
 
+@pytest.mark.slow
 def test_two_censored_responses_are_near_their_maximum_likelihood():
     rng = np.random.default_rng(2)
     n = 400
@@ -137,6 +139,7 @@ def test_two_censored_responses_are_near_their_maximum_likelihood():
     assert (np.abs(res.params[names] - truth) / res.bse[names]).max() < 0.3
 
 
+@pytest.mark.slow
 def test_missing_responses_are_normal_given_the_others():
     data = made(300, share=0.0)
     res = tg.fit("mvbind(y1, y2) ~ z", data, rescor=True)
@@ -149,6 +152,7 @@ def test_missing_responses_are_normal_given_the_others():
     assert found["y1", "estimate"][1] == pytest.approx(mean1[1] + rho * s1 / s2 * (45.0 - mean2[1]), abs=0.1 * s1)
 
 
+@pytest.mark.slow
 def test_units_of_the_responses_do_not_matter(data, res):
     rescaled = data.assign(y1=1e3 * data["y1"] + 5.0, l1=1e3 * data["l1"] + 5.0)
     other = tg.fit(CURVES, rescaled, rescor=True)
@@ -175,6 +179,7 @@ def test_responses_without_anything_in_common_are_fits_by_themselves(data):
         assert both.params[f"sigma[{name}]"] == pytest.approx(alone.params["sigma"], rel=0.03)
 
 
+@pytest.mark.slow
 def test_curves_are_those_of_gibbs_sampling():
     data, names = made(60, 0.3, seed=1), ["y1", "y2", "y3"]
     res = tg.fit("mvbind(y1, y2, y3) ~ gp(x) | censor(l1, l2, l3)", data, rescor=True)
@@ -217,6 +222,7 @@ def test_curves_are_those_of_gibbs_sampling():
         np.testing.assert_allclose(found[name, "se"] / spread[:, j], 1.0, atol=0.05)
 
 
+@pytest.mark.slow
 def test_slopes_of_groups_have_the_evidence_of_a_dense_normal():
     rng = np.random.default_rng(2)
     n, levels = 90, 9
@@ -251,6 +257,7 @@ def test_slopes_of_groups_have_the_evidence_of_a_dense_normal():
     assert {term for term, _ in res.group_effects().index} == {f"re(g)[{name}]" for name in names}
 
 
+@pytest.mark.slow
 def test_correlations_of_slopes_are_left_out_by_two_bars():
     data = made()
     res = tg.fit("mvbind(y1, y2) ~ (1 + z || g) + (0 + x | g) | censor(l1, l2)", data, method=tg.EP(hyper="maximize"))
@@ -276,6 +283,7 @@ def test_predictions_have_a_column_for_each_response(res, data):
     assert len(res.predict()) == len(data)
 
 
+@pytest.mark.slow
 def test_quantiles_are_those_of_draws(res):
     new = pd.DataFrame({"x": [0.2, 0.8], "z": [0.0, 1.0]})
     draws = res.sample(new, 20_000, rng=1)
@@ -304,6 +312,7 @@ def test_the_summary_has_every_parameter(res):
     assert list(res.correlations().columns) == ["estimate", "lower", "upper"]
 
 
+@pytest.mark.slow
 def test_groups_noise_and_log_normal_responses(data):
     amounts = data.assign(**{y: np.exp((data[y] - s) / u) for y, u, s in zip(["y1", "y2"], UNITS, SHIFT, strict=False)})
     amounts = amounts.assign(l1=np.exp(data["l1"]), l2=np.exp((data["l2"] - 50.0) / 10.0))
@@ -336,6 +345,7 @@ def test_the_data_stay_as_they_are(data):
 # -- what rows and columns may be -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_where_columns_are_measured_from_does_not_matter(data):
     formula = "mvbind(y1, y2) ~ z | censor(l1, l2)"
     plain = tg.fit(formula, data, rescor=True, sigma="~ z")
@@ -354,6 +364,7 @@ def test_models_without_intercepts_go_through_the_origin():
     assert means["g[a][y2]"] == pytest.approx(data.groupby("g")["y2"].mean()["a"], rel=0.01)
 
 
+@pytest.mark.slow
 def test_censored_values_have_truncated_normal_means():
     data = made(400, share=0.4, seed=3)
     res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, None)", data, rescor=True)
@@ -372,6 +383,7 @@ def test_censored_values_have_truncated_normal_means():
     assert np.abs((found["lower"] - tail[below]) / sd).max() < 0.25
 
 
+@pytest.mark.slow
 def test_intervals_of_missing_values_hold_them():
     data = made(400, share=0.0, seed=8)
     gone = np.random.default_rng(0).random(400) < 0.3
@@ -382,6 +394,7 @@ def test_intervals_of_missing_values_hold_them():
         assert 0.8 < inside.mean() < 0.97
 
 
+@pytest.mark.slow
 def test_new_rows_may_lack_a_response_altogether():
     data = made(200, share=0.0)
     res = tg.fit("mvbind(y1, y2) ~ z", data, rescor=True)
@@ -392,6 +405,7 @@ def test_new_rows_may_lack_a_response_altogether():
     np.testing.assert_allclose(nothing["y2"], res.predict(data.head(4))["y2"], rtol=1e-2)
 
 
+@pytest.mark.slow
 def test_rows_with_missing_covariates_and_limits(data):
     dropped = data.assign(z=data["z"].mask(np.arange(len(data)) < 10))
     with pytest.warns(UserWarning, match="10 of 120 rows are dropped"):
@@ -403,6 +417,7 @@ def test_rows_with_missing_covariates_and_limits(data):
         tg.fit("mvbind(y1, y2) ~ z | censor(l1, None)", data.assign(l1=data["l1"].mask(data.index < 4)))
 
 
+@pytest.mark.slow
 def test_frequencies_are_copies(data):
     twice = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data.assign(w=2.0), weights="w")
     copies = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", pd.concat([data, data], ignore_index=True))
@@ -410,6 +425,7 @@ def test_frequencies_are_copies(data):
     assert twice.log_evidence == pytest.approx(copies.log_evidence, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_names_that_contain_each_other(data):
     odd = data.rename(columns={"y1": "m", "y2": "x [m]"})
     res = tg.fit("mvbind(m, `x [m]`) ~ z + (1 | g) | censor(l1, l2)", odd, rescor=True)
@@ -419,6 +435,7 @@ def test_names_that_contain_each_other(data):
     assert res.regression("m", "x [m]").shape == (4, 6)
 
 
+@pytest.mark.slow
 def test_the_scale_of_residuals_in_a_row(data):
     for rescor in (True, False):
         res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data, rescor=rescor, sigma="~ z")
@@ -431,6 +448,7 @@ def test_the_scale_of_residuals_in_a_row(data):
     assert "log(sigma):" in text
 
 
+@pytest.mark.slow
 def test_new_rows_leave_the_noise_as_it_is():
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"z": rng.normal(size=200)})
@@ -460,6 +478,7 @@ def test_figures_have_a_panel_for_each_response(res):
         tg.fit("mvbind(y1, y2) ~ g", made(40)).plot()
 
 
+@pytest.mark.slow
 def test_errors_of_scales_grow_away_from_the_rows():
     found = []
     for seed in range(40):
@@ -476,6 +495,7 @@ def test_errors_of_scales_grow_away_from_the_rows():
     assert (np.mean(found, axis=0) > 0.75).all(), np.mean(found, axis=0)
 
 
+@pytest.mark.slow
 def test_later_changes_of_the_data_do_not_matter(data):
     mine = data.copy()
     res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", mine)
@@ -490,6 +510,7 @@ def test_rows_without_covariates_are_told_of(data):
     assert res.counts["dropped"] == data[["y1", "y2"]].head(10).notna().sum().sum()
 
 
+@pytest.mark.slow
 def test_new_rows_need_no_weights(data):
     res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data.assign(w=2.0), weights="w")
     new = data.drop(columns="y2").head(3)
@@ -581,6 +602,7 @@ def test_what_does_not_go_is_refused(data, res):
         tg.fit("mvbind(y1, y2) ~ z", data, sigma="~ 0 + z")
 
 
+@pytest.mark.slow
 def test_curves_in_the_noise_of_each(data):
     res = tg.fit("mvbind(y1, y2) ~ gp(x) | censor(l1, l2)", data, sigma="~ gp(x)", method=tg.EP(hyper="maximize"))
     assert {"sd(sigma: gp(x))[y1]", "cor(sigma: gp(x))[y1, y2]", "sd(gp(x))[y2]"} <= set(res.params.index)
@@ -594,6 +616,7 @@ def test_curves_in_the_noise_of_each(data):
         assert scaled.params[name] == pytest.approx(factor * res.params[name], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_labels_of_rows_and_no_rows_matter_to_no_answer(data):
     res = tg.fit("mvbind(y1, y2) ~ gp(x) | censor(l1, l2)", data.set_index(np.zeros(len(data), dtype=int)))
     assert len(res.plot()) == 2

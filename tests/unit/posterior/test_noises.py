@@ -23,6 +23,8 @@ from tobitgp.posterior.seen import (
 from tobitgp.results.process.process_residuals import log_probability, pearson
 from tobitgp.results.residuals import Tails
 
+pytestmark = pytest.mark.diagonal
+
 INF = np.inf
 LOWER, UPPER = np.array([0.3, -INF, 0.4, -INF]), np.array([INF, 1.4, 1.5, INF])
 CASES = {

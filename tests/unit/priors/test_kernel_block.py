@@ -11,6 +11,8 @@ from tobitgp.priors import kernel_block as kernel_module
 from tobitgp.priors.kernel_block import FREE_FEATURES, GPPrior, KernelBlock, all_inputs, greedy_inducing
 from tobitgp.priors.structure import Inputs
 
+pytestmark = pytest.mark.diagonal
+
 RESIDUAL = 1e-9  # the pivoted Cholesky stops at a relative 1e-10
 THETA = np.log([1.7, 0.5, 0.9])
 

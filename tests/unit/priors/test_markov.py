@@ -10,6 +10,8 @@ from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 from tobitgp.priors.markov import MATERN, Markov, is_markov, matern
 from tobitgp.priors.structure import Inputs
 
+pytestmark = pytest.mark.diagonal
+
 MATERNS = ["matern12", "matern32", "matern52"]
 LEVEL = None  # a random intercept of each series
 CASES = {

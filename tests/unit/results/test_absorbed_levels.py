@@ -154,6 +154,7 @@ def test_contrasts_are_those_of_the_whole_covariance(data, monkeypatch):
     np.testing.assert_allclose(res.bse.iloc[[a, b]], np.sqrt(V[[a, b], [a, b]]), rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formula", ["y ~ gp(x) + C(g) + re(g) | censor(-0.5)", "y ~ gp(x) + C(b):g | censor(-0.5)"])
 def test_stored_fits_answer_the_same(formula, data, monkeypatch, tmp_path):
     res = fit(monkeypatch, formula, data, method=tg.EP(hyper="maximize"))

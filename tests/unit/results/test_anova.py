@@ -162,6 +162,7 @@ def test_in_the_summary(lung):
         res.summary(anova="yes")
 
 
+@pytest.mark.slow
 def test_refusals(curves):
     with pytest.raises(SpecError, match="mixture has no terms"):
         tg.fit("y ~ mixture(2)", curves).anova()

@@ -54,6 +54,7 @@ def test_bounds_are_below_and_errors_small(table):
     np.testing.assert_allclose(table["diff"], table["value"] - table.loc["exact", "value"], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_local_fit_keeps_its_side_noises(data):
     """Without priors of their own they raise the bound; the default ones draw them to half the response's sd."""
     priors = {"sigma_lower": None, "sigma_upper": None}
@@ -66,6 +67,7 @@ def test_a_local_fit_keeps_its_side_noises(data):
     assert table.loc["vi exact", "diff"] < 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("term", "options"),
     [
@@ -84,6 +86,7 @@ def test_structures_are_the_dense_prior(data, term, options):
     pd.testing.assert_frame_equal(a, b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_units_do_not_matter(data):
     """In other units every value shifts by one constant, and means by one factor."""
     here = tg.compare_bounds(tg.fit("y ~ gp(x) | censor(1, 11)", data, **PLAIN))

@@ -20,6 +20,8 @@ from tobitgp.kinds.rows_left_out import seen_in_rows, seen_in_training
 from tobitgp.posterior.seen import Component, latent_quantiles
 from tobitgp.results.rows import ask
 
+pytestmark = pytest.mark.diagonal
+
 FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
 
 
@@ -39,6 +41,7 @@ def draws_given_seen(seen, row, size, rng):
     return f, y, seen.sigma[j, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [40_000, pytest.param(1_000_000, marks=pytest.mark.study)])
 @pytest.mark.parametrize("fixture", ["averaged", "log_time", "ammonium"])
 def test_against_draws(request, rng, fixture, size):

@@ -99,6 +99,7 @@ def test_rows_at_limits_are_known_where_what_is_shown_is_asked_for():
     assert f"{left} of them censored" in str(hidden)
 
 
+@pytest.mark.slow
 def test_what_has_no_guarantee_is_refused(lung):
     res = tg.fit("Surv(time, event) ~ age", lung, family="weibull")
     with pytest.raises(tg.errors.SpecError, match="what='median' has no conformal intervals"):

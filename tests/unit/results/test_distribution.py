@@ -84,6 +84,7 @@ def test_probabilities_and_quantiles_agree(averaged, ammonium):
     assert (ammonium.predict(what="prob", below=-1.0) == 0.0).all()
 
 
+@pytest.mark.slow
 def test_far_limits_have_no_spread(averaged):
     table = averaged.predict(what="prob", below=[-1e6, 1e6], interval=0.95)
     assert np.allclose(table[1e6]["estimate"], 1.0)

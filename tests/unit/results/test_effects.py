@@ -10,6 +10,8 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 SCALES = [("latent", {}), ("observed", {}), ("prob", {"below": 0.4}), ("prob", {"above": 0.4})]
 
 
@@ -38,6 +40,7 @@ def test_linear_terms_are_their_coefficients(averaged):
         assert np.allclose(table.loc[label], summary.loc[name], rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [4_000, pytest.param(100_000, marks=pytest.mark.study)])
 @pytest.mark.parametrize(("what", "asked"), SCALES[:3])
 def test_spread_against_draws(averaged, mixed, rng, what, asked, draws):
@@ -73,6 +76,7 @@ def test_spread_against_draws(averaged, mixed, rng, what, asked, draws):
         assert np.isclose(effect.std(), mine["se"], rtol=0.06 if what == "latent" else 0.25)
 
 
+@pytest.mark.slow
 def test_decomposition(averaged, mixed):
     table = averaged.marginal_effects("observed")
     assert np.allclose(table["intensive"] + table["extensive"], table["dydx"])
@@ -94,6 +98,7 @@ def test_mcdonald_and_moffitts_fraction():
     assert np.isclose(effect["intensive"] / effect["dydx"], 1 - z * ratio - ratio**2, rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_at_the_mean(averaged, mixed):
     row = pd.DataFrame({"x": [mixed["x"].mean()], "z": [mixed["z"].mean()], "g": mixed["g"].mode()})
     pd.testing.assert_frame_equal(averaged.marginal_effects(at="mean"), averaged.marginal_effects(at=row))
@@ -101,6 +106,7 @@ def test_at_the_mean(averaged, mixed):
     assert np.isfinite(observed).all(axis=None)
 
 
+@pytest.mark.slow
 def test_log_time_and_other_columns(lung, ammonium):
     data = lung.assign(m=lung["sex"] == 1)
     res = tg.fit("time ~ bs(age, df=4) + C(sex) + m:age | censor(event=event)", data, family="lognormal", method="ep")

@@ -10,6 +10,8 @@ from scipy.special import ndtr
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 METHODS = ("dydx", "eyex", "eydx", "dyex")
 ASKED = [
     ("median", {}),
@@ -134,6 +136,7 @@ def test_some_columns(spread):
         spread.marginal_effects(variables=["xx"])
 
 
+@pytest.mark.slow
 def test_times(times, lung):
     """Coefficients of log time are proportional effects; probabilities at a time and restricted means."""
     table = times.marginal_effects("median", method="eydx")

@@ -7,6 +7,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 
 @pytest.fixture(scope="module")
 def wards(mixed):
@@ -35,6 +37,7 @@ def test_a_row_for_each_group_as_in_the_terms(fitted, wards, interval):
         pd.testing.assert_frame_equal(alone.loc[name], mine, check_index_type=False)
 
 
+@pytest.mark.slow
 def test_from_the_fit_alone(fitted, tmp_path):
     fitted.save(tmp_path / "wards.tgp")
     pd.testing.assert_frame_equal(tg.load(tmp_path / "wards.tgp").group_effects(), fitted.group_effects())

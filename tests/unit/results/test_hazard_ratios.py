@@ -9,6 +9,8 @@ from support.reference import load
 import tobitgp as tg
 from tobitgp.errors import SpecError, UnseenLevelError
 
+pytestmark = pytest.mark.diagonal
+
 COLUMNS = ["coef", "se(coef)", "exp(coef)", "lower", "upper", "z", "p"]
 LINEAR = "Surv(time, event) ~ age + sex + ph_ecog"
 
@@ -115,6 +117,7 @@ def test_a_process_without_curves_repeats_the_regression(lung, weibull):
     np.testing.assert_allclose(ours["se(coef)"], theirs["se(coef)"], rtol=0.03)
 
 
+@pytest.mark.slow
 def test_curves_of_levels_and_two_inputs_have_rows_of_their_own(lung):
     data = lung.dropna(subset=["wt_loss"])
     formula = "Surv(time, event) ~ C(sex) + gp(age, by=sex) + gp(wt_loss) + re(ph_ecog)"
@@ -177,6 +180,7 @@ def test_families_without_a_constant_ratio_are_refused(lung, family, more):
         res.hazard_ratios()
 
 
+@pytest.mark.slow
 def test_a_mixture_has_none(lung):
     res = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="weibull")
     with pytest.raises(SpecError, match="mixture has no columns"):

@@ -11,6 +11,8 @@ import tobitgp as tg
 from tobitgp.errors import SpecError
 from tobitgp.kinds.rows_left_out import seen_in_training
 
+pytestmark = pytest.mark.diagonal
+
 
 @pytest.mark.parametrize("fixture", ["averaged", "ammonium"])
 def test_posterior_agrees_with_predict(request, fixture):
@@ -96,6 +98,7 @@ LIMITED = "y ~ gp(x, line=False) | censor(low, 1.4)"
 KNOWN = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixture", ["averaged", "log_time", "ammonium"])
 def test_rows_are_drawn_where_they_are_known_to_lie(request, fixture):
     """Values that were seen stay to the last digit; means are those of imputation."""
@@ -144,6 +147,7 @@ def test_rows_of_a_draw_are_drawn_together():
     assert y.sum().var() > 5 * y.var(axis=1).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["logistic", "gumbel", tg.Student(df=4)], ids=str)
 def test_other_noise_and_windows(mixed, family):
     """Means of imputation, for rows that lie inside a window too."""

@@ -8,6 +8,8 @@ from pandas.testing import assert_frame_equal, assert_series_equal
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
 
+pytestmark = pytest.mark.diagonal
+
 dd = pytest.importorskip("dask.dataframe")
 
 

@@ -1,5 +1,7 @@
 """The three effects of McDonald and Moffitt (1980) against quadrature, and their identity, in all kinds."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,6 +38,16 @@ def rows():
     return data.assign(least=LEAST, pos=np.maximum(np.square(y + 3.0) / 4.0, LEAST))
 
 
+@pytest.fixture(scope="module")
+def fits(rows):
+    @cache
+    def fit(kind):
+        formula, options = FITS[kind]
+        return tg.fit(formula, rows, **options)
+
+    return fit
+
+
 def between(res, data, limit):
     """Mean and probability above a limit, by quadrature of the survival of a new response in predict()."""
     part = res.predict(data, "prob", above=float(limit))
@@ -43,12 +55,12 @@ def between(res, data, limit):
     return limit + beyond / part, part
 
 
+@pytest.mark.quick_cases("regression", "noise scale", "lognormal", "process")
 @pytest.mark.parametrize("kind", FITS)
-def test_against_differences(rows, kind):
+def test_against_differences(fits, rows, kind):
     """By (REG12): with limits below alone, E[y | y > l] = l + (E[max(y, l)] - l) / P(y > l)."""
-    formula, options = FITS[kind]
-    res = tg.fit(formula, rows, **options)
-    name, limit = ("least", LEAST) if "pos" in formula else ("limit", 0.2)
+    res = fits(kind)
+    name, limit = ("least", LEAST) if "pos" in FITS[kind][0] else ("limit", 0.2)
     new = rows.iloc[::9].assign(**{name: limit})
     h = 1e-4
     up, down = (between(res, new.assign(x=new["x"] + s), limit) for s in (h, -h))
@@ -62,12 +74,12 @@ def test_against_differences(rows, kind):
     assert chance["se"] > 0.0
 
 
+@pytest.mark.quick_cases("regression", "noise scale", "lognormal", "process")
 @pytest.mark.parametrize("kind", FITS)
-def test_the_decomposition(rows, kind):
+def test_the_decomposition(fits, rows, kind):
     """In one row dE[y] = P dE[y | y > l] + (E[y | y > l] - l) dP."""
-    formula, options = FITS[kind]
-    res = tg.fit(formula, rows, **options)
-    row, limit = rows.iloc[[4]], float(rows["least" if "pos" in formula else "limit"].iloc[4])
+    res = fits(kind)
+    row, limit = rows.iloc[[4]], float(rows["least" if "pos" in FITS[kind][0] else "limit"].iloc[4])
     names = ("observed", "truncated", "prob_uncensored")
     whole, mean, chance = (res.marginal_effects(what, row).loc[("x", "dy/dx")] for what in names)
     m, p = (float(value.iloc[0]) for value in between(res, row, limit))

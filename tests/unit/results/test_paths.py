@@ -10,6 +10,8 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import DataError, SpecError
 from tobitgp.results.hazards.hazard_parts import DRAWS, drawn_hazards
 
+pytestmark = pytest.mark.diagonal
+
 FORMULA = "Surv(start, stop, event) ~ age + sex"
 CURVES = ("survival_function", "cumulative_hazard", "hazard")
 TIMES = np.array([0.0, 10.0, 40.0, 40.5, 150.0, 300.0, 301.0])
@@ -254,6 +256,7 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
         res.predict_survival_function(cured.head(3).assign(who=[1, 2, 3]), **ask)
 
 
+@pytest.mark.slow
 def test_strata_processes_and_changing_effects_have_paths(lung, path):
     formula = "Surv(start, stop, event) ~ tv(age) + strata(sex)"
     res = tg.fit(formula, lung, family=tg.PH("gp", bands=12), method=tg.EP(hyper="maximize"))

@@ -7,6 +7,8 @@ import pytest
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 NEW = pd.DataFrame({"age": [45.0, 60.0, 75.0], "sex": [1, 2, 1]})
 COLUMNS = ["estimate", "median", "lower", "upper"]
 
@@ -56,6 +58,7 @@ def test_of_a_regression_errors_are_by_the_delta_method(lung):
     np.testing.assert_allclose(table["estimate"], table["median"])
 
 
+@pytest.mark.slow
 def test_mixtures_have_bands_and_counts_have_none(lung):
     res = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="weibull")
     for after in (None, 200.0):

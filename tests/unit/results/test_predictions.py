@@ -89,6 +89,7 @@ def test_dict_of_columns(averaged, mixed):
     assert np.allclose(value, averaged.predict(mixed))
 
 
+@pytest.mark.slow
 def test_chunks_do_not_matter(averaged, mixed, monkeypatch):
     whole = averaged.predict(mixed, "observed", interval=0.9)
     monkeypatch.setattr(process_nodes, "MIN_CHUNK", 1)
@@ -97,6 +98,7 @@ def test_chunks_do_not_matter(averaged, mixed, monkeypatch):
     pd.testing.assert_frame_equal(averaged.predict(mixed, "observed", interval=0.9), whole, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_order_of_rows_does_not_matter(averaged, mixed):
     a = averaged.predict(mixed.iloc[::-1], "observed", interval=0.9).iloc[::-1]
     pd.testing.assert_frame_equal(a, averaged.predict(mixed, "observed", interval=0.9), rtol=1e-8)

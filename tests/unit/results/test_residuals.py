@@ -10,6 +10,8 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.process.process_residuals import pearson
 from tobitgp.results.residuals import Tails
 
+pytestmark = pytest.mark.diagonal
+
 INF = np.inf
 DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(5.0)]
 
@@ -69,6 +71,7 @@ def test_quantile_residuals_in_far_tails():
     np.testing.assert_allclose(found, [50.0, -50.0, 60.01155, 40.0], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
 def test_response_and_pearson_residuals_have_mean_zero(distribution, rng):
     rows, lower, upper, _ = simulated(distribution, rng)

@@ -189,6 +189,7 @@ def test_what_other_kinds_of_fits_have_is_refused_in_words():
     assert power.plot() is not None
 
 
+@pytest.mark.slow
 def test_what_only_other_kinds_have_is_refused_in_words(tobin):
     """Also of kinds that stand for several fits, and whatever has been imported."""
     one = tg.fit("durable ~ age | censor(0)", tobin)

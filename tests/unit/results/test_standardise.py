@@ -9,6 +9,8 @@ from support.reference import load
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, DataError, SpecError, UnseenLevelError
 
+pytestmark = pytest.mark.diagonal
+
 FORMULA = "Surv(time, cens) ~ horTh + age + tsize + tgrade + log(pnodes)"
 BOTH = {"horTh": "yes"}, {"horTh": "no"}
 TIMES = [730.0, 1825.0]
@@ -103,6 +105,7 @@ def test_weights_are_repeated_rows_for_samples_too(gbsg2):
     pd.testing.assert_frame_equal(tg.contrast(two, *BOTH, **options), by_hand, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_sample_of_rows_adds_the_variance_of_a_bayesian_bootstrap(gbsg2):
     """(STD3) beside averages under Dirichlet weights."""
     data, rng = gbsg2.iloc[:80], np.random.default_rng(3)
@@ -122,6 +125,7 @@ def test_a_sample_of_rows_adds_the_variance_of_a_bayesian_bootstrap(gbsg2):
 # -- processes --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_averages_of_a_process_are_those_of_joint_draws_of_all_rows(process, gbsg2):
     data = gbsg2.iloc[:200]
     both = pd.concat([data.assign(horTh=level) for level in ("yes", "no")], ignore_index=True)
@@ -137,6 +141,7 @@ def test_averages_of_a_process_are_those_of_joint_draws_of_all_rows(process, gbs
         assert row["se"] == pytest.approx(draws.std(), rel=0.06)
 
 
+@pytest.mark.slow
 def test_the_mean_of_averages_is_the_average_of_predictive_curves(gbsg2):
     res = tg.fit("Surv(time, cens) ~ horTh + gp(age)", gbsg2.iloc[:150], family="lognormal")
     rows = gbsg2.iloc[:150].assign(horTh="yes")
@@ -153,6 +158,7 @@ def test_the_mean_of_averages_is_the_average_of_predictive_curves(gbsg2):
     assert median["estimate"] == pytest.approx(again["estimate"], abs=0.1 * median["se"])
 
 
+@pytest.mark.slow
 def test_a_noise_scale_that_varies_goes_into_the_draws(gbsg2):
     formula, data = "Surv(time, cens) ~ horTh + gp(age)", gbsg2.iloc[:150]
     res = tg.fit(formula, data, family="lognormal", sigma="~ gp(age)", method=tg.EP(hyper="maximize"))
@@ -161,6 +167,7 @@ def test_a_noise_scale_that_varies_goes_into_the_draws(gbsg2):
     assert row["estimate"] == pytest.approx(found, abs=0.1 * row["se"])
 
 
+@pytest.mark.slow
 def test_a_sample_of_rows_is_resampled_in_every_draw(process, gbsg2):
     f = process.sample(gbsg2.iloc[:200].assign(horTh="yes"), 2000, what="latent", rng=4).to_numpy()
     S = np.exp(-np.exp((np.log(1825.0) - f) / process.params["sigma"]))
@@ -174,6 +181,7 @@ def test_a_sample_of_rows_is_resampled_in_every_draw(process, gbsg2):
 # -- two fits, and responses that are no times ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fits_of_different_rows_are_independent(gbsg2):
     halves = [tg.fit("Surv(time, cens) ~ horTh + age", rows, family="weibull") for rows in (gbsg2[:343], gbsg2[343:])]
     apart = [res.standardise({"horTh": "yes"}, times=1000.0, df=gbsg2).iloc[0] for res in halves]
@@ -263,6 +271,7 @@ def test_bad_questions_are_refused(lognormal, asked, message):
         lognormal.standardise(**asked)
 
 
+@pytest.mark.slow
 def test_bad_contrasts_are_refused(lognormal):
     for first, second, more, message in (
         ({"horTh": ["yes", "no"]}, {"horTh": "no"}, {}, "'horTh' takes one value for all rows"),
@@ -329,6 +338,7 @@ def test_averages_given_survival_are_those_of_the_rows_curves(kind):
     assert found == pytest.approx(both[1]["estimate"].iloc[0] - both[0], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["weibull", "spline", "hazards"])
 def test_nothing_survived_is_no_condition(kind):
     lung = tg.datasets.load("lung").iloc[:120]

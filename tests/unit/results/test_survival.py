@@ -16,6 +16,8 @@ from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.posterior.questions import cumulative_hazard
 from tobitgp.results import rows as of_rows
 
+pytestmark = pytest.mark.diagonal
+
 TIMES = np.array([1.0, 30.0, 100.0, 365.0, 900.0])
 AFTER = np.array([0.0, 100.0, 500.0])
 FORMULA = "Surv(time, event) ~ age + sex"
@@ -228,6 +230,7 @@ def test_no_times_are_refused(fits, data, kind, interval):
             getattr(fits(kind), f"predict_{name}")(data.iloc[:3], times=[], interval=interval)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gp weibull", "mle weibull"])
 @pytest.mark.parametrize(
     ("options", "words"),
@@ -293,6 +296,7 @@ def peer(family, frame, time):
     return fitter, tg.fit(f"Surv({time}, event) ~ {others}", frame, family=family, fixed=fixed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FITTERS)
 @pytest.mark.parametrize("name", ["lung", "rossi"])
 def test_curves_are_those_of_lifelines(family, name, data):
@@ -560,6 +564,7 @@ def test_concordance_is_that_of_lifelines(fits, data, kind):
     np.testing.assert_allclose(res.score(half, "concordance_index"), want, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_mixture_has_no_order(fits, data):
     res = fits("mixture weibull")
     with pytest.raises(SpecError, match="no order"):

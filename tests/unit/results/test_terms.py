@@ -73,6 +73,7 @@ def test_bands_against_draws(averaged, rng, draws):
             assert (np.abs(share - p) < 5 * np.sqrt(p * (1 - p) / draws)).all()
 
 
+@pytest.mark.slow
 def test_excluded_terms_are_zero(additive):
     res, data = additive
     table = means(res.predict(what="terms"))
@@ -118,6 +119,7 @@ def test_without_an_intercept_a_process_keeps_its_level(mixed, formula):
     assert np.allclose(only, table.drop(columns="gp(x)").sum(axis=1), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_excluded_terms_free_their_columns(additive):
     res, data = additive
     new = data.head(5)

@@ -103,6 +103,7 @@ def test_one_censored_row_is_exact_by_ep(data, dense):
     assert fit.log_evidence == pytest.approx(want, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [GaussianNoise(), NoiseLikelihood(Logistic())], ids=["normal", "logistic"])
 @pytest.mark.parametrize("kind", ["exact", "one-sided", "interval", "truncated"])
 def test_likelihoods_of_rows_with_noise_of_their_own_by_quadrature(noise, kind):

@@ -24,6 +24,7 @@ def data():
     return frame.assign(w=1.0 + np.arange(240) % 3)
 
 
+@pytest.mark.slow
 def test_measures_are_those_of_fits_by_hand(data):
     names = ["log_likelihood", "nlpd", "concordance_index", "concordance_ipcw"]
     names += ["integrated_brier_score", "cumulative_dynamic_auc"]
@@ -51,6 +52,7 @@ def test_measures_are_those_of_fits_by_hand(data):
     assert row["concordance_index[pcm]"] > 0.6 > row["concordance_index[death]"]
 
 
+@pytest.mark.slow
 def test_late_entry_has_a_landmark(data):
     late = data.assign(s=np.where(np.arange(240) % 4 == 0, 0.3 * data["t"], 0.0))
     names = ["concordance_index", "integrated_brier_score"]
@@ -98,6 +100,7 @@ def test_what_competing_risks_have_not(data):
         _ = res.colour
 
 
+@pytest.mark.slow
 def test_every_cause_is_checked(data):
     res = tg.fit(FORMULA, data, family="weibull")
     found = res.check(rng=1).table
@@ -141,6 +144,7 @@ def test_selection_adds_up_over_causes(data):
     assert by_evidence.table["value"].sort_index().tolist() == pytest.approx(sorted(sums))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared(data):
     res = tg.fit(FORMULA, data, family="weibull")
     fewer = tg.fit(FORMULA, data.iloc[5:], family="weibull")

@@ -41,6 +41,7 @@ def test_each_fold_is_a_fit_without_its_rows(lung, kind):
             assert np.isclose(row[metric], res.score(lung[test], metric), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_mixture_orders_no_rows(lung):
     with pytest.warns(UserWarning, match="concordance_index is not available"):
         found = tg.cross_validate(FORMULAS["mixture"][0], lung, folds=2, family="weibull")
@@ -58,6 +59,7 @@ def test_rows_that_a_fit_drops_are_in_no_fold(lung):
     assert found["n_test"].sum() == 80
 
 
+@pytest.mark.slow
 def test_processes_change_nothing(lung):
     def own(results, test):
         return float(results.predict(test, "median").sum())
@@ -67,6 +69,7 @@ def test_processes_change_nothing(lung):
     pd.testing.assert_frame_equal(one, two)
 
 
+@pytest.mark.slow
 def test_random_numbers_deal_the_rows(lung):
     def run(rng):
         return tg.cross_validate(LINEAR, lung, folds=3, rng=rng, family="weibull")

@@ -15,6 +15,7 @@ from tobitgp.selection.cross_validation import deal, own_column, read_folds
 N = 30
 
 
+@pytest.mark.slow
 @given(exact=st.lists(st.booleans(), min_size=2, max_size=60), folds=st.integers(2, 12), seed=st.integers(0, 99))
 def test_dealt_folds_are_alike(exact, folds, seed):
     exact = np.array(exact)

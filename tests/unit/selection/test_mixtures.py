@@ -13,6 +13,7 @@ def data(rng):
     return {"y": y.clip(max=4.0), "x": rng.normal(size=100)}
 
 
+@pytest.mark.slow
 def test_a_range_is_one_model_for_each_number(data):
     found = tg.select("y ~ mixture(range(1, 4)) | censor(upper=4)", data)
     one = tg.fit("y ~ mixture(range(1, 4)) | censor(upper=4)", data)
@@ -22,11 +23,13 @@ def test_a_range_is_one_model_for_each_number(data):
     assert found.table["kind"].eq("elbo").all()
 
 
+@pytest.mark.slow
 def test_ranges_beside_other_arguments(data):
     found = tg.select({"method": ["vbcm", "svbcm"]}, data, formula="y ~ mixture(range(1, 3)) | censor(upper=4)")
     assert sorted(found.results) == [f"method={m}: mixture({k})" for m in ("svbcm", "vbcm") for k in (1, 2)]
 
 
+@pytest.mark.slow
 def test_likelihood_ranks_mixtures_beside_regressions(data):
     found = tg.select(["y ~ mixture(1)", "y ~ mixture(2)", "y ~ 1", "y ~ x"], data, by="bic")
     assert found.results["y ~ mixture(2)"].method == "em"

@@ -22,6 +22,7 @@ def data():
     return found
 
 
+@pytest.mark.slow
 def test_ranks_as_compare_ranks_the_same_fits(data):
     found = tg.select(KERNELS, data, method=tg.EP(hyper="maximize"))
     fits = {name: tg.fit(formula, data, method=tg.EP(hyper="maximize")) for name, formula in KERNELS.items()}

@@ -11,6 +11,8 @@ from scipy.stats import boxcox, boxcox_llf, boxcox_normmax, gamma, norm
 import tobitgp as tg
 from tobitgp.errors import BoundaryWarning, DataError, SpecError
 
+pytestmark = pytest.mark.diagonal
+
 
 def simulate(n=200, power=0.5, seed=1, intercept=1.0, sigma=0.8):
     """Responses whose transformed values are normal about a line; some are 0 where the intercept is low."""
@@ -106,6 +108,7 @@ def test_covariance_is_the_inverse_information(seen, res):
     np.testing.assert_allclose(res.bse, factor * np.sqrt(np.diag(np.linalg.inv(-H))), rtol=2e-4)
 
 
+@pytest.mark.slow
 def test_sandwich(seen):
     data = seen[seen.lo == seen.hi]
     found, plain = (tg.fit("y ~ x", data, family="boxcox", cov_type=kind) for kind in ("HC0", "nonrobust"))
@@ -115,6 +118,7 @@ def test_sandwich(seen):
     np.testing.assert_allclose(found.cov_params(), V @ scores.T @ scores @ V, rtol=2e-3, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c", [365.25, 1e-3])
 @pytest.mark.parametrize(
     "formula", ["Surv(lo, hi, type='interval2') ~ x", "y ~ 0 + C(x > 0) + x", "interval(lo, hi) ~ x"]
@@ -289,6 +293,7 @@ def test_marginal_effects_are_of_the_response(rain, wet):
     assert shown["intensive"] == pytest.approx(wanted, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_tests_and_comparisons(seen):
     res = tg.fit("y ~ x", seen, family="boxcox")
     test = res.lr_test(tg.fit("y ~ x", seen, family="lognormal"))
@@ -310,6 +315,7 @@ def test_zeros_are_the_same_response_to_other_families(rain, wet):
     assert tg.compare({"boxcox": wet, "tobit": tobit}, by="aic").index[0] == "boxcox"
 
 
+@pytest.mark.slow
 def test_scale_of_the_noise_by_columns(seen):
     res = tg.fit("y ~ x", seen, family="boxcox", sigma="~ x")
     names = ["Intercept", "x", "log(sigma)[Intercept]", "log(sigma)[x]", "power"]
@@ -317,6 +323,7 @@ def test_scale_of_the_noise_by_columns(seen):
     assert res.llf >= tg.fit("y ~ x", seen, family="boxcox").llf
 
 
+@pytest.mark.slow
 def test_truncation(seen):
     data = seen[seen.y > 1.0]
     res = tg.fit("y ~ x | truncate(1)", data, family="boxcox")
@@ -333,16 +340,7 @@ def test_summary(wet):
     assert wet.fit_history["log_likelihood"].max() == pytest.approx(wet.llf, abs=1e-8)
 
 
-def test_file(tmp_path, seen):
-    for options in ({}, {"sigma": "~ x"}, {"fixed": {"power": 0.5}}):
-        res = tg.fit("y ~ x", seen, family="boxcox", **options)
-        res.save(tmp_path / "fit.tgp")
-        again = tg.load(tmp_path / "fit.tgp")
-        pd.testing.assert_frame_equal(again.summary_frame(), res.summary_frame())
-        found, wanted = (fit.predict({"x": [0.3]}, interval=0.9) for fit in (again, res))
-        pd.testing.assert_frame_equal(found, wanted)
-
-
+@pytest.mark.slow
 def test_nondetects_as_text(seen):
     """What is written as <0.5 is left-censored there, and no outlier where it is 0."""
     low = seen.y < 1.5

@@ -90,6 +90,7 @@ def test_a_process_has_its_line(data):
     assert "sd (curve) gp(x)" in str(res.summary())
 
 
+@pytest.mark.slow
 def test_powers_are_averaged(data, res):
     history = res.fit_history
     assert len(history) == 7
@@ -111,6 +112,7 @@ def test_powers_are_averaged(data, res):
     assert res.log_evidence_integrated == pytest.approx(rough + best_integrated - best.log_evidence, abs=0.1)
 
 
+@pytest.mark.slow
 def test_unit_of_the_response(data, res):
     moved = tg.fit("y ~ gp(x) | censor(upper=limit)", data.assign(y=1e3 * data.y, limit=2e4), family="boxcox")
     exact = (data.y < 20.0).sum()
@@ -119,6 +121,7 @@ def test_unit_of_the_response(data, res):
     np.testing.assert_allclose(moved.predict(ROWS) / 1e3, res.predict(ROWS), rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_zeros(rain, wet):
     assert wet.counts["left"] == (rain.y == 0.0).sum() > 3
     assert wet.power > 0.0
@@ -132,6 +135,7 @@ def test_zeros(rain, wet):
     assert (wet.predict(rain, "conditional")[rain.y == 0.0] < 1e-300).all()
 
 
+@pytest.mark.slow
 def test_intervals_are_quantiles_of_the_posterior(data, res):
     """Of a median, by draws of f under each power."""
     from tobitgp.results.rows import ask
@@ -150,6 +154,7 @@ def test_intervals_are_quantiles_of_the_posterior(data, res):
     np.testing.assert_allclose(curve.xs("lower", axis=1, level=1).loc[5.0], np.quantile(below, 0.05, axis=0), atol=0.01)
 
 
+@pytest.mark.slow
 def test_other_questions(rain, wet):
     assert np.isfinite(wet.residuals("quantile", rng=1)).all()
     assert wet.score(rain, "log_likelihood") > -5.0
@@ -197,6 +202,7 @@ def test_effects_over_several_powers_are_differences_of_predictions(data, res, w
     assert 0.0 < found["se"] < 1.0
 
 
+@pytest.mark.slow
 def test_comparisons(data):
     frame = data[data.y < 20.0]
     found = tg.select({"family": ["gaussian", "boxcox"]}, frame, formula="y ~ gp(x)", method=tg.EP(hyper="maximize"))
@@ -207,6 +213,7 @@ def test_comparisons(data):
     assert tg.compare(fits, by="loo").index[0] == "boxcox"
 
 
+@pytest.mark.slow
 def test_regression_with_priors(data):
     ep, ml = (tg.fit("y ~ x | censor(upper=limit)", data, family="boxcox", method=m) for m in ("ep", "mle"))
     assert ep.power == pytest.approx(ml.power, abs=0.1)
@@ -214,18 +221,6 @@ def test_regression_with_priors(data):
     for method in ("vi", "laplace"):
         other = tg.fit("y ~ x | censor(upper=limit)", data, family="boxcox", method=having(method, hyper="maximize"))
         assert other.power == pytest.approx(ep.power, abs=0.05)
-
-
-@pytest.mark.slow
-def test_file(tmp_path, wet):
-    wet.save(tmp_path / "fit.tgp")
-    again = tg.load(tmp_path / "fit.tgp")
-    for what in ("median", "uncensored"):
-        found, wanted = (fit.predict(ROWS, what, interval=0.9) for fit in (again, wet))
-        pd.testing.assert_frame_equal(found, wanted)
-    assert again.log_evidence == wet.log_evidence
-    with pytest.raises(SpecError):
-        again.residuals()
 
 
 def test_start_and_evidence_are_refused(data):

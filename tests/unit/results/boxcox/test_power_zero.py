@@ -6,6 +6,8 @@ import pytest
 
 import tobitgp as tg
 
+pytestmark = pytest.mark.diagonal
+
 FORMULA = "y ~ z + arm + gp(x) | censor(upper=lim)"
 
 

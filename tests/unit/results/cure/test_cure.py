@@ -225,6 +225,7 @@ def test_restricted_means(res):
     assert later.to_numpy() == pytest.approx(found["mean"].to_numpy(), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "times"), [("survival", 2.0), ("risk", 2.0), ("rmst", 5.0), ("median", None)])
 def test_standardised_averages_and_their_errors(data, what, times):
     rows = data.assign(age=np.random.default_rng(3).normal(size=400))
@@ -285,6 +286,7 @@ def test_checks(res):
     assert found.elpd == pytest.approx(res.llf - 5.0, abs=1.0)
 
 
+@pytest.mark.slow
 def test_tests_of_the_cured_coefficients(data, res):
     table = res.t_test("cured[treated] = 0").summary_frame()
     assert table["z"].iloc[0] == pytest.approx(res.params["cured[treated]"] / res.bse["cured[treated]"])
@@ -362,6 +364,7 @@ def test_few_rows_beyond_the_last_event():
     assert f"0.0000 to {upper:.4f}" in " ".join(str(res.summary()).split())
 
 
+@pytest.mark.slow
 def test_an_interval_of_the_fraction_where_none_is_cured():
     """The maximum lies at a logit of minus infinity, from which the upper end is sought all the same."""
     rng = np.random.default_rng(0)
@@ -392,6 +395,7 @@ def test_times_without_a_mean_say_so(res):
         res.get_prediction()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_left_out_is_no_outlier():
     """Few rows are informative of the fraction; a method that cure models have not is not advised."""
     rng = np.random.default_rng(5)
@@ -420,6 +424,7 @@ def test_several_maxima():
         assert at.llf == pytest.approx(end["log_likelihood"], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_shape_at_the_end_of_its_range():
     rows = tg.datasets.simulate_cure(n=40, rng=7002)
     with pytest.warns(BoundaryWarning, match="Q grew beyond 10"):

@@ -10,6 +10,8 @@ from tobitgp.mixture import EMCM, Predictive, fit_mixture, linear_response
 from tobitgp.posterior.questions import CURVES, Question, mean, observed, probability, quantile
 from tobitgp.results.mixture.mixture_draws import draw_parameters
 
+pytestmark = pytest.mark.diagonal
+
 DISTRIBUTIONS = {
     "gaussian": lambda mean, sd: st.norm(mean, sd),
     "lognormal": lambda mean, sd: st.lognorm(sd, scale=np.exp(mean)),

@@ -12,6 +12,8 @@ from tobitgp.errors import ApproximationWarning, BoundaryWarning, DataError, Spe
 from tobitgp.mixture import impute, linear_response, posterior_covariance
 from tobitgp.results.mixture.mixture_draws import draw_parameters
 
+pytestmark = pytest.mark.diagonal
+
 FORMULA = "y ~ mixture(2) | censor(-4, 4)"
 NEW = pd.DataFrame({"y": [-4.0, 0.5, 4.0, np.nan]}, index=list("abcd"))
 
@@ -91,6 +93,7 @@ def test_unknown_kinds_of_errors_are_refused(res, ask):
         getattr(res, ask)(kind="bootstrap")
 
 
+@pytest.mark.slow
 def test_point_estimates_have_no_posterior(y):
     em = tg.fit("y ~ mixture(2)", {"y": y}, method="em")
     with pytest.raises(SpecError, match="has no posterior"):
@@ -248,6 +251,7 @@ def test_quantiles_of_counts_have_no_error():
         counts.predict({"x": [0]}, "median", se=True)
 
 
+@pytest.mark.slow
 def test_dask_is_answered_lazily(res, y):
     dd = pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame({"y": y})
@@ -264,6 +268,7 @@ def test_prediction_frames_of_statsmodels(res):
 # -- draws, residuals, scores ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_draws_carry_uncertainty_of_the_parameters(res):
     one = res.sample(NEW.iloc[:1], draws=4000, rng=1)
     distribution = res.predictive
@@ -357,6 +362,7 @@ def test_a_rate_of_counts_is_drawn_from_its_posterior():
     assert st.kstest(np.exp(theta[:, 0, 0]), st.gamma(4.0, scale=0.2).cdf).pvalue > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:At the bound of what is searched")
 def test_draws_keep_shapes_positive():
     """A shape whose error is larger than itself is drawn on the log scale, not cut off at the smallest there is."""
@@ -589,6 +595,7 @@ def test_curves_that_make_no_sense(survival, options, words):
 # -- what the rows do not say -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_components_that_are_alike_are_said_so_once(recwarn):
     y = np.random.default_rng(3).exponential(2.0, 200)
     res = tg.fit("y ~ mixture(2)", {"y": y}, family="exponential", method="em")
@@ -605,6 +612,7 @@ def test_components_that_are_alike_are_said_so_once(recwarn):
     assert len(res.predictive.rvs(5)) == 5
 
 
+@pytest.mark.slow
 def test_draws_leave_alone_what_stands_at_its_bound():
     y = np.concatenate([np.random.default_rng(0).normal(0.0, 1.0, 60), np.full(6, 12.0)])
     res = tg.fit("y ~ mixture(2)", {"y": y}, method="em")
@@ -633,6 +641,7 @@ def test_given_priors_are_stated_as_given(y):
     assert "mean 1, tau 0.01, a 1.5, b 2.5; concentration of the weights 1." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "exponential", "poisson", "weibull"])
 def test_a_process_has_standard_errors_and_a_mean(family):
     y = np.random.default_rng(0).gamma(4.0, 2.0, 60)
@@ -645,6 +654,7 @@ def test_a_process_has_standard_errors_and_a_mean(family):
     assert np.isfinite(curve.to_numpy()).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The rows do not determine:tobitgp.errors.BoundaryWarning")
 def test_stochastic_steps_that_stop_early_have_not_converged():
     rng = np.random.default_rng(0)
@@ -667,6 +677,7 @@ def test_quantiles_of_counts_are_whole():
             assert value == np.round(value)
 
 
+@pytest.mark.slow
 def test_large_counts_have_their_standard_errors():
     rng = np.random.default_rng(0)
     for size in (1e6, 1e7, 3e9):

@@ -34,6 +34,7 @@ def test_batches_by_formula_are_those_on_arrays(rng):
     assert stream.params["rate[1]"] > stream.params["rate[2]"]
 
 
+@pytest.mark.slow
 def test_it_comes_near_the_fit_of_all_rows(rng):
     frames = list(batches(rng, 60))
     stream = tg.MixtureStream("Surv(y, seen) ~ mixture(2)", family="exponential", total=7200.0)

@@ -9,6 +9,8 @@ from tobitgp.data import linear_columns
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError
 from tobitgp.numerics.bordered import Factored
 
+pytestmark = pytest.mark.diagonal
+
 
 @pytest.fixture
 def data(rng):
@@ -83,6 +85,7 @@ def test_truncated_rows(data, monkeypatch):
     alike(*both(monkeypatch, "y ~ x + C(g) | truncate(-0.5, inf)", seen), seen, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:df grew")
 def test_degrees_of_freedom_that_run_off(data, monkeypatch):
     a, b = both(monkeypatch, "y ~ x + C(g) | censor(-0.5)", data, family="student")
@@ -91,6 +94,7 @@ def test_degrees_of_freedom_that_run_off(data, monkeypatch):
     np.testing.assert_allclose(a.influence(), b.influence(), atol=1e-7)
 
 
+@pytest.mark.slow
 def test_hypotheses_effects_and_nested_models(data, monkeypatch):
     a, b = both(monkeypatch, "y ~ x + C(g) | censor(-0.5)", data)
     text = "x = 0, C(g)[T.g03] - C(g)[T.g04] = 0"

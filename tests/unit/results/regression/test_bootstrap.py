@@ -76,6 +76,7 @@ def test_intervals_of_scipy(method):
     np.testing.assert_allclose(mine.loc["Intercept"], theirs.confidence_interval, atol=0.035)
 
 
+@pytest.mark.slow
 def test_statistics_and_tables(res):
     found = res.bootstrap(50, statistic=lambda one: one.predict({"x": [0.0], "g": ["a"]}, "observed").iloc[0], rng=4)
     assert found.draws.shape == (50, 1)
@@ -85,6 +86,7 @@ def test_statistics_and_tables(res):
     assert repr(found).startswith("bootstrap: 50 draws\n")
 
 
+@pytest.mark.slow
 def test_draws_without_a_maximum_are_counted(rng):
     """Two of ten rows of a level are not censored, and one draw in eight has neither."""
     data = pd.DataFrame({"x": rng.normal(size=40), "g": ["a"] * 30 + ["b"] * 10, "y": rng.uniform(0.5, 2.0, 40)})
@@ -98,6 +100,7 @@ def test_draws_without_a_maximum_are_counted(rng):
     assert f"{found.failed} without a maximum" in repr(found)
 
 
+@pytest.mark.slow
 def test_levels_that_are_not_drawn(tobin):
     """Nothing is known of their coefficients, nor of any of the factor without its base level."""
     data = tobin.assign(g=["a", "b", "c", "d"] + ["a", "b"] * 8)
@@ -117,6 +120,7 @@ def test_levels_that_are_not_drawn(tobin):
     assert table.loc["C(g)[T.d]", "draws"] < table.loc["age", "draws"]
 
 
+@pytest.mark.slow
 def test_many_levels(rng):
     """Of an absorbed factor; a cluster that was drawn twice has one level."""
     code = np.repeat(np.arange(400), 4)

@@ -128,19 +128,6 @@ def test_a_shape_without_a_finite_estimate_is_held_at_its_bound():
     assert "(at bound)" in str(fit.summary())
 
 
-def test_what_else_takes_a_shape(lung, res, tmp_path):
-    res.save(tmp_path / "fit.tgp")
-    again = tg.load(tmp_path / "fit.tgp")
-    new = lung.head(3)
-    pd.testing.assert_frame_equal(again.predict(new, interval=0.9), res.predict(new, interval=0.9))
-    robust = tg.fit(FORMULA, lung, family="gengamma", cov_type="HC0")
-    assert 0.5 < robust.bse["Q"] / res.bse["Q"] < 2.0
-    assert list(res.influence().columns) == ["Intercept", "age", "sex", "ph_ecog", "log(sigma)", "Q"]
-    assert np.isfinite(res.marginal_effects("latent")).all(axis=None)
-    draws = res.sample(new, 4000, rng=3)
-    np.testing.assert_allclose(np.median(draws, axis=-1 if draws.shape[0] == 3 else 0), res.predict(new), rtol=0.15)
-
-
 @pytest.mark.parametrize("Q", [None, "1", np.nan, 11.0, True])
 def test_what_is_no_shape(lung, Q):
     with pytest.raises(SpecError, match=r"Q is a number from -10 to 10"):

@@ -9,6 +9,8 @@ from support.reference import load
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.diagonal
+
 
 @pytest.fixture(scope="module")
 def res(tobin):
@@ -20,6 +22,7 @@ def test_the_reference(res):
     np.testing.assert_allclose(res.profile_interval("age"), (want["lower"], want["upper"]), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_ends_are_rejected_just_so(res, tobin):
     """Twice the loss of log likelihood at each end is the quantile of chi-squared, for every parameter."""
     table = res.conf_int(0.1, method="profile")

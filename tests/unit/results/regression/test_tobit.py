@@ -168,6 +168,7 @@ def test_options_that_do_not_go_with_it_are_refused(tobin, options, words):
         tg.fit("durable + 1 ~ age | censor(1)", tobin, method="mle", **options)
 
 
+@pytest.mark.slow
 def test_processes_and_covariances_do_not_mix(tobin):
     with pytest.raises(SpecError, match=r"gp\(age\)"):
         tg.fit("durable ~ gp(age) | censor(0)", tobin, method="mle")

@@ -72,6 +72,7 @@ def test_log_time_draws_are_times(lung):
     assert (log_time < 10).all(axis=None)
 
 
+@pytest.mark.slow
 def test_estimated_degrees_of_freedom_are_drawn_too(mixed):
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"x": rng.normal(size=400)})
@@ -113,6 +114,7 @@ def test_rows_are_drawn_where_they_are_known_to_lie(mixed, family):
         assert (np.abs(rest.mean(axis=1) - expected) < 4.5 * rest.std(axis=1) / np.sqrt(DRAWS)).all()
 
 
+@pytest.mark.slow
 def test_imputed_rows_are_uncertain_of_the_parameters(lung):
     """Times go on after they were censored; rows of a draw share its coefficients."""
     res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
@@ -202,6 +204,7 @@ def test_predictions_in_parts(scaled, mixed):
     assert scaled.get_prediction().summary_frame().shape == (60, 6)
 
 
+@pytest.mark.slow
 def test_factors_of_survival_times_as_lifelines():
     from lifelines import WeibullAFTFitter
 

@@ -10,6 +10,8 @@ from support.reference import load
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 
+pytestmark = pytest.mark.diagonal
+
 LUNG = "Surv(time, event) ~ age + sex + ph_ecog"
 
 

@@ -178,6 +178,7 @@ def test_an_effect_that_no_event_bounds_runs_off():
     assert np.isfinite(res.bse["z"])
 
 
+@pytest.mark.slow
 def test_a_shape_that_runs_to_its_end_is_held_there():
     data = simulate(25, np.random.default_rng(0), scale=0.3)
     with pytest.warns(BoundaryWarning, match="Q grew beyond 10"):
@@ -188,6 +189,7 @@ def test_a_shape_that_runs_to_its_end_is_held_there():
     assert np.isnan(res.bse["Q"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 5])
 def test_no_other_start_ends_higher(seed):
     rng = np.random.default_rng(seed)
@@ -250,6 +252,7 @@ def test_replicates_have_the_distribution_of_the_rows():
     np.testing.assert_allclose(share, np.exp(then - start), atol=4.5 * 0.5 / np.sqrt(4000))
 
 
+@pytest.mark.slow
 def test_folds_hold_whole_subjects(heart):
     found = tg.cross_validate(HEART, heart, family="weibull", id="id", folds=4, rng=1)
     assert found["converged"].all()
