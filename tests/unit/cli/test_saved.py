@@ -24,7 +24,7 @@ def once(tmp_path_factory):
     with redirect_stdout(out):
         assert main(["fit", FORMULA, str(table), "--hyper", "maximize", "--save", str(path), "--quiet"]) == 0
     assert f"The fit is in {path}" in out.getvalue()
-    return path, tg.fit(FORMULA, pd.read_csv(table), hyper="maximize")
+    return path, tg.fit(FORMULA, pd.read_csv(table), method=tg.EP(hyper="maximize"))
 
 
 @pytest.fixture
