@@ -99,11 +99,14 @@ def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
     """Results of components."""
     if not isinstance(rows.read, PartitionedData) and asked.cov_type == "nonrobust":
         warn_fractions(rows.read.response.weight)
-    refuse_with_mixture(asked.named(("bound", "inducing", "hyper", "start", "fixed", "cov_type", "cov_kwds")))
-    method = choose_mixture_method(asked.method, n_starts=asked.n_starts, max_iter=asked.max_iter, tol=asked.tol)
+    refuse_with_mixture(asked.named(("bound", "inducing", "hyper", "fixed", "cov_type", "cov_kwds")))
+    alone = asked.start is not None and asked.n_starts is None and isinstance(asked.method, str)
+    n_starts = 1 if alone else asked.n_starts
+    method = choose_mixture_method(asked.method, n_starts=n_starts, max_iter=asked.max_iter, tol=asked.tol)
     assert isinstance(rows.family, MixtureFamily)
     read = rows.spec, rows.read, rows.family, rows.covariates(), rows.columns
     shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
     with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
-        parts = fit_components(*read, method=method, priors=asked.priors, rng=asked.rng, on_step=on_step)
+        options: dict[str, Any] = {"priors": asked.priors, "rng": asked.rng, "start": asked.start}
+        parts = fit_components(*read, method=method, on_step=on_step, **options)
     return MixtureResults(parts)
