@@ -26,7 +26,7 @@ def read_mixture_start(
     start: Any, numbers: Sequence[int], family: MixtureFamily, training: TrainingData | PartitionedData
 ) -> GivenStart | None:
     """What ``start=`` of :func:`tobitgp.fit` says of a mixture."""
-    if start is None:
+    if not is_given(start):
         return None
     if len(numbers) > 1:
         raise SpecError("start= is for one number of components. Write mixture(2) for 2, without a range.")
@@ -35,6 +35,11 @@ def read_mixture_start(
         return _of_fit(parts, family)
     table = _parameter_table(start, family)
     return _responsibilities(start, training) if table is None else _parameters(table, family)
+
+
+def is_given(start: Any) -> bool:
+    """Whether ``start=`` says anything."""
+    return not (start is None or (isinstance(start, Mapping) and not start))
 
 
 def _of_fit(parts: Any, family: MixtureFamily) -> StartParameters:

@@ -16,6 +16,7 @@ from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.cure import fit_cure
 from tobitgp.kinds.kind import Kind, fit_maximum, fit_posterior
 from tobitgp.kinds.mixture_fit import choose_mixture_method, fit_components, refuse_with_mixture
+from tobitgp.kinds.mixture_start import is_given
 from tobitgp.kinds.process import Evidence, estimated_values, evidence_at, fit_process, read_start
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
@@ -100,7 +101,7 @@ def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
     if not isinstance(rows.read, PartitionedData) and asked.cov_type == "nonrobust":
         warn_fractions(rows.read.response.weight)
     refuse_with_mixture(asked.named(("bound", "inducing", "hyper", "fixed", "cov_type", "cov_kwds")))
-    alone = asked.start is not None and asked.n_starts is None and isinstance(asked.method, str)
+    alone = is_given(asked.start) and asked.n_starts is None and isinstance(asked.method, str)
     n_starts = 1 if alone else asked.n_starts
     method = choose_mixture_method(asked.method, n_starts=n_starts, max_iter=asked.max_iter, tol=asked.tol)
     assert isinstance(rows.family, MixtureFamily)
