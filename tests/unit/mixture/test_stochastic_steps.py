@@ -83,6 +83,7 @@ def test_random_batches_are_independent_draws_and_spread_ones_are_not():
     assert means["spread"] < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["spread", "random"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_both_orders_come_near_to_the_batch_optimum(order, seed):
@@ -105,6 +106,7 @@ def test_the_path_is_the_bound_at_the_states_on_the_way():
     assert path_steps(2000).tolist() == list(range(0, 2001, 20))
 
 
+@pytest.mark.slow
 def test_estimates_from_batches_have_the_mean_of_the_bound():
     model, working = problem("gaussian", *two_groups(80), weights=Dirichlet(), prior=NORMAL_GAMMA)
     settings, rng = SVBCM(order="random", n_steps=1500), np.random.default_rng(0)
@@ -139,6 +141,7 @@ def test_a_path_that_rises_or_shakes_has_not_levelled_off():
     assert not has_levelled_off(flat[:11], SVBCM(n_steps=10), 100.0)
 
 
+@pytest.mark.slow
 def test_a_run_cut_short_says_so_and_a_long_one_has_converged():
     data = tg.datasets.simulate_kohjima("gmm", seed=4)
     with pytest.warns(ConvergenceWarning, match=r"No convergence after 20 stochastic steps; raise n_steps"):

@@ -104,6 +104,7 @@ def test_while_rows_are_few_a_stream_is_the_fit_of_all_of_them():
     np.testing.assert_allclose(mixture_of(stream).values, whole.values, atol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "n"), [(1, 700), (50, 1200)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_averaging_steps_end_within_a_standard_error_of_the_batch_result(size, n, seed):
