@@ -42,7 +42,7 @@ def fit(
     id: str | None = None,
     censored: Literal["model", "drop", "ignore"] = "model",
     fixed: Mapping[str, float] | None = None,
-    start: Mapping[str, float] | GPResults | HazardResults | None = None,
+    start: Any = None,
     priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
     missing: Literal["drop", "raise"] = "drop",
     weights: Any = None,
@@ -133,6 +133,10 @@ def fit(
         fit of the same terms to nearly the same rows, as before some rows came or went: its maximum is climbed on
         from, and no other is searched for unless the method has ``n_starts``. By maximum likelihood ``start`` goes with
         parametric baselines of ``family="ph"`` alone, as a mapping.
+        A mixture starts at parameters, a DataFrame or dict with a value for each component such as
+        ``{"mean": [-3, 3], "sd": [1, 1]}`` and ``"weight"`` if these differ, or named as in ``params``; at
+        responsibilities, an array with a row for each row of the data and a column for each component; or at the
+        estimates of another fit. With the default settings of the method this is its only ascent.
     priors : mapping of parameter name to prior or None, optional
         None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
         all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -10,8 +11,14 @@ import pandas as pd
 from scipy.special import expit
 
 from tobitgp.errors import DataError
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
+# Draws of the components, numbered 0 and 1, and the limits between which they are seen; of counts at least 7.
+KOHJIMA: dict[str, tuple[Callable[[np.random.Generator, IntArray], Array], tuple[float, float]]] = {
+    "gmm": (lambda rng, z: rng.normal(np.array([-3.0, 3.0])[z], 1.0), (-4.0, 4.0)),
+    "emm": (lambda rng, z: rng.exponential(1.0 / np.array([0.3, 3.0])[z]), (-math.inf, 4.0)),
+    "pmm": (lambda rng, z: rng.poisson(np.array([1.0, 5.0])[z]).astype(np.float64), (-math.inf, 7.0)),
+}
 KARLOVA_LIMITS = {"left": (-3.0, math.inf), "right": (-math.inf, 0.0), "symmetric": (-2.0, 2.0)}
 
 
@@ -204,6 +211,65 @@ def simulate_karlova(
     y_star = f + noise
     lower, upper = KARLOVA_LIMITS[case]
     return _frame(x=x, f=f, y_star=y_star, lower=lower, upper=upper)
+
+
+def simulate_kohjima(
+    case: Literal["gmm", "emm", "pmm"] = "gmm", seed: np.random.Generator | int | None = None, *, n: int = 100
+) -> pd.DataFrame:
+    r"""Simulate the mixtures of Kohjima, Matsubayashi and Toda.
+
+    Two components have the weight 1/2 each:
+
+    - ``"gmm"``: normal with means -3 and 3 and precisions 1, seen between -4 and 4
+    - ``"emm"``: exponential with rates 0.3 and 3, seen up to 4
+    - ``"pmm"``: Poisson with rates 1 and 5, seen up to 6
+
+    Parameters
+    ----------
+    case : {"gmm", "emm", "pmm"}
+        Which mixture.
+    seed : None, int or numpy.random.Generator
+        Source of randomness, as ``rng`` in `simulate_groot_lucas`.
+    n : int
+        Number of rows; the paper has 10,000 in each test set, and varies it in training sets.
+
+    Returns
+    -------
+    DataFrame
+        Columns of pure numbers ``y`` (as observed, the limit itself where censored), ``y_star`` (before censoring),
+        ``component`` (1 or 2, the truth), ``lower`` and ``upper`` (limits, ``-inf`` or ``inf`` where there is none).
+        The formula is ``"y ~ mixture(2) | censor(lower, upper)"``. Counts above 6 are "at least 7" in it, so ``upper``
+        is 7.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    References
+    ----------
+    .. [1] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
+       ECML PKDD 2019, section 6.1.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = simulate_kohjima("pmm", seed=1)
+    >>> int((data["y"] == 7).sum()), data["component"].value_counts().to_dict()
+    (11, {1: 53, 2: 47})
+    >>> res = tg.fit("y ~ mixture(2) | censor(lower, upper)", data, family="poisson")
+    >>> res.params[["rate[1]", "rate[2]"]].round(1).tolist()
+    [1.1, 5.0]
+    """
+    _check_size(n, 0.0)
+    if case not in KOHJIMA:
+        raise DataError(f"case must be one of {', '.join(map(repr, KOHJIMA))}, got {case!r}.")
+    draw, (low, high) = KOHJIMA[case]
+    generator = _generator(seed)
+    component = generator.integers(0, 2, n)
+    y = draw(generator, component)
+    columns = {"y": np.clip(y, low, high), "y_star": y, "component": component + 1, "lower": low, "upper": high}
+    return pd.DataFrame(columns)
 
 
 def simulate_additive(

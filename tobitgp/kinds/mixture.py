@@ -74,7 +74,7 @@ class MixtureParts(Source):
     shapes: ClassVar = {
         "fit.k": "fit.order fit.counts fit.exact_counts",
         "names names": "covariance",
-        "*": "fit.state.weights! fit.ends fit.trace",
+        "*": "fit.state.weights! fit.ends fit.trace fit.path",
         "* *": "fit.state.components!",
     }
 

@@ -19,8 +19,9 @@ from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.mixture import MixtureParts, Tried, known_ends, warn_without_errors
+from tobitgp.kinds.mixture_start import read_mixture_start
 from tobitgp.method_value import MethodValue
-from tobitgp.mixture import EMCM, MIXTURE_METHODS, VBCM, Dirichlet, DirichletProcess
+from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM, Dirichlet, DirichletProcess
 from tobitgp.mixture.arranged_rows import read_rows
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.methods import Method, MixtureAscent
@@ -32,7 +33,6 @@ CONCENTRATION = "concentration"
 # What no mixture has a use for, with the values that say nothing.
 _OF_OTHERS: dict[str, tuple[Any, str]] = {
     "fixed": (None, "holds parameters of regressions and processes"),
-    "start": (None, "is where a search over hyper-parameters begins; tg.VBCM(n_init=5) draws starts of a mixture"),
     "sigma": (None, "is the noise scale of a regression"),
     "var_weights": (None, "divide the noise variance of a regression; components have scales of their own"),
     "cov_type": ("nonrobust", "is of maximum likelihood; cov_params(kind=) has what there is of a mixture"),
@@ -101,6 +101,7 @@ def fit_components(
     priors: Any = None,
     rng: int | np.random.Generator | None = None,
     on_step: Callable[[Step], None] | None = None,
+    start: Any = None,
 ) -> MixtureParts:
     """Fit a mixture of each number of components that the formula names, and keep the best by evidence or BIC."""
     assert spec.mixture is not None
@@ -118,8 +119,10 @@ def fit_components(
     numbers, found = spec.mixture.numbers, list[MixtureParts]()
     if len(numbers) > 1 and numbers[-1] > len(lower):
         raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {len(lower)} rows.")
+    given = read_mixture_start(start, numbers, family, training)
     seed = int(rng.integers(2**32)) if isinstance(rng, np.random.Generator) else rng
     options: dict[str, Any] = {"family": family.name, "method": method, "weights": weights, "prior": prior, "rng": seed}
+    options["start"] = given
     for k in numbers:
         fit = mixtures.fit_mixture(lower, upper, weight, k=k, labels=labels, **options)
         found.append(parts_of(fit))

@@ -15,6 +15,7 @@ from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.cure import fit_cure
 from tobitgp.kinds.kind import Kind, fit_maximum, fit_posterior
 from tobitgp.kinds.mixture_fit import choose_mixture_method, fit_components, refuse_with_mixture
+from tobitgp.kinds.mixture_start import is_given
 from tobitgp.kinds.process import Evidence, estimated_values, evidence_at, fit_process, read_start
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
@@ -102,11 +103,14 @@ def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
     """Results of components."""
     if not isinstance(rows.read, PartitionedData) and asked.cov_type == "nonrobust":
         warn_fractions(rows.read.response.weight)
-    refuse_with_mixture(asked.named(("start", "fixed", "cov_type", "cov_kwds")))
+    refuse_with_mixture(asked.named(("fixed", "cov_type", "cov_kwds")))
     method = choose_mixture_method(asked.method)
+    if is_given(asked.start) and method == type(method)():
+        method = replace(method, n_init=1)
     assert isinstance(rows.family, MixtureFamily)
     read = rows.spec, rows.read, rows.family, rows.covariates(), rows.columns
     shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
     with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
-        parts = fit_components(*read, method=method, priors=asked.priors, rng=asked.rng, on_step=on_step)
+        options: dict[str, Any] = {"priors": asked.priors, "rng": asked.rng, "start": asked.start}
+        parts = fit_components(*read, method=method, on_step=on_step, **options)
     return MixtureResults(parts)

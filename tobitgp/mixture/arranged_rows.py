@@ -39,16 +39,23 @@ def read_rows(
 
 
 def arrange(
-    family: MixtureFamily, raw: Raw, units: MixtureUnits, *, collapse: bool = True, ties: bool = False
+    family: MixtureFamily,
+    raw: Raw,
+    units: MixtureUnits,
+    *,
+    collapse: bool = True,
+    ties: bool = False,
+    rounding: float | None = None,
 ) -> WorkingRows:
     """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many.
 
-    With ``ties``, exact rows that share a value are taken for rounded, as are times of 0 in exponential components.
+    With ``ties``, exact rows that share a value are taken for rounded, or all of them to a known width ``rounding``, as
+    are times of 0 in exponential components.
     """
     lower, upper, width = to_working(family, raw, units)
     exact, parts = raw.lower == raw.upper, []
     if ties and exact.any():
-        width[exact] = rounding_of_ties(lower[exact], raw.weight[exact])
+        width[exact] = rounding_of_ties(lower[exact], raw.weight[exact]) if rounding is None else rounding
         if family.free_of == "scale" and not family.logarithm:  # at 0 such a density has no bound
             ends = np.concatenate([lower, upper])
             at_zero = exact & (lower == 0.0)
@@ -57,14 +64,18 @@ def arrange(
         if len(at):
             part = MixtureRows(kind, lower[at], upper[at], width[at], raw.weight[at])
             parts.append(_collapse(part) if collapse else part)
-    y, w = raw.lower[exact], raw.weight[exact]
-    total, seen = float(raw.weight.sum()), float(w.sum())
-    constant = -seen * float(np.log(units.scale))
+    constant = float(raw.weight[exact] @ log_factors(family, raw.lower[exact], units))
+    return WorkingRows(tuple(parts), units, constant, float(raw.weight.sum()), float(raw.weight[exact].sum()))
+
+
+def log_factors(family: MixtureFamily, y: Array, units: MixtureUnits) -> Array:
+    """What log densities of exact rows (n,) need to be those of the response as written, (MIX15)."""
+    out = np.full(len(y), -float(np.log(units.scale)))
     if family.logarithm:
-        constant -= float(w @ np.log(y))
+        out -= np.log(y)
     if family.support == "counts":
-        constant -= float(w @ gammaln(y + 1.0))
-    return WorkingRows(tuple(parts), units, constant, total, seen)
+        out -= gammaln(y + 1.0)
+    return out
 
 
 def rounding_of_ties(y: Array, weight: Array) -> Array:

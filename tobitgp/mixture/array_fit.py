@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.arranged_rows import arrange, check_number, read_rows, subset
-from tobitgp.mixture.coordinate_ascent import Ascended, Stop, Stream, chunks_of, climb, partial_fit, run, to_come
+from tobitgp.mixture.coordinate_ascent import Ascended, Stop, chunks_of, climb
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
 from tobitgp.mixture.family import MixtureFamily
-from tobitgp.mixture.fitted_mixture import Mixture, MixtureFit, describe, order_components
+from tobitgp.mixture.fitted_mixture import MixtureFit, describe
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
+from tobitgp.mixture.given_starts import GivenStart, state_at
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.rates import Exponential, Poisson
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
+from tobitgp.mixture.stochastic_steps import StochasticEnd, has_levelled_off, run
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.numerics.sampling import generator, words_for_heavy
 from tobitgp.typing import Array
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
-_FIRST_STARTS, _FIRST_PASSES = 10, 10  # of a stream
 _MOVES, _TRIAL_PASSES = 12, 16  # of each component at most, passes to tell which leads highest
 _LIGHT = 20_000  # entries of a pass up to which maximum likelihood, which has many maxima, takes more trials:
 _OTHERS, _KEPT = 10, 3  # trials for each start, and the highest of them that go on,
@@ -35,12 +36,19 @@ _ALIKE = 0.05  # difference of plug-in parameters up to which states are one
 _ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
 _ROUGH = 1e-4  # nats to come, up to which all ascents by maximum likelihood go; the highest ones go on
 _GAIN = 1e-3  # nats for which a round was not in vain
-_JUDGED_PASSES, _LEFT = 6, 0.1  # passes and nats that say whether stochastic steps have come to an optimum
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 MIXTURE_FAMILIES: dict[str, MixtureFamily] = {
     family.name: family for family in (Gaussian(), Lognormal(), Exponential(), Poisson(), Weibull())
 }
+
+
+class Found(NamedTuple):
+    """What a fit found."""
+
+    best: Ascended  # the highest end
+    ends: Array  # (R,), objective at the ends of all ascents
+    path: Array  # (m,), objective along stochastic steps; none of other methods
 
 
 def resolve_mixture_family(name: object) -> MixtureFamily:
@@ -72,50 +80,27 @@ def fit_mixture(
     method: Method | None = None,
     rng: int | np.random.Generator | None = None,
     labels: Array | None = None,
+    start: GivenStart | None = None,
     **components: Any,
 ) -> MixtureFit:
-    """Fit a mixture to rows (n,); above 50,000 distinct ones on 20,000 of them first, and then on all."""
+    """Fit a mixture to rows (n,); above 50,000 distinct ones on 20,000 of them first, and then on all.
+
+    The first ascent begins at ``start``, where it is given.
+    """
     method = VBCM() if method is None else method
-    model, working, raw = _prepare(lower, upper, weight, labels, method, **components)
+    model, working, raw = prepare_fit(lower, upper, weight, labels, method, **components)
+    model = _with_rows(model, len(raw.lower))
     with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
         try:
-            best, ends = _ascend(model, working, method, generator(rng))
+            given = None if start is None else state_at(model, raw, working.units, start)
+            found = _ascend(model, working, method, generator(rng), given)
         except NumericalError as error:
             suspects = words_for_heavy(raw.weight)
             raise NumericalError(f"{error} Look at {suspects}." if suspects else str(error)) from None
-        return describe(model, method, working, best, ends, raw)
+        return describe(model, method, working, *found, raw)
 
 
-def start_stream(
-    lower: Array,
-    upper: Array,
-    weight: Array | None = None,
-    *,
-    method: SVBCM | None = None,
-    total: float | None = None,
-    rng: int | np.random.Generator | None = None,
-    k: int = 2,
-    **components: Any,
-) -> Stream:
-    """Begin a stochastic fit with a first batch, at the best of ten starts; `partial_fit` goes on with it."""
-    method = SVBCM() if method is None else method
-    model, working, raw = _prepare(lower, upper, weight, None, method, k=k, **components)
-    check_number(k, len(raw.lower))
-    rng, stop = generator(rng), replace(_stop(method, working.total), passes=_FIRST_PASSES)
-    some = subset(working, STAGE_ROWS)
-    with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
-        begins = starts(model, some, model.k, _FIRST_STARTS, rng)
-        state = _highest(model, [climb(model, chunks_of(some, model.k), one, stop) for one in begins]).state
-    return partial_fit(Stream(model, state, working.units, method, total=total), lower, upper, weight, rng=rng)
-
-
-def mixture_of(stream: Stream) -> Mixture:
-    """The mixture that a stream has come to."""
-    counts = stream.seen * stream.model.estimated_weights(stream.state)[0]
-    return Mixture(stream.model, stream.state, order_components(stream.model, stream.state, counts), stream.units)
-
-
-def _prepare(
+def prepare_fit(
     lower: Array,
     upper: Array,
     weight: Array | None,
@@ -130,10 +115,9 @@ def _prepare(
     """The model, and the rows on the scale that is modelled and in the user's units."""
     kind = resolve_mixture_family(family)
     raw = read_rows(kind, lower, upper, weight, labels)
-    n = len(raw.lower)
-    if not n:
+    k = check_number(k)
+    if not len(raw.lower):
         raise DataError("There is no row that says anything of the response.")
-    k = min(check_number(k), n) if isinstance(weights, DirichletProcess) else check_number(k, n)
     units = choose_units(kind, raw)
     if isinstance(method, EMCM):
         working = arrange(kind, raw, units)
@@ -141,6 +125,14 @@ def _prepare(
     values = read_prior(kind, prior, units, _typical(kind, raw))
     model = Bayes(kind, values, Dirichlet() if weights is None else weights, k)
     return model, arrange(kind, raw, units, ties=model.adapts), raw
+
+
+def _with_rows(model: Model, rows: int) -> Model:
+    """The model, a process of no more components than there are rows."""
+    if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess):
+        return replace(model, k=min(model.k, rows))
+    check_number(model.k, rows)
+    return model
 
 
 def _typical(family: MixtureFamily, raw: Raw) -> float:
@@ -155,45 +147,57 @@ def _floor(family: MixtureFamily, given: float | None, working: WorkingRows) -> 
     return given**0.5 if family.free_of == "location and scale" else given
 
 
-def _stop(method: Method, total: float) -> Stop:
+def stop_of(method: Method, total: float) -> Stop:
+    """When an ascent over rows of a total weight ends."""
     return Stop(max(method.tol * total, 1e-9), method.max_iter, method.relax, method.check)
 
 
-def _ascend(model: Model, working: WorkingRows, method: Method, rng: np.random.Generator) -> tuple[Ascended, Array]:
-    """The highest end, and the ends of all ascents."""
+def _ascend(
+    model: Model, working: WorkingRows, method: Method, rng: np.random.Generator, given: MixtureState | None
+) -> Found:
+    """The highest end, from a given state among others, and the ends of all ascents."""
     k = model.k
     some = subset(working, STAGE_ROWS) if sum(map(len, working.parts)) > STAGED_ABOVE else working
-    stop, chunks = _stop(method, working.total), chunks_of(some, k)
+    stop, chunks = stop_of(method, working.total), chunks_of(some, k)
     first = method.n_init - method.n_init // 2
     begins = starts(model, some, k, first, rng)
+    begins = begins if given is None else [given, *begins[1:]]
+    runs = [run(model, working, state, method, rng) for state in begins] if isinstance(method, SVBCM) else []
     if isinstance(method, SVBCM):
-        begins = [run(model, working, state, method, rng) for state in begins]
+        begins = [one.state for one in runs]
         if not method.polish:
-            chunks = chunks_of(working, k)
-            climbs = [climb(model, chunks, state, replace(stop, passes=1)) for state in begins]
-            return _judged(model, chunks, _highest(model, climbs), stop), np.array([one.value for one in climbs])
+            return _after_steps(model, working, runs, method)
     if isinstance(model, Points) and method.n_init > 1 and k > 1:
         begins = _best_of_more(model, some, chunks, begins, stop, rng)
+        begins = begins if given is None else [given, *begins]
     rough = replace(stop, gain=max(stop.gain, _ROUGH)) if isinstance(model, Points) and len(begins) > 1 else stop
     climbs = _climb_all(model, chunks, begins, rough)
+    path = _highest_path(model, runs, climbs)
     if k > 1:
         climbs += _climb_beside(model, some, chunks, climbs, rough, method.n_init // 2, rng)
-    best = _highest(model, climbs)
+    best = highest(model, climbs)
     if rough is not stop:
-        best = _highest(model, _climb_all(model, chunks, _unlike(model, climbs, _AT_ONCE), stop))
+        best = highest(model, _climb_all(model, chunks, _unlike(model, climbs, _AT_ONCE), stop))
     if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) and k > 1:
         best = drop_components(model, chunks, best, stop)
     if some is not working:
         best = climb(model, chunks_of(working, k), best.state, stop)
-    return best, np.array([one.value for one in climbs])
+    return Found(best, np.array([one.value for one in climbs]), path)
 
 
-def _judged(model: Model, chunks: Sequence[MixtureRows], best: Ascended, stop: Stop) -> Ascended:
-    """The end of stochastic steps, converged where a few passes say that less than a tenth of a nat is left."""
-    more = climb(model, chunks, best.state, replace(stop, passes=_JUDGED_PASSES)).trace
-    gains = np.diff(more)
-    left = more[-1] - more[0] + (to_come(gains[-1], gains[-2]) if len(gains) > 1 else 0.0)
-    return replace(best, converged=bool(left < _LEFT))
+def _after_steps(model: Model, working: WorkingRows, runs: Sequence[StochasticEnd], method: SVBCM) -> Found:
+    """The highest end of stochastic steps, evaluated once on all rows."""
+    chunks, once = chunks_of(working, model.k), Stop(0.0, passes=1)
+    climbs = [climb(model, chunks, one.state, once) for one in runs]
+    path = _highest_path(model, runs, climbs)
+    best = replace(highest(model, climbs), converged=has_levelled_off(path, method, working.total))
+    return Found(best, np.array([one.value for one in climbs]), path)
+
+
+def _highest_path(model: Model, runs: Sequence[StochasticEnd], climbs: Sequence[Ascended]) -> Array:
+    """The path of the steps from which an ascent came highest; none without steps."""
+    best = max(zip(climbs, runs, strict=False), key=lambda pair: worth(model, pair[0]), default=None)
+    return np.zeros(0) if best is None else best[1].path
 
 
 def _climb_all(
@@ -231,7 +235,7 @@ def _climb_beside(
     rng: np.random.Generator,
 ) -> list[Ascended]:
     """Up to so many ascents from moves of the highest end, one a round, as long as they lead higher."""
-    best, found, failed = _highest(model, ends), list[Ascended](), 0
+    best, found, failed = highest(model, ends), list[Ascended](), 0
     k, trial = model.k, replace(stop, passes=_TRIAL_PASSES)
     moves, at_once = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES))), 1
     thorough = isinstance(model, Points) and k * sum(map(len, chunks)) <= _LIGHT
@@ -244,9 +248,9 @@ def _climb_beside(
         trials = _climb_all(model, chunks, states, trial)
         further = _climb_all(model, chunks, _unlike(model, trials, at_once), stop)
         found += further
-        higher = worth(model, _highest(model, further)) > worth(model, best) + _GAIN
+        higher = worth(model, highest(model, further)) > worth(model, best) + _GAIN
         failed = 0 if higher else failed + 1
-        best = _highest(model, [best, *further])
+        best = highest(model, [best, *further])
     return found
 
 
@@ -261,7 +265,8 @@ def _unlike(model: Model, climbs: Sequence[Ascended], number: int) -> list[Mixtu
     return [state for _, state in kept[:number]]
 
 
-def _highest(model: Model, climbs: Sequence[Ascended]) -> Ascended:
+def highest(model: Model, climbs: Sequence[Ascended]) -> Ascended:
+    """The ascent with the highest end."""
     return max(climbs, key=lambda one: worth(model, one))
 
 

@@ -1,35 +1,27 @@
-r"""The loop of every method: passes over the rows, coordinate ascent on them, and stochastic steps by batches.
+"""The loop of every method: passes over the rows, and coordinate ascent on them.
 
 A pass goes chunk by chunk, small enough to stay in cache; (MIX4) and (EM2) of the theory pages. Ascents take
-over-relaxed steps, none of which lowers the objective, and extrapolate near the end; (EM4), (EM6) and (EM7). A batch of
-rows, weighted up to the weight of all, replaces them in one coordinate-wise update, and the state moves a fraction
-:math:`\rho_t = (s + t)^{-\kappa}` of the way, straight in natural parameters, which is a stochastic natural gradient;
-(SVB1) to (SVB3).
+over-relaxed steps, none of which lowers the objective, and extrapolate near the end; (EM4), (EM6) and (EM7).
 
 References
 ----------
 Henderson and Varadhan (2019), Damped Anderson acceleration with restarts and monotonicity control for accelerating EM
 and EM-like algorithms, *Journal of Computational and Graphical Statistics* 28, 834-846.
-Kohjima, Matsubayashi and Toda (2019), algorithm 2 and theorem 1, for the Gaussian in the coordinates
-(tau m, tau, 2a, 2b + tau m^2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tobitgp.engines import add_up, row_chunks
 from tobitgp.errors import NumericalError
-from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.evidence_bound import MixtureState, Model
 from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums
-from tobitgp.mixture.methods import SVBCM
-from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits, WorkingRows
+from tobitgp.mixture.mixture_rows import MixtureRows, WorkingRows
 from tobitgp.numerics.linear_algebra import History, extrapolated, remember
-from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
 
 CHUNK_ENTRIES = 24_576
@@ -85,6 +77,12 @@ def probabilities(rows: MixtureRows, family: MixtureFamily, theta: Array, log_we
     """Responsibilities (K, n) of some rows."""
     with np.errstate(all="ignore"):
         return _responsibilities(family.terms(rows, theta).log_p, log_weight)[1]
+
+
+def log_normalisers(rows: MixtureRows, family: MixtureFamily, theta: Array, log_weight: Array) -> Array:
+    """Logs of the sums (n,) over components of which responsibilities are the shares, of some rows."""
+    with np.errstate(all="ignore"):
+        return _responsibilities(family.terms(rows, theta).log_p, log_weight)[0]
 
 
 def _responsibilities(log_p: Array, log_weight: Array) -> tuple[Array, Array]:
@@ -226,75 +224,3 @@ def to_come(gain: float, last: float) -> float:
     """Gain of this step and all that follow it if their ratio stays what it is: Aitken's rule."""
     ratio = gain / last if last > 0.0 else 0.0
     return gain / (1.0 - min(max(ratio, 0.0), _LONGEST_RATIO))
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """A fit that goes on as rows arrive."""
-
-    model: Model
-    state: MixtureState
-    units: MixtureUnits  # those of the first rows, kept
-    settings: SVBCM
-    step: int = 0  # steps taken
-    seen: float = 0.0  # weight of the rows seen
-    total: float | None = None  # weight of all the rows there will be, where that is known
-
-
-def partial_fit(
-    stream: Stream,
-    lower: Array,
-    upper: Array,
-    weight: Array | None = None,
-    *,
-    rng: int | np.random.Generator | None = None,
-) -> Stream:
-    """The stream after one more batch; lower, upper, weight (n,)."""
-    family = stream.model.family
-    raw = read_rows(family, lower, upper, weight)
-    if not len(raw.lower):
-        return stream
-    working = arrange(family, raw, stream.units, ties=stream.model.adapts)
-    seen = stream.seen + working.total
-    size = (seen if stream.total is None else stream.total) / working.total
-    batch = chunks_of(working, stream.model.k)
-    state = step_along(stream.model, stream.state, batch, size, stream.step, stream.settings, generator(rng))
-    return replace(stream, state=state, step=stream.step + 1, seen=seen)
-
-
-def run(
-    model: Model, working: WorkingRows, state: MixtureState, settings: SVBCM, rng: np.random.Generator
-) -> MixtureState:
-    """Take ``settings.n_steps`` steps over the rows."""
-    parts = [part[np.lexsort((part.upper, part.lower))] for part in working.parts]
-    ends = np.cumsum([len(part) for part in parts])
-    weight = np.cumsum(np.concatenate([part.weight for part in parts]))
-    size = min(settings.batch_size, int(ends[-1]))
-    for t in range(settings.n_steps):
-        at = np.searchsorted(weight, (np.arange(size) + rng.random(size)) / size * weight[-1], side="right")
-        at = np.minimum(at, ends[-1] - 1)
-        batch = []
-        for part, end in zip(parts, ends, strict=True):
-            inside = at[(at < end) & (at >= end - len(part))] - (end - len(part))
-            if len(inside):
-                batch.append(replace(part[inside], weight=np.ones(len(inside))))
-        state = step_along(model, state, batch, weight[-1] / size, t, settings, rng)
-    return state
-
-
-def step_along(
-    model: Model,
-    state: MixtureState,
-    batch: Sequence[MixtureRows],
-    size: float,
-    t: int,
-    settings: SVBCM,
-    rng: np.random.Generator,
-) -> MixtureState:
-    """One step by a batch of which each row represents ``size`` rows."""
-    theta, log_weight, _ = model.view(state)
-    assign = rng if settings.statistics == "sampled" else None
-    sums = sum_over(batch, model.family, theta, log_weight, assign)
-    goal = model.improve(state, Sums(size * sums.log_norm, size * sums.counts, size * sums.statistics))
-    length = (settings.delay + t + 1.0) ** -settings.forgetting
-    return model.between(state, goal, min(length, 1.0)) or state

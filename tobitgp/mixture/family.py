@@ -207,6 +207,16 @@ class MixtureFamily(ABC):
         """A prior (P,) given in the user's units."""
         return prior
 
+    def prior_to_user(self, values: Array, units: MixtureUnits) -> Array:
+        """Hyper-parameters (P, ...) in the user's units: the inverse of `prior_to_working`, a shifted multiple."""
+        shape = (len(values), *(1,) * (values.ndim - 1))
+        shift = self.prior_to_working(np.zeros(shape), units)
+        return np.asarray((values - shift) / (self.prior_to_working(np.ones(shape), units) - shift))
+
+    def posterior_columns(self, q: Array, units: MixtureUnits) -> dict[str, Array]:
+        """Posteriors (P, K) by names of hyper-parameters, in the user's units, for users to read."""
+        return dict(zip(self.hyperparameters, self.prior_to_user(q, units), strict=True))
+
     @abstractmethod
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         """Plug-in parameters (D, K) and offsets (K,) of posteriors (P, K)."""

@@ -117,6 +117,7 @@ class MixtureFit(Mixture):
     method: Method
     objective: float  # evidence lower bound, or log likelihood, of the response as written
     trace: Array  # (T,), objective after each accepted pass of the last ascent
+    path: Array  # (m,), objective along stochastic steps, at `stochastic_steps.path_steps`; none of other methods
     ends: Array  # (R,), what the ascents reached; on a part of the rows where there are more than 50,000
     converged: bool
     passes: int  # passes of the last ascent, with those of trials that followed it
@@ -262,7 +263,9 @@ def _is_process(model: Model) -> bool:
     return isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess)
 
 
-def describe(model: Model, method: Method, working: WorkingRows, best: Ascended, ends: Array, raw: Raw) -> MixtureFit:
+def describe(
+    model: Model, method: Method, working: WorkingRows, best: Ascended, ends: Array, path: Array, raw: Raw
+) -> MixtureFit:
     """Put the components in order, and say what a user should be warned of."""
     state, (theta, log_weight, _) = best.state, model.view(best.state)
     order = order_components(model, state, best.sums.counts)
@@ -284,6 +287,7 @@ def describe(model: Model, method: Method, working: WorkingRows, best: Ascended,
         units=working.units,
         objective=best.value + working.constant,
         trace=best.trace + working.constant,
+        path=path + working.constant,
         ends=ends + working.constant,
         converged=best.converged,
         passes=best.passes,

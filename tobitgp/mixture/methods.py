@@ -78,8 +78,8 @@ class VBCM(MixtureAscent):
 class SVBCM(MixtureAscent):
     """Stochastic VBCM: steps along natural parameters by batches of rows, then batch passes to the optimum.
 
-    Step t has length ``(delay + t)^-forgetting``. Batches hold rows spread evenly over kinds and values, each row with
-    a chance in proportion to its weight.
+    Step t = 1, 2, ... has length ``(delay + t)^-forgetting``. A row is in a batch with a chance in proportion to its
+    weight. The path of the bound is in ``fit_history``; (SVB4) and (SVB5) of the theory pages.
 
     Parameters
     ----------
@@ -90,11 +90,15 @@ class SVBCM(MixtureAscent):
     n_steps : int
         How many batches; each start has as many.
     delay, forgetting : float
-        Of the step lengths, (SVB3) of the theory pages: a number of steps, and a power in (1/2, 1].
+        Of the step lengths, (SVB3) of the theory pages: a number of steps of at least 0, and a power in (1/2, 1], which
+        are the conditions of Robbins and Monro. With ``delay=0`` the first batch replaces the start.
+    order : {"spread", "random"}
+        Batches spread evenly over the kinds and values of the rows, or of rows drawn at random, independently of each
+        other, as in the paper. The first have less noise and the same mean.
     statistics : {"expected", "sampled"}
         Responsibilities, or one component drawn for each row by them.
     polish : bool
-        End with the passes of `tobitgp.VBCM`.
+        End with the passes of `tobitgp.VBCM`. Without them ``converged`` is judged from the path of the bound, (SVB5).
 
     Raises
     ------
@@ -105,6 +109,7 @@ class SVBCM(MixtureAscent):
     ----------
     .. [1] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
        ECML PKDD 2019, algorithm 2.
+    .. [2] H. Robbins and S. Monro, "A stochastic approximation method", Annals of Mathematical Statistics 22 (1951).
 
     Examples
     --------
@@ -120,6 +125,7 @@ class SVBCM(MixtureAscent):
     n_steps: int = 2000
     delay: float = 10.0
     forgetting: float = 0.6
+    order: Literal["spread", "random"] = "spread"
     statistics: Literal["expected", "sampled"] = "expected"
     polish: bool = True
     name: ClassVar[str] = "svbcm"
@@ -181,6 +187,11 @@ def _positive(value: Any) -> bool:
     return _number(value) and bool(0 < value < np.inf)
 
 
+def _one_of(*allowed: str) -> _Needed:
+    words = "choose " + " or ".join(map(repr, allowed))
+    return lambda value: isinstance(value, str) and value in allowed, words
+
+
 # What a setting must be, and in words.
 _Needed = tuple[Callable[[Any], bool], str]
 _ANYTHING: _Needed = lambda value: True, ""
@@ -188,11 +199,10 @@ _COUNT: _Needed = _whole, "a whole number of at least 1 is needed"
 _POSITIVE: _Needed = _positive, "a positive number is needed"
 _NEEDED: dict[str, _Needed] = {
     **dict.fromkeys(("n_init", "max_iter", "batch_size", "n_steps"), _COUNT),
-    **dict.fromkeys(("tol", "delay"), _POSITIVE),
+    "tol": _POSITIVE,
+    "delay": (lambda value: _number(value) and bool(0 <= value < np.inf), "a finite number of at least 0 is needed"),
     "floor": (lambda value: value is None or _positive(value), "a positive number, or None, is needed"),
     "forgetting": (lambda value: _number(value) and 0.5 < value <= 1.0, "a number in (0.5, 1] is needed"),
-    "statistics": (
-        lambda value: isinstance(value, str) and value in ("expected", "sampled"),
-        "choose 'expected' or 'sampled'",
-    ),
+    "order": _one_of("spread", "random"),
+    "statistics": _one_of("expected", "sampled"),
 }

@@ -148,6 +148,11 @@ class Exponential(RateFamily):
     def prior_to_working(self, prior: Array, units: MixtureUnits) -> Array:
         return np.array([prior[0], prior[1] / units.scale])
 
+    def posterior_columns(self, q: Array, units: MixtureUnits) -> dict[str, Array]:
+        """With the paper's names: the prior and posterior of table 1 are gamma(nu + 1, xi)."""
+        a, b = self.prior_to_user(q, units)
+        return {"a": a, "b": b, "xi": b, "nu": a - 1.0}
+
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         a, b = q
         return np.log(a / b)[None], digamma(a) - np.log(a)
@@ -209,6 +214,10 @@ class Poisson(RateFamily):
 
     def evenly(self, values: Array) -> Array:
         return np.sqrt(values)
+
+    def posterior_columns(self, q: Array, units: MixtureUnits) -> dict[str, Array]:
+        """With the paper's names: gamma(xi, nu), table 1 without its slip."""
+        return {"a": q[0], "b": q[1], "xi": q[0], "nu": q[1]}
 
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         """The plug-in rate is the geometric mean exp(E log rate)."""

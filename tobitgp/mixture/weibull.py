@@ -204,6 +204,12 @@ class Weibull(MixtureFamily):
     def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
         return (q[0] / q[1])[None][: len(prior.learnt)]
 
+    @np.errstate(over="ignore")
+    def posterior_columns(self, q: Array, units: MixtureUnits) -> dict[str, Array]:
+        """The rate is that of time^shape in the user's units; the shape is a point estimate."""
+        a, b, shape = q
+        return {"a": a, "b": np.exp(np.log(b) + units.shift * shape), "shape": shape}
+
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         a, b, shape = q
         return np.stack([np.log(a / b), shape]), digamma(a) - np.log(a)

@@ -132,9 +132,9 @@ def _errors_note(results: Fit, kind: CovKind | None) -> str:
 def _prior(model: Bayes, fit: MixtureFit) -> str:
     """Hyper-parameters of the prior in the user's units, of which the ones within are a shifted multiple."""
     prior, found, weights = model.prior, model.prior_at(fit.state), model.weights
-    shift = model.family.prior_to_working(np.zeros_like(found), fit.units)
-    factor = model.family.prior_to_working(np.ones_like(found), fit.units) - shift
-    words = [f"{value:.4g}" for value in (found - shift) / factor]
+    factor = model.family.prior_to_working(np.ones_like(found), fit.units)
+    factor = factor - model.family.prior_to_working(np.zeros_like(found), fit.units)
+    words = [f"{value:.4g}" for value in model.family.prior_to_user(found, fit.units)]
     for at, shape, rate in zip(prior.learnt.tolist(), prior.shape, prior.rate, strict=True):
         words[at] = f"gamma({shape:g}, {rate * factor[at]:.4g}), learnt as {words[at]}"
     values = ", ".join(map(" ".join, zip(model.family.hyperparameters, words, strict=True)))
@@ -177,13 +177,34 @@ def plot_mixture_evidence(results: Any, ax: Any = None) -> Any:
         numbers = [int(number) for number in tried.numbers]
         best = numbers.index(int(results.selection.index[0]))
         return draw_numbers(ax, numbers, tried.values, best, _CRITERIA[tried.by])
+    return _draw_passes(results, ax)
+
+
+@closing_what_fails
+def plot_mixture_history(results: MixtureResults, ax: Any = None) -> Any:
+    """Draw the bound along stochastic steps with a line at its last value, or of other methods after each pass."""
+    ax, history = given_or_new(ax), results.fit_history
+    if "stage" not in history:
+        return _draw_passes(results, ax)
+    steps, last = history[history["stage"] == "steps"], float(history["elbo"].iloc[-1])
+    ax.plot(steps["step"], steps["elbo"], color=BLUE, linewidth=1.4, label="stochastic steps")
+    passes = int(history["pass"].iloc[-1])
+    label = f"after {passes} passes" if passes > 1 else "last state"
+    ax.axhline(last, color=GREY, linestyle=(0, (4, 2)), linewidth=1.0, label=label)
+    return _of_objective(results, ax, "stochastic step", legend="lower right")
+
+
+def _draw_passes(results: MixtureResults, ax: Any) -> Any:
     history = results.fit_history
-    ax.plot(history["pass"], history.iloc[:, 1], color=BLUE, linewidth=1.4)
+    history = history[history["pass"] > 0]
+    ax.plot(history["pass"], history.iloc[:, -1], color=BLUE, linewidth=1.4)
+    return _of_objective(results, ax, "accepted pass of the last ascent", legend="")
+
+
+def _of_objective(results: MixtureResults, ax: Any, x: str, *, legend: str) -> Any:
     ax.ticklabel_format(axis="y", useOffset=False)
     ax.margins(y=0.12)
-    return finish(
-        ax, "accepted pass of the last ascent", "ELBO" if results.parts.bayes else "log likelihood", legend=""
-    )
+    return finish(ax, x, "ELBO" if results.parts.bayes else "log likelihood", legend=legend)
 
 
 @closing_what_fails

@@ -118,6 +118,7 @@ NOT_PARAMETRIC = Reason("The model has no parametric baseline hazard.", (), ("pa
 NOT_HAZARDS = Reason("The model does not assume proportional hazards.", (), HAZARDS)
 NO_POWER = Reason("The response is not transformed by a power.", (), ("Box-Cox", "Box-Cox process"))
 NOT_MIXTURE = Reason("The model has no components.", (), ("mixture",))
+NO_PATH = Reason("The fit records the stages of its search, and no path of a bound.", (), ("mixture",))
 ONE_RESPONSE = Reason("There is only one response.", (), ("several",))
 NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a linear predictor.", (), ("regression",))
 POWER_VARIES = Reason("The posterior is an average over powers, each with a scale of its own.", ("Box-Cox process",))
@@ -155,6 +156,8 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     "proportionality": (NOT_HAZARDS,),
     **dict.fromkeys(("mass_beyond", "power", "power_interval"), (NO_POWER,)),
     **dict.fromkeys(("components", "n_components", "n_effective", "plot_components", "predictive"), (NOT_MIXTURE,)),
+    **dict.fromkeys(("elbo_rows", "variational"), (NOT_MIXTURE, NOT_POSTERIOR)),
+    "plot_history": (NO_PATH,),
     "selection": (NOT_MIXTURE,),
     **dict.fromkeys(("correlations", "impute", "regression"), (ONE_RESPONSE,)),
     "to_marginaleffects": (NOT_LINEAR,),
@@ -171,6 +174,7 @@ INSTEAD: Mapping[str, str] = {
     "bootstrap": "A posterior has draws, by sample() and posterior(); cov_type='HC0' and 'cluster' are of maxima.",
     "priors": NO_PRIORS,
     "plot_terms": "plot() draws the fit, with a panel for each process where there are several.",
+    "plot_history": "fit_history lists the search.",
     "profile_interval": "conf_int() is of every fit.",
     "lr_test": "wald_test() and tg.compare() are of every fit.",
     "marginal_effects": _AT_ROWS,

@@ -14,13 +14,14 @@ import tobitgp as tg
 from tobitgp.mixture import EMCM, SVBCM, VBCM, MixtureFit, Predictive, fit_mixture
 from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.array_fit import read_prior, resolve_mixture_family
-from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb, evaluate, step_along
+from tobitgp.mixture.coordinate_ascent import Stop, chunks_of, climb, evaluate
 from tobitgp.mixture.evidence_bound import Bayes
 from tobitgp.mixture.family import ComponentDistribution
 from tobitgp.mixture.gaussian import NormalComponents
 from tobitgp.mixture.mixture_priors import Dirichlet
 from tobitgp.mixture.rates import PoissonDistribution
 from tobitgp.mixture.starts import choose_units, starts
+from tobitgp.mixture.stochastic_steps import step_along
 from tobitgp.mixture.weibull import WeibullDistribution
 from tobitgp.numerics.sampling import generator
 
@@ -210,7 +211,7 @@ def stochastic_path(
     for t in range(max(marks)):
         at = ((np.arange(size) + draws.random(size)) / size * n).astype(int) if evenly else draws.permutation(n)[:size]
         batch = arrange(family, read_rows(family, *take(rows, order[at])), units)
-        state = step_along(model, state, batch.parts, n / size, t, settings, draws)
+        state = step_along(model, state, batch.parts, n / size, t + 1, settings, draws).state
         if t + 1 in marks:
             below.append(float(trace[-1] - evaluate(model, chunks, state)[0]))
     return below, int(np.argmax(trace > trace[-1] - 0.1))

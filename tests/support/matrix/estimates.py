@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .fits import Case
-from .question import NEW, Question, finite, new_rows, result
+from .question import NEW, Question, finite, new_rows, result, training_rows
 from .reasons import (
     CAUSES,
     NO_COLUMNS,
@@ -14,6 +14,7 @@ from .reasons import (
     NO_SCALE,
     NO_SLOPES,
     NOT_MAXIMISED,
+    NOT_MIXTURE,
     NOT_POSTERIOR,
     NOT_TIME,
     PRIORS_ONLY,
@@ -51,6 +52,8 @@ ESTIMATES = [
     Question("repr", result("__repr__")),
     *(Question(name, result(name), (NOT_MAXIMISED,), finite) for name in ("llf", "aic", "bic")),
     Question("log_evidence", result("log_evidence"), (NOT_POSTERIOR,), finite),
+    Question("elbo_rows", result("elbo_rows"), (NOT_MIXTURE, NOT_POSTERIOR, ROWLESS), training_rows),
+    Question("variational", result("variational"), (NOT_MIXTURE, NOT_POSTERIOR)),
     Question("hyperparameters", result("hyperparameters"), (NOT_POSTERIOR, PRIORS_ONLY)),
     *(Question(name, result(name), (NOT_MAXIMISED, NO_COLUMNS)) for name in ("llnull", "prsquared")),
     Question("conf_int profile", result("conf_int", method="profile"), (NOT_MAXIMISED, ROWLESS, ROBUST)),

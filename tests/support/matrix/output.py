@@ -18,6 +18,7 @@ from .reasons import (
     LATE,
     NO_COLUMNS,
     NO_LINE,
+    NO_PATH,
     NOT_POSTERIOR,
     NOT_TIME,
     NOT_TIMES,
@@ -79,6 +80,7 @@ def model_evidence(case: Case) -> Any:
 OUTPUT = [
     Question("plot", result("plot")),
     Question("plot_terms", result("plot_terms"), (NO_LINE, CAUSES)),
+    Question("plot_history", result("plot_history"), (NO_PATH,)),
     Question("plot_effect", result("plot_effect", "z"), (NO_COLUMNS,)),
     Question("plot_residuals", result("plot_residuals"), (ROWLESS,)),
     Question("plot_forest", result("plot_forest"), (NO_COLUMNS,)),

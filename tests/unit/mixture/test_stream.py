@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from tobitgp.errors import DataError
-from tobitgp.mixture import SVBCM, VBCM, fit_mixture, mixture_of, partial_fit, start_stream
+from tobitgp.mixture import (
+    SVBCM,
+    VBCM,
+    DirichletProcess,
+    fit_mixture,
+    linear_response,
+    mixture_of,
+    partial_fit,
+    start_stream,
+)
 
 INF = np.inf
 
@@ -59,6 +68,73 @@ def test_a_stream_ends_where_the_rows_are():
     np.testing.assert_allclose(values["sd"], 1.0, atol=0.2)
     assert first.components is not stream.state.components
     assert partial_fit(stream, np.array([-INF]), np.array([INF])) is stream
+
+
+FIRST = {
+    "one row": ([3.0], [3.0]),
+    "equal rows": ([3.0] * 5, [3.0] * 5),
+    "right-censored": ([3.0, 5.0], [INF, INF]),
+    "one right-censored": ([8.0], [INF]),
+    "left-censored": ([-INF] * 3, [1.0, 2.0, 2.0]),
+    "one interval": ([1.0], [4.0]),
+    "both sides": ([-INF, 8.0], [1.0, INF]),
+}
+
+
+@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize("family", ["gaussian", "lognormal", "exponential", "poisson", "weibull"])
+def test_a_stream_answers_whatever_its_first_batch_is(family, first):
+    rng = np.random.default_rng(0)
+    for k, weights in ((1, None), (3, None), (4, DirichletProcess())):
+        stream = start_stream(*map(np.array, FIRST[first]), family=family, k=k, weights=weights)
+        assert np.isfinite(mixture_of(stream).values).all()
+        for _ in range(2):
+            y = np.ceil(rng.gamma(2.0, np.where(rng.random(40) < 0.5, 0.5, 4.0)))
+            stream = partial_fit(stream, np.minimum(y, 8.0), np.where(y > 8.0, INF, y), rng=rng)
+        assert np.isfinite(mixture_of(stream).values).all()
+        assert stream.step == 3
+        assert np.isfinite(stream.estimate)
+        assert 0.1 < mixture_of(stream).predictive().cdf(3.0) < 0.95
+
+
+def test_while_rows_are_few_a_stream_is_the_fit_of_all_of_them():
+    lower, upper = two_groups(64, seed=5)
+    stream = start_stream(lower[:4], upper[:4])
+    for i in range(4, 64, 4):
+        stream = partial_fit(stream, lower[i : i + 4], upper[i : i + 4])
+    whole = fit_mixture(lower, upper, method=VBCM(n_init=4))
+    assert stream.estimate * 64 == pytest.approx(whole.elbo, abs=1e-3)
+    np.testing.assert_allclose(mixture_of(stream).values, whole.values, atol=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "n"), [(1, 700), (50, 1200)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_averaging_steps_end_within_a_standard_error_of_the_batch_result(size, n, seed):
+    lower, upper = two_groups(n, seed)
+    stream = start_stream(lower[:size], upper[:size], method=SVBCM(delay=0, forgetting=1))
+    for i in range(size, n, size):
+        stream = partial_fit(stream, lower[i : i + size], upper[i : i + size])
+    assert stream.first is None
+    whole = fit_mixture(lower, upper, method=VBCM(n_init=2))
+    error = np.sqrt(np.diag(linear_response(whole, lower, upper)))
+    assert (np.abs(mixture_of(stream).values - whole.values) < error).all()
+
+
+def test_single_rows_are_not_taken_for_rounded():
+    y = np.random.default_rng(6).normal(0.0, 1.0, 700)
+    stream = start_stream(y[:600], y[:600], k=1, method=SVBCM(delay=0, forgetting=1))
+    for one in y[600:, None]:
+        stream = partial_fit(stream, one, one)
+    assert mixture_of(stream).parameters["sd"][0] == pytest.approx(y.std(), rel=0.01)
+
+
+def test_censored_rows_are_not_kept_for_ever():
+    stream = start_stream(np.ones(10), np.full(10, INF), family="exponential", k=1)
+    for _ in range(5):
+        stream = partial_fit(stream, np.full(1000, 1.0), np.full(1000, INF))
+    assert stream.first is None
+    assert stream.seen == 5010.0
 
 
 def test_a_stream_refuses_impossible_rows():

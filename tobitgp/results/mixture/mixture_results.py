@@ -23,9 +23,11 @@ from tobitgp.kinds.mixture import (
     warn_without_errors,
 )
 from tobitgp.mixture import Predictive
+from tobitgp.mixture.evidence_bound import Bayes
 from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
+from tobitgp.results.mixture.bound_tables import history_table, posterior_table, row_table
 from tobitgp.results.mixture.mixture_draws import ComponentDraws, draw_components, draw_rows
 from tobitgp.results.mixture.mixture_predictions import (
     mixture_tails,
@@ -40,6 +42,7 @@ from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, Scores, ask
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import NO_ORDER
+from tobitgp.results.why_not import unavailable
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
@@ -193,15 +196,91 @@ class MixtureResults(Results):
 
     @property
     def converged(self) -> bool:
-        """Whether the ascent came to a standstill."""
+        """Whether the ascent came to a standstill, or stochastic steps without further passes levelled off.
+
+        The latter is judged from the path of the bound in ``fit_history``: its mean over the last quarter of the steps
+        is above that of the quarter before, and its standard deviation in the last quarter is, by less than 0.1 nat or
+        0.1 nat per 1000 rows; (SVB5) of the theory pages.
+        """
         return self._parts.fit.converged
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """The last ascent, a row for each accepted pass: columns ``pass`` and ``elbo``, or ``log_likelihood``."""
-        trace = self._parts.fit.trace
-        name = "elbo" if self._parts.bayes else "log_likelihood"
-        return pd.DataFrame({"pass": np.arange(1, len(trace) + 1), name: trace})
+        """The last ascent, a row for each accepted pass: columns ``pass`` and ``elbo``, or ``log_likelihood``.
+
+        By ``method="svbcm"`` the path of the bound along the stochastic steps is before it: columns ``stage``
+        (``"steps"``, then ``"passes"``), ``step``, ``pass`` and ``elbo``, at the start and after each hundredth of the
+        steps. It is evaluated on all rows, or on 20,000 spread evenly over more of them, and is not smoothed: no noise
+        of batches is in it but that of the steps themselves.
+        """
+        return history_table(self._parts)
+
+    @property
+    def variational(self) -> pd.DataFrame:
+        """The variational posterior of weights and components, a row for each component.
+
+        Columns in the user's units: ``alpha`` of the Dirichlet posterior of the weights, then the hyper-parameters of
+        the component's posterior. Gaussian and log-normal: ``mean``, ``tau``, ``a``, ``b`` of the normal-gamma
+        posterior. Rates: ``a`` and ``b`` of the gamma posterior, and ``xi`` and ``nu``, the paper's names for the same
+        (``a = nu + 1, b = xi`` of exponential, ``a = xi, b = nu`` of Poisson components). Weibull: ``a`` and ``b`` of
+        the rate of ``time^shape``, and ``shape``, a point estimate. A Dirichlet process has the beta posteriors
+        ``g1``, ``g2`` of its sticks, (DP2) of the theory pages, not ``alpha``; its last stick is 1.
+
+        Raises
+        ------
+        UnavailableError
+            By ``method="em"``, which has no posterior.
+
+        References
+        ----------
+        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+        eqs. 20-22 and 37-38.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> list(res.variational.columns), res.variational["alpha"].round(1).tolist()
+        (['alpha', 'a', 'b', 'shape'], [155.7, 74.3])
+        """
+        model = self._parts.fit.model
+        if not isinstance(model, Bayes):
+            raise unavailable(self, "res.variational", "variational")
+        return posterior_table(self._parts.fit, model)
+
+    def elbo_rows(self) -> pd.Series[float]:
+        """Shares of the training rows in the evidence lower bound, in nats.
+
+        The share of a row is its part of the first sum of (MIX5), times its weight, less its weight's share of all
+        Kullback-Leibler divergences. The shares sum to ``elbo``. Rows that the model describes badly have low shares.
+
+        Returns
+        -------
+        Series
+            With the index of the data; NaN in rows that were left out.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows.
+        UnavailableError
+            By ``method="em"``, which has no bound.
+
+        References
+        ----------
+        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+        eq. 44. (SVB6) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> len(res.elbo_rows()), round(res.elbo_rows().sum() - res.elbo, 6)
+        (228, 0.0)
+        """
+        if not self._parts.bayes:
+            raise unavailable(self, "res.elbo_rows", "elbo_rows")
+        return row_table(self._parts)
 
     @property
     def method(self) -> str:
@@ -251,6 +330,43 @@ class MixtureResults(Results):
     # -- questions ----------------------------------------------------------------------------------------------------
 
     plot_evidence = figures.plot_evidence
+
+    def plot_history(self, ax: Any = None) -> Any:
+        """The path of the bound, or of the log likelihood by maximum likelihood, as in ``fit_history``.
+
+        By ``method="svbcm"`` the path along the stochastic steps, and a line at the end of the passes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes.
+
+        References
+        ----------
+        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+        figure 5.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.simulate_kohjima("gmm")
+        >>> res = tg.fit("y ~ mixture(2) | censor(lower, upper)", data, method=tg.SVBCM(n_steps=200))
+        >>> ax = res.plot_history()
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('stochastic step', 'ELBO')
+        """
+        from tobitgp.report.mixture_summary import plot_mixture_history
+
+        return plot_mixture_history(self, ax)
 
     def plot_components(self, ax: Any = None) -> Any:
         """The mixture and its components over the data.

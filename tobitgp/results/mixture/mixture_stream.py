@@ -20,16 +20,20 @@ from tobitgp.kinds.mixture_fit import read_mixture_priors
 from tobitgp.mixture import SVBCM, Predictive
 from tobitgp.mixture.array_fit import resolve_mixture_family
 from tobitgp.numerics.sampling import generator
+from tobitgp.results.mixture.bound_tables import stream_table
 from tobitgp.results.views import COUNTS
 from tobitgp.typing import Frame
 
 
 class MixtureStream:
-    """A mixture fitted by stochastic variational Bayes to batches of rows, none of which is kept.
+    """A mixture fitted by stochastic variational Bayes to batches of rows.
 
-    Each batch is one step along natural parameters, of length ``(delay + t)^-forgetting``. The first batch also starts
-    the components and sets units and default prior: let it hold some hundred rows. There are no standard errors and no
-    evidence, which need all rows.
+    A stream answers from its first row on, whatever that is. The first rows are kept, until 500 of them are exact or
+    interval-censored, or there are 5,000: until then the fit is that of these rows, by passes over them. They set the
+    units and the default prior. Each later batch is one step along natural parameters, of length
+    ``(delay + t)^-forgetting``, and is not kept; t is the number of batches of its weight that the rows so far would
+    make. With ``SVBCM(delay=0, forgetting=1)`` all rows count alike, and the end is nearest to a fit of all rows; the
+    default forgets early rows. There are no standard errors and no evidence, which need all rows.
 
     Parameters
     ----------
@@ -104,6 +108,8 @@ class MixtureStream:
         self._weights, self._missing = weights, missing
         self._rng = generator(rng)
         self._stream: mixtures.Stream | None = None
+        self._rows: list[float] = []
+        self._estimates: list[float] = []
         self.formula = formula
         self.counts = pd.Series(0, index=list(COUNTS))
 
@@ -150,6 +156,8 @@ class MixtureStream:
             self._stream = mixtures.start_stream(*rows, rng=self._rng, **self._options)
         else:
             self._stream = mixtures.partial_fit(self._stream, *rows, rng=self._rng)
+        self._rows.append(self._stream.seen)
+        self._estimates.append(self._stream.estimate)
         self.counts = self.counts + pd.Series(training.counts)[list(COUNTS)]
         return self
 
@@ -166,6 +174,31 @@ class MixtureStream:
     def predictive(self) -> Predictive:
         """Distribution of a new value, as :attr:`tobitgp.MixtureResults.predictive`, by the posterior (SVB3) so far."""
         return mixtures.mixture_of(self._begun).predictive()
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """The path of the bound, a row for each batch: columns ``batch, rows, elbo_per_row, smoothed``.
+
+        ``rows`` is the weight of the rows so far. ``elbo_per_row`` is the bound of all rows at the state before the
+        batch, divided by their number and estimated from the batch, a noisy number in nats; while the first rows are
+        kept, it is exact at the state after it. ``smoothed`` is its mean over the last tenth of the batches so far, at
+        least ten.
+
+        References
+        ----------
+        (SVB4) of the theory pages.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tobitgp as tg
+        >>> stream = tg.MixtureStream("y ~ mixture(1)", rng=0)
+        >>> for y in np.random.default_rng(0).normal(5.0, 1.0, (40, 200)):
+        ...     stream = stream.partial_fit({"y": y})
+        >>> stream.fit_history.iloc[-1].round(2).to_dict()
+        {'batch': 40.0, 'rows': 8000.0, 'elbo_per_row': -1.4, 'smoothed': -1.42}
+        """
+        return stream_table(self._rows, self._estimates)
 
     @property
     def nobs(self) -> float:
