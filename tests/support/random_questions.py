@@ -272,7 +272,7 @@ def groups(res, model, rng):
 
 @question(0.5)
 def responses(res, model, rng):
-    return some(rng, [res.correlations, res.impute, lambda: res.regression("y", "other")])()
+    return some(rng, [res.correlations, res.impute, lambda: res.regression("y", "other")[["coef", "std err"]]])()
 
 
 @question(0.7)

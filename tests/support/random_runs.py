@@ -22,7 +22,7 @@ from tobitgp.errors import SpecError, TobitGPError
 SECONDS, NONDETECTS, LONGEST = 60.0, 0.06, 1200
 PACKAGE = str(Path(tobitgp.__file__).parent)
 # How a message begins: a sentence, or the argument, call or column that it is about, with its value where it has one.
-BEGINS = re.compile(r"""[A-Z0-9'"`(]|[a-z_][\w.]*(=|\(|\[| (is|are|holds) )""")
+BEGINS = re.compile(r"""[A-Z0-9'"`(]|[a-z_][\w.]*(=|\(|\[|: | (is|are|holds) )""")
 NEVER = re.compile(r" object at 0x|  |\bnp\.(str_|float64|int64)|<class ")
 ELSEWHERE = ("site-packages", "lib/python")
 

@@ -19,7 +19,7 @@ _SHORT = 1e-5  # cumulative hazard of a band, below which survival falls along a
 _FAR = 300.0  # logarithms of hazards whose products and sums are numbers
 
 
-class _At(NamedTuple):
+class HazardsAt(NamedTuple):
     """Hazards of level 1 at some times of rows, and the cumulative ones up to there."""
 
     rate: Array
@@ -72,7 +72,7 @@ class Piecewise(RowDistributions):
         """Hazards of rows in all bands, (n, K, S)."""
         return self.level[:, None] * self.rate[self.group]
 
-    def _at(self, times: Array) -> _At:
+    def hazards_at(self, times: Array) -> HazardsAt:
         """At times that all draws share, (n, ..., 1), or that each has, (n, ..., S)."""
         times = np.asarray(times)
         of: Any = 0 if len(self.begin) == 1 else self.group
@@ -89,30 +89,30 @@ class Piecewise(RowDistributions):
         if not places:
             left, known = left[..., None], known[..., None]
         rate = self.rate[(of, band, *places)]
-        return _At(np.where(known, rate, 0.0), self.at_cuts[(of, band, *places)] + rate * left)
+        return HazardsAt(np.where(known, rate, 0.0), self.at_cuts[(of, band, *places)] + rate * left)
 
     # -- tails and hazards --------------------------------------------------------------------------------------------
 
     def logsf(self, y: Array) -> Array:
-        return -self.level * self._at(y).cumulative
+        return -self.level * self.hazards_at(y).cumulative
 
     def log_tails(self, y: Array) -> tuple[Array, Array]:
         above = self.logsf(y)
         return above, log_complement(above)
 
     def logpdf(self, y: Array) -> Array:
-        at = self._at(y)
+        at = self.hazards_at(y)
         with np.errstate(divide="ignore"):
             return np.log(self.level * at.rate) - self.level * at.cumulative
 
     def log_hazard(self, y: Array) -> Array:
-        at = self._at(y)
+        at = self.hazards_at(y)
         with np.errstate(divide="ignore"):
             return np.log(self.level * at.rate)
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         times = self.response(x)
-        at = self._at(times)
+        at = self.hazards_at(times)
         return self.level * at.cumulative, self.level * (at.rate * times)
 
     # -- times at which cumulative hazards are reached ----------------------------------------------------------------
@@ -124,7 +124,7 @@ class Piecewise(RowDistributions):
         return self._time_at(-np.minimum(log_p, 0.0))
 
     def remaining(self, p: float, start: Array) -> Array:
-        return np.maximum(self._time_at(self.level * self._at(start).cumulative - np.log(p)) - start, 0.0)
+        return np.maximum(self._time_at(self.level * self.hazards_at(start).cumulative - np.log(p)) - start, 0.0)
 
     def _time_at(self, goal: Array) -> Array:
         """Times at which cumulative hazards reach a goal, infinite where they never do."""
@@ -163,14 +163,14 @@ class Piecewise(RowDistributions):
     def _area(self, lower: Array, upper: Array) -> Array:
         """Area below survival between ends of each row, given survival of the first."""
         own: Any = 0 if len(self.begin) == 1 else self.group[..., None]
-        start = self._at(lower).cumulative
+        start = self.hazards_at(lower).cumulative
         begin = np.clip(self.begin[own], lower, upper)
         area = begin - lower + np.zeros(self.shape)
         ends = [*self.cuts[1:-1].tolist(), np.inf if self.goes_on else self.cuts[-1]]
         for k, end in enumerate(ends):
             first, last = np.clip(np.maximum(self.cuts[k], self.begin[own]), lower, upper), np.clip(end, begin, upper)
             rate = self.level * self.rate[own if isinstance(own, int) else own[..., 0], k]
-            alive = np.exp(-self.level * (self._at(first).cumulative - start))
+            alive = np.exp(-self.level * (self.hazards_at(first).cumulative - start))
             width = np.maximum(last - first, 0.0)
             area = area + alive * -np.expm1(-rate * width) / rate
         if self.goes_on:
@@ -178,7 +178,7 @@ class Piecewise(RowDistributions):
         beyond = np.maximum(upper - np.maximum(self.cuts[-1], lower), 0.0)
         with np.errstate(invalid="ignore"):  # of no time after the last band
             return area + np.where(
-                beyond > 0.0, np.exp(-self.level * (self._at(upper).cumulative - start)) * beyond, 0.0
+                beyond > 0.0, np.exp(-self.level * (self.hazards_at(upper).cumulative - start)) * beyond, 0.0
             )
 
     def _blocks(self) -> Iterator[slice]:

@@ -21,7 +21,7 @@ from tobitgp.inference.fitted import Step
 from tobitgp.kinds.mixture import MixtureParts, Tried, known_ends, warn_without_errors
 from tobitgp.kinds.mixture_start import read_mixture_start
 from tobitgp.method_value import MethodValue
-from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM, Dirichlet, DirichletProcess
+from tobitgp.mixture import EMCM, MIXTURE_METHODS, VBCM, Dirichlet, DirichletProcess
 from tobitgp.mixture.arranged_rows import read_rows
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.methods import Method, MixtureAscent

@@ -181,7 +181,7 @@ def plot_mixture_evidence(results: Any, ax: Any = None) -> Any:
 
 
 @closing_what_fails
-def plot_mixture_history(results: MixtureResults, ax: Any = None) -> Any:
+def plot_mixture_history(results: Any, ax: Any = None) -> Any:
     """Draw the bound along stochastic steps with a line at its last value, or of other methods after each pass."""
     ax, history = given_or_new(ax), results.fit_history
     if "stage" not in history:
@@ -194,14 +194,14 @@ def plot_mixture_history(results: MixtureResults, ax: Any = None) -> Any:
     return _of_objective(results, ax, "stochastic step", legend="lower right")
 
 
-def _draw_passes(results: MixtureResults, ax: Any) -> Any:
+def _draw_passes(results: Any, ax: Any) -> Any:
     history = results.fit_history
     history = history[history["pass"] > 0]
     ax.plot(history["pass"], history.iloc[:, -1], color=BLUE, linewidth=1.4)
     return _of_objective(results, ax, "accepted pass of the last ascent", legend="")
 
 
-def _of_objective(results: MixtureResults, ax: Any, x: str, *, legend: str) -> Any:
+def _of_objective(results: Any, ax: Any, x: str, *, legend: str) -> Any:
     ax.ticklabel_format(axis="y", useOffset=False)
     ax.margins(y=0.12)
     return finish(ax, x, "ELBO" if results.parts.bayes else "log likelihood", legend=legend)

@@ -254,19 +254,11 @@ def average_curve(results: Fit, of: str, grid: Array, groups: Array | None = Non
     if results._of_subjects:
         raise SpecError(PARTS)
     known, weight = rows_of(results, None).times, results.parts.rows.response.weight
-    share, since = weight if groups is None else weight * groups, np.full(len(weight), after) if after else None
-    out = [np.zeros((*share.shape[:-1], 0))]
+    share = weight if groups is None else weight * groups
     # A few times of all rows in one go, since rows are not all alike.
     each = max(_AVERAGED // len(weight), 1)
-    for times in np.array_split(grid, -(-len(grid) // each)):
-        if of == "survival":
-            out.append(share @ known.alive(times - after, since) / share.sum(axis=-1, keepdims=True))
-            continue
-        hazard, cumulative = known.rates(times - after, since)
-        alive = np.exp(-cumulative)
-        with np.errstate(invalid="ignore"):  # NaN where no one is left
-            out.append((share @ (alive * (hazard if of == "hazard" else cumulative))) / (share @ alive))
-    return np.concatenate(out, axis=-1)
+    parts = np.array_split(grid - after, -(-len(grid) // each))
+    return np.concatenate([known.averaged(of, times, after, share) for times in parts], axis=-1)
 
 
 def rows_of(results: Fit, df: Frame | None, exclude: Any = (), *, bands: bool = False) -> TimeRows:

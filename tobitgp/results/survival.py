@@ -117,6 +117,16 @@ class Times:
         """Means of survival, as `rates`, (n, m)."""
         return self.curve("survival", times, after, None)["mean"]
 
+    def averaged(self, of: str, times: Array, after: float, share: Array) -> Array:
+        """A curve at m times after ``after``, averaged over rows by shares (n,) or (G, n), hazards by survival too."""
+        since = np.full(len(self.which), after) if after else None
+        if of == "survival":
+            return np.asarray(share @ self.alive(times, since) / share.sum(axis=-1, keepdims=True))
+        hazard, cumulative = self.rates(times, since)
+        alive = np.exp(-cumulative)
+        with np.errstate(invalid="ignore"):  # NaN where no one is left
+            return np.asarray((share @ (alive * (hazard if of == "hazard" else cumulative))) / (share @ alive))
+
     def cuts(self, last: float) -> Array:
         """Times up to the last at which hazards may jump."""
         return np.zeros(0)

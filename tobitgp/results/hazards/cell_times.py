@@ -12,6 +12,8 @@ import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.level_nodes import summed_over_rows
+from tobitgp.engines import row_chunks
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question
@@ -112,6 +114,21 @@ class HazardTimes(Times):
 
     def alive(self, times: Array, after: Array | None) -> Array:
         return np.exp(-self.rates(times, after)[1])
+
+    def averaged(self, of: str, times: Array, after: float, share: Array) -> Array:
+        """Survival and hazards without a number for each row and time."""
+        if of == "cumulative_hazard":
+            return Times.averaged(self, of, times, after, share)
+        known, now = self.until(after + float(times.max())).posterior, np.maximum(after + times, _SOON)
+        together = np.atleast_2d(share)
+        survival, density = np.zeros((2, len(together), len(times)))
+        for rows in row_chunks(0, len(self.which), max(_CELLS // self._components, 1)):
+            y = known.take(self.which[rows]).new
+            made = summed_over_rows(y.each, y.weight, together[:, rows], now, after)
+            survival, density = survival + made[0], density + made[1]
+        with np.errstate(invalid="ignore"):  # NaN where no one is left
+            out = survival / together.sum(axis=1, keepdims=True) if of == "survival" else density / survival
+        return np.asarray(out.reshape(*share.shape[:-1], -1))
 
     def survive(self, times: Array) -> Array:
         return Times.survive(self.until(float(times.max(initial=0.0))), times)

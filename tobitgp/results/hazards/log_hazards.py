@@ -15,6 +15,7 @@ from tobitgp.kinds.likelihood import sum_estimates, term_estimates
 from tobitgp.kinds.process_nodes import nodes_of, term_nodes
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
+from tobitgp.results.averages import AT_TIMES
 from tobitgp.results.counterfactuals import Change, Rows
 from tobitgp.results.effect_questions import Asked as Effects
 from tobitgp.results.effect_questions import Effect
@@ -23,11 +24,15 @@ from tobitgp.results.hazards.cells import cell_frame
 from tobitgp.results.hazards.hazard_parts import HazardParts, locations_of
 from tobitgp.results.likelihood.likelihood_averages import likelihood_effect
 from tobitgp.results.likelihood.likelihood_draws import JointEstimates
+from tobitgp.results.predict import check_what
 from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.process.process_effects import CHUNK, process_effect
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.terms import model_terms
 from tobitgp.typing import Array
+
+
+_EFFECTS = ("latent", "median", "quantile", "prob", *AT_TIMES)
 
 
 def without_time(parts: HazardParts, frame: pd.DataFrame, excluded: Any = ()) -> Asked:
@@ -80,6 +85,7 @@ def drawn_locations(parts: HazardParts, asked: Asked, draws: int, seed: int) -> 
 
 def effect_on_rows(parts: HazardParts, change: Change, rows: Rows, asked: Effects) -> Effect:
     """Effect of a column on the log hazard, or by draws on a number of the distribution of times."""
+    check_what(asked.what, _EFFECTS, " by marginal effects of proportional hazards")
     if asked.what == "latent":
         return _on_log_hazard(parts, change, rows, asked)
     question = asked.question(True, rows)
