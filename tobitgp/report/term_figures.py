@@ -16,7 +16,6 @@ import pandas as pd
 from tobitgp.data.design import NUMERIC_ROLES
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
-from tobitgp.kinds.process_nodes import group_table
 from tobitgp.report.axes import (
     BLUE,
     GREY,
@@ -297,7 +296,8 @@ def _draw_term(ax: Any, results: Fit, covariates: pd.DataFrame, panel: Panel, in
     ax.set_ylabel(_label(results, panel), fontsize="small" if len(panel.label) > _LONG else None)
     term = None if t is None else results.model.spec.gps[t]
     if term is not None and not term.factors:
-        effects = group_table(results.parts.reported.fit, term.name, interval)
+        kind: Any = results  # that has random effects
+        effects = kind.group_effects(term.name, interval=interval)
         draw_groups(ax, pd.DataFrame(effects.loc[panel.term]), column)
         return
     values, factors = covariates[column], factor_columns(results)
