@@ -103,12 +103,12 @@ class EP(PosteriorMethod):
     Examples
     --------
     >>> import tobitgp as tg
-    >>> method = tg.EP(hyper="maximize", inducing=10)
+    >>> method = tg.EP(hyper="maximize", inducing=18)
     >>> method
-    EP(hyper='maximize', inducing=10)
+    EP(hyper='maximize', inducing=18)
     >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), method=method)
-    >>> res.method, len(res.inducing["gp(x)"])
-    ('ep', 10)
+    >>> res.method, len(res.inducing_inputs["gp(x)"])
+    ('ep', 18)
     """
 
     damping: float = 1.0
