@@ -179,6 +179,8 @@ class VI(PosteriorMethod):
 
     Parameters
     ----------
+    hyper, inducing, n_starts, max_iter, tol
+        As in `tobitgp.EP`.
     bound : {"exact", "local", "monte_carlo", "karlova"}
         ``"exact"``: the expectation of the log-likelihood by quadrature to machine precision, so the posterior is the
         Gaussian closest in Kullback-Leibler divergence, and its evidence a lower bound. ``"local"``: parabolas below
@@ -191,8 +193,6 @@ class VI(PosteriorMethod):
     side_noise : {"shared", "row"}
         With ``bound="local"``: one censoring noise for each side, or one for each of up to 300 censored rows, as
         ``sigma_lower[12]`` of the row with the label 12 (future work of [1]_, section 6).
-    hyper, inducing, n_starts, max_iter, tol
-        As in `tobitgp.EP`.
     damping : float
         First step length of the sites, as a share of the whole step.
     site_tol : float
