@@ -103,12 +103,12 @@ class EP(PosteriorMethod):
     Examples
     --------
     >>> import tobitgp as tg
-    >>> method = tg.EP(hyper="maximize", inducing=10)
+    >>> method = tg.EP(hyper="maximize", inducing=18)
     >>> method
-    EP(hyper='maximize', inducing=10)
+    EP(hyper='maximize', inducing=18)
     >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), method=method)
-    >>> res.method, len(res.inducing["gp(x)"])
-    ('ep', 10)
+    >>> res.method, len(res.inducing_inputs["gp(x)"])
+    ('ep', 18)
     """
 
     damping: float = 1.0
@@ -179,6 +179,8 @@ class VI(PosteriorMethod):
 
     Parameters
     ----------
+    hyper, inducing, n_starts, max_iter, tol
+        As in `tobitgp.EP`.
     bound : {"exact", "local", "monte_carlo", "karlova"}
         ``"exact"``: the expectation of the log-likelihood by quadrature to machine precision, so the posterior is the
         Gaussian closest in Kullback-Leibler divergence, and its evidence a lower bound. ``"local"``: parabolas below
@@ -195,8 +197,6 @@ class VI(PosteriorMethod):
         Unit of the response in which ``bound="karlova"`` computes its closed form, in units of the data: 1 for the
         objective of [2]_ for the data as they are. That objective depends on the unit. By default it is computed in the
         standardised unit of the fit, so that parameters and evidence do not depend on the unit of the data.
-    hyper, inducing, n_starts, max_iter, tol
-        As in `tobitgp.EP`.
     damping : float
         First step length of the sites, as a share of the whole step.
     site_tol : float

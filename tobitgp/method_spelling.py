@@ -9,7 +9,7 @@ from typing import Any
 
 from tobitgp.errors import SpecError
 from tobitgp.method_settings import EP, MLE, VI, Laplace, PosteriorMethod
-from tobitgp.method_value import MethodValue, call_text
+from tobitgp.method_value import MethodValue, call_text, given_settings, spelled
 from tobitgp.mixture import MIXTURE_METHODS, VBCM
 from tobitgp.mixture.methods import MixtureAscent
 
@@ -37,11 +37,6 @@ def read_method(method: Any) -> Any:
     )
 
 
-def spelled(method: Any) -> str:
-    """A method as a user writes it."""
-    return method.spelled if isinstance(method, MethodValue) else repr(method)
-
-
 def posterior_method(method: Any) -> PosteriorMethod:
     """The method of a posterior; "auto" means expectation propagation."""
     if isinstance(method, PosteriorMethod):
@@ -53,7 +48,7 @@ def posterior_method(method: Any) -> PosteriorMethod:
 
 def holding(method: Any, settings: Mapping[str, Any], formula: Any = None) -> tuple[type[Any], dict[str, Any]]:
     """The class of the method that has some settings, given beside a method and a formula, and all its settings."""
-    own = method.given if isinstance(method, MethodValue) else {}
+    own = given_settings(method) if isinstance(method, MethodValue) else {}
     chosen: Any = type(method) if isinstance(method, MethodValue) else METHODS.get(str(method))
     chosen = chosen or _class_for(settings, formula if isinstance(formula, str) else "")
     if issubclass(chosen, MixtureAscent):

@@ -23,18 +23,20 @@ class MethodValue:
     name: ClassVar[str]
 
     def __repr__(self) -> str:
-        return call_text(type(self).__name__, self.given)
+        return call_text(type(self).__name__, given_settings(self))
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """Settings that differ from the defaults."""
-        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: value for name, (value, default) in values.items() if not _equal(value, default)}
 
-    @property
-    def spelled(self) -> str:
-        """How a user writes it: its name in quotes, or a call where settings differ from the defaults."""
-        return f"tg.{self!r}" if self.given else repr(self.name)
+def given_settings(method: Any) -> dict[str, Any]:
+    """Settings that differ from the defaults."""
+    values = {field.name: (getattr(method, field.name), field.default) for field in fields(method)}
+    return {name: value for name, (value, default) in values.items() if not _equal(value, default)}
+
+
+def spelled(method: Any) -> str:
+    """How a user writes a method: its name in quotes, or a call where settings differ from the defaults."""
+    if not isinstance(method, MethodValue):
+        return repr(method)
+    return f"tg.{method!r}" if given_settings(method) else repr(method.name)
 
 
 def naming_settings(method: T) -> T:

@@ -150,10 +150,11 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
 def method_for(method: Any, family: Family) -> PosteriorMethod:
     """The method of a posterior, refused if its bound does not support the noise."""
     chosen = posterior_method(method)
-    if chosen.updates().traits.gaussian_only and not family.distribution.gaussian:
+    traits = chosen.updates().traits
+    if traits.gaussian_only and not family.distribution.gaussian:
         offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.distribution.gaussian)
         raise SpecError(
-            f"method={chosen.spelled}: this bound requires Gaussian noise, of the families {offered}, not "
+            f"bound={traits.evidence_kind!r}: requires Gaussian noise, of the families {offered}, not "
             f"family={family.name!r}. tg.VI(bound='exact') supports every family."
         )
     return chosen

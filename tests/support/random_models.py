@@ -9,6 +9,7 @@ import tobitgp as tg
 from support.methods import having
 from support.random_fits import CURVES, LINEAR, POSITIVE, REAL, WRITTEN
 from support.random_tables import SHAPES, pieces, random_table
+from tobitgp.method_value import given_settings
 
 MORE_LINEAR = ("rare", "`my col`", "sigma", "`class`", "C(k)", "x*z", "I(x**2)", "b:z", "cr(x, df=3)")
 MORE_LINEAR += ("decimal_year(day)", "scale(x)", "C(k, Sum)", "z:g", "center(z)")
@@ -100,7 +101,7 @@ def process(rng):
     left, behind = WRITTEN[str(rng.choice(sorted(WRITTEN)))]
     options = posterior(rng) | {"family": str(rng.choice(["gaussian"] * 4 + ["lognormal", "student", "weibull"]))}
     name = str(rng.choice(["ep", "ep", "ep", "ep", "vi", "laplace"]))
-    options["method"] = having(name, **options["method"].given)
+    options["method"] = having(name, **given_settings(options["method"]))
     if rng.random() < 0.1:
         options["sigma"] = str(rng.choice(["~ gp(x)", "~ z", "~ (1 | g)"]))
     chosen = terms(rng, LINEAR + MORE_LINEAR, most=2) + terms(rng, CURVES + MORE_CURVES, 1, 2)

@@ -20,7 +20,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.mixture import MixtureParts, Tried, known_ends, warn_without_errors
 from tobitgp.kinds.mixture_start import read_mixture_start
-from tobitgp.method_value import MethodValue
+from tobitgp.method_value import MethodValue, spelled
 from tobitgp.mixture import EMCM, MIXTURE_METHODS, VBCM, Dirichlet, DirichletProcess
 from tobitgp.mixture.arranged_rows import read_rows
 from tobitgp.mixture.family import MixtureFamily
@@ -56,7 +56,7 @@ def choose_mixture_method(method: Any) -> Method:
     if isinstance(method, MethodValue):
         allowed = ", ".join(map(repr, ("auto", *MIXTURE_METHODS)))
         raise SpecError(
-            f"method={method.spelled} fits no mixtures. Use one of {allowed}, or a value such as tg.VBCM(n_init=5)."
+            f"method={spelled(method)} fits no mixtures. Use one of {allowed}, or a value such as tg.VBCM(n_init=5)."
         )
     return VBCM()
 

@@ -17,7 +17,7 @@ from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind, fit_maximum
 from tobitgp.kinds.parametric import LINKS, fit_parametric
 from tobitgp.method_settings import MLE
-from tobitgp.method_value import MethodValue
+from tobitgp.method_value import MethodValue, spelled
 from tobitgp.options import FitOptions, refuse_with_mle
 from tobitgp.results.hazards.cells import PH, AtRisk, baseline_size, check_subjects, is_parametric
 from tobitgp.results.paths import holds_parts
@@ -71,7 +71,7 @@ class ParametricHazards(Kind):
     def maximum(self, rows: BaselineRows, asked: FitOptions) -> Any:
         if isinstance(asked.method, MethodValue) and not isinstance(asked.method, MLE):
             raise SpecError(
-                f"baseline={rows.hazard.baseline!r} is fitted by method='mle', not {asked.method.spelled}. "
+                f"baseline={rows.hazard.baseline!r} is fitted by method='mle', not {spelled(asked.method)}. "
                 "tg.PH(baseline='gp') has posteriors."
             )
         refuse_with_mle(replace(asked, start=None))

@@ -14,7 +14,8 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.kinds.mixture_fit import choose_mixture_method
 from tobitgp.method_settings import EP, MLE, PosteriorMethod
-from tobitgp.method_spelling import posterior_method, read_method, spelled
+from tobitgp.method_spelling import posterior_method, read_method
+from tobitgp.method_value import spelled
 from tobitgp.mixture import EMCM, VBCM
 from tobitgp.model import Model
 from tobitgp.report.plots import plot_ranking

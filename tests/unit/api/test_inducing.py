@@ -9,6 +9,7 @@ from support.methods import with_settings
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, SpecError
+from tobitgp.method_value import given_settings
 
 FORMULA = "y ~ gp(x) | censor(-0.4)"
 QUICK = {"method": tg.VI(hyper="maximize")}
@@ -25,7 +26,9 @@ def data():
 def quiet(formula, data, method=None, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApproximationWarning)
-        return tg.fit(formula, data, **with_settings(QUICK, **({} if method is None else method.given)), **options)
+        return tg.fit(
+            formula, data, **with_settings(QUICK, **({} if method is None else given_settings(method))), **options
+        )
 
 
 def test_moved_inputs_raise_the_evidence(data):

@@ -52,7 +52,7 @@ REFUSALS = {
     "unknown column": (["y ~ gp(z)"], "'z'"),
     "broken formula": (["y ~ gp(x"], "^"),
     "code": (["y ~ gp(x.real)"], "^"),
-    "bound of no method": ([FORMULA, "--bound", "local"], "goes with method='vi'"),
+    "bound of another method": ([FORMULA, "--method", "ep", "--bound", "local"], "--method ep does not use --bound"),
     "bad inducing": ([FORMULA, "--inducing", "some"], "--inducing some"),
     "bad fixed": ([FORMULA, "--fixed", "sigma"], "--fixed sigma"),
     "fixed twice": ([FORMULA, "--fixed", "sigma=1", "--fixed", "sigma=2"], "--fixed sigma=2: sigma is given twice"),

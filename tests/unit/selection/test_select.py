@@ -109,7 +109,7 @@ def test_what_makes_no_sense_is_refused_before_any_fit(case, data, monkeypatch):
 
 
 def test_methods_may_differ_where_no_row_is_censored(data):
-    found = tg.select({"method": ["ep", "vi"]}, data, formula="y ~ x", method=tg.EP(hyper="maximize"))
+    found = tg.select({"method": [tg.EP(hyper="maximize"), tg.VI(hyper="maximize")]}, data, formula="y ~ x")
     assert set(found.table["kind"]) == {"exact"}
 
 
