@@ -16,6 +16,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DRAWN)
 def test_what_are_no_axes_is_refused(kind):
     drawn = DRAWN[kind]()

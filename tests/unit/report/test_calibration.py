@@ -21,6 +21,7 @@ from tobitgp.report.residual_figures import (
 )
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40))
 def test_right_censored_rows_step_as_lifelines_says(seed, n):
     rng = np.random.default_rng(seed)
@@ -35,6 +36,7 @@ def test_right_censored_rows_step_as_lifelines_says(seed, n):
     assert (np.diff(seen.x) >= 0.0).all()
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 25))
 def test_other_rows_rise_where_turnbull_puts_mass(seed, n):
     rng = np.random.default_rng(seed)

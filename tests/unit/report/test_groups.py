@@ -113,6 +113,7 @@ def boxes(ax):
     return ax.get_legend().get_window_extent(renderer), texts, ax.xaxis.label.get_window_extent(renderer), figure.bbox
 
 
+@pytest.mark.slow
 def test_eight_curves_hide_nothing(lung, res):
     """The legend stands beside the axes; numbers lie in the figure, apart from each other and from the axis."""
     by = pd.cut(lung["age"], 8)

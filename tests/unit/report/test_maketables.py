@@ -23,6 +23,7 @@ def test_table_shows_coefficients_counts_and_evidence(curve, lung):
     assert table.loc[("coef", "ph_ecog")].iloc[1] == ""
 
 
+@pytest.mark.slow
 def test_a_fit_stands_beside_statsmodels(lung):
     import statsmodels.formula.api as smf
 
@@ -61,6 +62,7 @@ def test_every_stat_has_a_label_and_unknown_ones_are_none(curve, lung):
     assert set(curve.__maketables_default_stat_keys__) <= set(curve.__maketables_stat_labels__)
 
 
+@pytest.mark.slow
 def test_a_regression_shows_its_likelihood(lung):
     import tobitgp as tg
 

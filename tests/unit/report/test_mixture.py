@@ -68,6 +68,7 @@ def test_every_format(res):
     assert "mean[1]" in summary.as_csv()
 
 
+@pytest.mark.slow
 def test_notes_of_families_and_methods(y):
     em = words(tg.fit("y ~ mixture(2)", {"y": y}, method="em").summary())
     assert "observed information" in em
@@ -79,6 +80,7 @@ def test_notes_of_families_and_methods(y):
     assert "of the logarithm" in words(tg.fit("y ~ mixture(1)", {"y": np.exp(y)}, family="lognormal").summary())
 
 
+@pytest.mark.slow
 def test_empty_components_of_a_process_stand_in_no_table(y):
     text = words(tg.fit("y ~ mixture('dp', max_components=5)", {"y": y}).summary())
     assert "2 used, at most 5" in text
@@ -87,6 +89,7 @@ def test_empty_components_of_a_process_stand_in_no_table(y):
     assert "mean[3]" not in text
 
 
+@pytest.mark.slow
 def test_components_of_a_process_have_one_number_everywhere(y):
     """Starts leave empty components between, below and above those of the rows; numbers go by those that hold rows."""
     res = tg.fit("y ~ mixture('dp', max_components=6)", {"y": y})
@@ -174,6 +177,7 @@ def test_residuals_are_drawn_in_order(res):
     np.testing.assert_allclose(ax.get_lines()[-1].get_ydata(), np.sort(res.residuals("quantile")))
 
 
+@pytest.mark.slow
 def test_rankings_are_drawn_as_given(y):
     found = tg.select("y ~ mixture(range(1, 4))", {"y": y})
     ax = found.plot_evidence()

@@ -63,6 +63,7 @@ def test_a_page_stands_by_itself(fits, kind, tmp_path):
     assert tg.__version__ in shown
 
 
+@pytest.mark.slow
 def test_names_from_data_are_text(fits, tmp_path):
     path = tmp_path / "fit.html"
     fits["tobit"].report(path, title=ODD)
@@ -101,6 +102,7 @@ def test_places_that_cannot_be_written(fits, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_page_names_only_what_it_shows(tmp_path):
     data = tg.datasets.simulate_groot_lucas()
     censored, plain = (

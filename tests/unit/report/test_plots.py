@@ -58,6 +58,7 @@ def test_into_given_axes(curve):
     assert "50% band" in labels(ax)
 
 
+@pytest.mark.slow
 def test_log_time(lung):
     axes = lung.plot()
     assert len(axes) == 2
@@ -75,6 +76,7 @@ def test_log_time(lung):
     assert one.get_xlabel() == "age"
 
 
+@pytest.mark.slow
 def test_column_limits_are_steps():
     res = tg.fit(
         "nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", method=tg.EP(hyper="maximize")
@@ -197,6 +199,7 @@ def test_a_curve_for_each_level_with_rows_of_its_colour(grouped, visits):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_levels_are_held_along_inputs_of_other_terms(grouped, visits):
     axes = grouped.plot()
     assert [ax.get_xlabel() for ax in axes] == ["x", "z"]
@@ -206,6 +209,7 @@ def test_levels_are_held_along_inputs_of_other_terms(grouped, visits):
     axes[0].figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_numbers_that_name_groups_are_no_axis(visits):
     res = tg.fit("y ~ gp(x, by=k) + z + re(h) | censor(-1, 1.5)", visits, method=tg.EP(hyper="maximize"))
     ax = res.plot()
@@ -225,6 +229,7 @@ def test_a_group_that_is_an_input_too_is_drawn_along(visits):
     assert ax.get_title(loc="left") == "re(h) left out"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "lognormal"])
 def test_a_process_over_two_columns_is_a_map(visits, family):
     data = visits.assign(y=np.exp(visits["y"]), low=np.exp(-1.0))
@@ -248,11 +253,13 @@ def test_a_process_over_two_columns_is_a_map(visits, family):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_a_column_of_two_processes_is_drawn_along(visits):
     axes = tg.fit("y ~ gp(x, z) + gp(x) | censor(-1, 1.5)", visits, fixed={"sigma": 0.5}).plot()
     assert [ax.get_xlabel() for ax in axes] == ["x", "z"]
 
 
+@pytest.mark.slow
 def test_truncated_fits_show_the_mean_in_their_window(visits):
     seen = visits[visits["y"].between(-0.5, 1.2)]
     res = tg.fit("y ~ gp(x) | truncate(-0.5, 1.2)", seen, method=tg.EP(hyper="maximize"))
@@ -263,6 +270,7 @@ def test_truncated_fits_show_the_mean_in_their_window(visits):
     np.testing.assert_allclose(inside.get_ydata(), res.predict({"x": inside.get_xdata()}, "observed"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", [(1979.7, 2011.2), (2009.1, 2010.2)])
 def test_years_have_room_beside_each_other(span):
     rng = np.random.default_rng(0)

@@ -173,6 +173,7 @@ def test_long_names_keep_the_tables_in_line():
     assert any(line.startswith(f"lengthscale(gp(`{name}`))") or name in line for line in lines)
 
 
+@pytest.mark.slow
 def test_groups_are_counted_and_known_periods_fixed(visits, curve):
     formula = "y ~ gp(x, by=g) + gp(z, period=2, name='season') + re(h) | censor(-1, 1.5)"
     text = str(tg.fit(formula, visits, method=tg.EP(hyper="maximize")).summary())
@@ -190,6 +191,7 @@ def test_groups_are_counted_and_known_periods_fixed(visits, curve):
     )
 
 
+@pytest.mark.slow
 def test_kernels_without_room_beside_the_name_stand_below_it(visits):
     data = visits.rename(columns={"x": "temperature", "g": "station"})
     formula = "y ~ gp(temperature, z, by=station) | censor(-1, 1.5)"

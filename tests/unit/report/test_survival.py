@@ -52,6 +52,7 @@ def test_too_many_rows_are_refused(res):
         res.plot_survival(df=tg.datasets.load("lung").head(9))
 
 
+@pytest.mark.slow
 def test_fits_without_rows_say_what_they_need(res, tmp_path):
     res.save(tmp_path / "fit.tgp")
     loaded, rows = tg.load(tmp_path / "fit.tgp"), tg.datasets.load("lung").head(2)

@@ -32,6 +32,7 @@ def test_ranks_as_compare_ranks_the_same_fits(data):
     assert repr(found).splitlines()[1].split()[0] == "rbf"
 
 
+@pytest.mark.slow
 def test_processes_change_nothing(data):
     own = {"f": lambda x: 2.0 * x}
     specs = {**KERNELS, "own": "y ~ gp(f(x)) | censor(lower)"}
@@ -45,6 +46,7 @@ def test_processes_change_nothing(data):
         assert one.results[name].predict(new).equals(two.results[name].predict(new))
 
 
+@pytest.mark.slow
 def test_arguments_are_varied_in_all_combinations(data):
     grid = {"method": [tg.EP(hyper="maximize"), tg.VI(hyper="maximize")], "formula": list(KERNELS.values())}
     found = tg.select(grid, data, by="elbo")
