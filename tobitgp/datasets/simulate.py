@@ -256,10 +256,10 @@ def simulate_kohjima(
     >>> import tobitgp as tg
     >>> data = simulate_kohjima("pmm", seed=1)
     >>> int((data["y"] == 7).sum()), data["component"].value_counts().to_dict()
-    (11, {1: 53, 2: 47})
+    (12, {1: 50, 2: 50})
     >>> res = tg.fit("y ~ mixture(2) | censor(lower, upper)", data, family="poisson")
     >>> res.params[["rate[1]", "rate[2]"]].round(1).tolist()
-    [1.1, 5.0]
+    [0.9, 4.9]
     """
     _check_size(n, 0.0)
     if case not in KOHJIMA:
