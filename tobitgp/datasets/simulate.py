@@ -256,16 +256,16 @@ def simulate_kohjima(
     >>> import tobitgp as tg
     >>> data = simulate_kohjima("pmm", seed=1)
     >>> int((data["y"] == 7).sum()), data["component"].value_counts().to_dict()
-    (11, {1: 53, 2: 47})
+    (12, {1: 50, 2: 50})
     >>> res = tg.fit("y ~ mixture(2) | censor(lower, upper)", data, family="poisson")
     >>> res.params[["rate[1]", "rate[2]"]].round(1).tolist()
-    [1.1, 5.0]
+    [0.9, 4.9]
     """
     _check_size(n, 0.0)
     if case not in KOHJIMA:
         raise DataError(f"case must be one of {', '.join(map(repr, KOHJIMA))}, got {case!r}.")
     draw, (low, high) = KOHJIMA[case]
-    generator = _generator(seed)
+    generator = _generator(seed, "seed")
     component = generator.integers(0, 2, n)
     y = draw(generator, component)
     columns = {"y": np.clip(y, low, high), "y_star": y, "component": component + 1, "lower": low, "upper": high}
@@ -387,12 +387,12 @@ def _check_size(n: int, noise_sd: float) -> None:
         raise DataError(f"noise_sd must be a finite number, 0 or more, got {noise_sd!r}.")
 
 
-def _generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+def _generator(rng: np.random.Generator | int | None, name: str = "rng") -> np.random.Generator:
     """Turn the three forms of ``rng`` into a generator; None is seed 0, never the clock."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
         return np.random.default_rng(0)
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
-        raise DataError(f"rng must be None, a seed (a whole number, 0 or more) or a numpy Generator, got {rng!r}.")
+        raise DataError(f"{name} must be None, a seed (a whole number, 0 or more) or a numpy Generator, got {rng!r}.")
     return np.random.default_rng(int(rng))

@@ -43,7 +43,7 @@ MIXTURE_FAMILIES: dict[str, MixtureFamily] = {
 }
 
 
-class Found(NamedTuple):
+class MixtureEnds(NamedTuple):
     """What a fit found."""
 
     best: Ascended  # the highest end
@@ -154,7 +154,7 @@ def stop_of(method: Method, total: float) -> Stop:
 
 def _ascend(
     model: Model, working: WorkingRows, method: Method, rng: np.random.Generator, given: MixtureState | None
-) -> Found:
+) -> MixtureEnds:
     """The highest end, from a given state among others, and the ends of all ascents."""
     k = model.k
     some = subset(working, STAGE_ROWS) if sum(map(len, working.parts)) > STAGED_ABOVE else working
@@ -182,16 +182,16 @@ def _ascend(
         best = drop_components(model, chunks, best, stop)
     if some is not working:
         best = climb(model, chunks_of(working, k), best.state, stop)
-    return Found(best, np.array([one.value for one in climbs]), path)
+    return MixtureEnds(best, np.array([one.value for one in climbs]), path)
 
 
-def _after_steps(model: Model, working: WorkingRows, runs: Sequence[StochasticEnd], method: SVBCM) -> Found:
+def _after_steps(model: Model, working: WorkingRows, runs: Sequence[StochasticEnd], method: SVBCM) -> MixtureEnds:
     """The highest end of stochastic steps, evaluated once on all rows."""
     chunks, once = chunks_of(working, model.k), Stop(0.0, passes=1)
     climbs = [climb(model, chunks, one.state, once) for one in runs]
     path = _highest_path(model, runs, climbs)
     best = replace(highest(model, climbs), converged=has_levelled_off(path, method, working.total))
-    return Found(best, np.array([one.value for one in climbs]), path)
+    return MixtureEnds(best, np.array([one.value for one in climbs]), path)
 
 
 def _highest_path(model: Model, runs: Sequence[StochasticEnd], climbs: Sequence[Ascended]) -> Array:

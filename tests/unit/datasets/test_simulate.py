@@ -3,8 +3,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from tobitgp.datasets import simulate_additive, simulate_basson, simulate_cure, simulate_groot_lucas, simulate_karlova
+from tobitgp.datasets import (
+    simulate_additive,
+    simulate_basson,
+    simulate_cure,
+    simulate_groot_lucas,
+    simulate_karlova,
+    simulate_kohjima,
+)
 from tobitgp.errors import DataError
 
 SIMULATORS = {
@@ -192,3 +200,35 @@ def test_cured_rows_have_no_event_and_as_many_are_cured_as_should():
     assert data["time"].max() < 9.0
     with pytest.raises(DataError):
         simulate_cure(n=0)
+
+
+KOHJIMA = {
+    "gmm": (lambda y: 0.5 * stats.norm.cdf(y, -3.0, 1.0) + 0.5 * stats.norm.cdf(y, 3.0, 1.0), -4.0, 4.0),
+    "emm": (lambda y: 0.5 * stats.expon.cdf(y, scale=1 / 0.3) + 0.5 * stats.expon.cdf(y, scale=1 / 3.0), -np.inf, 4.0),
+    "pmm": (lambda y: 0.5 * stats.poisson.cdf(y, 1.0) + 0.5 * stats.poisson.cdf(y, 5.0), -np.inf, 6.0),
+}
+
+
+@pytest.mark.parametrize("case", KOHJIMA)
+def test_kohjimas_mixtures_have_the_distributions_of_the_paper(case):
+    cdf, low, high = KOHJIMA[case]
+    data = simulate_kohjima(case, seed=7, n=20_000)
+    for at in (-3.5, 0.5, 2.0, 3.9, 5.0):
+        p = cdf(at)
+        assert (data["y_star"] <= at).mean() == pytest.approx(p, abs=4 * np.sqrt(0.25 / 20_000))
+    assert (data["component"] == 1).mean() == pytest.approx(0.5, abs=0.015)
+    beyond = data["y"] >= data["upper"]
+    np.testing.assert_array_equal(beyond, data["y_star"] > high)
+    np.testing.assert_array_equal(data["y"] <= data["lower"], data["y_star"] <= low)
+    inside = ~beyond & (data["y"] > data["lower"])
+    np.testing.assert_array_equal(data["y"][inside], data["y_star"][inside])
+    pd.testing.assert_frame_equal(simulate_kohjima(case, 3), simulate_kohjima(case, seed=np.random.default_rng(3)))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"case": "gam"}, "case must be one of 'gmm'"), ({"n": 0}, "n must be"), ({"seed": -1}, "seed must be None")],
+)
+def test_kohjimas_mixtures_that_make_no_sense(options, words):
+    with pytest.raises(DataError, match=words):
+        simulate_kohjima(**options)
