@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
-from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.level_nodes import summed_over_rows
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import row_chunks
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.posterior.estimates import Sampled

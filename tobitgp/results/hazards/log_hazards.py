@@ -32,7 +32,6 @@ from tobitgp.results.rows import Asked, ask
 from tobitgp.results.terms import model_terms
 from tobitgp.typing import Array
 
-
 _EFFECTS = ("latent", "median", "quantile", "prob", *AT_TIMES)
 
 
