@@ -6,7 +6,7 @@ import pytest
 from scipy.special import log_ndtr
 
 import tobitgp as tg
-from tobitgp.errors import FormulaError, SpecError
+from tobitgp.errors import ApproximationWarning, FormulaError, SpecError
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,17 @@ def test_effects_of_hazards_are_on_what_is_known(data, what):
     fit = tg.fit("Surv(time, event) ~ x", data, family=tg.PH("gp", bands=2), hyper="maximize")
     with pytest.raises(SpecError):
         fit.marginal_effects(what)
+
+
+def test_effects_on_medians_next_to_the_last_exit_say_why_they_have_no_standard_error(data):
+    times = np.linspace(0.1, 1.0, 40)  # of which a half is known: the median is close to the last exit
+    seen = data.assign(time=times, event=(np.arange(40) % 2 == 0) * 1)
+    fit = tg.fit("Surv(time, event) ~ x", seen, family=tg.PH("piecewise", bands=1), method="mle")
+    with pytest.warns(ApproximationWarning, match="no standard error, because some times are infinite"):
+        effect = fit.marginal_effects("median", "mean")
+    assert np.isfinite(effect["dydx"]).all()
+    assert effect["se"].isna().all()
+    assert np.isfinite(fit.marginal_effects("survival", times=0.5)["se"]).all()
 
 
 def test_competing_risks_name_their_response_as_written(data):
