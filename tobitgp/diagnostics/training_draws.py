@@ -16,7 +16,7 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.views import Source, plain_text
+from tobitgp.results.views import Source
 from tobitgp.typing import Array, IntArray
 
 CHUNK = 512
@@ -94,14 +94,14 @@ def on_grid(log_likelihood: Array) -> Array:
     return np.ldexp(np.round(np.ldexp(log_likelihood, _DIGITS)), -_DIGITS)
 
 
-def inference_data(draws: Draws, parts: Any) -> Any:
+def inference_data(draws: Draws, parts: Any, response: str) -> Any:
     """An ``InferenceData`` of arviz before 1.0, an ``xarray.DataTree`` from 1.0 on; see the method ``to_arviz``."""
     arviz = _arviz()
     import xarray
 
     training = parts.rows
     copies = _copies(training.response.weight, draws.size)
-    n, name = len(copies), _apart(plain_text(parts.spec.response.label))
+    n, name = len(copies), _apart(response)
     sample = {"chain": [0], "draw": np.arange(draws.size)}
     rows = {"row": _labels(training.labels[copies])}
 

@@ -221,7 +221,7 @@ def to_arviz(results: Fit, draws: int = 1000, *, rng: Rng = None) -> Any:
     (1, 200)
     """
     made = results._draws(read_draws(draws, rows=results.parts.facts.n), rng, "to_arviz()")
-    return inference_data(made, results.parts)
+    return inference_data(made, results.parts, results.model.endog_names)
 
 
 def k_hat(results: Fit, draws: int = 1000, *, rng: Rng = None) -> KHat:

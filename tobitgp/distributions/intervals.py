@@ -23,6 +23,8 @@ from tobitgp.typing import Array, BoolArray
 LogDensity = Callable[[Array, int], tuple[Array, ...]]  # of a distribution, with so many derivatives
 
 _SMALLEST = 1e-300
+_LARGEST, _LEAP = 1e300, 2.0**64  # values beyond which quantiles are infinite, and the widest step on the way there
+_WIDENINGS, _CLOSE = 40, 10  # steps, and those that double
 _DROP, _DOUBLINGS = 40.0, 60
 _WINDOW, _BISECTIONS = 60.0, 12
 _PANELS, _POINTS, _CHUNK = 9, 12, 1024
@@ -58,13 +60,15 @@ def invert_tail(log_tail: Callable[[Array], Array], log_p: Array, *, rises: bool
 
 
 def _enclosed(excess: Callable[[Array], Array], shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Values below and above the root of a function that rises."""
-    low, high = np.full(shape, -1.0), np.full(shape, 1.0)
-    for _ in range(_DOUBLINGS):
+    """Values below and above the root of a function that rises, on one side of 0 where it is far from there."""
+    low, high, factor = np.full(shape, -1.0), np.full(shape, 1.0), 2.0
+    for step in range(_WIDENINGS):
         short, far = excess(low) > 0.0, excess(high) < 0.0
-        low, high = np.where(short, 2.0 * low, low), np.where(far, 2.0 * high, high)
-        if not (short | far).any():
+        if not ((short & (low > -_LARGEST)) | (far & (high < _LARGEST))).any():
             break
+        factor = factor if step < _CLOSE else min(factor * factor, _LEAP)
+        lower, higher = np.maximum(factor * low, -_LARGEST), np.minimum(factor * high, _LARGEST)
+        low, high = np.where(short, lower, np.where(far, high, low)), np.where(far, higher, np.where(short, low, high))
     return low, high
 
 
@@ -72,7 +76,7 @@ def _chandrupatla(excess: Callable[[Array], Array], low: Array, high: Array) -> 
     """Root of a function that rises between two values, to the last digit, by Chandrupatla's method (1997)."""
     a, b = low, high
     at_a, at_b, share = excess(a), excess(b), np.full(low.shape, 0.5)
-    beyond = np.where(at_a > 0.0, low, np.where(at_b < 0.0, high, np.nan))
+    beyond = np.where(at_a > 0.0, -np.inf, np.where(at_b < 0.0, np.inf, np.nan))
     for _ in range(_STEPS):
         new = a + share * (b - a)
         at = excess(new)

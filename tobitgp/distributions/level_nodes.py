@@ -32,22 +32,26 @@ def summed_over_rows(y: Piecewise, draws: Array, share: Array, times: Array, aft
 
     Shapes: draws (S,) and share (G, n) are weights of draws and rows, times (m,).
     """
-    alive = np.exp(-y.level * y.hazards_at(np.full((1, 1), after)).cumulative) @ draws
-    share = share / alive
+    start = y.hazards_at(np.full((1, 1), after)).cumulative
+    before = y.level * start
+    chance = draws * np.exp(before.min(axis=1, keepdims=True) - before)
+    chance /= chance.sum(axis=1, keepdims=True)  # of draws, given survival of ``after``
+    start = np.broadcast_to(start, chance.shape)
     survival, density = np.zeros((2, len(share), len(times)))
     for g in np.unique(y.group).tolist():
         rows = np.flatnonzero(y.group == g)
         profile = replace(y, level=np.ones((1, y.level.shape[1])), group=y.group[rows[:1]])
         rate, cumulative = (each[0] for each in profile.hazards_at(times[None, :, None]))
-        points = _points(np.log(y.level[rows]), share[:, rows], cumulative)
-        for level, weight in zip(points.level, np.moveaxis(points.weight * draws, 1, 0), strict=True):
+        cumulative = np.maximum(cumulative - start[rows[0]], 0.0)
+        points = _points(np.log(y.level[rows]), share[:, rows], chance[rows], cumulative)
+        for level, weight in zip(points.level, np.moveaxis(points.weight, 1, 0), strict=True):
             left = np.exp(-level * cumulative)
             survival += weight @ left.T
             density += (weight * level) @ (left * rate).T
     return survival, density
 
 
-def _points(log: Array, share: Array, cumulative: Array) -> Levels:
+def _points(log: Array, share: Array, chance: Array, cumulative: Array) -> Levels:
     """Points that replace rows of log levels (n, S) and shares (G, n) at cumulative hazards (m, S) of level 1.
 
     Survival is analytic, and at most one, where the imaginary part of the log level is at most pi / 2. Its Chebyshev
@@ -61,23 +65,23 @@ def _points(log: Array, share: Array, cumulative: Array) -> Levels:
     digits = _DIGITS + np.log(log.size) + fallen + 2.0 * float(half.max())
     size = max(digits / np.arcsinh(reach), 2.0)
     if not 2.0 * size < len(log):
-        return Levels(np.exp(log), np.broadcast_to(share[:, :, None], (len(share), *log.shape)))
+        return Levels(np.exp(log), share[:, :, None] * chance)
     count = int(np.ceil(size))
     at = chebyshev.chebpts1(count)
-    moments = _chebyshev_sums(log, centre, half, share, count)
+    moments = _chebyshev_sums((log - centre) / half, share, chance, count)
     moments[:, 0] *= 0.5
     weight = np.einsum("kj,gks->gjs", chebyshev.chebvander(at, count - 1).T, moments) * (2.0 / count)
     return Levels(np.exp(centre + half * at[:, None]), weight)
 
 
-def _chebyshev_sums(log: Array, centre: Array, half: Array, share: Array, count: int) -> Array:
-    """Sums (G, k, S) over rows of their Chebyshev polynomials."""
-    out = np.zeros((len(share), count, log.shape[1]))
-    size = max(_BLOCK // log.shape[1], 1)
-    for first in range(0, len(log), size):
+def _chebyshev_sums(at: Array, share: Array, chance: Array, count: int) -> Array:
+    """Sums (G, k, S) over rows of their Chebyshev polynomials, times shares and chances."""
+    out = np.zeros((len(share), count, at.shape[1]))
+    size = max(_BLOCK // at.shape[1], 1)
+    for first in range(0, len(at), size):
         rows = slice(first, first + size)
-        x, weight = (log[rows] - centre) / half, share[:, rows]
-        before, now, twice = np.ones_like(x), x.copy(), 2.0 * x
+        x, weight = at[rows], share[:, rows]
+        before, now, twice = chance[rows], chance[rows] * x, 2.0 * x
         for k in range(count):
             out[:, k] += weight @ before
             following = twice * now

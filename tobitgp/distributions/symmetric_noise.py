@@ -247,18 +247,21 @@ class StudentNoise(Distribution):
         return student_t.ppf(q, self.df)
 
     def inverse_log_cdf(self, log_p: Array) -> Array:
+        log_p = np.asarray(log_p, dtype=np.float64)
+        start = student_t.far_quantile(np.minimum(log_p, -1.0), self.df)
         z = self.ppf(np.exp(np.maximum(log_p, _LEAST)))
-        far = log_p < _LEAST
+        far = ((log_p < _LEAST) | (start < -student_t.FAR)) & (log_p < -1.0)
         if far.any():
-            z[far] = self._further_out(log_p[far], z[far])
+            z[far] = self._further_out(log_p[far], start[far])
         return z
 
     def _further_out(self, log_p: Array, z: Array) -> Array:
-        """Newton's method in ``log(-z)`` where the probability is no number."""
+        """Newton's method in ``log(-z)``, from the first term of the tail, which is all of it further out."""
+        near = z > -student_t.FAR
         for _ in range(_STEPS):
-            tail = self.lower_tail(z)
-            step = (log_p - tail.log_p) / (tail.d1 * z)
-            z = z * np.exp(np.clip(step, -1.0, 1.0))
+            tail = self.lower_tail(z[near])
+            step = (log_p[near] - tail.log_p) / (tail.d1 * z[near])
+            z[near] *= np.exp(np.clip(step, -1.0, 1.0))
             if (np.abs(step) < 1e-14).all():
                 break
         return z

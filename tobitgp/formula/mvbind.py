@@ -143,6 +143,11 @@ def _read_scale(sigma: str | None) -> ResponseTerms:
     """Terms of log sigma, of which every response has its own."""
     if sigma is None:
         return ResponseTerms("1", True, (), "1")
+    if not isinstance(sigma, str):
+        raise FormulaError(
+            f"sigma={sigma!r:.60}: the formula of the noise scales of mvbind() must be a text, e.g. sigma='~ z'. Leave "
+            "it out for one noise scale of each response."
+        )
     text = one_line(sigma)
     before, _, after = split_sides(text, "sigma= is empty; write sigma='~ z'", "sigma= begins with '~', as in '~ z'")
     if before or not after:

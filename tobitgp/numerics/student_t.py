@@ -19,7 +19,8 @@ from scipy.special import betainc, betaincc, betaln, stdtrit
 from tobitgp.numerics.log_probabilities import incomplete_beta_fraction
 from tobitgp.typing import Array
 
-_TINY = 1e-280
+_TINY, _LOG_LARGE = 1e-280, 500.0
+FAR = 1e100  # where 1 + z^2 / df is z^2 / df
 
 
 def log_density(z: Array, df: float, order: int = 3) -> tuple[Array, ...]:
@@ -38,7 +39,8 @@ def log_density(z: Array, df: float, order: int = 3) -> tuple[Array, ...]:
 def log_cdf(z: Array, df: float) -> Array:
     """Log cdf of Student's t."""
     z = np.asarray(z, dtype=np.float64)
-    square = z * z
+    with np.errstate(over="ignore"):
+        square = z * z
     near = square < df
     tail = np.empty_like(square)
     tail[near] = 0.5 * betaincc(0.5, 0.5 * df, square[near] / (df + square[near]))
@@ -47,20 +49,39 @@ def log_cdf(z: Array, df: float) -> Array:
     with np.errstate(divide="ignore"):
         log_tail = np.log(tail)
     if under.any():
-        log_tail[under] = _log_far_tail(square[under], df)
+        log_tail[under] = _log_far_tail(np.abs(z[under]), df)
     return np.asarray(np.where(z <= 0.0, log_tail, np.log1p(-tail)), dtype=np.float64)
 
 
 def ppf(q: Array, df: float) -> Array:
-    """Quantiles of Student's t."""
-    return np.asarray(stdtrit(df, q), dtype=np.float64)
+    """Quantiles of Student's t, where scipy's end at 1e153 too."""
+    found = np.asarray(stdtrit(df, q), dtype=np.float64)
+    far = np.abs(found) > FAR
+    if far.any():
+        q = np.asarray(q, dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            side = far_quantile(np.log(np.minimum(q, 1.0 - q)), df)
+        found = np.where(far, np.copysign(side, found), found)
+    return found
 
 
-def _log_far_tail(square: Array, df: float) -> Array:
-    """Log of the probability of one tail beyond the root of ``square``."""
+def far_quantile(log_p: Array, df: float) -> Array:
+    """Negative quantiles of small probabilities by the first term of the tail, -inf beyond the largest number."""
+    log_ratio = -(log_p + np.log(df) + betaln(0.5 * df, 0.5)) / (0.5 * df)  # of 1 + z^2 / df
+    with np.errstate(over="ignore"):
+        far = np.exp(0.5 * (np.log(df) + log_ratio))
+        near = np.sqrt(df * np.expm1(np.clip(log_ratio, _TINY, _LOG_LARGE)))
+    return np.asarray(-np.where(log_ratio > _LOG_LARGE, far, near))
+
+
+def _log_far_tail(size: Array, df: float) -> Array:
+    """Log of the probability of one tail beyond ``size``, whose square may be too large for a number."""
     a, b = 0.5 * df, 0.5
-    log_front = -a * np.log1p(square / df) - b * np.log1p(df / square) - np.log(a) - betaln(a, b)
-    fraction = incomplete_beta_fraction(a, b, 1.0 / (1.0 + square / df))
+    with np.errstate(over="ignore"):
+        ratio = size * size / df
+    log_ratio = np.where(np.isinf(ratio), 2.0 * np.log(size) - np.log(df), np.log1p(ratio))
+    log_front = -a * log_ratio - b * np.log1p(1.0 / ratio) - np.log(a) - betaln(a, b)
+    fraction = incomplete_beta_fraction(a, b, 1.0 / (1.0 + ratio))
     return np.asarray(log_front + np.log(0.5 * fraction), dtype=np.float64)
 
 

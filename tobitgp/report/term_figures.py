@@ -256,7 +256,7 @@ def term_panels(results: Fit, covariates: pd.DataFrame, name: str, t: int | None
     """Figures of one term."""
     term = None if t is None else results.model.spec.gps[t]
     if t is not None and term is not None and not term.factors:
-        suffixes = effect_suffixes(results.parts.gp.effects[t])
+        suffixes = effect_suffixes(results.parts.state.effect_columns[t])
         return [Panel(name + suffix, (group_name(results, t),), t) for suffix in suffixes]
     slope = () if term is None else _slope_columns(term, columns)
     rest = [c for c in columns if c not in slope]

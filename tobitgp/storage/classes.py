@@ -40,6 +40,7 @@ from tobitgp.kinds.process import ProcessParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.start_stop import StartStopParts
 from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.likelihoods.custom_noise import FunctionNoise
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Points
@@ -205,6 +206,12 @@ def _with_known_shape(named: Hook) -> Hook:
     """Families by name, those with a known shape by this too, ``{"student": 4.0}``."""
 
     def plain(family: Family, around: Surroundings) -> Any:
+        if isinstance(family.distribution, FunctionNoise):
+            raise SpecError(
+                f"family=CustomNoise({family.name!r}, ...): a fit with your functions cannot be saved, because a file "
+                "holds numbers and no code. Fit it again where you need it, or use pickle.dump() with functions "
+                "that are defined in a module."
+            )
         if family.distribution.shape_name is not None and not family.estimate_shape:
             return {family.name: family.distribution.shape}
         return named.plain(family, around)

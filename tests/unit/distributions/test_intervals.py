@@ -6,6 +6,7 @@ import pytest
 import scipy.stats as st
 
 from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.intervals import invert_tail
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 
 DISTRIBUTIONS = [NormalNoise(), Logistic(), Gumbel(), StudentNoise(df=3.0), StudentNoise(df=1000.0)]
@@ -50,6 +51,14 @@ def test_probabilities_that_are_no_numbers():
     for each in DISTRIBUTIONS:
         z = each.quantile_between(np.full(2, 0.5), np.array([-INF, 1e200]), np.array([-1e200, INF]))
         assert np.isfinite(z).all()
+
+
+def test_tails_are_inverted_up_to_the_largest_number():
+    """Those of Cauchy's distribution, far out 1 / (pi z), and infinite beyond it."""
+    log_p = np.array([-100.0, -400.0, -685.0, -1000.0])
+    found = invert_tail(lambda z: np.where(z < -1e8, -np.log(-np.pi * z), np.log(st.cauchy.cdf(z))), log_p, rises=True)
+    np.testing.assert_allclose(np.log(-found[:3]), -log_p[:3] - np.log(np.pi), rtol=1e-14)
+    assert found[3] == -INF
 
 
 def test_draws_follow_the_truncated_distribution():

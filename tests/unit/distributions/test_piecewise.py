@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from tobitgp.distributions.averaged import Averaged
+from tobitgp.distributions.level_nodes import summed_over_rows
 from tobitgp.distributions.piecewise import Piecewise
 
 CUTS, GROUP = np.array([0.0, 0.5, 1.2, 3.0]), np.array([0, 1, 1, 0, 0, 1, 0])
@@ -107,3 +108,19 @@ def test_a_new_response_has_hazards_weighted_by_survivors() -> None:
     left, rate = np.exp(y.beside().logsf(times[None, :, None])), np.exp(y.beside().log_hazard(times[None, :, None]))
     np.testing.assert_allclose(np.exp(new.logsf(times[None])), left.mean(axis=2), rtol=1e-12)
     np.testing.assert_allclose(np.exp(new.log_hazard(times[None])), (left * rate).sum(2) / left.sum(2), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("spread", "after"), [(0.3, 0.0), (0.3, 0.35), (1.2, 0.0), (4.0, 0.35)])
+def test_sums_over_rows_are_those_of_each_row(spread: float, after: float) -> None:
+    """By a few levels where these are close together, and by all where they are not."""
+    rng, few, times = np.random.default_rng(4), hazards(begin=(0.0, 0.3)), np.array([0.4, 1.2, 2.9])
+    level = np.exp(spread * rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 5)))
+    many = replace(few, level=level, group=rng.integers(0, 2, 300))
+    share, draws = rng.uniform(size=(2, 300)), np.full(5, 0.2)
+    start = many.logsf(np.full((1, 1), after))
+    alive = np.exp(many.beside().logsf(times[None, :, None]) - start.max(axis=1)[:, None, None]) @ draws
+    dying = np.exp(many.beside().logpdf(times[None, :, None]) - start.max(axis=1)[:, None, None]) @ draws
+    start = (np.exp(start - start.max(axis=1, keepdims=True)) @ draws)[:, None]
+    found = summed_over_rows(many, draws, share, times, after)
+    np.testing.assert_allclose(found[0], share @ (alive / start), rtol=1e-10)
+    np.testing.assert_allclose(found[1], share @ (dying / start), rtol=1e-10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.engines import row_chunks
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.formula.hazard_formula import BAND
 from tobitgp.kinds.likelihood import sum_estimates, term_estimates
 from tobitgp.kinds.process_nodes import nodes_of, term_nodes
@@ -99,6 +100,14 @@ def effect_on_rows(parts: HazardParts, change: Change, rows: Rows, asked: Effect
             with np.errstate(invalid="ignore"):  # of times that are infinite
                 value += sign * float(share[span] @ asked.scaled(part.value(of_rows)))
                 drawn = drawn + sign * (share[span] @ asked.scaled(part.numbers(of_rows)))
+    if np.isfinite(value) and not np.isfinite(drawn).all():
+        warnings.warn(
+            f"The effect of {change.variable} on what={asked.what!r} has no standard error, because some times are "
+            "infinite under draws of the hazards: these do not reach so far before the last exit. Use "
+            "what='survival' with times=.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
     with np.errstate(invalid="ignore"):
         return Effect(np.array([value]), np.array([np.var(drawn)]), np.array([np.nan]), np.ones(1))
 
