@@ -123,7 +123,7 @@ class HazardTimes(Times):
         together = np.atleast_2d(share)
         survival, density = np.zeros((2, len(together), len(times)))
         for rows in row_chunks(0, len(self.which), max(_CELLS // self._components, 1)):
-            y = known.take(self.which[rows]).new
+            y: Any = known.take(self.which[rows]).new  # a mixture over levels of the hazard
             made = summed_over_rows(y.each, y.weight, together[:, rows], now, after)
             survival, density = survival + made[0], density + made[1]
         with np.errstate(invalid="ignore"):  # NaN where no one is left
