@@ -76,7 +76,7 @@ def test_saved_mixtures_are_compared(saved, table, tmp_path, capsys):
         (["time ~ mixture(2) + age"], "leave age out"),
         (["time ~ mixture(2)", "--hyper", "maximize"], "fits no mixtures"),
         (["time ~ mixture(2)", "--family", "student"], "not supported for mixtures"),
-        (["time ~ age", "--method", "em"], "write y ~ mixture(2)"),
+        (["time ~ age", "--method", "em"], "Write y ~ mixture(2)"),
         (["time ~ age", "--family", "poisson"], "write y ~ mixture(1)"),
     ],
 )
