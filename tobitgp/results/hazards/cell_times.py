@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse
+from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.level_nodes import summed_over_rows
+from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import row_chunks
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
@@ -120,10 +122,13 @@ class HazardTimes(Times):
         if of == "cumulative_hazard":
             return Times.averaged(self, of, times, after, share)
         known, now = self.until(after + float(times.max())).posterior, np.maximum(after + times, _SOON)
+        assert isinstance(known, Sampled)
         together = np.atleast_2d(share)
         survival, density = np.zeros((2, len(together), len(times)))
         for rows in row_chunks(0, len(self.which), max(_CELLS // self._components, 1)):
-            y: Any = known.take(self.which[rows]).new  # a mixture over levels of the hazard
+            y = known.take(self.which[rows]).new
+            assert isinstance(y, Averaged)
+            assert isinstance(y.each, Piecewise)
             made = summed_over_rows(y.each, y.weight, together[:, rows], now, after)
             survival, density = survival + made[0], density + made[1]
         with np.errstate(invalid="ignore"):  # NaN where no one is left
