@@ -13,6 +13,7 @@ from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.arranged_rows import arrange, check_number, read_rows, subset
 from tobitgp.mixture.coordinate_ascent import Ascended, Stop, Stream, chunks_of, climb, partial_fit, run, to_come
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
+from tobitgp.mixture.exponential_family import ExponentialFamily
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.fitted_mixture import Mixture, MixtureFit, describe, order_components
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
@@ -20,6 +21,7 @@ from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.rates import Exponential, Poisson
+from tobitgp.mixture.ready_families import BERNOULLI, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, VON_MISES
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.numerics.sampling import generator, words_for_heavy
@@ -39,7 +41,19 @@ _JUDGED_PASSES, _LEFT = 6, 0.1  # passes and nats that say whether stochastic st
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 MIXTURE_FAMILIES: dict[str, MixtureFamily] = {
-    family.name: family for family in (Gaussian(), Lognormal(), Exponential(), Poisson(), Weibull())
+    family.name: family
+    for family in (
+        Gaussian(),
+        Lognormal(),
+        Exponential(),
+        Poisson(),
+        Weibull(),
+        GAMMA,
+        INVERSE_GAUSSIAN,
+        VON_MISES,
+        GEOMETRIC,
+        BERNOULLI,
+    )
 }
 
 
@@ -47,6 +61,8 @@ def resolve_mixture_family(name: object) -> MixtureFamily:
     """The family of a name."""
     if isinstance(name, str) and name in MIXTURE_FAMILIES:
         return MIXTURE_FAMILIES[name]
+    if isinstance(name, ExponentialFamily):
+        return name
     allowed = ", ".join(map(repr, MIXTURE_FAMILIES))
     raise SpecError(f"family={name!r} is not supported for mixtures; choose one of {allowed}.")
 
@@ -58,8 +74,8 @@ def read_prior(
     if prior is None:
         return family.default_prior(typical)
     values = np.array([prior[name] for name in family.hyperparameters], dtype=np.float64)
-    for name, value in zip(family.hyperparameters, values, strict=True):
-        if not np.isfinite(value) or (name != "mean" and value <= 0.0):
+    for name, value, positive in zip(family.hyperparameters, values, family.positive, strict=True):
+        if not np.isfinite(value) or (positive and value <= 0.0):
             raise SpecError(f"prior={{{name!r}: {value:g}}}: a positive number is needed.")
     return ComponentPrior(family.prior_to_working(values, units))
 
@@ -122,7 +138,7 @@ def _prepare(
     labels: Array | None,
     method: Method,
     *,
-    family: str = "gaussian",
+    family: str | MixtureFamily = "gaussian",
     k: int = 2,
     weights: Weights | None = None,
     prior: Mapping[str, Any] | None = None,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from scipy.special import betainc, digamma, gammaincinv, ndtr
+from scipy.special import betainc, digamma, gammaincinv, gammaln, ndtr
 
 from tobitgp.mixture.family import (
     ComponentDistribution,
@@ -186,6 +186,9 @@ class Poisson(RateFamily):
         tail, end = (counts.log_at_least, low) if rows.kind == "right" else (counts.log_below, high)
         log_p = tail(end + 1.0, rate)
         return RowStatistics(log_p, (rate * np.exp(tail(end, rate) - log_p),))
+
+    def lost(self, y: Array) -> Array:
+        return -gammaln(y + 1.0)
 
     def events_and_exposure(self, sums: Sums) -> Array:
         return np.stack([sums.statistics[0], sums.counts])

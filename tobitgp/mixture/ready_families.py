@@ -1,0 +1,174 @@
+"""Exponential families that are ready for mixtures: of times, counts, shares and angles.
+
+References
+----------
+Miller (1980), Bayesian analysis of the two-parameter gamma distribution, *Technometrics* 22, 65-69, whose conjugate
+prior is that of ``"gamma"``. Banerjee and Bhattacharyya (1979), Bayesian results for the inverse Gaussian distribution,
+*Technometrics* 21, 247-251. Mardia and El-Atoum (1976), Bayesian inference for the von Mises-Fisher distribution,
+*Biometrika* 63, 203-206.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import digamma, gammaln, i0e, i1e, log_expit
+
+from tobitgp.errors import SpecError
+from tobitgp.mixture.conjugate_posterior import Inner
+from tobitgp.mixture.exponential_family import ExponentialFamily
+from tobitgp.numerics.unimodal import Interval
+from tobitgp.typing import Array
+
+_POSITIVE, _NEGATIVE, _ANY = (0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf)
+_TINY = 1e-20  # under a root that is differentiated at 0
+_LOG_2PI = float(np.log(2.0 * np.pi))
+_WEAK = 0.1  # rows that a prior is worth
+
+
+def _gamma_given_shape(u: Array, xi: Array, nu: Array) -> Inner:
+    """The rate is gamma given the shape."""
+    shape, (first, second), n = np.exp(u), xi[:, :, None], nu[:, None]
+    a = n * shape + 1.0
+    log_rate = digamma(a) - np.log(second)
+    log_w = first * shape - n * gammaln(shape) + gammaln(a) - a * np.log(second) + u
+    return Inner(log_w, (shape, -a / second), gammaln(shape) - shape * log_rate)
+
+
+GAMMA = ExponentialFamily(
+    "gamma",
+    statistic=lambda y: (np.log(y), y),
+    log_partition=lambda a, b: gammaln(a) - a * np.log(-b),
+    natural=[_POSITIVE, _NEGATIVE],
+    log_base=lambda y: -np.log(y),
+    support=_POSITIVE,
+    parameters={"shape": lambda a, b: a, "rate": lambda a, b: -b},
+    units={"rate": -1},
+    collapsed=(_gamma_given_shape, Interval(*_POSITIVE)),
+)
+
+
+def _shape_given_mean(u: Array, xi: Array, nu: Array) -> Inner:
+    """The shape is gamma given the inverse of the mean."""
+    inverse, (first, second), n = np.exp(u), xi[:, :, None], nu[:, None]
+    a = 0.5 * n + 2.0
+    half = 0.5 * (first * inverse**2 - 2.0 * n * inverse + second)
+    shape, log_shape = a / half, digamma(a) - np.log(half)
+    log_w = 2.0 * u - np.log(2.0) + gammaln(a) - a * np.log(half)
+    return Inner(log_w, (-0.5 * inverse**2 * shape, -0.5 * shape), -inverse * shape - 0.5 * log_shape)
+
+
+INVERSE_GAUSSIAN = ExponentialFamily(
+    "inverse_gaussian",
+    statistic=lambda y: (y, 1.0 / y),
+    log_partition=lambda a, b: -2.0 * np.sqrt(a * b) - 0.5 * np.log(-2.0 * b),
+    natural=[_NEGATIVE, _NEGATIVE],
+    log_base=lambda y: -0.5 * _LOG_2PI - 1.5 * np.log(y),
+    support=_POSITIVE,
+    parameters={"mean": lambda a, b: np.sqrt(b / a), "shape": lambda a, b: -2.0 * b},
+    units={"mean": 1, "shape": 1},
+    collapsed=(_shape_given_mean, Interval(*_POSITIVE)),
+)
+
+
+def _length(a: Any, b: Any) -> Any:
+    return np.sqrt(a * a + b * b + _TINY)
+
+
+def _log_i0(x: Any) -> Any:
+    return np.log(i0e(x)) + x
+
+
+def _direction_given_concentration(u: Array, xi: Array, nu: Array) -> Inner:
+    """The direction is von Mises given the concentration."""
+    kappa, length = np.exp(u), _length(*xi)[:, None]
+    log_w = _LOG_2PI + _log_i0(kappa * length) + 2.0 * u - nu[:, None] * _log_i0(kappa)
+    along = kappa * i1e(kappa * length) / i0e(kappa * length) / length
+    first, second = xi[:, :, None]
+    return Inner(log_w, (first * along, second * along), _log_i0(kappa))
+
+
+VON_MISES = ExponentialFamily(
+    "von_mises",
+    statistic=lambda y: (np.cos(y), np.sin(y)),
+    log_partition=lambda a, b: _log_i0(_length(a, b)),
+    natural=[_ANY, _ANY],
+    log_base=lambda y: np.full_like(y, -_LOG_2PI),
+    support=(-np.pi, np.pi),
+    parameters={"direction": lambda a, b: np.arctan2(b, a), "concentration": _length},
+    collapsed=(_direction_given_concentration, Interval(*_POSITIVE)),
+)
+
+
+def _probability(eta: Any) -> Any:
+    return np.exp(log_expit(eta))
+
+
+def _successes(name: str, trials: int) -> ExponentialFamily:
+    """Binomial counts; the default prior of the probability is uniform."""
+    return ExponentialFamily(
+        name,
+        statistic=lambda y: y,
+        log_partition=lambda eta: -float(trials) * log_expit(-eta),
+        natural=[_ANY],
+        log_base=lambda y: gammaln(trials + 1.0) - gammaln(y + 1.0) - gammaln(trials - y + 1.0),
+        support=(0, trials),
+        discrete=True,
+        parameters={"probability": _probability},
+        prior={"xi": 1.0, "nu": 2.0 / trials},
+    )
+
+
+def _failures(name: str, size: float) -> ExponentialFamily:
+    """Negative binomial counts; the default prior of the probability of one more is nearly uniform."""
+    reported = {"probability": lambda eta: -np.expm1(eta)} if name == "geometric" else {
+        "mean": lambda eta: size / np.expm1(-eta)
+    }
+    return ExponentialFamily(
+        name,
+        statistic=lambda y: y,
+        log_partition=lambda eta: -float(size) * np.log(-np.expm1(eta)),
+        natural=[_NEGATIVE],
+        log_base=lambda y: gammaln(y + size) - gammaln(size) - gammaln(y + 1.0),
+        support=_POSITIVE,
+        discrete=True,
+        parameters=reported,
+        prior={"xi": 1.0, "nu": _WEAK / size},
+    )
+
+
+BERNOULLI, GEOMETRIC = _successes("bernoulli", 1), _failures("geometric", 1.0)
+
+
+def Binomial(trials: int) -> ExponentialFamily:  # noqa: N802
+    """TODO"""
+    if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
+        raise SpecError(f"Binomial(trials={trials!r}): trials must be a whole number of at least 1.")
+    return _successes(f"binomial({trials})", int(trials))
+
+
+def NegativeBinomial(size: float) -> ExponentialFamily:  # noqa: N802
+    """TODO"""
+    return _failures(f"negative_binomial({_positive('NegativeBinomial(size', size):g})", float(size))
+
+
+def Pareto(scale: float) -> ExponentialFamily:  # noqa: N802
+    """TODO"""
+    least = _positive("Pareto(scale", scale)
+    return ExponentialFamily(
+        f"pareto({least:g})",
+        statistic=lambda y: np.log(y / least),
+        log_partition=lambda eta: -np.log(-eta),
+        natural=[_NEGATIVE],
+        log_base=lambda y: -np.log(y),
+        support=(least, np.inf),
+        parameters={"shape": lambda eta: -eta},
+    )
+
+
+def _positive(what: str, value: Any) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
+        raise SpecError(f"{what}={value!r}): a positive number is needed.")
+    return float(value)
