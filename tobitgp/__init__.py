@@ -12,7 +12,7 @@ _NAMES = {
     "formula": "formula_functions",
     "inference": "EP VI Laplace",
     "likelihoods.families": "BoxCox CustomNoise GenGamma Student",
-    "mixture": "EMCM SVBCM VBCM",
+    "mixture": "Binomial EMCM ExponentialFamily NegativeBinomial Pareto SVBCM VBCM",
     "model": "Model",
     "priors.hyperpriors": "LKJ LogNormal Normal",
     "priors.kernel_block": "Inducing",

@@ -2,6 +2,7 @@
 
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES, fit_mixture, mixture_of, start_stream
 from tobitgp.mixture.coordinate_ascent import Stream, partial_fit
+from tobitgp.mixture.exponential_family import ExponentialFamily
 from tobitgp.mixture.fitted_mixture import (
     MixtureFit,
     held_parameters,
@@ -13,6 +14,7 @@ from tobitgp.mixture.fitted_mixture import (
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.mixture_priors import Dirichlet, DirichletProcess
 from tobitgp.mixture.predictive import Predictive
+from tobitgp.mixture.ready_families import Binomial, NegativeBinomial, Pareto
 
 __all__ = [
     "EMCM",
@@ -20,9 +22,13 @@ __all__ = [
     "MIXTURE_METHODS",
     "SVBCM",
     "VBCM",
+    "Binomial",
     "Dirichlet",
     "DirichletProcess",
+    "ExponentialFamily",
     "MixtureFit",
+    "NegativeBinomial",
+    "Pareto",
     "Predictive",
     "Stream",
     "fit_mixture",

@@ -21,7 +21,7 @@ from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.rates import Exponential, Poisson
-from tobitgp.mixture.ready_families import BERNOULLI, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, VON_MISES
+from tobitgp.mixture.ready_families import BERNOULLI, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, VON_MISES, WITH_NUMBER
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.numerics.sampling import generator, words_for_heavy
@@ -63,8 +63,13 @@ def resolve_mixture_family(name: object) -> MixtureFamily:
         return MIXTURE_FAMILIES[name]
     if isinstance(name, ExponentialFamily):
         return name
+    if isinstance(name, str) and name in WITH_NUMBER:
+        call = WITH_NUMBER[name].__name__
+        raise SpecError(f"family={name!r} needs a number: family=tg.{call}(2), for example.")
     allowed = ", ".join(map(repr, MIXTURE_FAMILIES))
-    raise SpecError(f"family={name!r} is not supported for mixtures; choose one of {allowed}.")
+    raise SpecError(
+        f"family={name!r} is not supported for mixtures; choose one of {allowed}, or tg.ExponentialFamily(...)."
+    )
 
 
 def read_prior(

@@ -23,10 +23,12 @@ from tobitgp.numerics.jets import Jet, dense, variables
 from tobitgp.numerics.unimodal import Interval, find_range, nodes_of
 from tobitgp.typing import Array, BoolArray
 
-NODES, FEWER = 40, 14  # on either side of a maximum; for distributions of a new value
+NODES, FEWER = 40, 10  # on either side of a maximum; for distributions of a new value
 _STEPS, _HALVINGS, _NEARLY = 100, 40, 1e-12
 _LONGEST, _ROUNDING = 5.0, 1e-13
 _WIDENED, _ENOUGH = 12, 27.0  # times that a range grows until functions have fallen by so many nats at its ends
+
+_LEAST = 1e-7  # weight, in the largest, of a point that stands for a posterior
 
 LogPartition = Callable[..., Any]
 
@@ -79,7 +81,7 @@ class Conjugate:
             total = logsumexp(cloud.log_weight, axis=1)
             exists = cloud.exists & np.isfinite(total) & (q[-1] >= 0.0)
             share = np.exp(cloud.log_weight - total[:, None])
-            means = ((share * one).sum(axis=1) for one in (*cloud.eta, cloud.log_partition))
+            means = (np.where(share > 0.0, share * one, 0.0).sum(axis=1) for one in (*cloud.eta, cloud.log_partition))
             total, *eta, log_partition = (np.where(exists, one, np.nan) for one in (total, *means))
         return Expectations(total, np.stack(eta), log_partition)
 
@@ -91,7 +93,9 @@ class Conjugate:
             else:
                 cloud = self._plane(q, FEWER)
             weight = np.exp(cloud.log_weight - cloud.log_weight.max(axis=1, keepdims=True))
-        return np.stack(cloud.eta), weight / weight.sum(axis=1, keepdims=True)
+        kept = (weight > _LEAST).any(axis=0)
+        weight = weight[:, kept]
+        return np.stack(cloud.eta)[:, :, kept], weight / weight.sum(axis=1, keepdims=True)
 
     def _alone(self, u: Array, xi: Array, nu: Array) -> Inner:
         """A single natural parameter."""
@@ -139,6 +143,7 @@ class Conjugate:
             v, inner = (each.reshape(k, m, -1) for each in nodes_of(found, size))
             log_p, a, b, A = density(np.broadcast_to(u[:, :, None], v.shape), v)
             log_w = log_p + np.log(outer)[:, :, None] + np.log(inner)
+            log_w = np.where(np.isfinite(log_w), log_w, -np.inf)
             falls = found.top.reshape(k, m)
             short = falls.max(axis=1) - np.maximum(falls[:, 0], falls[:, -1]) < _ENOUGH
             if not short.any():
@@ -147,8 +152,12 @@ class Conjugate:
             low, high = (along.mode + grow * (end - along.mode) for end in (along.low, along.high))
             along = along._replace(low=low, high=high)
         exists = ~short & along.ends & found.ends.reshape(k, m).all(axis=1)
-        return Cloud(*(one.reshape(k, -1) for one in (log_w,)), tuple(one.reshape(k, -1) for one in (a, b)),
-                     A.reshape(k, -1), exists)
+        return Cloud(
+            *(one.reshape(k, -1) for one in (log_w,)),
+            tuple(one.reshape(k, -1) for one in (a, b)),
+            A.reshape(k, -1),
+            exists,
+        )
 
 
 def maximise(of: Conjugate, xi: Array, nu: Array, start: Array, *, slopes: bool) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import logit, ndtri
 
-from tobitgp.errors import SpecError
+from tobitgp.errors import NumericalError, SpecError
 from tobitgp.mixture.conjugate_posterior import Conjugate, Expectations, InnerFunction, maximise
 from tobitgp.mixture.exponential_components import MANY, MemberComponents, PosteriorComponents
 from tobitgp.mixture.family import ComponentDistribution, MixtureFamily, RowStatistics, Sums, inverse
@@ -51,10 +51,74 @@ class Moments(NamedTuple):
 
 
 class ExponentialFamily(MixtureFamily):
-    """PLACEHOLDER"""
+    r"""A family of components, :math:`f(y|\eta) = h(y) \exp(\eta \cdot T(y) - A(\eta))`, given as ``family=``.
+
+    Truncated and censored statistics, moments, tails, quantiles, the conjugate prior and everything else follow from
+    these functions, by quadrature or, for counts, by sums.
+
+    Parameters
+    ----------
+    name : str
+        What the family is called in summaries.
+    statistic : callable
+        T: values (n,), in the units of the response, to one array (n,), or to a tuple of two.
+    log_partition : callable
+        A, of the natural parameters: one argument or two, in functions of numpy and scipy.special for which
+        derivatives are known.
+    natural : sequence of (float, float)
+        Between what each natural parameter lies; one or two of them.
+    log_base : callable, optional
+        log h: values (n,) to (n,); 0 by default.
+    support : (float, float)
+        Between what values lie. Of a discrete family the least and the largest count.
+    discrete : bool
+        Whether values are whole numbers.
+    parameters : mapping of str to callable, optional
+        Parameters that users read, as functions of the natural ones; the natural ones by default.
+    units : mapping of str to int, optional
+        Powers of the unit of the response that these parameters have, where the family of ``c y`` is the same one for
+        every c > 0: -1 for a rate. Fits are then the same in all units.
+    prior : mapping of str to float, optional
+        Conjugate prior, :math:`\propto \exp(\eta \cdot \xi - \nu A(\eta))`: ``"xi"`` (or ``"xi1"`` and ``"xi2"``)
+        and ``"nu"``. With ``units`` it is that of the response in units near its median. The default is worth a tenth
+        of a row.
+    collapsed : tuple, optional
+        Of a family of two natural parameters, what is left of the conjugate density where one is integrated out in
+        closed form; see the families in ``tobitgp/mixture/ready_families.py``.
+
+    Raises
+    ------
+    SpecError
+        If functions and arguments do not fit together, or probabilities do not sum to 1.
+
+    References
+    ----------
+    .. [1] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
+       ECML PKDD 2019, eqs. 3, 9 and 37-45.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tobitgp as tg
+    >>> rayleigh = tg.ExponentialFamily(
+    ...     "rayleigh",
+    ...     statistic=lambda y: y**2,
+    ...     log_partition=lambda eta: -np.log(-2.0 * eta),
+    ...     natural=[(-np.inf, 0.0)],
+    ...     log_base=np.log,
+    ...     support=(0.0, np.inf),
+    ...     parameters={"scale": lambda eta: np.sqrt(-0.5 / eta)},
+    ...     units={"scale": 1},
+    ... )
+    >>> speed = np.random.default_rng(1).rayleigh(3.0, 200)
+    >>> res = tg.fit("speed ~ mixture(1) | censor(upper=5)", {"speed": np.minimum(speed, 5.0)}, family=rayleigh)
+    >>> res.params.round(2).to_dict()
+    {}
+    """
 
     __slots__ = (
-        "conjugate", "discrete", "ends", "free_of", "growing", "hyperparameters", "links", "log_base", "log_partition", "name",
+        "conjugate", "discrete", "ends", "free_of", "growing", "hyperparameters", "links", "log_base", "log_partition", "made_by",
+        "name",
         "natural", "of_natural", "parameters", "positive", "powers", "prior_given", "statistic", "support", "values",
     )  # fmt: skip
 
@@ -73,6 +137,8 @@ class ExponentialFamily(MixtureFamily):
         prior: Mapping[str, float] | None = None,
         collapsed: tuple[InnerFunction, Interval] | None = None,
     ) -> None:
+        if not 1 <= len(natural) <= 2:
+            raise SpecError(f"natural={natural!r}: a family has one natural parameter or two.")
         self.name, self.log_partition, self.discrete = name, log_partition, discrete
         self.statistic = lambda y: _as_tuple(statistic(y))
         self.log_base = np.zeros_like if log_base is None else log_base
@@ -89,11 +155,56 @@ class ExponentialFamily(MixtureFamily):
         self.hyperparameters = (*(f"xi{i + 1}" if size > 1 else "xi" for i in range(size)), "nu")
         self.positive = (*(False for _ in range(size)), True)
         self.conjugate = Conjugate(self.natural, log_partition, collapsed)
-        self.prior_given = None if prior is None else np.array([prior[one] for one in self.hyperparameters])
+        self.made_by: tuple[str, float] = ("", 0.0)
+        self.prior_given = None if prior is None else self._given(prior)
+        self._try_out()
         self.links, self.growing = self._links(), self._growing()
 
     def __repr__(self) -> str:
         return f"ExponentialFamily({self.name!r})"
+
+    def made(self, maker: str, number: float) -> ExponentialFamily:
+        """This family, with what makes it again."""
+        self.made_by = (maker, number)
+        return self
+
+    def _given(self, prior: Mapping[str, float]) -> Array:
+        if set(prior) != set(self.hyperparameters):
+            raise SpecError(f"prior={dict(prior)!r}: give {' and '.join(map(repr, self.hyperparameters))}.")
+        return np.array([prior[one] for one in self.hyperparameters], dtype=np.float64)
+
+    @np.errstate(all="ignore")
+    def _try_out(self) -> None:
+        """Raise an error where the functions do not make a family."""
+        eta = self.reference(1)
+        y = self.ends[0] + np.arange(3.0) if self.discrete else self.values.at(_TRIED)
+        y = y[y <= self.ends[1]]
+        shapes = [np.shape(one) for one in self.statistic(y)]
+        if shapes != [y.shape] * len(self.natural):
+            raise SpecError(
+                f"statistic=: {len(y)} values gave arrays of the shapes {shapes}. Return one array of their shape for each "
+                f"of the {len(self.natural)} natural parameters."
+            )
+        if np.shape(self.log_base(y)) != y.shape:
+            raise SpecError(f"log_base=: {len(y)} values gave the shape {np.shape(self.log_base(y))}. Return theirs.")
+        try:
+            found = self.sums_of(
+                Members(self.statistic, self.log_base, eta, self.moments(eta).log_partition), 1.0, many=False
+            )
+        except NumericalError:
+            found = None
+        mean = self.moments(eta).mean
+        total = np.nan if found is None else float(found.whole()[0])
+        if not abs(total - 1.0) < _RIGHT:
+            raise SpecError(
+                f"{self.name}: probabilities sum to {total:.6g} at the natural parameters {eta[:, 0].tolist()}, and must sum "
+                "to 1. Check statistic=, log_partition=, log_base= and support=."
+            )
+        if found is not None and not np.allclose(found.mean, mean, rtol=1e-4, atol=1e-4):
+            raise SpecError(
+                f"{self.name}: the statistics have the means {found.mean[:, 0].round(4).tolist()}, and the derivatives "
+                f"of log_partition are {mean[:, 0].round(4).tolist()}. Both must be equal."
+            )
 
     # -- members ------------------------------------------------------------------------------------------------------
 
@@ -207,8 +318,9 @@ class ExponentialFamily(MixtureFamily):
     def divergence(self, q: Array, prior: Array) -> Array:
         found, before = self.expectations(q), self.expectations(prior[:, None])
         xi, nu = q[:-1] - prior[:-1, None], q[-1] - prior[-1]
-        return np.asarray((xi * found.eta).sum(axis=0) - nu * found.log_partition - found.log_integral
-                          + before.log_integral)
+        return np.asarray(
+            (xi * found.eta).sum(axis=0) - nu * found.log_partition - found.log_integral + before.log_integral
+        )
 
     def between(self, old: Array, new: Array, step: float) -> Array | None:
         """Posteriors have natural parameters."""
@@ -237,8 +349,22 @@ class ExponentialFamily(MixtureFamily):
         return np.asarray(0.5 * (out + out.swapaxes(0, 1)))
 
     def prior_to_working(self, prior: Array, units: MixtureUnits) -> Array:
-        """TODO"""
-        return prior
+        """Statistics of a value in other units are those of the value, times factors, and shifted."""
+        factor, shift = self._statistics_in(units)
+        return np.append((prior[:-1] - shift * prior[-1]) / factor, prior[-1])
+
+    def prior_from_working(self, prior: Array, units: MixtureUnits) -> Array:
+        factor, shift = self._statistics_in(units)
+        return np.append(factor * prior[:-1] + shift * prior[-1], prior[-1])
+
+    def _statistics_in(self, units: MixtureUnits) -> tuple[Array, Array]:
+        """Factors and shifts (S,) that lead from the statistics of modelled values to those of the response."""
+        if units.scale == 1.0:
+            return np.ones(len(self.natural)), np.zeros(len(self.natural))
+        y = self.values.at(np.array([-0.5, 0.5]))
+        inner, outer = np.stack(self.statistic(y)), np.stack(self.statistic(y * units.scale))
+        factor = np.diff(outer, axis=1)[:, 0] / np.diff(inner, axis=1)[:, 0]
+        return factor, outer[:, 0] - factor * inner[:, 0]
 
     # -- what users read ----------------------------------------------------------------------------------------------
 

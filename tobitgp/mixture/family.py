@@ -216,6 +216,11 @@ class MixtureFamily(ABC):
         """A prior (P,) given in the user's units."""
         return prior
 
+    def prior_from_working(self, prior: Array, units: MixtureUnits) -> Array:
+        """A prior (P,) in the user's units, of which each entry is a shifted multiple."""
+        shift = self.prior_to_working(np.zeros_like(prior), units)
+        return (prior - shift) / (self.prior_to_working(np.ones_like(prior), units) - shift)
+
     @abstractmethod
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         """Plug-in parameters (D, K) and offsets (K,) of posteriors (P, K)."""

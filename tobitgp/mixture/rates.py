@@ -221,7 +221,7 @@ class Poisson(RateFamily):
 
     def predictive(self, q: Array, units: MixtureUnits) -> ComponentDistribution:
         """Eq. 47."""
-        return NegativeBinomial(q[0], q[1])
+        return GammaPoisson(q[0], q[1])
 
     def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         return PoissonDistribution(np.exp(theta[0]))
@@ -257,7 +257,7 @@ class CountDistribution(ComponentDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class NegativeBinomial(CountDistribution):
+class GammaPoisson(CountDistribution):
     """Poisson counts whose rate is gamma(a, b): negative binomial, of success probability b / (b + 1); (K,) each."""
 
     a: Array

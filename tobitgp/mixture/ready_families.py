@@ -10,6 +10,7 @@ prior is that of ``"gamma"``. Banerjee and Bhattacharyya (1979), Bayesian result
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -22,7 +23,7 @@ from tobitgp.mixture.exponential_family import ExponentialFamily
 from tobitgp.numerics.unimodal import Interval
 from tobitgp.typing import Array
 
-_POSITIVE, _NEGATIVE, _ANY = (0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf)
+_ABOVE_0, _BELOW_0, _ANY = (0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf)
 _TINY = 1e-20  # under a root that is differentiated at 0
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _WEAK = 0.1  # rows that a prior is worth
@@ -41,12 +42,12 @@ GAMMA = ExponentialFamily(
     "gamma",
     statistic=lambda y: (np.log(y), y),
     log_partition=lambda a, b: gammaln(a) - a * np.log(-b),
-    natural=[_POSITIVE, _NEGATIVE],
+    natural=[_ABOVE_0, _BELOW_0],
     log_base=lambda y: -np.log(y),
-    support=_POSITIVE,
+    support=_ABOVE_0,
     parameters={"shape": lambda a, b: a, "rate": lambda a, b: -b},
     units={"rate": -1},
-    collapsed=(_gamma_given_shape, Interval(*_POSITIVE)),
+    collapsed=(_gamma_given_shape, Interval(*_ABOVE_0)),
 )
 
 
@@ -64,12 +65,12 @@ INVERSE_GAUSSIAN = ExponentialFamily(
     "inverse_gaussian",
     statistic=lambda y: (y, 1.0 / y),
     log_partition=lambda a, b: -2.0 * np.sqrt(a * b) - 0.5 * np.log(-2.0 * b),
-    natural=[_NEGATIVE, _NEGATIVE],
+    natural=[_BELOW_0, _BELOW_0],
     log_base=lambda y: -0.5 * _LOG_2PI - 1.5 * np.log(y),
-    support=_POSITIVE,
+    support=_ABOVE_0,
     parameters={"mean": lambda a, b: np.sqrt(b / a), "shape": lambda a, b: -2.0 * b},
     units={"mean": 1, "shape": 1},
-    collapsed=(_shape_given_mean, Interval(*_POSITIVE)),
+    collapsed=(_shape_given_mean, Interval(*_ABOVE_0)),
 )
 
 
@@ -98,7 +99,7 @@ VON_MISES = ExponentialFamily(
     log_base=lambda y: np.full_like(y, -_LOG_2PI),
     support=(-np.pi, np.pi),
     parameters={"direction": lambda a, b: np.arctan2(b, a), "concentration": _length},
-    collapsed=(_direction_given_concentration, Interval(*_POSITIVE)),
+    collapsed=(_direction_given_concentration, Interval(*_ABOVE_0)),
 )
 
 
@@ -123,16 +124,18 @@ def _successes(name: str, trials: int) -> ExponentialFamily:
 
 def _failures(name: str, size: float) -> ExponentialFamily:
     """Negative binomial counts; the default prior of the probability of one more is nearly uniform."""
-    reported = {"probability": lambda eta: -np.expm1(eta)} if name == "geometric" else {
-        "mean": lambda eta: size / np.expm1(-eta)
-    }
+    reported = (
+        {"probability": lambda eta: -np.expm1(eta)}
+        if name == "geometric"
+        else {"mean": lambda eta: size / np.expm1(-eta)}
+    )
     return ExponentialFamily(
         name,
         statistic=lambda y: y,
         log_partition=lambda eta: -float(size) * np.log(-np.expm1(eta)),
-        natural=[_NEGATIVE],
+        natural=[_BELOW_0],
         log_base=lambda y: gammaln(y + size) - gammaln(size) - gammaln(y + 1.0),
-        support=_POSITIVE,
+        support=_ABOVE_0,
         discrete=True,
         parameters=reported,
         prior={"xi": 1.0, "nu": _WEAK / size},
@@ -142,33 +145,129 @@ def _failures(name: str, size: float) -> ExponentialFamily:
 BERNOULLI, GEOMETRIC = _successes("bernoulli", 1), _failures("geometric", 1.0)
 
 
-def Binomial(trials: int) -> ExponentialFamily:  # noqa: N802
-    """TODO"""
+def Binomial(trials: int) -> ExponentialFamily:
+    """Binomial components, counts of successes among as many trials in every row, given as ``family=tg.Binomial(10)``.
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials of a row.
+
+    Returns
+    -------
+    ExponentialFamily
+        Its parameter is ``probability``; the default prior of it is uniform.
+
+    Raises
+    ------
+    SpecError
+        If ``trials`` is not a whole number of at least 1.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eq. 3.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = {"heads": [1, 2, 9, 8, 1, 10, 2, 9]}
+    >>> tg.fit("heads ~ mixture(2)", data, family=tg.Binomial(10)).params.round(2).to_dict()
+    {}
+    """
     if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
         raise SpecError(f"Binomial(trials={trials!r}): trials must be a whole number of at least 1.")
-    return _successes(f"binomial({trials})", int(trials))
+    return _successes(f"binomial({trials})", int(trials)).made("binomial", int(trials))
 
 
-def NegativeBinomial(size: float) -> ExponentialFamily:  # noqa: N802
-    """TODO"""
-    return _failures(f"negative_binomial({_positive('NegativeBinomial(size', size):g})", float(size))
+def NegativeBinomial(size: float) -> ExponentialFamily:
+    """Negative binomial components of a known size, given as ``family=tg.NegativeBinomial(2)``.
+
+    Counts vary more than Poisson's: with mean m they have the variance ``m + m^2 / size``.
+
+    Parameters
+    ----------
+    size : float
+        Size, a positive number; 1 is ``family="geometric"``.
+
+    Returns
+    -------
+    ExponentialFamily
+        Its parameter is the ``mean``.
+
+    Raises
+    ------
+    SpecError
+        If ``size`` is not a positive number.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eq. 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tobitgp as tg
+    >>> visits = np.random.default_rng(1).negative_binomial(2, 0.2, 300)
+    >>> data = {"visits": np.minimum(visits, 15)}
+    >>> res = tg.fit("visits ~ mixture(1) | censor(upper=15)", data, family=tg.NegativeBinomial(2))
+    >>> res.params.round(2).to_dict()
+    {}
+    """
+    number = _positive("NegativeBinomial(size", size)
+    return _failures(f"negative_binomial({number:g})", number).made("negative_binomial", number)
 
 
-def Pareto(scale: float) -> ExponentialFamily:  # noqa: N802
-    """TODO"""
+def Pareto(scale: float) -> ExponentialFamily:
+    """Pareto components above a known least value, given as ``family=tg.Pareto(1.0)``.
+
+    Parameters
+    ----------
+    scale : float
+        Least value, positive, in the units of the response.
+
+    Returns
+    -------
+    ExponentialFamily
+        Its parameter is the ``shape``: the probability of more than y is ``(scale / y)^shape``.
+
+    Raises
+    ------
+    SpecError
+        If ``scale`` is not a positive number.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eq. 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tobitgp as tg
+    >>> loss = 1.0 + np.random.default_rng(1).pareto(2.0, 300)
+    >>> data = {"loss": np.minimum(loss, 3.0)}
+    >>> tg.fit("loss ~ mixture(1) | censor(upper=3)", data, family=tg.Pareto(1.0)).params.round(2).to_dict()
+    {}
+    """
     least = _positive("Pareto(scale", scale)
     return ExponentialFamily(
         f"pareto({least:g})",
         statistic=lambda y: np.log(y / least),
         log_partition=lambda eta: -np.log(-eta),
-        natural=[_NEGATIVE],
+        natural=[_BELOW_0],
         log_base=lambda y: -np.log(y),
         support=(least, np.inf),
         parameters={"shape": lambda eta: -eta},
-    )
+    ).made("pareto", least)
 
 
 def _positive(what: str, value: Any) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
         raise SpecError(f"{what}={value!r}): a positive number is needed.")
     return float(value)
+
+
+WITH_NUMBER: dict[str, Callable[[Any], ExponentialFamily]] = {
+    "binomial": Binomial,
+    "negative_binomial": NegativeBinomial,
+    "pareto": Pareto,
+}

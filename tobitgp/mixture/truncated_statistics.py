@@ -20,7 +20,7 @@ from scipy.interpolate import PPoly
 
 from tobitgp.errors import NumericalError
 from tobitgp.numerics.unimodal import FALL, Interval, Range, find_range
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, IntArray
 
 _PANELS, _OUTER, _NODES = 40, 12, 8  # on either side of a mode, beyond them, and nodes in each
 _STEEP = 1.5  # nats that a density changes in a panel up to which its nodes are enough for each other
@@ -90,6 +90,10 @@ class TailSums(ABC):
     mean: Array  # (S, K)
 
     @abstractmethod
+    def whole(self) -> Array:
+        """Probability of all values, (K,), which is 1."""
+
+    @abstractmethod
     def one_sided(self, x: Array) -> tuple[Truncated, Truncated]:
         """At most x, and above x, (n,) or (K, n)."""
 
@@ -150,6 +154,11 @@ class DensityTails(TailSums):
     mode: Array  # (K,), coordinates
     size: Array  # (K,), of the part in which the densities lie
     pieces: tuple[PPoly, ...] | None  # of each component, with 1 + S values; None where ends are few
+
+    def whole(self) -> Array:
+        each = np.arange(len(self.mode))
+        sides = (self.lines.beyond(each, self.mode, np.full(len(each), side), self.size)[0] for side in (-1.0, 1.0))
+        return np.exp(next(sides)) + np.exp(next(sides))
 
     def one_sided(self, x: Array) -> tuple[Truncated, Truncated]:
         z = np.broadcast_to(self.lines.support.coordinate(x), (len(self.mode), x.shape[-1]))
@@ -222,7 +231,7 @@ def _all_pieces(lines: Lines, found: Range, size: Array, S: int) -> tuple[PPoly,
     tails = np.empty((1 + S, *z.shape))
     steep = ~(np.ptp(log_f, axis=3) < _STEEP)
     steep[:, :, _PANELS:] = True
-    which, side, panel = np.nonzero(steep)
+    which, side, _ = np.nonzero(steep)
     at = (np.repeat(which, _NODES), z[steep].ravel(), np.repeat(sides[side], _NODES))
     log_p, mean = lines.beyond(*at, size[at[0]])
     ends = np.tile(np.arange(k), 2), np.concatenate([found.low, found.high]), np.repeat(sides, k)
@@ -256,6 +265,9 @@ class CountTails(TailSums):
     base: Array  # (S, 1, 1), what statistics are above
     below: Array  # (1 + S, K, m), logs of sums up to each count, of probabilities and of these times statistics
     above: Array  # (1 + S, K, m), the same beyond each count
+
+    def whole(self) -> Array:
+        return np.exp(self.below[0, :, -1])
 
     def one_sided(self, x: Array) -> tuple[Truncated, Truncated]:
         return self._at(self.below, x, "below"), self._at(self.above, x, "above")

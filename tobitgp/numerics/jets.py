@@ -202,8 +202,9 @@ def _log_ndtr(x: Jet) -> Jet:
 def _arctan2(a: Jet, b: Jet) -> Jet:
     square = a.value * a.value + b.value * b.value
     x, y = b.value / square, -a.value / square
-    return chain([a, b], np.arctan2(a.value, b.value), [x, y], {(0, 0): 2.0 * x * y, (0, 1): y * y - x * x,
-                                                               (1, 1): -2.0 * x * y})
+    return chain(
+        [a, b], np.arctan2(a.value, b.value), [x, y], {(0, 0): 2.0 * x * y, (0, 1): y * y - x * x, (1, 1): -2.0 * x * y}
+    )
 
 
 def _i0e(x: Jet) -> Jet:

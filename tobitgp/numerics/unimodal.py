@@ -89,7 +89,7 @@ def find_range(log_function: LogFunction, n: int, largest: float, near: tuple[Ar
 
     def values(u: Array) -> Array:
         out = log_function(u)
-        return np.where(np.isnan(out), -np.inf, out)
+        return np.where(np.isfinite(out), out, -np.inf)
 
     u, rows = _first_grid(n, largest, near), np.arange(n)
     for _ in range(_MOST_ZOOMS):
