@@ -23,12 +23,12 @@ from tobitgp.numerics.jets import Jet, dense, variables
 from tobitgp.numerics.unimodal import Interval, find_range, nodes_of
 from tobitgp.typing import Array, BoolArray
 
-NODES, FEWER = 40, 10  # on either side of a maximum; for distributions of a new value
+NODES, FEWER, FEWEST = 40, 22, 12  # on either side of a maximum; for distributions of a new value
 _STEPS, _HALVINGS, _NEARLY = 100, 40, 1e-12
 _LONGEST, _ROUNDING = 5.0, 1e-13
 _WIDENED, _ENOUGH = 12, 27.0  # times that a range grows until functions have fallen by so many nats at its ends
 
-_LEAST = 1e-7  # weight, in the largest, of a point that stands for a posterior
+_LEAST = 1e-9  # weight, in the largest, of a point that stands for a posterior
 
 LogPartition = Callable[..., Any]
 
@@ -91,7 +91,7 @@ class Conjugate:
             if len(self.natural) == 1:
                 cloud = self._line(q, self._alone, self.natural[0].largest, FEWER)
             else:
-                cloud = self._plane(q, FEWER)
+                cloud = self._plane(q, FEWEST)
             weight = np.exp(cloud.log_weight - cloud.log_weight.max(axis=1, keepdims=True))
         kept = (weight > _LEAST).any(axis=0)
         weight = weight[:, kept]

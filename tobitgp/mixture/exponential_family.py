@@ -39,6 +39,7 @@ _HALVINGS = 40
 _LARGEST_ERROR = 5.0
 _TO_BOUND = 0.3  # of the distance to a bound of a natural parameter, that a step is at most
 _TRIED = np.linspace(-3.0, 3.0, 7)  # coordinates at which a family is tried out
+_EDGE = 0.5  # of the distance to an end of the support that values keep, up to which others are moved
 _RIGHT = 1e-6  # to which probabilities have to sum to 1
 
 
@@ -117,10 +118,10 @@ class ExponentialFamily(MixtureFamily):
     """
 
     __slots__ = (
-        "conjugate", "discrete", "ends", "free_of", "growing", "hyperparameters", "links", "log_base", "log_partition", "made_by",
-        "name",
-        "natural", "of_natural", "parameters", "positive", "powers", "prior_given", "statistic", "support", "values",
-    )  # fmt: skip
+        *("conjugate", "discrete", "ends", "free_of", "growing", "hyperparameters", "links", "log_base", "made_by"),
+        *("log_partition", "name", "natural", "of_natural", "parameters", "positive", "powers", "prior_given"),
+        *("statistic", "support", "values"),
+    )
 
     def __init__(
         self,
@@ -164,7 +165,7 @@ class ExponentialFamily(MixtureFamily):
         return f"ExponentialFamily({self.name!r})"
 
     def made(self, maker: str, number: float) -> ExponentialFamily:
-        """This family, with what makes it again."""
+        """The family, with what makes it again."""
         self.made_by = (maker, number)
         return self
 
@@ -182,8 +183,8 @@ class ExponentialFamily(MixtureFamily):
         shapes = [np.shape(one) for one in self.statistic(y)]
         if shapes != [y.shape] * len(self.natural):
             raise SpecError(
-                f"statistic=: {len(y)} values gave arrays of the shapes {shapes}. Return one array of their shape for each "
-                f"of the {len(self.natural)} natural parameters."
+                f"statistic=: {len(y)} values gave arrays of the shapes {shapes}. Return one array of their shape "
+                f"for each of the {len(self.natural)} natural parameters."
             )
         if np.shape(self.log_base(y)) != y.shape:
             raise SpecError(f"log_base=: {len(y)} values gave the shape {np.shape(self.log_base(y))}. Return theirs.")
@@ -197,8 +198,8 @@ class ExponentialFamily(MixtureFamily):
         total = np.nan if found is None else float(found.whole()[0])
         if not abs(total - 1.0) < _RIGHT:
             raise SpecError(
-                f"{self.name}: probabilities sum to {total:.6g} at the natural parameters {eta[:, 0].tolist()}, and must sum "
-                "to 1. Check statistic=, log_partition=, log_base= and support=."
+                f"{self.name}: probabilities sum to {total:.6g} at the natural parameters {eta[:, 0].tolist()}, and "
+                "must sum to 1. Check statistic=, log_partition=, log_base= and support=."
             )
         if found is not None and not np.allclose(found.mean, mean, rtol=1e-4, atol=1e-4):
             raise SpecError(
@@ -241,6 +242,16 @@ class ExponentialFamily(MixtureFamily):
         safe = np.where(inside, y, self.values.at(np.zeros(1))[0] if not self.discrete else self.ends[0])
         known = np.all([np.isfinite(one) for one in (*self.statistic(safe), self.log_base(safe))], axis=0)
         return np.asarray(inside & known & ((y == np.floor(y)) | (not self.discrete)))
+
+    def drawn_in(self, y: Array) -> Array:
+        if self.discrete:
+            return np.clip(y, *self.ends)
+        good = self.takes(y) & self.values.inside(y)
+        if not good.any():
+            return self.values.at(np.zeros_like(y))
+        away = _EDGE * (y[good] - self.ends[0]).min() if np.isfinite(self.ends[0]) else 0.0
+        room = _EDGE * (self.ends[1] - y[good]).min() if np.isfinite(self.ends[1]) else 0.0
+        return np.clip(y, self.ends[0] + away, self.ends[1] - room)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 

@@ -180,6 +180,10 @@ class MixtureFamily(ABC):
         """Whether exact values (n,) that the support allows are possible."""
         return np.ones(len(y), dtype=np.bool_)
 
+    def drawn_in(self, y: Array) -> Array:
+        """Values (n,) on the scale that is modelled, those that are not possible moved to where some are."""
+        return y
+
     def lost(self, y: Array) -> Array:
         """What the log densities of exact values (n,) lack, on the scale on which they are given less its logarithm."""
         return -np.log(y) if self.logarithm else np.zeros_like(y)
