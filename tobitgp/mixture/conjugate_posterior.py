@@ -1,4 +1,4 @@
-r"""Conjugate posteriors of natural parameters: normalisers and expectations by quadrature, (EFM3) of the theory pages.
+r"""Conjugate posteriors of natural parameters: normalisers and expectations by quadrature, (MIX24) of the theory pages.
 
 The density of :math:`\eta` is proportional to :math:`e^{\eta \cdot \xi - \nu A(\eta)}`. Its logarithm is concave. One
 natural parameter is integrated out on its unbounded coordinate; two are integrated one after the other, the inner one

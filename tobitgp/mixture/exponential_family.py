@@ -1,7 +1,7 @@
 r"""Components of any exponential family, from a few functions: :math:`f(y|\eta) = h(y) e^{\eta \cdot T(y) - A(\eta)}`.
 
 Point parameters are the natural ones, (S, K); a posterior is :math:`(\xi, \nu)`, the conjugate one. The plug-in
-parameter is :math:`E_q\,\eta`: (EFM1) to (EFM6) of the theory pages. Moments of the statistics are derivatives of A, by
+parameter is :math:`E_q\,\eta`: (MIX23) to (MIX25) of the theory pages. Moments of the statistics are derivatives of A, by
 jets.
 
 References
@@ -114,7 +114,7 @@ class ExponentialFamily(MixtureFamily):
     >>> speed = np.random.default_rng(1).rayleigh(3.0, 200)
     >>> res = tg.fit("speed ~ mixture(1) | censor(upper=5)", {"speed": np.minimum(speed, 5.0)}, family=rayleigh)
     >>> res.params.round(2).to_dict()
-    {}
+    {'weight[1]': 1.0, 'scale[1]': 3.02}
     """
 
     __slots__ = (

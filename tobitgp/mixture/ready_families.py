@@ -172,7 +172,7 @@ def Binomial(trials: int) -> ExponentialFamily:
     >>> import tobitgp as tg
     >>> data = {"heads": [1, 2, 9, 8, 1, 10, 2, 9]}
     >>> tg.fit("heads ~ mixture(2)", data, family=tg.Binomial(10)).params.round(2).to_dict()
-    {}
+    {'weight[1]': 0.5, 'weight[2]': 0.5, 'probability[1]': 0.16, 'probability[2]': 0.89}
     """
     if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
         raise SpecError(f"Binomial(trials={trials!r}): trials must be a whole number of at least 1.")
@@ -211,7 +211,7 @@ def NegativeBinomial(size: float) -> ExponentialFamily:
     >>> data = {"visits": np.minimum(visits, 15)}
     >>> res = tg.fit("visits ~ mixture(1) | censor(upper=15)", data, family=tg.NegativeBinomial(2))
     >>> res.params.round(2).to_dict()
-    {}
+    {'weight[1]': 1.0, 'mean[1]': 8.02}
     """
     number = _positive("NegativeBinomial(size", size)
     return _failures(f"negative_binomial({number:g})", number).made("negative_binomial", number)
@@ -246,7 +246,7 @@ def Pareto(scale: float) -> ExponentialFamily:
     >>> loss = 1.0 + np.random.default_rng(1).pareto(2.0, 300)
     >>> data = {"loss": np.minimum(loss, 3.0)}
     >>> tg.fit("loss ~ mixture(1) | censor(upper=3)", data, family=tg.Pareto(1.0)).params.round(2).to_dict()
-    {}
+    {'weight[1]': 1.0, 'shape[1]': 2.0}
     """
     least = _positive("Pareto(scale", scale)
     return ExponentialFamily(

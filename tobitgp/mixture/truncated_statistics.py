@@ -5,7 +5,6 @@ wider away from its mode. Where it falls steeply, each node has 96 nodes for its
 by 40 nats, so that relative precision is kept in tails. Polynomials through the nodes of a panel give all ends of rows
 there the logarithm of the nearer tail, and the means of statistics in it. The other tail follows from the whole;
 intervals are differences of tails, or have nodes for themselves where a difference would cancel. Counts are added up.
-(EFM5) of the theory pages.
 """
 
 from __future__ import annotations
